@@ -300,7 +300,7 @@ int hd_completion_check_error(struct hd_completion *answer, hd_json_val root)
     if (text.len == 0)
         text = HD_S("no reason was given");
     return hd_completion_fail(
-        answer, "APIError", "the model's server ended the answer: %.*s%s%.*s%s",
+        answer, "APIError", "the model's server ended the response: %.*s%s%.*s%s",
         (int)(text.len < 1500 ? text.len : 1500), text.ptr, type.len ? " (" : "",
         (int)(type.len < 100 ? type.len : 100), type.ptr, type.len ? ")" : "");
 }

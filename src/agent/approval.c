@@ -459,11 +459,11 @@ static int read_one(const struct hd_val *answer, const struct hd_approval *appro
         i++;
     if (i == HD_COUNT(types))
         return hd_fault_set(fault, HD_EINVAL,
-                            "an answer is an object whose \"type\" is accept, edit, response or "
+                            "a reply is an object whose \"type\" is accept, edit, response or "
                             "ignore");
     out->verdict = types[i].verdict;
     if (!approval->allows[out->verdict])
-        return hd_fault_set(fault, HD_EINVAL, "the answer \"%.*s\" is not allowed here",
+        return hd_fault_set(fault, HD_EINVAL, "the reply \"%.*s\" is not allowed here",
                             (int)type.len, type.ptr);
     return read_members(answer, name, out, fault);
 }
@@ -478,7 +478,7 @@ static int unwrap(const struct hd_val **answer, struct hd_fault *fault)
     if (!hd_val_is_list(*answer))
         return 0;
     if (hd_val_count(*answer) != 1)
-        return hd_fault_set(fault, HD_EINVAL, "one call needs one answer, not %zu",
+        return hd_fault_set(fault, HD_EINVAL, "one call needs one reply, not %zu",
                             hd_val_count(*answer));
     *answer = hd_val_at(*answer, 0);
     return 0;

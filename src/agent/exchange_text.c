@@ -267,7 +267,7 @@ static int say(struct hd_buf *out, const struct hd_agent_exchange *exchange,
     case HD_CLIENT_TLS:
         return hd_buf_printf(out, "TLS with " WHO " failed: %s", WHO_ARGS, response->error);
     case HD_CLIENT_CLOSED:
-        return hd_buf_printf(out, WHO " closed the connection without an answer", WHO_ARGS);
+        return hd_buf_printf(out, WHO " closed the connection without a response", WHO_ARGS);
     case HD_CLIENT_TIMEOUT:
         return hd_buf_printf(out, WHO " timed out after %lld ms", WHO_ARGS,
                              (long long)what->timeout_ms);
@@ -275,18 +275,18 @@ static int say(struct hd_buf *out, const struct hd_agent_exchange *exchange,
         return hd_buf_printf(out, WHO " sent nothing for %lld ms", WHO_ARGS,
                              (long long)what->idle_ms);
     case HD_CLIENT_CUT:
-        return hd_buf_printf(out, "the answer of " WHO " was cut off", WHO_ARGS);
+        return hd_buf_printf(out, "the response of " WHO " was cut off", WHO_ARGS);
     case HD_CLIENT_STRANGE:
-        return hd_buf_printf(out, WHO " does not speak HTTP", WHO_ARGS);
+        return hd_buf_printf(out, WHO " sent a response that is not HTTP", WHO_ARGS);
     case HD_CLIENT_REFUSED:
         return hd_buf_printf(out, "the request to " WHO " was not sent: %s", WHO_ARGS,
                              HD_OUTGOING_REFUSAL);
     case HD_CLIENT_LARGE:
-        return hd_buf_printf(out, "the answer of " WHO " is larger than %zu bytes", WHO_ARGS,
+        return hd_buf_printf(out, "the response of " WHO " is larger than %zu bytes", WHO_ARGS,
                              what->max_body);
     default:
         return hd_buf_printf(out, "the exchange with " WHO " failed: %s", WHO_ARGS,
-                             response->error ? response->error : "no answer");
+                             response->error ? response->error : "no response");
     }
 #undef WHO
 #undef WHO_ARGS

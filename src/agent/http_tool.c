@@ -73,7 +73,7 @@ static int check_headers(const struct hd_val *headers, struct hd_fault *fault)
         const struct hd_val *val = hd_val_member(headers, i, &key);
 
         if (!hd_slice_is_token(hd_val_get_string(key)))
-            return hd_fault_set(fault, HD_EINVAL, "\"headers\" has a name that is none");
+            return hd_fault_set(fault, HD_EINVAL, "invalid header name in \"headers\"");
         /* null: not sent */
         if (!hd_val_is_null(val) && (!hd_val_is_string(val) || has_control(hd_val_get_string(val))))
             return hd_fault_set(fault, HD_EINVAL, "header \"%.*s\" must be a line of text",
@@ -403,7 +403,7 @@ static int add_value(struct hd_tool_http_request *request, struct hd_slice text,
 
             if (!secret)
                 return hd_fault_set(fault, HD_EINVAL,
-                                    "the credentials of this tool are not known any more");
+                                    "the credentials of this tool are no longer available");
             if (hd_val_is_string(secret) && has_control(hd_val_get_string(secret)))
                 return hd_fault_set(fault, HD_EINVAL, "the credentials of this tool are no text");
             if (request->secret_count < HD_TOOL_HTTP_MAX_HEADERS && hd_val_is_string(secret))
@@ -556,12 +556,12 @@ int hd_tool_http_result(const struct hd_val *tool, struct hd_slice body, struct 
     }
     err = hd_val_parse_json(body, &json, NULL);
     if (err)
-        return err == HD_ENOMEM ? err : hd_fault_set(fault, HD_EINVAL, "the answer is not JSON");
+        return err == HD_ENOMEM ? err : hd_fault_set(fault, HD_EINVAL, "the response is not JSON");
     found = walk(json, path);
     if (found)
         *out = hd_val_ref(found);
     else
-        err = hd_fault_set(fault, HD_EINVAL, "the answer has no \"%.*s\"",
+        err = hd_fault_set(fault, HD_EINVAL, "the response has no \"%.*s\"",
                            path.len > 100 ? 100 : (int)path.len, path.ptr);
     hd_val_unref(json);
     return err;

@@ -292,7 +292,7 @@ void hd_tool_ask(struct hd_tool_call *call, struct hd_val *question)
 {
     struct work *work = call->node;
     struct hd_val *output =
-        hd_val_with(hd_val_object(), HD_S("content"), hd_val_cstr("waits for an answer"));
+        hd_val_with(hd_val_object(), HD_S("content"), hd_val_cstr("waits for a reply"));
 
     if (output)
         hd_task_tool(call->task, work->name, call->id, work->args, output, true);
@@ -319,7 +319,7 @@ static void on_timeout(uv_timer_t *timer)
     struct work *work = timer->data;
 
     work->call.tool->source->kind->cancel(&work->call);
-    finish_error(work, "Error: %.*s did not answer within %.3g seconds.", (int)work->name.len,
+    finish_error(work, "Error: %.*s timed out after %.3g seconds.", (int)work->name.len,
                  work->name.ptr, (double)uv_timer_get_repeat(timer) / 1000);
 }
 

@@ -360,7 +360,7 @@ static void on_found(void *ctx, const struct hd_reply *reply)
         search->archive->id = NULL;
     }
     if (err)
-        fail_search(search, err, err == HD_EINVAL ? "its answer cannot be understood" : NULL);
+        fail_search(search, err, err == HD_EINVAL ? "its response is invalid" : NULL);
     search->is_over = true;
     finish_if_over(search->work);
 }
@@ -458,10 +458,10 @@ static int read_collection(struct archive *archive, struct hd_slice body, struct
     int err = hd_json_parse(&json, body, NULL);
 
     if (err)
-        return err == HD_EINVAL ? hd_fault_set(fault, err, "its answer is not JSON") : err;
+        return err == HD_EINVAL ? hd_fault_set(fault, err, "its response is not JSON") : err;
     id = hd_json_string(hd_json_get(hd_json_root(&json), HD_S("id")));
     if (id.len == 0 || id.len > 256 || id.ptr[0] == '.') {
-        err = hd_fault_set(fault, HD_EINVAL, "what is there is not a collection");
+        err = hd_fault_set(fault, HD_EINVAL, "the document is not a collection");
     } else {
         hd_val_unref(archive->id);
         archive->id = hd_val_string(id);
@@ -533,7 +533,7 @@ static void on_vector(void *ctx, const struct hd_reply *reply)
     if (!err) {
         err = read_vector(vector, reply->body);
         if (err == HD_EINVAL)
-            (void)hd_fault_set(&fault, err, "its answer cannot be understood");
+            (void)hd_fault_set(&fault, err, "its response is invalid");
     }
     if (err)
         (void)hd_fault_set(&vector->fault, err, "no embedding of the query: %s",

@@ -150,12 +150,12 @@ static int read_collection(struct collection *collection, struct hd_slice body)
     int err = hd_json_parse(&json, body, NULL);
 
     if (err)
-        return err == HD_EINVAL ? hd_fault_set(&collection->fault, err, "its answer is not JSON")
+        return err == HD_EINVAL ? hd_fault_set(&collection->fault, err, "its response is not JSON")
                                 : err;
     name = hd_json_string(hd_json_get(hd_json_root(&json), HD_S("name")));
     metadata = hd_json_get(hd_json_root(&json), HD_S("metadata"));
     if (name.len == 0) {
-        err = hd_fault_set(&collection->fault, HD_EINVAL, "what is there is not a collection");
+        err = hd_fault_set(&collection->fault, HD_EINVAL, "the document is not a collection");
     } else {
         collection->description =
             hd_val_string(hd_json_string(hd_json_get(metadata, HD_S("description"))));
@@ -300,7 +300,7 @@ static void on_found(void *ctx, const struct hd_reply *reply)
     if (!err) {
         err = hd_rag_documents(reply->body, HD_RAG_MAX_TEXT, &text);
         if (err == HD_EINVAL)
-            (void)hd_fault_set(&fault, err, "its answer is not a list of documents");
+            (void)hd_fault_set(&fault, err, "its response is not a list of documents");
     }
     if (!err)
         content = hd_val_string(hd_buf_slice(&text));

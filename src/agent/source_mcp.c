@@ -405,7 +405,7 @@ static void end_result(struct work *work, const struct hd_val *result)
 
     free_work(work);
     if (err) {
-        hd_tool_error(call, "the server's answer makes no sense: %s",
+        hd_tool_error(call, "the server's response is invalid: %s",
                       fault.text[0] ? fault.text : hd_error_text(err));
     } else if (outcome.is_error) {
         hd_tool_error(call, "%s", hd_val_get_string(outcome.content).ptr);
@@ -506,7 +506,8 @@ static void repeat(struct work *work, struct hd_val *responses, const struct hd_
         err = ++work->rounds <= MAX_ROUNDS ? send_call(work) : HD_ELIMIT;
     }
     if (err)
-        end_error(work, err == HD_ELIMIT ? "the server asks again and again" : hd_error_text(err));
+        end_error(work, err == HD_ELIMIT ? "the server repeats its request for input"
+                                         : hd_error_text(err));
 }
 
 static struct hd_val *answer_all(const struct work *work, const struct hd_val *requests)
@@ -534,7 +535,7 @@ static void on_input_required(struct work *work, const struct hd_val *result)
         snprintf(text, sizeof(text), "the server wants %.100s, which is not offered", other);
         end_error(work, text);
     } else if (hd_val_count(requests) == 0 && hd_val_is_null(state)) {
-        end_error(work, "the server wants input and does not say which");
+        end_error(work, "the server requires input but names none");
     } else if (hd_val_count(requests) == 0) {
         repeat(work, NULL, state);
     } else if (work->place->server->elicit == HD_MCP_ASK) {

@@ -63,7 +63,7 @@ int hd_auth_members(const struct hd_auth_place *at, const char *const *known)
             return hd_fault_set(at->reader->fault, HD_EINVAL, "%s: unknown member \"%.*s\"",
                                 at->path, (int)(it.key.len < 64 ? it.key.len : 64), it.key.ptr);
         if (seen >> i & 1)
-            return hd_fault_set(at->reader->fault, HD_EINVAL, "%s.%s: is there twice", at->path,
+            return hd_fault_set(at->reader->fault, HD_EINVAL, "%s.%s: is a duplicate", at->path,
                                 known[i]);
         seen |= (size_t)1 << i;
     }
@@ -344,7 +344,7 @@ static int read_code(const struct hd_auth_place *auth)
         err = hd_auth_fail(&compartments, "must be \"identity\" or \"shared\"");
     if (!err && config->is_shared && !config->has_code)
         err = hd_auth_fail(&compartments,
-                           "needs a `path`: without handlers everybody would see everything");
+                           "needs a `path`: without handlers every user would see everything");
     return err;
 }
 
@@ -380,7 +380,7 @@ static int read_all(const struct hd_auth_place *auth)
     if (!err && issuers.val)
         err = hd_auth_issuers(&issuers);
     if (!err && config->issuer_count == 0 && !config->has_api_keys && !config->has_code)
-        err = hd_auth_fail(auth, "has neither issuers nor API keys: nobody could be let in");
+        err = hd_auth_fail(auth, "has neither issuers nor API keys: no request could authenticate");
     return err;
 }
 

@@ -116,11 +116,11 @@ static int read_algorithms(const struct hd_auth_place *at, struct hd_issuer *iss
         enum hd_alg alg = hd_alg_find(names[i]);
 
         if (alg == HD_ALG_COUNT)
-            return hd_fault_set(at->reader->fault, HD_EINVAL,
-                                "%s: \"%.*s\" is none of HS256, HS384, HS512, RS256, RS384, RS512, "
-                                "PS256, PS384, PS512, ES256, ES384, EdDSA",
-                                at->path, (int)(names[i].len < 32 ? names[i].len : 32),
-                                names[i].ptr);
+            return hd_fault_set(
+                at->reader->fault, HD_EINVAL,
+                "%s: \"%.*s\" is not one of HS256, HS384, HS512, RS256, RS384, RS512, "
+                "PS256, PS384, PS512, ES256, ES384, EdDSA",
+                at->path, (int)(names[i].len < 32 ? names[i].len : 32), names[i].ptr);
         issuer->algorithms |= 1u << alg;
     }
     return err;
@@ -243,7 +243,7 @@ static int read_alias(const struct hd_auth_place *at, struct hd_issuer *issuer)
         return hd_auth_fail(at, "\"" HD_API_KEY_ALIAS "\" is the alias of API keys");
     if (config->has_code && (hd_slice_eq(issuer->alias, HD_S(HD_CODE_ALIAS)) ||
                              hd_slice_eq(issuer->alias, HD_S(HD_SHARED_ALIAS))))
-        return hd_auth_fail(at, "is an alias of those whom auth.path lets in");
+        return hd_auth_fail(at, "is reserved for users of auth.path");
     for (size_t i = 0; i < config->issuer_count; i++) {
         if (hd_slice_eq(config->issuers[i].alias, issuer->alias))
             return hd_auth_fail(at, "is the alias of another issuer");

@@ -115,7 +115,7 @@ static int set_discovery(const struct hd_auth_place *at, struct hd_sign_in *out)
         return hd_auth_fail_memory(at);
     if (hd_auth_url_complaint(url) || strchr(url, '{'))
         return hd_auth_fail(at, "needs `authorization_endpoint` and `token_endpoint`: its issuer "
-                                "is no https URL where they could be asked for");
+                                "is not an https URL");
     out->discovery_url = url;
     return 0;
 }
@@ -328,13 +328,13 @@ const char *hd_oidc_complaint(const struct hd_oidc_grant *grant)
         if (grant->code.len > 0)
             return "either a code or a refresh_token, not both";
         return grant->refresh_token.len > HD_MAX_OIDC_REFRESH || !is_printable(grant->refresh_token)
-                   ? "refresh_token: is none"
+                   ? "refresh_token: is invalid"
                    : NULL;
     }
     if (grant->code.len == 0)
         return "a code or a refresh_token is needed";
     if (grant->code.len > HD_MAX_OIDC_CODE || !is_printable(grant->code))
-        return "code: is none";
+        return "code: is invalid";
     if (!is_verifier(grant->verifier))
         return "code_verifier: must be 43 to 128 letters, digits, \"-\", \".\", \"_\" and \"~\"";
     if (uri.len > HD_MAX_OIDC_URL || !is_printable(uri) ||

@@ -145,7 +145,7 @@ static void greet(struct hd_app *app, const char *url, const char *store)
             printf("%s graphs: loading\n", title_of((enum hd_rt_language)i));
     }
     if (hd_app_on_ready(app, on_ready, app))
-        printf("What can be loaded will be in the log.\n");
+        printf("The log shows which graphs were loaded.\n");
     printf("Ctrl-C ends it.\n");
 }
 
@@ -207,21 +207,22 @@ const struct hd_command hd_command_dev = {
     .name = "dev",
     .arguments = "[FOLDER] [OPTIONS]",
     .summary = "serve a project while you work on it: langgraph.json",
-    .help = "Serves the graphs of the langgraph.json in FOLDER, or here: Python, TypeScript and\n"
-            "native ones. It says which of them could be loaded and, with file and line, what is\n"
-            "wrong with the others; when a file changes, they are loaded anew. Python graphs run\n"
-            "in the project's virtual environment (the active one, .venv or venv), which needs\n"
-            "the package heddle; TypeScript graphs need it in node_modules.\n"
-            "\n"
-            "  pip install \"heddle[runtime]\"\n"
-            "  heddle dev\n"
-            "\n"
-            "  --port N             [2024]\n"
-            "  --store URL          the database [sqlite:heddle.db]\n"
-            "  --config FILE        a project file with another name\n"
-            "  --log-level LEVEL    error, warn, info or debug [info]\n"
-            "\n"
-            "It is `heddle serve --config langgraph.json --runtime-reload` and takes the same\n"
-            "options: `heddle serve --help` lists them all. docs/projects.md says more.\n",
+    .help =
+        "Serves the graphs of the langgraph.json in FOLDER, or here: Python, TypeScript and\n"
+        "native ones. It prints which graphs were loaded and the errors of the others, with file\n"
+        "and line; when a file changes, they are reloaded. Python graphs run\n"
+        "in the project's virtual environment (the active one, .venv or venv), which needs\n"
+        "the package heddle; TypeScript graphs need it in node_modules.\n"
+        "\n"
+        "  pip install \"heddle[runtime]\"\n"
+        "  heddle dev\n"
+        "\n"
+        "  --port N             [2024]\n"
+        "  --store URL          the database [sqlite:heddle.db]\n"
+        "  --config FILE        a project file with another name\n"
+        "  --log-level LEVEL    error, warn, info or debug [info]\n"
+        "\n"
+        "It is `heddle serve --config langgraph.json --runtime-reload` and takes the same\n"
+        "options: `heddle serve --help` lists them all. See docs/projects.md.\n",
     .run = run,
 };

@@ -77,7 +77,7 @@ static void check_database_file(struct checkup *c, const char *file)
 
     check_space(c, file);
     if (stat(file, &st) == 0 && (st.st_mode & (S_IRWXO)) != 0)
-        say(c, WARNING, "database file", "%s may be read by everybody on this machine: chmod 600",
+        say(c, WARNING, "database file", "%s is readable by every user of this machine: chmod 600",
             file);
 }
 
@@ -127,7 +127,7 @@ static void check_store(struct checkup *c)
         check_database_file(c, file);
         if (stat(file, &st) != 0) { /* opening would create it */
             hd_url_show(c->config.store, shown, sizeof(shown));
-            say(c, FINE, "database", "%s is not there yet; `heddle serve` makes it", shown);
+            say(c, FINE, "database", "%s does not exist yet; `heddle serve` creates it", shown);
             return;
         }
     }
@@ -185,7 +185,7 @@ static void check_auth(struct checkup *c)
     struct hd_fault fault = {0};
 
     if (!auth) {
-        say(c, FINE, "authentication", "off: whoever reaches the server may do everything");
+        say(c, FINE, "authentication", "off: every client that can connect has full access");
         return;
     }
     check_key_files(c, auth);
@@ -257,16 +257,16 @@ const struct hd_command hd_command_doctor = {
     .name = "doctor",
     .arguments = "[--store URL] [--config FILE] | --secrets URL",
     .summary = "check a set-up, or look for secrets in a database",
-    .help = "Looks at everything a server needs, a line each: its settings, the network, keys and\n"
-            "who may read them, the disk, the database and everything in it.\n"
+    .help = "Checks everything a server needs, one line each: its settings, the network, keys and\n"
+            "their file permissions, the disk, the database and its rows.\n"
             "\n"
             "  --store URL      the database (default: sqlite:heddle.db)\n"
             "  --config FILE    the same settings as the server's; all its flags work too\n"
             "\n"
-            "  --secrets URL    reads everything a database holds and prints a line for whatever\n"
-            "                   looks like a token, key, password or cookie, by its name or its\n"
-            "                   shape: where it is, never what it is\n"
+            "  --secrets URL    reads all rows of a database and prints a line for each value\n"
+            "                   that looks like a token, key, password or cookie, by its name or\n"
+            "                   its format: its position, never the secret\n"
             "\n"
-            "Ends with 1 when something must be mended, or when a secret was found.\n",
+            "Exit status 1 if a check fails, or if a secret was found.\n",
     .run = run,
 };

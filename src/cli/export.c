@@ -116,19 +116,19 @@ const struct hd_command hd_command_export = {
     .arguments =
         "THREAD | --all [--store URL] [--config FILE] [--principal P | --subject ALIAS/SUBJECT]\n"
         "       [--output FILE]",
-    .summary = "write everything of a thread, or of somebody, as JSON lines",
+    .summary = "write all data of a thread or of a subject as JSON lines",
     .help =
-        "Writes all that a thread has: its record, checkpoints, values, writes, runs, events,\n"
-        "recorded exchanges and participants. `heddle import` brings it back, in any database.\n"
+        "Writes all data of a thread: its record, checkpoints, values, writes, runs, events,\n"
+        "recorded exchanges and participants. `heddle import` loads it into any database.\n"
         "\n"
-        "  --all              everything of somebody: threads, assistants, items, crons\n"
+        "  --all              all data of a subject: threads, assistants, items, crons\n"
         "  --store URL        the database (default: sqlite:heddle.db, or as configured)\n"
         "  --config FILE      the server's configuration: its database, and the keys that\n"
-        "                     principals are made with\n"
-        "  --subject A/S      whose it is: the alias of the issuer and the subject\n"
-        "  --principal P      the same when you know the principal; none: of a server without\n"
-        "                     authentication\n"
-        "  --output FILE      instead of standard output; appears when it is whole\n"
+        "                     principals are derived with\n"
+        "  --subject A/S      the owner: the alias of the issuer and the subject\n"
+        "  --principal P      the owner's principal (default: that of a server without\n"
+        "                     authentication)\n"
+        "  --output FILE      instead of standard output; created when complete\n"
         "\n"
         "  heddle export 0198f0c2-… --output thread.jsonl\n"
         "  heddle export --all --subject main/alice --config heddle.json --output alice.jsonl\n",

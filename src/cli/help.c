@@ -16,7 +16,7 @@ static void list_commands(void)
         (void)printf("  %-10s %s\n", command->name, command->summary);
     (void)printf(
         "\n"
-        "heddle help COMMAND says more about one, with examples.\n"
+        "heddle help COMMAND shows its options and examples.\n"
         "\n"
         "heddle serve has two agents inside (docs/agents.md); heddle mock-model is a model\n"
         "to try them with. Graphs are JSON files (docs/graphs.md, examples/graphs), or Python\n"

@@ -22,7 +22,7 @@ static void say_why(const struct options *options, const struct hd_import *impor
         (void)fprintf(stderr, ", line %llu", (unsigned long long)import->line);
     (void)fprintf(stderr, ": %s\n", fault->code ? fault->text : hd_error_text(err));
     if (err == HD_EEXISTS)
-        (void)fprintf(stderr, "  --if-exists replace puts what is imported in its place\n");
+        (void)fprintf(stderr, "  --if-exists replace overwrites it\n");
 }
 
 static int bring_in(const struct options *options, struct hd_ops *ops)
@@ -99,15 +99,15 @@ const struct hd_command hd_command_import = {
     .name = "import",
     .arguments = "FILE [--store URL] [--config FILE] [--principal P | --subject ALIAS/SUBJECT]\n"
                  "       [--if-exists refuse|replace]",
-    .summary = "bring back what `export` wrote",
-    .help = "Reads the whole file first, and changes nothing when it is not good. Then brings\n"
-            "everything in, as it was, or nothing: what was brought in is taken away again when\n"
-            "it cannot be finished. A running server sees each thread when it is whole.\n"
+    .summary = "load the output of `export`",
+    .help = "Reads the whole file first, and changes nothing if it is invalid. Then imports all\n"
+            "data or none: after a failure, the rows imported so far are deleted again. A running\n"
+            "server sees each thread when it is complete.\n"
             "\n"
-            "  --if-exists refuse   nothing is imported when something of it is there (default)\n"
-            "  --if-exists replace  what is there is deleted before\n"
+            "  --if-exists refuse   import nothing if any of the data exists (default)\n"
+            "  --if-exists replace  delete existing data first\n"
             "\n"
-            "The other options are those of `heddle export`; what was one person's may be\n"
+            "The other options are those of `heddle export`; data of one subject may be\n"
             "imported as another's.\n",
     .run = run,
 };

@@ -50,7 +50,7 @@ static int take_setting(struct options *o, const char *name, const char *value)
     if (!value)
         return missing(name);
     if (o->setting_count + 2 > (int)HD_COUNT(o->settings))
-        return hd_usage_error(&hd_command_key, "%s is there twice", name);
+        return hd_usage_error(&hd_command_key, "duplicate %s", name);
     o->settings[o->setting_count++] = (char *)name;
     o->settings[o->setting_count++] = (char *)value;
     return HD_EXIT_OK;
@@ -75,7 +75,7 @@ static int read_options(int argc, char **argv, struct options *o)
         else if (strcmp(argv[i], "--admin") == 0)
             o->is_admin = true;
         else if (argv[i][0] == '-' || o->target)
-            status = hd_usage_error(&hd_command_key, "%s: what is that?", argv[i]);
+            status = hd_usage_error(&hd_command_key, "%s: unknown argument", argv[i]);
         else
             o->target = argv[i];
     }
@@ -206,7 +206,7 @@ static int create(struct options *o)
     int status;
 
     if (o->target)
-        return hd_usage_error(&hd_command_key, "%s: what is that?", o->target);
+        return hd_usage_error(&hd_command_key, "%s: unknown argument", o->target);
     if (!o->subject || !is_subject(o->subject))
         return hd_usage_error(&hd_command_key, "--subject must be a name of up to %d bytes",
                               HD_MAX_SUBJECT);
@@ -312,7 +312,7 @@ static int revoke_key(struct options *o)
     status = revoke_in(store, id);
     heddle_close(store);
     if (status == HD_EXIT_OK)
-        printf("%.*s is revoked; servers know within %d seconds\n", (int)id.len, id.ptr,
+        printf("%.*s is revoked; servers refuse it within %d seconds\n", (int)id.len, id.ptr,
                HD_AUTH_RECHECK_US / 1000000);
     return status;
 }
@@ -358,7 +358,7 @@ static int principal(struct options *o)
         return HD_EXIT_FAILED;
     }
     printf("%s has a new key, for auth.key.file in the configuration. Keep a copy where the\n"
-           "database's backups are not: without it nobody's threads can be found again.\n",
+           "database's backups are not: without it no user's threads can be found again.\n",
            o->target);
     return HD_EXIT_OK;
 }
@@ -382,28 +382,28 @@ static int run(int argc, char **argv)
         status = read_options(argc, argv, &o);
         return status == HD_EXIT_OK ? verbs[i].run(&o) : status;
     }
-    return hd_usage_error(&hd_command_key, "say create, list, revoke or principal");
+    return hd_usage_error(&hd_command_key, "expected create, list, revoke or principal");
 }
 
 const struct hd_command hd_command_key = {
     .name = "key",
     .arguments = "create --subject NAME | list | revoke ID | principal FILE",
-    .summary = "make, list and revoke API keys; make the key of principals",
+    .summary = "create, list and revoke API keys; create the principal key",
     .help =
-        "An API key lets a program in, as the subject it was made for. It is printed once; the\n"
-        "store keeps a hash of it. Servers on the same store know of a new key at once, and of\n"
-        "a revoked one within seconds.\n"
+        "An API key authenticates a program as the subject it was created for. It is printed\n"
+        "once; the store keeps a hash of it. Servers on the same store accept a new key at once,\n"
+        "and refuse a revoked one within seconds.\n"
         "\n"
-        "  create --subject NAME   whom it stands for: keys of one subject share everything\n"
-        "    --admin               it may do what operators may\n"
-        "    --expires DAYS        it ends by itself (default: never)\n"
+        "  create --subject NAME   its subject: keys of one subject share all data\n"
+        "    --admin               with the rights of an operator\n"
+        "    --expires DAYS        expires after this time (default: never)\n"
         "  list                    all keys: id, state, subject\n"
-        "  revoke ID               ends one, for ever\n"
+        "  revoke ID               revoke a key permanently\n"
         "  principal FILE          a new key to derive principals with (auth.key), mode 0600\n"
         "\n"
         "  --store URL             the database (default: sqlite:heddle.db)\n"
         "  --config FILE           the server's configuration, which names it\n"
         "\n"
-        "docs/authentication.md says more.\n",
+        "See docs/authentication.md.\n",
     .run = run,
 };

@@ -337,7 +337,7 @@ static void handle(void *ctx, struct hd_exchange *ex)
         hd_answer_empty(ex, 204);
     else
         hd_answer_error(ex, match.kind == HD_MATCH_NO_METHOD ? 405 : 404,
-                        "heddle mock-model has nothing here; heddle help mock-model says what");
+                        "no such endpoint; heddle help mock-model lists them");
 }
 
 /* ---- the command ------------------------------------------------------ */
@@ -478,20 +478,21 @@ const struct hd_command hd_command_mock_model = {
     .name = "mock-model",
     .arguments = "[--port N] [SCRIPT.json]",
     .summary = "serve a scripted model, to try agents without a key",
-    .help =
-        "Answers at http://localhost:4010/v1 (the next free port unless --port says one) as\n"
-        "OpenAI's chat completions, Anthropic's messages and Google's Gemini do, whole and\n"
-        "streamed; also GET /v1/models, POST /v1/embeddings and GET /mock/requests, which shows\n"
-        "what it was asked. No network, no key.\n"
-        "\n"
-        "Without SCRIPT.json it repeats what it is told, and\n"
-        "  use NAME with {\"a\": 1}   calls that tool, as often as the text says so\n"
-        "  five tools               calls five of the tools it is offered, at once\n"
-        "  think, slowly            reasons first; lets the words go one by one\n"
-        "  fail with 429            fails so (400, 401, 429, 500, 503)\n"
-        "\n"
-        "docs/mock-model.md has the form of scripts. To use it:\n"
-        "  heddle mock-model &\n"
-        "  OPENAI_BASE_URL=http://localhost:4010/v1 OPENAI_API_KEY=any heddle serve\n",
+    .help = "Serves OpenAI's chat completions, Anthropic's messages and Google's Gemini API at\n"
+            "http://localhost:4010/v1 (the next free port unless --port is given), whole and "
+            "streamed;\n"
+            "also GET /v1/models, POST /v1/embeddings and GET /mock/requests, which lists the "
+            "requests\n"
+            "received. No network, no key.\n"
+            "\n"
+            "Without SCRIPT.json it repeats the user's message, and\n"
+            "  use NAME with {\"a\": 1}   calls that tool, once per occurrence\n"
+            "  five tools               calls five of the offered tools, at once\n"
+            "  think, slowly            reasons first; sends word by word\n"
+            "  fail with 429            fails with that status (400, 401, 429, 500, 503)\n"
+            "\n"
+            "docs/mock-model.md has the form of scripts. To use it:\n"
+            "  heddle mock-model &\n"
+            "  OPENAI_BASE_URL=http://localhost:4010/v1 OPENAI_API_KEY=any heddle serve\n",
     .run = run,
 };

@@ -138,7 +138,7 @@ static int write_project(const char *folder, const struct kind *kind)
     int status = HD_EXIT_OK;
 
     if (!is_empty(folder)) {
-        (void)fprintf(stderr, "heddle new: %s is there already, and not empty\n", folder);
+        (void)fprintf(stderr, "heddle new: %s exists and is not empty\n", folder);
         return HD_EXIT_FAILED;
     }
     for (size_t i = 0; !status && i < kind->count; i++)
@@ -184,11 +184,11 @@ static int run(int argc, char **argv)
 const struct hd_command hd_command_new = {
     .name = "new",
     .arguments = "FOLDER [--python | --typescript | --native]",
-    .summary = "make a small project that works: an agent and its langgraph.json",
+    .summary = "create a small working project: an agent and its langgraph.json",
     .help =
-        "Writes a langgraph.json, an agent that answers without a model or a key, and a README\n"
-        "that says how to go on. The agent is Python unless something else is said; a native\n"
-        "one is JSON and needs nothing but Heddle.\n"
+        "Writes a langgraph.json, an agent that responds without a model or a key, and a README\n"
+        "with the next steps. The default is a Python agent; a native one is JSON and needs\n"
+        "nothing but Heddle.\n"
         "\n"
         "  heddle new my-agent --native\n"
         "  heddle dev my-agent\n",

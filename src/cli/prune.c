@@ -50,7 +50,7 @@ static int take_flag(struct options *o, const char *arg)
     else if (strcmp(arg, "--vacuum") == 0)
         o->vacuums = true;
     else
-        return hd_usage_error(&hd_command_prune, "%s: what is that?", arg);
+        return hd_usage_error(&hd_command_prune, "%s: unknown argument", arg);
     return 0;
 }
 
@@ -109,7 +109,7 @@ static int read_strategy(struct options *o)
     o->prune.strategy = found < 0 ? HD_TTL_DELETE : (enum hd_ttl_strategy)found;
     if (found == HD_TTL_DELETE && !o->thread && !o->older_than)
         return hd_usage_error(&hd_command_prune,
-                              "to delete, say which: --thread ID or --older-than MINUTES");
+                              "--strategy delete needs --thread ID or --older-than MINUTES");
     if (!o->strategy && (o->thread || o->older_than || o->keep_last))
         return hd_usage_error(&hd_command_prune, "--strategy is missing");
     return 0;
@@ -289,7 +289,7 @@ static void say(const struct pruning *p)
            p->options->is_dry ? "would remove" : "removed", (long long)r->threads,
            (long long)r->checkpoints, (long long)r->writes, (long long)r->runs,
            (long long)r->bytes);
-    printf("threads: %zu looked at, %zu %s, %zu at work and left alone\n", p->looked, p->changed,
+    printf("threads: %zu checked, %zu %s, %zu busy and skipped\n", p->looked, p->changed,
            p->options->is_dry ? "would change" : "changed", p->busy);
 }
 
@@ -333,23 +333,24 @@ const struct hd_command hd_command_prune = {
     .arguments =
         "[--dry-run] [--strategy WORD [--keep-last K] [--older-than MINUTES] [--thread ID]]\n"
         "       [--principal P | --subject ALIAS/SUBJECT] [--store URL] [--config FILE] [--vacuum]",
-    .summary = "remove what threads need not keep, or say what would go",
+    .summary = "delete old checkpoints and threads",
     .help =
-        "Without --strategy: what has expired, as the `ttl` of each thread says. With it: threads\n"
-        "of everybody, or those that the other options name.\n"
+        "Without --strategy: deletes what has expired by the `ttl` of each thread. With it: "
+        "prunes\n"
+        "all threads, or those that the other options select.\n"
         "\n"
         "  --dry-run          change nothing, only count\n"
         "  --strategy WORD    delete, keep_latest (the newest checkpoint of each namespace) or\n"
         "                     keep_branches (heads, the last of each branch, forks)\n"
         "  --keep-last K      keep_branches: checkpoints of each branch that stay [1]\n"
-        "  --older-than N     threads that were not changed for so many minutes\n"
-        "  --thread ID        this one\n"
-        "  --principal P, --subject A/S   threads of this one\n"
+        "  --older-than N     threads not changed for this many minutes\n"
+        "  --thread ID        only this thread\n"
+        "  --principal P, --subject A/S   only threads of this owner\n"
         "  --store URL        the database (default: sqlite:heddle.db, or as configured)\n"
         "  --config FILE      the server's configuration\n"
         "  --vacuum           then give free space back to the file system (SQLite)\n"
         "\n"
-        "Servers may be at work on the database meanwhile; threads at work are not deleted.\n"
+        "Servers may use the database meanwhile; busy threads are not deleted.\n"
         "\n"
         "  heddle prune --strategy keep_branches --keep-last 5 --dry-run\n"
         "  heddle prune --strategy delete --older-than 43200 --vacuum\n",

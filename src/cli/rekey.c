@@ -48,7 +48,7 @@ static int rekey_all(struct hd_ops *ops, bool only_counts, int64_t wait_s)
     if (has_progress)
         (void)fprintf(stderr, "\r%50s\r", "");
     if (err) {
-        (void)fprintf(stderr, "heddle rekey: %s; begin again and it goes on\n",
+        (void)fprintf(stderr, "heddle rekey: %s; run the command again to continue\n",
                       fault.code ? fault.text : hd_error_text(err));
         return HD_EXIT_FAILED;
     }
@@ -74,7 +74,7 @@ static int run(int argc, char **argv)
         if (status != HD_OPS_OTHER)
             return status;
         if (strcmp(argv[i], "--dry-run") != 0)
-            return hd_usage_error(command, "what is %s?", argv[i]);
+            return hd_usage_error(command, "unknown argument %s", argv[i]);
         only_counts = true;
     }
     seconds = wait ? strtol(wait, &end, 10) : -1;
@@ -95,17 +95,17 @@ static int run(int argc, char **argv)
 const struct hd_command hd_command_rekey = {
     .name = "rekey",
     .arguments = "--config FILE [--store URL] [--dry-run] [--wait SECONDS]",
-    .summary = "move everybody to the principals of a new key",
+    .summary = "move all data to the principals of a new key",
     .help = "Principals are keyed hashes. To change the key, put the new one into `auth.key` and\n"
             "the one before into `auth.old_keys`, restart the server, and run this: everything\n"
-            "that is stored under a principal of an old key moves to that of the new one.\n"
+            "stored under a principal of an old key moves to that of the new one.\n"
             "The server runs meanwhile; requests of a user who is being moved get 503 with\n"
             "Retry-After for some seconds. After an interruption start the command again.\n"
             "\n"
             "  --config FILE    the server's configuration, with both keys\n"
-            "  --dry-run        only says how much there is to move\n"
-            "  --wait SECONDS   for the runs of somebody that are under way (default: 600)\n"
+            "  --dry-run        only count the data to move\n"
+            "  --wait SECONDS   maximum wait for active runs of a user (default: 600)\n"
             "\n"
-            "Ends with 1 when somebody could not be moved.\n",
+            "Exit status 1 if a user could not be moved.\n",
     .run = run,
 };

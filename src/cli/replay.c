@@ -63,7 +63,7 @@ static void on_replayed(void *ctx, const struct hd_replayed *r)
            r->run->run_id.ptr, r->steps_now, r->notes->answered, hd_run_state_name(r->status),
            r->differs ? "differs" : "the same");
     if (r->was_edited)
-        printf("  goes on from a state that was changed by hand\n");
+        printf("  continues from a state that was updated manually\n");
     if (r->error)
         printf("  %s\n", r->error);
     if (r->differs)
@@ -150,12 +150,12 @@ static int run(int argc, char **argv)
 const struct hd_command hd_command_replay = {
     .name = "replay",
     .arguments = "THREAD [--store URL] [--graph ID=FILE] [--config FILE]",
-    .summary = "perform a thread again from its recording, without network",
+    .summary = "repeat a thread from its recording, without network",
     .help =
-        "`heddle serve --record` keeps what runs say to models, MCP servers and other agents.\n"
-        "This performs the runs of a thread again, in memory, with what was answered then, and\n"
-        "compares every step, request and status: with another graph, prompt or version of Heddle\n"
-        "it shows what differs. It sends nothing and changes nothing in the database.\n"
+        "`heddle serve --record` records exchanges with models, MCP servers and other agents.\n"
+        "This repeats the runs of a thread in memory, with the recorded responses, and compares\n"
+        "every step, request and status: with another graph, prompt or version of Heddle it shows\n"
+        "the differences. It sends nothing and changes nothing in the database.\n"
         "\n"
         "  --store URL        where the thread is (default: sqlite:heddle.db)\n"
         "  --graph ID=FILE    the graphs to run, as for `serve`\n"

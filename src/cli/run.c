@@ -359,19 +359,19 @@ const struct hd_command hd_command_run = {
                  "                  [--durability D] [--json|--events]",
     .summary = "run a graph",
     .help =
-        "Runs the graph that FILE declares (docs/graphs.md) and shows what it does: nodes\n"
-        "that begin, what models say, what changes. Questions are asked and answered on\n"
-        "the terminal (JSON, or plain text).\n"
+        "Runs the graph that FILE declares (docs/graphs.md) and prints its events: nodes that\n"
+        "start, model output, state changes. Prompts for replies to interrupts on the terminal\n"
+        "(JSON, or plain text).\n"
         "\n"
-        "  --input JSON     what the graph gets; - reads it from standard input\n"
-        "  --resume JSON    the answer to the question that a thread waits for\n"
-        "  --thread ID      which conversation (default: a new one)\n"
-        "  --store URL      where it is kept, such as sqlite:agent.db (default: memory:)\n"
+        "  --input JSON     the input; - reads it from standard input\n"
+        "  --resume JSON    the reply to the interrupt that a thread waits for\n"
+        "  --thread ID      the thread (default: a new one)\n"
+        "  --store URL      its store, such as sqlite:agent.db (default: memory:)\n"
         "  --durability D   sync: each step is stored before the next begins; async (default):\n"
         "                   while it works; exit: all at the end\n"
-        "  --json           one line of JSON for each event, and no questions\n"
+        "  --json           one line of JSON for each event, and no prompts\n"
         "  --events         the same with LangChain's events of graphs, nodes and models\n"
-        "  --scenario DIR   perform DIR/scenario.json on DIR/graph.json, print a record\n"
+        "  --scenario DIR   run DIR/scenario.json on DIR/graph.json, print a record\n"
         "\n"
         "  heddle run examples/graphs/echo.json --input '{\"messages\": [\"Hello\"]}'\n",
     .run = run,

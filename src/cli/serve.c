@@ -463,20 +463,20 @@ const struct hd_command hd_command_serve = {
     .name = "serve",
     .arguments = "[OPTIONS]",
     .summary = "serve the LangGraph API: threads, runs, streams, branches",
-    .help = "Serves until SIGTERM or Ctrl-C. Without graphs of your own there are `agent`,\n"
-            "`research_agent` and `demo` (docs/agents.md); OPENAI_API_KEY or another provider's\n"
-            "key makes them answer with a model, without one they answer offline. Everything\n"
-            "that was acknowledged is stored; runs that a crash interrupted go on when the\n"
-            "server is started again.\n"
-            "\n"
-            "  OPENAI_API_KEY=sk-... heddle serve\n"
-            "  heddle mock-model --port 4010 &\n"
-            "  OPENAI_BASE_URL=http://localhost:4010/v1 OPENAI_API_KEY=any heddle serve\n"
-            "  heddle serve --config langgraph.json --runtime-workers 4\n"
-            "\n"
-            "Every option is also an environment variable (HEDDLE_PORT) and a member of the JSON\n"
-            "file that --config names; docs/configuration.md has them all. --check reads them all\n"
-            "and says what is wrong, without serving.\n",
+    .help =
+        "Serves until SIGTERM or Ctrl-C. Without configured graphs it serves `agent`,\n"
+        "`research_agent` and `demo` (docs/agents.md); with OPENAI_API_KEY or another provider's\n"
+        "key they use a model, without one they respond offline. Acknowledged writes are\n"
+        "stored; runs interrupted by a crash continue when the server restarts.\n"
+        "\n"
+        "  OPENAI_API_KEY=sk-... heddle serve\n"
+        "  heddle mock-model --port 4010 &\n"
+        "  OPENAI_BASE_URL=http://localhost:4010/v1 OPENAI_API_KEY=any heddle serve\n"
+        "  heddle serve --config langgraph.json --runtime-workers 4\n"
+        "\n"
+        "Every option is also an environment variable (HEDDLE_PORT) and a member of the JSON\n"
+        "file that --config names; see docs/configuration.md. --check reads them all\n"
+        "and prints errors, without serving.\n",
     .more = hd_serve_options,
     .run = run,
 };

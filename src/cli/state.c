@@ -167,9 +167,9 @@ static int run(int argc, char **argv)
 const struct hd_command hd_command_state = {
     .name = "state",
     .arguments = "URL THREAD [--ns NAMESPACE] [--principal P] [--graph FILE] [--checkpoint ID]",
-    .summary = "show what a thread holds",
-    .help = "Prints the latest checkpoint of a thread: its values and the writes that wait to\n"
-            "become part of the next one.\n"
+    .summary = "show a thread's state",
+    .help = "Prints the latest checkpoint of a thread: its values and its pending\n"
+            "writes.\n"
             "\n"
             "  --ns NAMESPACE   of one assistant or subgraph (default: the thread's only root\n"
             "                   namespace; with several, they are listed)\n"

@@ -8,9 +8,9 @@
 #include "base/net.h"
 #include "http/internal.h"
 
-#define HOST_TEXT                                                                         \
-    "this server is not known by the name in the Host header; the setting allowed_hosts " \
-    "lists names that it is known by"
+#define HOST_TEXT                                                                        \
+    "the Host header is not an accepted name of this server; the setting allowed_hosts " \
+    "lists accepted names"
 #define ORIGIN_TEXT                                                        \
     "requests of web pages from this origin are not allowed; the setting " \
     "cors.allow_origins lists the origins that are"

@@ -442,8 +442,7 @@ int hd_http_server_listen(struct hd_http_server *server, const char *host, int p
         return hd_fault_set(fault, HD_EINVAL, "%d is no port (0 to 65535)", port);
     err = resolve(server->loop, host, addresses, &count);
     if (err)
-        return hd_fault_set(fault, HD_EINVAL, "the address '%s' is not known: %s", host,
-                            uv_strerror(err));
+        return hd_fault_set(fault, HD_EINVAL, "unknown address '%s': %s", host, uv_strerror(err));
     err = listen_on_all(server, addresses, count, tried);
     /* Also retries port 0 when the chosen port was free for the first address only. */
     for (int i = 0; i < PORTS_TO_TRY && err == UV_EADDRINUSE && tried < 65535; i++) {

@@ -22,7 +22,7 @@
 
 #define PLAIN_ANSWER                                                                       \
     "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncontent-length: 60\r\n" \
-    "connection: close\r\n\r\n{\"detail\":\"this port speaks TLS: use https instead of http\"}"
+    "connection: close\r\n\r\n{\"detail\":\"this port requires TLS: use https instead of http\"}"
 
 struct tls_wire {
     struct hd_http_wire base; /* must be first */

@@ -22,7 +22,7 @@
 
 /* Names the setting that allows it, but reveals nothing about the target. */
 #define HD_OUTGOING_REFUSAL                                                                      \
-    "the host is not one that this server may ask: only public addresses are, and hosts in the " \
+    "this server may not connect to the host: it allows only public addresses and hosts in the " \
     "setting outgoing.allowed_hosts"
 
 struct hd_outgoing_rule {

@@ -409,7 +409,7 @@ static int say(struct hd_rt_worker *worker, enum hd_frame_type type, uint32_t id
 static void hint(struct hd_rt_call *call, enum hd_frame_type type)
 {
     if (call->worker && say(call->worker, type, call->id, NULL) == HD_ENOMEM)
-        hd_rt_worker_end(call->worker, "there is no memory for what it is sent");
+        hd_rt_worker_end(call->worker, "out of memory for a message to it");
 }
 
 int hd_rt_call_plain(struct hd_rt_worker *worker, struct hd_slice head, uint32_t *id)
@@ -575,7 +575,7 @@ static void be_late(struct hd_rt_call *call)
 {
     char text[96];
 
-    (void)snprintf(text, sizeof(text), "there was no answer within %lld ms",
+    (void)snprintf(text, sizeof(text), "no response within %lld ms",
                    (long long)(call->timeout_us / 1000));
     if (call->is_waiting)
         leave_queue(call);

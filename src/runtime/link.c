@@ -112,14 +112,14 @@ static size_t give(struct hd_link *link, size_t at)
     size_t total;
 
     if (hd_frame_size(rest, link->limit, &total)) {
-        end(link, "it sent what is no frame");
+        end(link, "it sent an invalid frame");
         return 0;
     }
     if (total == 0 || total > rest.len)
         return 0;
     if (hd_frame_read(hd_slice(rest.ptr, total), &frame) ||
         !link->events->on_frame(link->ctx, &frame))
-        end(link, "it sent a frame that is not as the protocol says");
+        end(link, "it sent a frame that violates the protocol");
     return link->is_over ? 0 : total;
 }
 
@@ -155,7 +155,7 @@ static void on_read(uv_stream_t *stream, ssize_t len, const uv_buf_t *buf)
         link->in.len += (size_t)len;
         give_all(link);
     } else if (len == UV_ENOBUFS) {
-        end(link, "there is no memory for what it sends");
+        end(link, "out of memory for a message from it");
     } else if (len < 0) {
         end(link, HD_LINK_CLOSED);
     }
@@ -251,7 +251,7 @@ static void post_rest(struct hd_link *link, size_t done)
 
     if (post(link, &buf, 1, memory, NULL, NULL)) {
         hd_free(memory);
-        end(link, "there is no memory for what it is sent");
+        end(link, "out of memory for a message to it");
     }
 }
 

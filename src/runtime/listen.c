@@ -54,7 +54,7 @@ static void greet(struct hd_rt_guest *guest, hd_json_val hello, uint32_t id)
     if (hd_rt_worker_greet(runtime, hello, guest->is_remote, &worker, &fault)) {
         hd_log(HD_LOG_WARN, "runtime", "a worker was refused: %s", fault.text);
         if (hd_rt_request_refuse(guest->link, id, fault.code, fault.text))
-            hd_log(HD_LOG_WARN, "runtime", "it could not be told why");
+            hd_log(HD_LOG_WARN, "runtime", "the error could not be sent");
     } else {
         struct hd_link *link = guest->link;
 

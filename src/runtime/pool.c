@@ -180,7 +180,7 @@ void hd_runtime_reload(struct hd_runtime *runtime, enum hd_rt_language language)
             continue;
         hd_pool_replace(worker, HD_WORKER_OLD);
         if (worker->state != HD_WORKER_READY) /* it would become ready with the old files */
-            hd_rt_worker_end(worker, "is not needed any more");
+            hd_rt_worker_end(worker, "is no longer needed");
     }
     hd_runtime_wake(runtime);
 }

@@ -72,7 +72,7 @@ int hd_rt_request_refuse(struct hd_link *link, uint32_t id, int code, const char
 static void refuse(struct hd_rt_worker *worker, uint32_t id, int code, const char *text)
 {
     if (worker->link && hd_rt_request_refuse(worker->link, id, code, text) == HD_ENOMEM)
-        hd_rt_worker_end(worker, "there is no memory for what it is sent");
+        hd_rt_worker_end(worker, "out of memory for a message to it");
 }
 
 /* ---- boxes -------------------------------------------------------------- */
@@ -163,9 +163,9 @@ static void send_answer(struct hd_rt_worker *worker, struct hd_rt_request_box *b
         message.head = HD_S("{}");
     err = hd_link_send(worker->link, HD_FRAME_ANSWER, id, &message, free_box, box);
     if (err == HD_ELIMIT)
-        refuse(worker, id, err, "the answer is larger than a frame may be");
+        refuse(worker, id, err, "the response exceeds the maximum frame size");
     else if (err && err != HD_ECLOSED)
-        hd_rt_worker_end(worker, "there is no memory for what it is sent");
+        hd_rt_worker_end(worker, "out of memory for a message to it");
 }
 
 static void finish(struct hd_rt_request_box *box)

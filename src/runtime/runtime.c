@@ -302,7 +302,7 @@ void hd_runtime_destroy(struct hd_runtime *runtime)
     for (struct hd_rt_worker *worker = runtime->workers; worker; worker = worker->next) {
         /* Cancel started ops now: their owners may be freed later. */
         hd_rt_request_lose_all(worker);
-        hd_rt_worker_end(worker, "is not needed any more");
+        hd_rt_worker_end(worker, "is no longer needed");
     }
     hd_listen_close(runtime, on_closed);
     set_pace(runtime);

@@ -97,14 +97,14 @@ static bool fits_draining(const struct hd_runtime *runtime)
 void hd_rt_worker_drain(struct hd_rt_worker *worker)
 {
     if (worker->state == HD_WORKER_STARTING || worker->state == HD_WORKER_LOADING) {
-        hd_rt_worker_end(worker, "is not needed any more");
+        hd_rt_worker_end(worker, "is no longer needed");
         return;
     }
     if (worker->state != HD_WORKER_READY)
         return;
     set_state(worker, HD_WORKER_DRAINING);
     if (hd_rt_call_plain(worker, HD_S("{\"op\":\"drain\"}"), &worker->drain_id))
-        hd_rt_worker_end(worker, "cannot be told to end");
+        hd_rt_worker_end(worker, "cannot be sent a drain");
 }
 
 /* ---- link ------------------------------------------------------------- */
@@ -115,7 +115,7 @@ void hd_rt_worker_answer(struct hd_rt_worker *worker, uint32_t id, struct hd_sli
 
     if (worker->link && hd_link_send(worker->link, HD_FRAME_ANSWER, id, &message, NULL, NULL) &&
         worker->link)
-        hd_rt_worker_end(worker, "there is no memory for what it is sent");
+        hd_rt_worker_end(worker, "out of memory for a message to it");
 }
 
 void hd_rt_worker_regulate(struct hd_rt_worker *worker)
@@ -192,7 +192,7 @@ void hd_rt_worker_adopt(struct hd_rt_worker *worker, struct hd_link *link, uint3
     worker->state = HD_WORKER_LOADING;
     hd_buf_init(&head, MAX_HELLO);
     if (write_hello(worker, &head))
-        hd_rt_worker_end(worker, "cannot be told what to load");
+        hd_rt_worker_end(worker, "cannot be sent the response to hello");
     else
         hd_rt_worker_answer(worker, id, hd_buf_slice(&head));
     hd_buf_fini(&head);
@@ -471,13 +471,13 @@ static void watch_pings(struct hd_rt_worker *worker, int64_t now)
             return;
         worker->pinged_us = now;
         if (hd_rt_call_plain(worker, HD_S("{\"op\":\"ping\"}"), &worker->ping_id))
-            hd_rt_worker_end(worker, "cannot be asked whether it is well");
+            hd_rt_worker_end(worker, "cannot be sent a ping");
         return;
     }
     if (now - worker->pinged_us < limit || now - worker->heard_us < limit)
         return;
     if (worker->is_late)
-        hd_rt_worker_end(worker, "was killed: it did not answer for %lld ms",
+        hd_rt_worker_end(worker, "was killed: it did not respond for %lld ms",
                          (long long)(limit / 1000));
     else
         worker->is_late = true;

@@ -81,8 +81,8 @@ static void a_card_that_cannot_be_used_says_why(void **state)
         enum hd_a2a_dialect wanted;
     } cases[] = {
         {"[", "not JSON", HD_A2A_ANY},
-        {"[]", "not the card of an agent", HD_A2A_ANY},
-        {"{\"url\":\"http://h\"}", "not the card of an agent", HD_A2A_ANY},
+        {"[]", "not an agent card", HD_A2A_ANY},
+        {"{\"url\":\"http://h\"}", "not an agent card", HD_A2A_ANY},
         {"{\"name\":\"n\"}", "no interface", HD_A2A_ANY},
         {"{\"name\":\"n\",\"url\":\"file:///etc/passwd\"}", "no interface", HD_A2A_ANY},
         {"{\"name\":\"n\",\"url\":\"http://a b\"}", "no interface", HD_A2A_ANY},

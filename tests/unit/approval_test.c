@@ -224,19 +224,19 @@ static void what_is_no_answer_is_said(void **unused)
     static const struct {
         const char *answer, *text;
     } cases[] = {
-        {"null", "an answer is an object whose \"type\" is accept, edit, response or ignore"},
-        {"true", "an answer is an object whose \"type\" is accept, edit, response or ignore"},
-        {"7", "an answer is an object whose \"type\" is accept, edit, response or ignore"},
-        {"\"yes\"", "an answer is an object whose \"type\" is accept, edit, response or ignore"},
-        {"\"{\"", "an answer is an object whose \"type\" is accept, edit, response or ignore"},
-        {"{}", "an answer is an object whose \"type\" is accept, edit, response or ignore"},
-        {"{\"type\":1}", "an answer is an object whose \"type\" is accept, edit, response or "
+        {"null", "a reply is an object whose \"type\" is accept, edit, response or ignore"},
+        {"true", "a reply is an object whose \"type\" is accept, edit, response or ignore"},
+        {"7", "a reply is an object whose \"type\" is accept, edit, response or ignore"},
+        {"\"yes\"", "a reply is an object whose \"type\" is accept, edit, response or ignore"},
+        {"\"{\"", "a reply is an object whose \"type\" is accept, edit, response or ignore"},
+        {"{}", "a reply is an object whose \"type\" is accept, edit, response or ignore"},
+        {"{\"type\":1}", "a reply is an object whose \"type\" is accept, edit, response or "
                          "ignore"},
-        {"[]", "one call needs one answer, not 0"},
-        {"[{\"type\":\"accept\"},{\"type\":\"accept\"}]", "one call needs one answer, not 2"},
-        {"{\"decisions\":[]}", "one call needs one answer, not 0"},
-        {"{\"type\":\"ignore\"}", "the answer \"ignore\" is not allowed here"},
-        {"{\"decisions\":[{\"type\":\"reject\"}]}", "the answer \"reject\" is not allowed here"},
+        {"[]", "one call needs one reply, not 0"},
+        {"[{\"type\":\"accept\"},{\"type\":\"accept\"}]", "one call needs one reply, not 2"},
+        {"{\"decisions\":[]}", "one call needs one reply, not 0"},
+        {"{\"type\":\"ignore\"}", "the reply \"ignore\" is not allowed here"},
+        {"{\"decisions\":[{\"type\":\"reject\"}]}", "the reply \"reject\" is not allowed here"},
         {"{\"type\":\"edit\"}", "\"args\" of an edit must be an object"},
         {"{\"type\":\"edit\",\"args\":\"x\"}", "\"args\" of an edit must be an object"},
         {"{\"type\":\"edit\",\"args\":{\"action\":\"buy\",\"args\":{}}}",

@@ -128,7 +128,7 @@ static void mistakes_are_named_by_their_place(void **state)
         {"{\"issuers\": [{" WITH_SECRET "}, {\"alias\": \"b\", \"issuer\": \"i\"}]}",
          "auth.issuers[1].issuer: "},
         {"{\"issuers\": [{" WITH_SECRET ", \"alias\": \"b\"}]}",
-         "auth.issuers[0].alias: is there twice"},
+         "auth.issuers[0].alias: is a duplicate"},
         {"{\"issuers\": [{" WITH_SECRET ", \"leeway\": 61}]}", "auth.issuers[0].leeway: "},
         {"{\"issuers\": [{" WITH_SECRET ", \"subject\": []}]}", "auth.issuers[0].subject: "},
         {"{\"issuers\": [{" WITH_SECRET ", \"require\": {\"role\": {}}}]}",

@@ -355,19 +355,20 @@ static void each_failure_has_its_text(void **state)
     s->peer.closes = true;
     peer_will(&s->peer, PEER_CLOSE);
     post(s, (struct hd_agent_exchange_options){0});
-    expect_error(s, "the model server at http://127.0.0.1:%d closed the connection without an "
-                    "answer");
+    expect_error(s, "the model server at http://127.0.0.1:%d closed the connection without a "
+                    "response");
     assert_false(s->reply.is_cut);
     peer_will(&s->peer, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello");
     post(s, (struct hd_agent_exchange_options){.peer = "mcp"});
-    expect_error(s, "the answer of the mcp server at http://127.0.0.1:%d was cut off");
+    expect_error(s, "the response of the mcp server at http://127.0.0.1:%d was cut off");
     assert_true(s->reply.is_cut);
     peer_will(&s->peer, OK);
     post(s, (struct hd_agent_exchange_options){.max_body = 4});
-    expect_error(s, "the answer of the model server at http://127.0.0.1:%d is larger than 4 bytes");
+    expect_error(s,
+                 "the response of the model server at http://127.0.0.1:%d is larger than 4 bytes");
     peer_will(&s->peer, "SSH-2.0-OpenSSH_9.2p1\r\n");
     post(s, (struct hd_agent_exchange_options){0});
-    expect_error(s, "the model server at http://127.0.0.1:%d does not speak HTTP");
+    expect_error(s, "the model server at http://127.0.0.1:%d sent a response that is not HTTP");
     peer_will(&s->peer, REDIRECT);
     post(s, (struct hd_agent_exchange_options){.is_direct = true});
     expect_error(s, "the model server at http://127.0.0.1:%d redirects to another address (status "

@@ -47,7 +47,7 @@ static void declarations_are_checked(void **unused)
         {TOOL(",\"description\":1"), "\"description\" must be a string"},
         {TOOL(",\"parameters\":[]"), "\"parameters\" must be a JSON Schema"},
         {TOOL(",\"headers\":[]"), "\"headers\" must be an object of names to texts"},
-        {TOOL(",\"headers\":{\"a b\":\"c\"}"), "\"headers\" has a name that is none"},
+        {TOOL(",\"headers\":{\"a b\":\"c\"}"), "invalid header name in \"headers\""},
         {TOOL(",\"headers\":{\"a\":1}"), "header \"a\" must be a line of text"},
         {TOOL(",\"headers\":{\"a\":\"b\\r\\nc: d\"}"), "header \"a\" must be a line of text"},
         {TOOL(",\"query\":true"), "\"query\" must be a list of arguments"},
@@ -157,7 +157,7 @@ static void secrets_are_in_headers_alone(void **unused)
     /* After a restart nobody knows it. */
     hd_tool_http_request_init(&request);
     assert_err(hd_tool_http_request(&request, tool, args, NULL, &fault), HD_EINVAL);
-    assert_string_equal(fault.text, "the credentials of this tool are not known any more");
+    assert_string_equal(fault.text, "the credentials of this tool are no longer available");
     hd_tool_http_request_fini(&request);
     hd_val_unref(tool);
     hd_val_unref(args);
@@ -175,12 +175,12 @@ static void results_are_text_or_json(void **unused)
         {"{\"json\":\"\"}", "[1]", "[1]"},
         {"{\"json\":\"a.1.b\"}", "{\"a\":[0,{\"b\":\"x\"}]}", "\"x\""},
         {"{\"json\":\"a\"}", "{\"a\":null}", "null"},
-        {"\"json\"", "<a>", "!the answer is not JSON"},
-        {"{\"json\":\"a.2\"}", "{\"a\":[0]}", "!the answer has no \"a.2\""},
-        {"{\"json\":\"a.x\"}", "{\"a\":[0]}", "!the answer has no \"a.x\""},
-        {"{\"json\":\"a.b\"}", "{\"a\":7}", "!the answer has no \"a.b\""},
+        {"\"json\"", "<a>", "!the response is not JSON"},
+        {"{\"json\":\"a.2\"}", "{\"a\":[0]}", "!the response has no \"a.2\""},
+        {"{\"json\":\"a.x\"}", "{\"a\":[0]}", "!the response has no \"a.x\""},
+        {"{\"json\":\"a.b\"}", "{\"a\":7}", "!the response has no \"a.b\""},
         {"{\"json\":\"a.99999999999999999999\"}", "{\"a\":[0]}",
-         "!the answer has no \"a.99999999999999999999\""},
+         "!the response has no \"a.99999999999999999999\""},
     };
 
     (void)unused;

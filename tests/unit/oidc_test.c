@@ -79,7 +79,7 @@ static void bad_ways_are_refused(void **state)
          "page.sign_in[0].client_secret: is empty"},
         {"[{\"issuer\": \"hall\", \"client_id\": \"x\", \"client_secret\": 7}]",
          "page.sign_in[0].client_secret: must be an object"},
-        {"[{\"issuer\": \"many\", \"client_id\": \"x\"}]", "its issuer is no https URL"},
+        {"[{\"issuer\": \"many\", \"client_id\": \"x\"}]", "its issuer is not an https URL"},
         {"[{\"issuer\": \"many\", \"client_id\": \"x\", \"token_endpoint\": "
          "\"https://many.test/t\"}]",
          "both `authorization_endpoint` and"},

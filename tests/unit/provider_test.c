@@ -231,12 +231,12 @@ static void openai_streams_that_fail(void **unused)
 {
     (void)unused;
     expect_failure(&hd_provider_openai, DELTA("'content':'a'"), "APIConnectionError",
-                   "before the answer was complete");
+                   "before the response was complete");
     expect_failure(&hd_provider_openai, "data: {'choices':[\n\n", "APIResponseValidationError",
                    "not JSON");
     expect_failure(&hd_provider_openai, "data: 7\n\n", "APIResponseValidationError",
                    "not an object");
-    expect_failure(&hd_provider_openai, DONE, "APIResponseValidationError", "empty answer");
+    expect_failure(&hd_provider_openai, DONE, "APIResponseValidationError", "empty response");
     expect_failure(&hd_provider_openai,
                    DELTA("'content':'a'") "data: {'error':{'message':'Overloaded','type':'server'}"
                                           "}\n\n",
@@ -339,7 +339,7 @@ static void anthropic_streams_that_fail(void **unused)
                    EVENT("message_delta", ",'delta':{'stop_reason':'refusal'}"),
                    "ContentFilterError", "refusal");
     expect_failure(&hd_provider_anthropic, EVENT("message_start", ",'message':{}"),
-                   "APIConnectionError", "before the answer");
+                   "APIConnectionError", "before the response");
 }
 
 /* ---- Gemini ----------------------------------------------------------- */
@@ -527,8 +527,8 @@ static void a_schema_that_contains_itself_ends(void **unused)
 #define ASKS(ids) "{'$':'message','type':'ai','content':'','tool_calls':[" ids "]}"
 #define CALL(id) "{'name':'f','args':{},'id':'" id "','type':'tool_call'}"
 #define TOOL(id) "{'$':'message','type':'tool','content':'" id "!','tool_call_id':'" id "'}"
-#define NO_ANSWER(id)                                                                     \
-    "{'$':'message','type':'tool','content':'No answer: this call was not carried out.'," \
+#define NO_ANSWER(id)                                                                  \
+    "{'$':'message','type':'tool','content':'No result: this call was not executed.'," \
     "'tool_call_id':'" id "','status':'error'}"
 
 static void calls_are_followed_by_their_answers(void **unused)
@@ -609,7 +609,8 @@ static void statuses_become_exceptions(void **unused)
          "Bad key [invalid_api_key]"},
         {403, "", "AuthenticationError", "403"},
         {404, "{'error':'no such model'}", "NotFoundError", "no such model"},
-        {429, "{'error':{'message':'Slow down'}}", "RateLimitError", "Slow down"},
+        {429, "{'error':{'message':'Slow down'}}", "RateLimitError",
+         "OpenAI rate limit reached (status 429, 2 times): Slow down"},
         {422, "{'detail':'bad field'}", "BadRequestError", "bad field"},
         {400, "{'error':{'message':'too many','code':'context_length_exceeded'}}",
          "BadRequestError", "too long for the model"},

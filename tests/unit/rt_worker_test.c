@@ -59,13 +59,13 @@ static void a_worker_is_killed(void **state)
 static void a_worker_sends_garbage(void **state)
 {
     (void)state;
-    check_death("garbage", "no frame");
+    check_death("garbage", "invalid frame");
 }
 
 static void a_worker_answers_what_nobody_asked(void **state)
 {
     (void)state;
-    check_death("stray", "not as the protocol says");
+    check_death("stray", "violates the protocol");
 }
 
 /* Frames that may not come, one after the other, each from a new worker. */
@@ -111,7 +111,7 @@ static void a_worker_hangs(void **state)
     world.settings.hang_timeout_us = 3000000;
     rt_ready(&world);
     rt_do(&world, "[{\"do\":\"stop\"}]", &outcome);
-    rt_lost(&outcome, "did not answer");
+    rt_lost(&outcome, "did not respond");
     world.settings.hang_timeout_us = RT_PATIENCE_US; /* the next may be slow */
     rt_is_well(&world);
     rt_fini(&world);
@@ -387,7 +387,7 @@ static void a_worker_takes_nothing(void **state)
     world.settings.hang_timeout_us = 3000000;
     rt_until(&world, stopped.ends);
     world.settings.hang_timeout_us = RT_PATIENCE_US;
-    rt_lost(&stopped, "did not answer");
+    rt_lost(&stopped, "did not respond");
     rt_until(&world, outcomes[2].ends);
     assert_int_equal(outcomes[2].end, HD_RT_ANSWERED);
     rt_fini(&world);

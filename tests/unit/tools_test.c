@@ -424,10 +424,8 @@ static void a_call_may_take_only_so_long(void **unused)
     play(&s, "{" CALLS(CALL("hang", "c1", "x") "," CALL("hang_shortly", "c2", "x")) "}", NULL,
          HD_RUN_DONE);
     assert_results(
-        &s,
-        "[" ERROR("hang", "c1", "\"Error: hang did not answer within 0.01 seconds.\"") "," ERROR(
-            "hang_shortly", "c2",
-            "\"Error: hang_shortly did not answer within 0.02 seconds.\"") "]");
+        &s, "[" ERROR("hang", "c1", "\"Error: hang timed out after 0.01 seconds.\"") "," ERROR(
+                "hang_shortly", "c2", "\"Error: hang_shortly timed out after 0.02 seconds.\"") "]");
     assert_int_equal(fake.cancelled, 2);
     assert_int_equal(s.errors, 2);
     close_scene(&s);
@@ -734,10 +732,9 @@ static void what_is_no_answer_is_asked_again(void **unused)
                          "\"approval\":[{\"tool\":\"echo\",\"allow\":[\"accept\",\"edit\"]}]"));
     play(&s, "{" CALLS(CALL("echo", "c1", "x")) "}", NULL, HD_RUN_INTERRUPTED);
     play(&s, NULL, RESUME("\"sure\""), HD_RUN_INTERRUPTED);
-    assert_error(&s, 0,
-                 "an answer is an object whose \"type\" is accept, edit, response or ignore");
+    assert_error(&s, 0, "a reply is an object whose \"type\" is accept, edit, response or ignore");
     play(&s, NULL, RESUME("{\"type\":\"ignore\"}"), HD_RUN_INTERRUPTED);
-    assert_error(&s, 0, "the answer \"ignore\" is not allowed here");
+    assert_error(&s, 0, "the reply \"ignore\" is not allowed here");
     restart(&s);
     play(&s, NULL, RESUME("{\"type\":\"edit\",\"args\":{\"text\":1}}"), HD_RUN_INTERRUPTED);
     assert_error(&s, 0, "\"text\" must be of type string, not an integer");
@@ -852,7 +849,7 @@ static void a_question_needs_its_answer_whatever_the_policy_is_now(void **unused
     first = s.graph;
     s.graph = read_graph(GRAPH(SOURCES));
     play(&s, NULL, RESUME("{\"type\":\"ignore\"}"), HD_RUN_INTERRUPTED);
-    assert_error(&s, 0, "the answer \"ignore\" is not allowed here");
+    assert_error(&s, 0, "the reply \"ignore\" is not allowed here");
     assert_int_equal(fake.called, 0);
     play(&s, NULL, RESUME("{\"type\":\"accept\"}"), HD_RUN_DONE);
     assert_int_equal(fake.called, 1);

@@ -165,7 +165,7 @@ static int read_artifact(struct hd_a2a_answer *answer, hd_json_val json, bool ap
     int err;
 
     if (!hd_json_is_object(json))
-        return hd_fault_set(fault, HD_EINVAL, "it sent an artifact that is none");
+        return hd_fault_set(fault, HD_EINVAL, "it sent an invalid artifact");
     err = hd_a2a_parts_read(hd_json_get(json, HD_S("parts")), &parts, fault);
     if (!err && !artifact)
         err = new_artifact(answer, &artifact, fault);
@@ -400,11 +400,11 @@ int hd_a2a_answer_read(struct hd_a2a_answer *answer, struct hd_slice text, struc
 
     *news = (struct hd_a2a_news){0};
     if (text.len > HD_A2A_MAX_ANSWER - answer->bytes)
-        return hd_fault_set(fault, HD_ELIMIT, "it said more than %zu MiB", HD_A2A_MAX_ANSWER >> 20);
+        return hd_fault_set(fault, HD_ELIMIT, "it sent more than %zu MiB", HD_A2A_MAX_ANSWER >> 20);
     answer->bytes += text.len;
     err = hd_json_parse(&json, text, NULL);
     if (err)
-        return err == HD_EINVAL ? hd_fault_set(fault, err, "its answer is not JSON") : err;
+        return err == HD_EINVAL ? hd_fault_set(fault, err, "its response is not JSON") : err;
     err = read_root(answer, hd_json_root(&json), news, fault);
     hd_json_fini(&json);
     if (err) {

@@ -199,7 +199,7 @@ static void finish(struct work *work)
 
     if (content && hd_val_get_string(content).len == 0) {
         hd_val_unref(content);
-        content = hd_val_cstr("The agent has finished and said nothing.");
+        content = hd_val_cstr("The agent finished without a result.");
     }
     if (content && !is_plain)
         artifact = hd_a2a_answer_artifact(&work->answer);
@@ -299,7 +299,7 @@ static void decide(struct work *work)
     else if (hd_a2a_state_ends(answer->state))
         finish_failed(work);
     else if (!answer->task_id)
-        fail(work, "it ended its answer without a message or a task");
+        fail(work, "its response has neither a message nor a task");
     else if (hd_a2a_state_asks(answer->state))
         ask_human(work);
     else
@@ -609,7 +609,7 @@ int hd_a2a_call(struct hd_tool_call *call)
         set_answer(&saying, question, answer);
         if (is_ignored) {
             say_cancel(call, saying.task_id);
-            hd_tool_error(call, "the agent asked something that nobody wants to answer");
+            hd_tool_error(call, "the agent requires input, and the request was ignored");
             return 0;
         }
         return say(call, &saying);

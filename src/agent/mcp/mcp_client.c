@@ -102,7 +102,7 @@ static void tell_cancelled(struct hd_mcp_request *request)
     struct hd_buf body;
 
     hd_buf_init(&body, 4096);
-    params = hd_val_with(params, HD_S("reason"), hd_val_cstr("the run does not need it any more"));
+    params = hd_val_with(params, HD_S("reason"), hd_val_cstr("the run no longer needs it"));
     tell(request->peer,
          params ? hd_mcp_write_notification(&body, "notifications/cancelled", params) : HD_ENOMEM,
          &body);
@@ -577,7 +577,7 @@ static const char *problem_of(long status)
     case 404:
         return "the server has no such address (HTTP 404)";
     case 405:
-        return "the server does not speak streamable HTTP here (HTTP 405)";
+        return "the server does not support streamable HTTP here (HTTP 405)";
     default:
         return NULL;
     }
@@ -597,9 +597,9 @@ static void on_stream_end(struct hd_mcp_request *request, const struct hd_reply 
 {
     if (resume(request))
         return;
-    hd_mcp_request_fail(request,
-                        reply->error ? reply->error : "the server's stream ended before the answer",
-                        request->status);
+    hd_mcp_request_fail(
+        request, reply->error ? reply->error : "the server's stream ended before the response",
+        request->status);
 }
 
 static void on_done(void *ctx, const struct hd_reply *reply)

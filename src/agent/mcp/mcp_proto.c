@@ -276,7 +276,7 @@ static int check_name(struct check *check, const struct hd_val *schema, struct h
     for (size_t i = 0; i < check->count; i++) {
         if (check->names[i].len == name.len &&
             strncasecmp(check->names[i].ptr, name.ptr, name.len) == 0)
-            return hd_fault_set(check->fault, HD_EINVAL, "x-mcp-header %.*s is there twice",
+            return hd_fault_set(check->fault, HD_EINVAL, "duplicate x-mcp-header %.*s",
                                 (int)name.len, name.ptr);
     }
     if (check->count == MAX_MIRRORED)

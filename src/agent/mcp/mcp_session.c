@@ -88,7 +88,7 @@ static void keep_problem(struct hd_mcp_peer *peer, const struct hd_mcp_answer *a
                  (long long)message->code);
     else
         snprintf(peer->problem, sizeof(peer->problem), "%s",
-                 answer->problem ? answer->problem : "the server's answer makes no sense");
+                 answer->problem ? answer->problem : "the server's response is invalid");
 }
 
 /* ---- legacy ----------------------------------------------------------- */
@@ -143,7 +143,7 @@ static void on_initialized(void *ctx, const struct hd_mcp_answer *answer)
         peer->version[version.len] = '\0';
         err = notify(peer);
     } else if (version.len > 0) {
-        snprintf(peer->problem, sizeof(peer->problem), "the server speaks version %.*s only",
+        snprintf(peer->problem, sizeof(peer->problem), "the server supports only version %.*s",
                  (int)(version.len < 40 ? version.len : 40), version.ptr);
         err = HD_EUNSUPPORTED;
     } else if (may_be_modern(peer, answer)) {
@@ -244,7 +244,7 @@ static void on_discovered(void *ctx, const struct hd_mcp_answer *answer)
     }
     err = has_version(list, false) && !peer->has_tried_legacy ? initialize(peer) : HD_EUNSUPPORTED;
     if (err)
-        failed(peer, "the server speaks no version that is known here");
+        failed(peer, "the server supports no protocol version in common");
 }
 
 static int discover(struct hd_mcp_peer *peer)

@@ -7,7 +7,7 @@
 #include "base/utf8.h"
 #include "base/uuid.h"
 
-#define NO_ANSWER "No answer: this call was not carried out."
+#define NO_ANSWER "No result: this call was not executed."
 
 /* ---- requests --------------------------------------------------------- */
 

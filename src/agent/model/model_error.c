@@ -79,6 +79,19 @@ static bool is_filtered(const struct said *said)
            hd_slice_eq(said->code, HD_S("content_policy_violation"));
 }
 
+/* The provider's name as users know it. */
+static const char *title_of(const char *provider)
+{
+    static const char *const titles[][2] = {
+        {"openai", "OpenAI"}, {"anthropic", "Anthropic"}, {"google", "Google"}};
+
+    for (size_t i = 0; i < HD_COUNT(titles); i++) {
+        if (strcmp(provider, titles[i][0]) == 0)
+            return titles[i][1];
+    }
+    return provider;
+}
+
 /* ---- statuses --------------------------------------------------------- */
 
 struct kind {
@@ -89,24 +102,25 @@ struct kind {
 static struct kind kind_of(long status, const struct said *said)
 {
     if (status == 401 || status == 403)
-        return (struct kind){"AuthenticationError", "refuses the key"};
+        return (struct kind){"AuthenticationError", "rejected the API key"};
     if (status == 404)
-        return (struct kind){"NotFoundError", "does not know the model or the address"};
+        return (struct kind){"NotFoundError", "has no such model or endpoint"};
     if (status == 408)
-        return (struct kind){"APITimeoutError", "gave up waiting"};
+        return (struct kind){"APITimeoutError", "request timed out"};
     if (status == 409)
-        return (struct kind){"ConflictError", "has a conflict"};
+        return (struct kind){"ConflictError", "reported a conflict"};
     if (status == 413 || is_too_long(said))
-        return (struct kind){"BadRequestError", "says the conversation is too long for the model"};
+        return (struct kind){"BadRequestError",
+                             "refused the request: the conversation is too long for the model"};
     if (is_filtered(said))
-        return (struct kind){"ContentFilterError", "has filtered the conversation"};
+        return (struct kind){"ContentFilterError", "blocked the request by its content filter"};
     if (status == 429)
-        return (struct kind){"RateLimitError", "has been asked too often, or the quota is used up"};
+        return (struct kind){"RateLimitError", "rate limit reached"};
     if (status >= 500)
-        return (struct kind){"InternalServerError", "has failed"};
+        return (struct kind){"InternalServerError", "server error"};
     if (status >= 300 && status < 400)
-        return (struct kind){"APIStatusError", "wants to send us elsewhere"};
-    return (struct kind){"BadRequestError", "refuses the request"};
+        return (struct kind){"APIStatusError", "redirected the request"};
+    return (struct kind){"BadRequestError", "refused the request"};
 }
 
 static void refuse(struct hd_completion *answer, const char *provider, const struct hd_reply *reply,
@@ -118,10 +132,10 @@ static void refuse(struct hd_completion *answer, const char *provider, const str
 
     if (reply->tries > 1)
         (void)snprintf(tries, sizeof(tries), ", %d times", reply->tries);
-    (void)hd_completion_fail(answer, kind.type, "the server of %s %s (status %ld%s)%s%.*s%s%.*s%s",
-                             provider, kind.what, reply->status, tries, message.len ? ": " : "",
-                             (int)message.len, message.ptr, code.len ? " [" : "", (int)code.len,
-                             code.ptr, code.len ? "]" : "");
+    (void)hd_completion_fail(answer, kind.type, "%s %s (status %ld%s)%s%.*s%s%.*s%s",
+                             title_of(provider), kind.what, reply->status, tries,
+                             message.len ? ": " : "", (int)message.len, message.ptr,
+                             code.len ? " [" : "", (int)code.len, code.ptr, code.len ? "]" : "");
 }
 
 void hd_model_refused(struct hd_completion *answer, const char *provider,
@@ -133,10 +147,10 @@ void hd_model_refused(struct hd_completion *answer, const char *provider,
     if (reply->error) {
         (void)hd_completion_fail(answer,
                                  reply->is_timeout ? "APITimeoutError" : "APIConnectionError",
-                                 "the server of %s %s: %s", provider,
-                                 reply->is_cut       ? "broke off in the middle of its answer"
-                                 : reply->is_timeout ? "did not answer in time"
-                                                     : "cannot be reached",
+                                 "%s %s: %s", title_of(provider),
+                                 reply->is_cut       ? "connection closed within the response"
+                                 : reply->is_timeout ? "request timed out"
+                                                     : "is unreachable",
                                  reply->error);
         return;
     }
@@ -168,15 +182,15 @@ int hd_model_check(struct hd_completion *answer, const char *provider)
     struct hd_slice finish = hd_buf_slice(&answer->finish);
 
     if (!answer->is_ended)
-        return hd_completion_fail(
-            answer, "APIConnectionError",
-            "the server of %s ended the stream before the answer was complete", provider);
+        return hd_completion_fail(answer, "APIConnectionError",
+                                  "%s ended the stream before the response was complete",
+                                  title_of(provider));
     if (hd_completion_is_empty(answer) && is_withheld(finish))
-        return hd_completion_fail(answer, "ContentFilterError", "%s has withheld the answer (%.*s)",
-                                  provider, (int)finish.len, finish.ptr);
+        return hd_completion_fail(answer, "ContentFilterError", "%s withheld the response (%.*s)",
+                                  title_of(provider), (int)finish.len, finish.ptr);
     if (!answer->has_begun && finish.len == 0)
-        return hd_completion_fail(answer, "APIResponseValidationError",
-                                  "the server of %s sent an empty answer", provider);
+        return hd_completion_fail(answer, "APIResponseValidationError", "%s sent an empty response",
+                                  title_of(provider));
     return 0;
 }
 

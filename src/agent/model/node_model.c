@@ -204,7 +204,7 @@ static void fail_code(struct call *call, int err)
         fail_answer(call);
     else if (err == HD_ELIMIT)
         hd_task_fail(call->task, "APIResponseValidationError",
-                     "the answer of the model is too large");
+                     "the response of the model is too large");
     else
         hd_task_fail_code(call->task, err, NULL);
 }
@@ -368,11 +368,11 @@ static void read_whole(struct call *call, const struct hd_reply *reply)
 
     if (type.len > 0 && !is_media_type(type, "application/json") &&
         !is_media_type(type, "text/json")) {
-        (void)hd_completion_fail(
-            &call->answer, "APIResponseValidationError",
-            "the server of %s sent \"%.*s\" and not JSON or a stream of events: "
-            "is that the address of a model?",
-            provider_of(call)->name, (int)(type.len < 100 ? type.len : 100), type.ptr);
+        (void)hd_completion_fail(&call->answer, "APIResponseValidationError",
+                                 "%s sent \"%.*s\" instead of JSON or an event stream: "
+                                 "is that the address of a model?",
+                                 provider_of(call)->name, (int)(type.len < 100 ? type.len : 100),
+                                 type.ptr);
         fail_answer(call);
         return;
     }
@@ -662,7 +662,7 @@ static int collect(struct call *call, const struct hd_scope *scope, bool *is_wai
     if (err == HD_EINVAL)
         return hd_completion_fail(&call->answer, "ValueError", "%s", fault.text);
     if (!err && !*is_waiting && hd_val_count(call->messages) == 0)
-        return hd_completion_fail(&call->answer, "ValueError", "there are no messages to answer");
+        return hd_completion_fail(&call->answer, "ValueError", "there are no messages");
     return err;
 }
 

@@ -358,7 +358,7 @@ static int read_message(struct hd_completion *answer, hd_json_val root)
         err = read_stop(answer, root);
     if (!err && !answer->is_ended && !answer->has_begun)
         err = hd_completion_fail(answer, "APIResponseValidationError",
-                                 "the model's server sent an answer without \"content\"");
+                                 "the model's server sent a response without \"content\"");
     return err;
 }
 

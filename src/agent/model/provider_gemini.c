@@ -366,7 +366,7 @@ static int on_body(struct hd_completion *answer, struct hd_slice body)
 
     if (!err && !answer->has_begun)
         err = hd_completion_fail(answer, "APIResponseValidationError",
-                                 "the model's server sent an answer without \"candidates\"");
+                                 "the model's server sent a response without \"candidates\"");
     answer->is_ended = answer->is_done = true;
     return err;
 }

@@ -443,7 +443,7 @@ static int on_body(struct hd_completion *answer, struct hd_slice body)
 
     if (!err && !answer->has_begun)
         err = hd_completion_fail(answer, "APIResponseValidationError",
-                                 "the model's server sent an answer without \"choices\"");
+                                 "the model's server sent a response without \"choices\"");
     answer->is_ended = answer->is_done = true;
     return err;
 }

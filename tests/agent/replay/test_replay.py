@@ -125,7 +125,7 @@ def test_tools_errors_and_answers(heddle, mock, scripted):
     server.stop()
     status, text = replay(server, thread)
     assert status == 0, text
-    assert "goes on from a state that was changed by hand" in text
+    assert "continues from a state that was updated manually" in text
     assert "4 runs, 0 differ" in text
 
 

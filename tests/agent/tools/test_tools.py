@@ -143,7 +143,7 @@ def test_what_goes_wrong_is_for_the_model(heddle, scripted):
     assert texts[1] == "Error: an argument must not be . or .. in a path"
     assert texts[2].startswith("Error: HTTP status 404: no such thing!!!") and len(texts[2]) < 2100
     assert texts[3].startswith("Error: ") and len(texts[3]) > 10
-    assert texts[4] == "Error: silent did not answer within 0.2 seconds."
+    assert texts[4] == "Error: silent timed out after 0.2 seconds."
     assert texts[5] == 'Error: the answer has no "no.such"'
     assert texts[6] == "Error: bye is not a valid tool, try one of [buy, gone, down, silent, text]."
 
@@ -297,7 +297,7 @@ def test_what_is_no_answer_is_asked_again(heddle, scripted):
                          | {"policy": policy}, thread=thread)  # fmt: skip
     (question,) = questions(values)
     assert question["value"]["description"] == "Many!" and len(shop.requests) == 1
-    for answer, error in (("yes", "an answer is an object"), ({"type": "ignore"}, 'the answer "ignore" is not')):
+    for answer, error in (("yes", "a reply is an object"), ({"type": "ignore"}, 'the reply "ignore" is not')):
         values = server.wait("shop", thread=thread, command={"resume": answer})
         (question,) = questions(values)
         assert question["value"]["error"].startswith(error)
