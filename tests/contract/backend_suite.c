@@ -207,7 +207,7 @@ static void an_empty_batch_is_fine(struct hd_backend *backend)
     assert_err(hd_backend_read(backend, NULL, 0, count_row, NULL, NULL), 0);
 }
 
-static void what_does_not_fit_is_refused(struct hd_backend *backend)
+static void oversized_input_is_rejected(struct hd_backend *backend)
 {
     const struct hd_cell low = N(1);
     struct hd_query queries[] = {
@@ -912,7 +912,7 @@ static const struct named_case cases[] = {
     CASE(later_operations_see_earlier_ones),
     CASE(a_conflict_changes_nothing),
     CASE(an_empty_batch_is_fine),
-    CASE(what_does_not_fit_is_refused),
+    CASE(oversized_input_is_rejected),
     CASE(scans_of_writes_answer_every_shape),
     CASE(scans_of_checkpoints_answer_every_shape),
     CASE(scans_by_run_answer_every_shape),

@@ -42,7 +42,7 @@ static void wait_until_blocked(struct fixture *f, long count, atomic_bool *is_do
     fail_msg("nobody waits for a lock");
 }
 
-static void an_expectation_waits_and_sees_what_was_committed(void **state)
+static void an_expectation_waits_and_sees_the_committed_row(void **state)
 {
     struct fixture *f = *state;
     struct hd_cell cells[4], key = TEXT(HD_S("t"));
@@ -329,7 +329,7 @@ static void crosswise_batches_never_wait_for_each_other(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(an_expectation_waits_and_sees_what_was_committed),
+        CASE(an_expectation_waits_and_sees_the_committed_row),
         CASE(a_lock_that_is_never_released_is_busy),
         CASE(an_exhausted_pool_is_busy),
         CASE(a_thread_that_begins_while_it_is_deleted_is_whole),

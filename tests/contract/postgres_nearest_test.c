@@ -269,7 +269,7 @@ static void the_nearest_are_those_that_comparing_finds(void **state)
 }
 
 /* Before there was a column, by another handle, over an old one; and deleted ones are gone. */
-static void rows_count_whenever_and_by_whom_they_were_written(void **state)
+static void rows_of_every_writer_and_time_count(void **state)
 {
     static struct row rows[40];
     struct place *p = *state;
@@ -438,7 +438,7 @@ static void *ask_in_thread(void *arg)
     return err == 0 && answer.counts[0] == 1 ? arg : NULL;
 }
 
-static void who_asks_first_at_the_same_time_finds_it_made_once(void **state)
+static void concurrent_first_searches_prepare_it_once(void **state)
 {
     static const float asked[2] = {1.0f, 0.0f};
     struct place *p = *state;
@@ -455,7 +455,7 @@ static void who_asks_first_at_the_same_time_finds_it_made_once(void **state)
     }
 }
 
-static void what_cannot_be_asked_is_refused(void **state)
+static void invalid_queries_are_rejected(void **state)
 {
     struct place *p = *state;
     const struct hd_cell prefix = TEXT(HD_S("p"));
@@ -517,18 +517,18 @@ int main(void)
 {
     const struct CMUnitTest without[] = {
         CASE(without_the_right_to_have_it_nothing_changes),
-        CASE(what_cannot_be_asked_is_refused),
+        CASE(invalid_queries_are_rejected),
     };
     const struct CMUnitTest with[] = {
         CASE(without_the_right_to_have_it_nothing_changes),
-        CASE(what_cannot_be_asked_is_refused),
+        CASE(invalid_queries_are_rejected),
         CASE(the_nearest_are_those_that_comparing_finds),
-        CASE(rows_count_whenever_and_by_whom_they_were_written),
+        CASE(rows_of_every_writer_and_time_count),
         CASE(every_number_comes_over_exactly),
         CASE(any_bytes_can_be_stored),
         CASE(an_extension_that_is_dropped_is_done_without),
         CASE(a_long_table_waits_until_the_store_is_compacted),
-        CASE(who_asks_first_at_the_same_time_finds_it_made_once),
+        CASE(concurrent_first_searches_prepare_it_once),
         CASE(every_allocation_may_fail),
     };
 

@@ -127,7 +127,7 @@ static const char *count_chunks(struct fixture *f)
     return sql(f->admin, "SELECT count(*) FROM %s.chunks", f->schema);
 }
 
-static void the_addition_in_the_way_is_named_exactly(void **state)
+static void a_conflict_reports_its_exact_operation(void **state)
 {
     struct fixture *f = *state;
     struct many *many = make_many(HD_OP_ADD);
@@ -292,7 +292,7 @@ static const char *noted_setting(struct fixture *f, const char *more)
     return sql(f->admin, "SELECT setting FROM %s.note", f->schema);
 }
 
-static void durability_is_what_the_url_says(void **state)
+static void the_url_sets_the_durability(void **state)
 {
     struct fixture *f = *state;
 
@@ -374,7 +374,7 @@ static void drop_what_is_new(struct fixture *f)
     (void)sql(f->admin, "UPDATE %s.schema_version SET version = 1", f->schema);
 }
 
-static void an_older_schema_gets_what_it_lacks(void **state)
+static void an_older_schema_gets_its_missing_tables(void **state)
 {
     struct fixture *f = *state;
     struct hd_backend *store = NULL;
@@ -539,7 +539,7 @@ static void check_refused(const char *url, int expected, const char *words)
     assert_null(strstr(fault.text, "s3cret"));
 }
 
-static void refusals_say_why_and_never_the_password(void **state)
+static void errors_have_a_reason_and_never_the_password(void **state)
 {
     struct fixture *f = *state;
     char url[400], base[300], *slash;
@@ -639,21 +639,21 @@ int main(void)
         CASE(a_value_of_64_mib_comes_back),
         CASE(a_row_over_one_gigabyte_is_refused),
         CASE(a_key_too_long_for_an_index_is_a_limit),
-        CASE(the_addition_in_the_way_is_named_exactly),
+        CASE(a_conflict_reports_its_exact_operation),
         CASE(the_expectation_that_fails_is_named_exactly),
         CASE(a_key_put_twice_in_a_batch_keeps_the_last),
         CASE(many_rows_are_deleted_one_by_one_and_by_prefix),
         CASE(a_batch_is_all_or_nothing),
         CASE(a_table_is_never_scanned_whole),
-        CASE(durability_is_what_the_url_says),
+        CASE(the_url_sets_the_durability),
         CASE(processes_that_start_at_once_create_the_schema_once),
         CASE(a_newer_schema_is_refused_and_left_alone),
-        CASE(an_older_schema_gets_what_it_lacks),
+        CASE(an_older_schema_gets_its_missing_tables),
         CASE(a_migration_that_fails_leaves_nothing),
         CASE(a_current_schema_needs_no_right_to_create_or_write),
         CASE(the_views_show_text),
         CASE(compacting_gives_space_back),
-        CASE(refusals_say_why_and_never_the_password),
+        CASE(errors_have_a_reason_and_never_the_password),
         CASE(urls_that_would_leak_are_refused),
         CASE(a_server_that_never_answers_is_given_up),
         CASE(every_allocation_may_fail),

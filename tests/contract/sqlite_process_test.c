@@ -152,7 +152,7 @@ static void write_until_killed(int out, int64_t first)
     }
 }
 
-static void what_was_acknowledged_survives_a_kill(void **state)
+static void acknowledged_rows_survive_a_kill(void **state)
 {
     int64_t stored = 0;
 
@@ -195,7 +195,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(processes_may_create_it_at_once),
         TEST(processes_never_overwrite_each_other),
-        TEST(what_was_acknowledged_survives_a_kill),
+        TEST(acknowledged_rows_survive_a_kill),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

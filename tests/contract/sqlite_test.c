@@ -412,7 +412,7 @@ static int64_t ask(const char *sql)
     return answer;
 }
 
-static void the_file_says_what_it_is(void **state)
+static void the_file_identifies_itself(void **state)
 {
     (void)state;
     make_ours();
@@ -438,7 +438,7 @@ static void make_older(void)
     run_sql("DROP INDEX checkpoints_backward");
 }
 
-static void an_older_file_gets_what_it_lacks(void **state)
+static void an_older_file_gets_its_missing_tables(void **state)
 {
     static const char schema[] = "SELECT count(*) FROM sqlite_schema";
     struct hd_backend *backend;
@@ -532,7 +532,7 @@ static void *read_again_and_again(void *arg)
     return code == SQLITE_OK ? NULL : db;
 }
 
-static void the_log_does_not_grow_for_ever(void **state)
+static void the_log_does_not_grow_without_limit(void **state)
 {
     struct hd_backend *backend;
     pthread_t readers[6];
@@ -765,10 +765,10 @@ int main(void)
         TEST(a_removed_file_is_noticed),
         TEST(people_can_read_it),
         TEST(people_can_read_runs),
-        TEST(the_file_says_what_it_is),
-        TEST(an_older_file_gets_what_it_lacks),
+        TEST(the_file_identifies_itself),
+        TEST(an_older_file_gets_its_missing_tables),
         TEST(deleted_space_is_used_again_and_given_back),
-        TEST(the_log_does_not_grow_for_ever),
+        TEST(the_log_does_not_grow_without_limit),
         TEST(a_lock_is_waited_for_and_then_named),
         TEST(slow_readers_do_not_stop_the_writer),
         TEST(all_queries_of_a_read_see_one_state),

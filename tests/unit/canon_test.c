@@ -1,4 +1,4 @@
-/* The shared vectors of tests/data/encoding.json, and what only the C core does. */
+/* The shared vectors of tests/data/encoding.json, and cases of the C core alone. */
 #include "store/codec/canon.h"
 
 #include <stdio.h>
@@ -25,7 +25,7 @@ static hd_json_val parse(struct hd_json *json, const char *text)
 
 typedef int (*write_fn)(struct hd_jw *jw, hd_json_val val, struct hd_fault *fault);
 
-/* Writes what `fn` makes of plain JSON into `out`, which the caller frees. */
+/* Writes the result of `fn` for plain JSON into `out`, which the caller frees. */
 static int write_with(write_fn fn, const char *text, struct hd_buf *out, struct hd_fault *fault)
 {
     struct hd_json json;
@@ -134,7 +134,7 @@ static void valid_vectors_validate(void **state)
         assert_valid(hd_json_string(hd_json_get(it.val, HD_S("hd1"))));
 }
 
-/* What is written is compact and escapes what must be escaped, nothing else. */
+/* The output is compact and escapes only the required characters. */
 static void valid_vectors_are_as_a_writer_writes_them(void **state)
 {
     const struct vectors *vectors = *state;
@@ -277,7 +277,7 @@ static void duplicates_are_found_among_any_number_of_names(void **state)
 
 /* ---- rendering -------------------------------------------------------- */
 
-static void records_that_are_not_sound_are_shown_as_they_stand(void **state)
+static void malformed_records_are_rendered_unchanged(void **state)
 {
     static const char *const texts[] = {
         "{\"$\":\"int\",\"v\":\"12x\"}",
@@ -607,7 +607,7 @@ static void maps_that_get_too_deep_are_refused(void **state)
     hd_buf_fini(&out);
 }
 
-/* A message may be as deep as any value, but not together with what is around it. */
+/* A message may be as deep as any value, but not together with its surroundings. */
 static void messages_count_the_levels_around_them(void **state)
 {
     static const int around[] = {0, 509, 510, 512};
@@ -705,7 +705,7 @@ int main(void)
         cmocka_unit_test(a_fault_names_the_member),
         cmocka_unit_test(a_long_way_to_the_member_is_cut),
         cmocka_unit_test(duplicates_are_found_among_any_number_of_names),
-        cmocka_unit_test(records_that_are_not_sound_are_shown_as_they_stand),
+        cmocka_unit_test(malformed_records_are_rendered_unchanged),
         cmocka_unit_test(a_failed_rendering_leaves_nothing),
         cmocka_unit_test(plain_json_becomes_canonical),
         cmocka_unit_test(messages_of_all_forms_become_records),

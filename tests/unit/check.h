@@ -1,4 +1,4 @@
-/* What every unit test includes: cmocka with what it needs before it, and slices in assertions. */
+/* Included by every unit test: cmocka with its prerequisites, and slices in assertions. */
 #ifndef HD_TESTS_UNIT_CHECK_H
 #define HD_TESTS_UNIT_CHECK_H
 

@@ -37,7 +37,7 @@ static void strict_json_is_read(void **state)
     }
 }
 
-static void what_is_not_strict_json_is_refused_with_a_reason(void **state)
+static void text_that_is_not_strict_json_is_rejected_with_a_reason(void **state)
 {
     static const struct hd_slice cases[] = {
         HD_S_INIT(""),
@@ -277,7 +277,7 @@ static void integers_fit_or_are_refused(void **state)
     }
 }
 
-static void whole_numbers_may_be_written_as_others(void **state)
+static void whole_numbers_may_have_a_fraction_or_an_exponent(void **state)
 {
     static const struct {
         const char *text;
@@ -550,7 +550,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(strict_json_is_read),
-        cmocka_unit_test(what_is_not_strict_json_is_refused_with_a_reason),
+        cmocka_unit_test(text_that_is_not_strict_json_is_rejected_with_a_reason),
         cmocka_unit_test(the_fault_names_the_position),
         cmocka_unit_test(depth_is_bounded),
         cmocka_unit_test(wide_documents_are_not_deep),
@@ -560,7 +560,7 @@ int main(void)
         cmocka_unit_test(types_have_names),
         cmocka_unit_test(accessors_of_the_wrong_type_give_nothing),
         cmocka_unit_test(integers_fit_or_are_refused),
-        cmocka_unit_test(whole_numbers_may_be_written_as_others),
+        cmocka_unit_test(whole_numbers_may_have_a_fraction_or_an_exponent),
         cmocka_unit_test(doubles_are_exact),
         cmocka_unit_test(objects_are_walked_in_order),
         cmocka_unit_test(equality_is_by_value_and_symmetric),

@@ -162,7 +162,7 @@ static void a_missing_value_is_an_error(void **state)
     hd_buf_fini(&out);
 }
 
-/* What is written can be read: the depth of a value counts together with that of its place. */
+/* Written text is readable: the depth of a value counts together with that of its place. */
 static void depth_is_bounded_when_writing_too(void **state)
 {
     static const struct {

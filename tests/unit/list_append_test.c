@@ -147,7 +147,7 @@ static struct heddle_checkpoint checkpoint(const char *id, const char *parent, c
                                       .value_count = count};
 }
 
-/* Puts the list as it is, in both ways; the channel `other` has the first put's value for ever. */
+/* Puts the current list in both ways; the channel `other` always has the first put's value. */
 static void put(struct pair *pair, const char *parent)
 {
     struct hd_growth *growth;
@@ -175,7 +175,7 @@ static void put(struct pair *pair, const char *parent)
     pair->text.len--;
     values[1].data = (struct heddle_bytes){NULL, growth->size};
     growths[1] = growth;
-    /* Without reading the JSON, where its parent is what it seems. */
+    /* With an outline instead of JSON, if its parent is the expected one. */
     if (strcmp(parent, pair->last) == 0 && pair->puts % 2)
         extras.outline = &outline;
     assert_err(hd_store_put(pair->stores[GROWN], &cp, &extras, NULL), 0);
@@ -183,7 +183,7 @@ static void put(struct pair *pair, const char *parent)
     snprintf(pair->last, sizeof(pair->last), "%s", id);
 }
 
-/* What a task would write before the list gets it: the same chunk, or another one. */
+/* The value a task would write before the list gets it: the same chunk, or another one. */
 static void put_write(struct pair *pair, struct hd_slice data)
 {
     struct heddle_value value = {bytes("messages"), bytes("hd1"), {data.ptr, data.len}};
@@ -278,7 +278,7 @@ static void a_list_from_nothing(void **state)
     pair_fini(&pair);
 }
 
-/* As if the list had been loaded from what is stored. */
+/* As if the list had been loaded from the stored value. */
 static void reload(struct pair *pair)
 {
     uint64_t size, checksum;
@@ -341,7 +341,7 @@ static void step(struct pair *pair)
         reload(pair);
 }
 
-static void rows_are_those_of_the_whole_text(void **state)
+static void rows_equal_those_of_the_whole_text(void **state)
 {
     (void)state;
     for (unsigned seed = 10; seed < 22; seed++) {
@@ -360,7 +360,7 @@ static void rows_are_those_of_the_whole_text(void **state)
 }
 
 /* Spoils everything that was put before: if it were looked at again, it would show. */
-static void what_is_stored_is_not_looked_at_again(void **state)
+static void stored_elements_are_not_read_again(void **state)
 {
     struct hd_growth *growth;
     struct pair pair;
@@ -388,7 +388,7 @@ static void what_is_stored_is_not_looked_at_again(void **state)
 }
 
 /* A list that was loaded is gone on with: its text is not cut and looked up again. */
-static void a_loaded_list_goes_on(void **state)
+static void a_loaded_list_continues(void **state)
 {
     struct hd_growth *growth;
     struct pair pair;
@@ -439,7 +439,7 @@ static void only_compact_lists_are_read(void **state)
     hd_listing_destroy(listing);
 }
 
-/* Reads the newest checkpoint, saying that one has such a value. */
+/* Reads the newest checkpoint with one known value. */
 static struct heddle_tuple *get_unknown(struct pair *pair, const char *channel, const char *type,
                                         uint64_t size, uint64_t checksum)
 {
@@ -455,7 +455,7 @@ static struct heddle_tuple *get_unknown(struct pair *pair, const char *channel, 
     return tuple;
 }
 
-static void what_is_known_is_not_read(void **state)
+static void known_values_are_not_read(void **state)
 {
     struct heddle_tuple *tuple;
     uint64_t size, checksum;
@@ -613,7 +613,7 @@ static int only_grow(void *arg)
     return err;
 }
 
-/* Puts `count` growths; from the third on they build on what their parent does not have. */
+/* Puts `count` growths; from the third on their base is not in their parent. */
 static int grow_and_put(struct heddle *store, int count)
 {
     struct hd_listing *listing = hd_listing_create();
@@ -642,7 +642,7 @@ static int grow_and_put(struct heddle *store, int count)
     return err;
 }
 
-/* The store may get over it; otherwise it says so. What is there is right in any case. */
+/* The store may recover; otherwise it returns the error. The stored data is right in any case. */
 static void every_allocation_may_fail(void **state)
 {
     struct heddle_key key = {.thread = {.id = bytes("t")}};
@@ -676,11 +676,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_list_from_nothing),
-        cmocka_unit_test(rows_are_those_of_the_whole_text),
-        cmocka_unit_test(what_is_stored_is_not_looked_at_again),
-        cmocka_unit_test(a_loaded_list_goes_on),
+        cmocka_unit_test(rows_equal_those_of_the_whole_text),
+        cmocka_unit_test(stored_elements_are_not_read_again),
+        cmocka_unit_test(a_loaded_list_continues),
         cmocka_unit_test(only_compact_lists_are_read),
-        cmocka_unit_test(what_is_known_is_not_read),
+        cmocka_unit_test(known_values_are_not_read),
         cmocka_unit_test(size_alone_does_not_make_a_base),
         cmocka_unit_test(the_list_may_grow_while_it_is_put),
         cmocka_unit_test(every_allocation_may_fail),

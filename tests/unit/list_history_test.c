@@ -1,6 +1,6 @@
 /*
- * What checkpoints brought to a list: whatever was done to it, an element is told first where it
- * was first, and telling costs what is new.
+ * The elements that checkpoints added to a list: after any operation an element is reported first
+ * where it first occurred, and reporting costs only the new elements.
  */
 #include "store/list_history.h"
 
@@ -37,7 +37,7 @@ struct line {
     size_t firsts[ELEMENTS]; /* which checkpoint had it first */
 };
 
-/* `url` NULL: a SQLite file of its own. */
+/* `url` NULL: a separate SQLite file. */
 static struct line *line_create(const char *url, unsigned seed)
 {
     const char *tmp = getenv("TMPDIR");
@@ -74,7 +74,7 @@ static unsigned any(struct line *line, unsigned below)
     return (line->seed >> 8) % below;
 }
 
-/* The same content in all that have the same size: what is cut by content shares its chunks. */
+/* The same content for the same size: values cut by content share their chunks. */
 static void write_element(struct hd_buf *out, int which, int size)
 {
     static char content[HUGE];
@@ -128,7 +128,7 @@ static void take_out(struct line *line, size_t at)
     memmove(&line->list[at], &line->list[at + 1], (--line->count - at) * sizeof(line->list[0]));
 }
 
-/* ---- what is told ----------------------------------------------------- */
+/* ---- reported elements ------------------------------------------------ */
 
 struct told {
     const struct line *line;
@@ -195,7 +195,7 @@ static struct told *walk(const struct line *line, size_t known)
     return told;
 }
 
-/* What one of the known ones had may be told too, and is told late. */
+/* Elements of a known checkpoint may be reported too, later. */
 static void check(const struct line *line, size_t known)
 {
     struct told *told = walk(line, known);
@@ -233,7 +233,7 @@ static void change(struct line *line)
         add(line, sizes[any(line, 3)]);
 }
 
-static void elements_are_told_where_they_came(void **state)
+static void elements_are_reported_where_they_were_added(void **state)
 {
     (void)state;
     for (unsigned seed = 1; seed <= 4; seed++) {
@@ -251,8 +251,8 @@ static void elements_are_told_where_they_came(void **state)
     }
 }
 
-/* Elements that are cut share what is in the middle of them. */
-static void long_elements_are_told_whole(void **state)
+/* Elements that are cut share the chunks in their middle. */
+static void long_elements_are_reported_whole(void **state)
 {
     struct line *line = line_create("memory:", 1);
     struct told *told;
@@ -300,7 +300,7 @@ static void a_list_that_grows_is_read_once(void **state)
     }
 }
 
-/* ---- what is no list -------------------------------------------------- */
+/* ---- values that are not lists ---------------------------------------- */
 
 static void put_text(struct line *line, const char *type, const char *text)
 {
@@ -320,7 +320,7 @@ static void put_write(struct line *line, const char *task, const char *channel)
     assert_err(heddle_put_writes(line->store, &writes, NULL), 0);
 }
 
-static void other_values_are_not_told(void **state)
+static void other_values_are_not_reported(void **state)
 {
     static const char *const element = "{\"$\":\"message\",\"type\":\"human\",\"content\":\"%0*d\","
                                        "\"id\":\"%d\"}";
@@ -361,8 +361,8 @@ static void other_values_are_not_told(void **state)
     line_destroy(line);
 }
 
-/* Who prunes takes chunks away while others read: those who miss one read as ever. */
-static void a_missing_chunk_is_not_told(void **state)
+/* A prune deletes chunks while others read: a reader that misses one reads the usual way. */
+static void a_missing_chunk_is_not_reported(void **state)
 {
     struct line *line = line_create("memory:", 1);
     struct told *told;
@@ -447,11 +447,11 @@ static void errors_end_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(elements_are_told_where_they_came),
-        cmocka_unit_test(long_elements_are_told_whole),
+        cmocka_unit_test(elements_are_reported_where_they_were_added),
+        cmocka_unit_test(long_elements_are_reported_whole),
         cmocka_unit_test(a_list_that_grows_is_read_once),
-        cmocka_unit_test(other_values_are_not_told),
-        cmocka_unit_test(a_missing_chunk_is_not_told),
+        cmocka_unit_test(other_values_are_not_reported),
+        cmocka_unit_test(a_missing_chunk_is_not_reported),
         cmocka_unit_test(errors_end_it),
     };
 

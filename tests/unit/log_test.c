@@ -135,7 +135,7 @@ static void members_follow_the_message(void **state)
                         "warn http: request ended path=/threads status=-7 text=\"a \\\"b\\\" \"");
 }
 
-/* What follows the time of a line. */
+/* The part of a line after its time. */
 static const char *without_time(const struct seen *seen)
 {
     static const char head[] = "{\"time\":\"";
@@ -188,7 +188,7 @@ static void *log_many(void *arg)
     return NULL;
 }
 
-/* remember() has no lock of its own: a lost count here means two calls at once. */
+/* remember() has no lock: a lost count here means two concurrent calls. */
 static void the_sink_is_called_by_one_thread_at_a_time(void **state)
 {
     struct seen seen = {0};

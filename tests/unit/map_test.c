@@ -84,7 +84,7 @@ static void the_limit_counts_entries(void **state)
     hd_map_fini(&map);
 }
 
-/* Against a plain array of what should be there, through growth and removal. */
+/* Against a plain array of the expected entries, through growth and removal. */
 static void a_map_behaves_like_an_array(void **state)
 {
     static int *expected[MANY];

@@ -15,7 +15,7 @@ static struct hd_ip address(const char *text)
     return out;
 }
 
-/* ---- what is public --------------------------------------------------- */
+/* ---- public addresses ------------------------------------------------- */
 
 static void the_internet_is_public(void **state)
 {
@@ -210,7 +210,7 @@ static void sockets_have_addresses(void **state)
     assert_int_equal(hd_ip_port(&other), 0);
 }
 
-static void networks_have_what_their_bits_say(void **state)
+static void a_network_contains_the_addresses_of_its_bits(void **state)
 {
     static const struct {
         const char *net, *address;
@@ -320,7 +320,7 @@ int main(void)
         cmocka_unit_test(loopback_is_this_machine),
         cmocka_unit_test(only_the_usual_forms_are_addresses),
         cmocka_unit_test(sockets_have_addresses),
-        cmocka_unit_test(networks_have_what_their_bits_say),
+        cmocka_unit_test(a_network_contains_the_addresses_of_its_bits),
         cmocka_unit_test(hosts_may_have_ports),
         cmocka_unit_test(names_are_compared_without_case),
         cmocka_unit_test(loopback_has_a_few_names),

@@ -202,7 +202,7 @@ static void deep_values_are_refused(void **unused)
     hd_buf_fini(&out);
 }
 
-/* ---- what is stored --------------------------------------------------- */
+/* ---- stored values ---------------------------------------------------- */
 
 static struct heddle_bytes bytes_of(struct hd_slice s)
 {
@@ -381,7 +381,7 @@ static int count_state(void *ctx, const struct hd_val *state)
     return 0;
 }
 
-/* Where only the checkpoint says what the graph is made of. */
+/* When only the checkpoint describes the graph. */
 static void check_open(struct heddle *store, const struct hd_graph *graph, hd_json_val subject,
                        hd_json_val wanted)
 {
@@ -464,7 +464,7 @@ static hd_json_val find_subject(const struct hd_json *json, const char *name)
     return NULL;
 }
 
-/* What a thread is, without ids, for whoever reads it. */
+/* The contents of a thread without ids. */
 static void check_carried(struct heddle *store, const struct hd_graph *graph, struct hd_slice name,
                           hd_json_val wanted)
 {
@@ -492,7 +492,7 @@ static void check_carried(struct heddle *store, const struct hd_graph *graph, st
     hd_val_unref(state);
 }
 
-/* The ids of what it reads are those that its own state shows. */
+/* The ids it reads are those that its own state shows. */
 static void check_read(struct heddle *store, const struct hd_graph *graph)
 {
     const struct heddle_key key = {
@@ -558,7 +558,7 @@ static void threads_change_the_runtime(void **unused)
     }
 }
 
-/* Work within a subgraph stays with who began it. */
+/* Work within a subgraph stays with the run that began it. */
 static void work_in_subgraphs_is_refused(void **unused)
 {
     struct hd_json written = read_file("js.json"), other = read_file("python.json");

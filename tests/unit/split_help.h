@@ -1,4 +1,4 @@
-/* Values to cut, and what the tests of cutting ask about the pieces. */
+/* Values to cut, and checks of the pieces. */
 #ifndef HD_TESTS_SPLIT_HELP_H
 #define HD_TESTS_SPLIT_HELP_H
 

@@ -52,7 +52,7 @@ static void msgpack_of_every_head(void **state)
         mid = t.len;
         put_ext(&t, 2, 300);
         pieces = split("msgpack", &t);
-        /* The last element stands alone only if all heads before it were measured right. */
+        /* The last element is a separate piece only if all heads before it were measured right. */
         assert_true(
             hd_slice_eq(pieces.items[pieces.count - 1].bytes, hd_slice(t.ptr + mid, t.len - mid)));
         assert_int_equal(pieces.items[0].bytes.len, heads[i] == 0xdc ? 3 : 5);

@@ -266,7 +266,7 @@ static void objects_without_long_arrays_are_cut_by_content(void **state)
     drop(&pieces, &t);
 }
 
-/* What a task writes is often one message, and what the list then ends with. */
+/* A task often writes one message, which then ends the list. */
 static void a_message_alone_is_the_chunk_it_is_in_a_list(void **state)
 {
     struct text list = messages("[", 1, 4, 1000, ",", "]"), alone = {0};
@@ -359,7 +359,7 @@ static void ten_thousand_small_ints_make_few_groups(void **state)
     drop(&c, &more);
 }
 
-/* Whatever their hash says, equal elements are neither a chunk each nor one endless chunk. */
+/* With any hash, equal elements are neither a chunk each nor one endless chunk. */
 static void equal_elements_are_grouped(void **state)
 {
     char element[32];

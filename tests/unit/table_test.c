@@ -45,7 +45,7 @@ static void the_first_difference_decides(void **state)
     assert_true(hd_cells_cmp(b, a, 2) < 0);
 }
 
-/* What drivers rely on without asking. */
+/* Properties that drivers rely on without a check. */
 static void declarations_are_sound(void **state)
 {
     (void)state;

@@ -45,7 +45,7 @@ static void text_and_bytes_are_the_same(void **state)
     assert_true(hd_uuid_parse(HD_S("00000000-0000-f000-f000-000000000000"), got));
 }
 
-static void what_is_not_a_uuid_is_refused(void **state)
+static void text_that_is_not_a_uuid_is_rejected(void **state)
 {
     static const struct hd_slice cases[] = {
         {NULL, 0},
@@ -102,7 +102,7 @@ static void assert_behind(const char *id, const char *after)
         fail_msg("%s does not sort behind %s", id, after);
 }
 
-/* The clock stands at 1970. */
+/* The clock is set to 1970. */
 static void ids_sort_behind_another_whatever_the_clock_says(void **state)
 {
     static const char *const cases[] = {
@@ -130,7 +130,7 @@ static void ids_sort_behind_another_whatever_the_clock_says(void **state)
     }
 }
 
-/* A clock that is ahead says the time, and there is nothing behind the last of all ids. */
+/* A clock that is ahead gives the time, and no id sorts after the greatest one. */
 static void the_time_is_that_of_the_clock_where_it_can_be(void **state)
 {
     char id[HD_UUID_SIZE];
@@ -257,7 +257,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(text_and_bytes_are_the_same),
-        cmocka_unit_test(what_is_not_a_uuid_is_refused),
+        cmocka_unit_test(text_that_is_not_a_uuid_is_rejected),
         cmocka_unit_test(random_ids_are_of_version_4_and_differ),
         cmocka_unit_test_teardown(version_7_begins_with_the_time, restore_clock),
         cmocka_unit_test_teardown(ids_sort_behind_another_whatever_the_clock_says, restore_clock),
