@@ -11,7 +11,6 @@
 #include "run/assistant.h"
 #include "store/rows.h"
 
-#define MAX_TRIES 50
 #define MAX_RECURSION 1000000
 
 static const struct hd_slice empty_object = HD_S_INIT("{}");
@@ -226,27 +225,38 @@ static int add(struct hd_call *call, const struct hd_assistant_rec *assistant)
     return err;
 }
 
-/* Adds it, or reads the one that is there: then *exists. */
+struct assistant_addition {
+    struct hd_call *call;
+    struct hd_assistant_rec *assistant;
+    bool *exists;
+};
+
+/* HD_ECONFLICT: the existing one was deleted before it was read. */
+static int add_or_read_once(void *arg, struct hd_fault *fault)
+{
+    const struct assistant_addition *addition = arg;
+    struct hd_assistant_rec *assistant = addition->assistant, found;
+    struct hd_call *call = addition->call;
+    int err = add(call, assistant);
+
+    if (err != HD_ECONFLICT)
+        return err;
+    *fault = (struct hd_fault){0};
+    err = hd_assistant_read(call->app->store, assistant->principal, assistant->id, call->arena,
+                            &found, fault);
+    if (err)
+        return err == HD_ENOTFOUND ? HD_ECONFLICT : err;
+    *assistant = found;
+    *addition->exists = true;
+    return 0;
+}
+
+/* Adds it, or reads the existing one and sets *exists. */
 static int add_or_read(struct hd_call *call, struct hd_assistant_rec *assistant, bool *exists)
 {
-    struct hd_assistant_rec found;
-    int err = HD_ENOTFOUND;
-
     *exists = false;
-    /* It may be deleted between the two; that cannot go on for ever. */
-    for (int i = 0; i < MAX_TRIES && err == HD_ENOTFOUND; i++) {
-        call->fault = (struct hd_fault){0};
-        err = add(call, assistant);
-        if (err != HD_ECONFLICT)
-            return err;
-        call->fault = (struct hd_fault){0};
-        err = hd_assistant_read(call->app->store, assistant->principal, assistant->id, call->arena,
-                                &found, &call->fault);
-    }
-    if (!err)
-        *assistant = found;
-    *exists = !err;
-    return err;
+    return hd_rows_change(call->app->store, add_or_read_once,
+                          &(struct assistant_addition){call, assistant, exists}, &call->fault);
 }
 
 static bool is_admin(const struct hd_call *call)
@@ -364,15 +374,23 @@ static int put(struct hd_call *call, const struct hd_assistant_rec *assistant, i
     return err;
 }
 
-static int try_patch(struct hd_call *call, const struct draft *draft)
+struct assistant_patch {
+    struct hd_call *call;
+    struct draft draft;
+};
+
+static int assistant_patch_once(void *arg, struct hd_fault *fault)
 {
+    const struct assistant_patch *patch = arg;
+    const struct draft *draft = &patch->draft;
+    struct hd_call *call = patch->call;
     struct hd_assistant_rec assistant;
     int64_t last = 0, from = 0;
     int err = read_own(call, &assistant);
 
     if (!err)
         err = hd_assistant_last_version(call->app->store, assistant.principal, assistant.id, &last,
-                                        &call->fault);
+                                        fault);
     if (!err)
         err = change(call, draft, &assistant);
     if (err)
@@ -388,32 +406,35 @@ static int try_patch(struct hd_call *call, const struct draft *draft)
 
 static int patch_assistant(struct hd_call *call)
 {
-    struct draft draft = {.name = NULL};
-    int err = read_draft(call, &draft);
+    struct assistant_patch patch = {.call = call};
+    int err = read_draft(call, &patch.draft);
 
     if (err)
         return err;
-    if (says_both(&draft))
+    if (says_both(&patch.draft))
         return refuse_both(call);
-    err = HD_ECONFLICT;
-    for (int i = 0; i < MAX_TRIES && err == HD_ECONFLICT; i++) {
-        call->fault = (struct hd_fault){0};
-        err = try_patch(call, &draft);
-    }
-    return err;
+    return hd_rows_change(call->app->store, assistant_patch_once, &patch, &call->fault);
 }
 
-static int try_latest(struct hd_call *call, int64_t version)
+struct version_choice {
+    struct hd_call *call;
+    int64_t version;
+};
+
+static int set_latest_once(void *arg, struct hd_fault *fault)
 {
+    const struct version_choice *choice = arg;
+    struct hd_call *call = choice->call;
+    int64_t version = choice->version;
     struct hd_assistant_rec now, then;
     int err = read_own(call, &now);
 
     if (err)
         return err;
     err = hd_assistant_read_version(call->app->store, now.principal, now.id, version, call->arena,
-                                    &then, &call->fault);
+                                    &then, fault);
     if (err == HD_ENOTFOUND)
-        return hd_fault_set(&call->fault, HD_ENOTFOUND, "Assistant version %lld not found",
+        return hd_fault_set(fault, HD_ENOTFOUND, "Assistant version %lld not found",
                             (long long)version);
     if (err)
         return err;
@@ -427,6 +448,7 @@ static int try_latest(struct hd_call *call, int64_t version)
 
 static int set_latest(struct hd_call *call)
 {
+    struct version_choice choice = {.call = call};
     int64_t version = 0;
     int err = hd_body_int(call, "version", 1, INT64_MAX, &version);
 
@@ -434,12 +456,8 @@ static int set_latest(struct hd_call *call)
         return hd_fault_set(&call->fault, HD_EINVAL, "version: required");
     if (err)
         return err;
-    err = HD_ECONFLICT;
-    for (int i = 0; i < MAX_TRIES && err == HD_ECONFLICT; i++) {
-        call->fault = (struct hd_fault){0};
-        err = try_latest(call, version);
-    }
-    return err;
+    choice.version = version;
+    return hd_rows_change(call->app->store, set_latest_once, &choice, &call->fault);
 }
 
 /* ---- versions --------------------------------------------------------- */

@@ -21,7 +21,6 @@
 #include "store/rows.h"
 #include "webhook/webhook.h"
 
-#define MAX_TRIES 50
 #define MAX_PAYLOAD ((size_t)256 << 20)
 
 /* ---- payloads --------------------------------------------------------- */
@@ -354,37 +353,40 @@ static int change(struct hd_call *call, struct hd_cron_rec *cron)
     return err;
 }
 
-static int try_patch(struct hd_call *call, struct hd_cron_rec *cron, struct hd_fault *conflict)
+struct cron_patch {
+    struct hd_call *call;
+    struct hd_cron_rec cron;
+};
+
+static int cron_patch_once(void *arg, struct hd_fault *fault)
 {
+    struct cron_patch *patch = arg;
     struct hd_batch_builder batch;
-    int err = read_stored(call, cron);
+    int err = read_stored(patch->call, &patch->cron);
 
     if (!err)
-        err = change(call, cron);
+        err = change(patch->call, &patch->cron);
     if (err)
         return err;
     hd_batch_init(&batch);
-    err = hd_cron_put(&batch, cron);
+    err = hd_cron_put(&batch, &patch->cron);
     if (!err)
-        err = apply(call, cron, &batch, conflict);
+        err = apply(patch->call, &patch->cron, &batch, fault);
     hd_batch_fini(&batch);
     return err;
 }
 
 static int patch_cron(struct hd_call *call)
 {
-    struct hd_cron_rec cron = {.schedule = HD_S("* * * * *")};
-    struct hd_fault conflict = {0};
-    int err = read_times(call, &cron); /* a bad value is a 422, also of an unknown cron */
+    struct cron_patch patch = {.call = call, .cron = {.schedule = HD_S("* * * * *")}};
+    struct hd_fault fault = {0};
+    int err = read_times(call, &patch.cron); /* a bad value is a 422, also of an unknown cron */
 
-    err = err ? err : HD_ECONFLICT;
-    for (int i = 0; i < MAX_TRIES && err == HD_ECONFLICT; i++) {
-        conflict = (struct hd_fault){0};
-        err = try_patch(call, &cron, &conflict);
-    }
+    if (!err)
+        err = hd_rows_change(call->app->store, cron_patch_once, &patch, &fault);
     if (err)
-        return conflict.code ? hd_fault_set(&call->fault, err, "%s", conflict.text) : err;
-    hd_cron_view(&call->jw, &cron, NULL, 0);
+        return fault.code ? hd_fault_set(&call->fault, err, "%s", fault.text) : err;
+    hd_cron_view(&call->jw, &patch.cron, NULL, 0);
     return HD_CALL_GOES_ON;
 }
 

@@ -11,7 +11,6 @@
 #include "run/run_commit.h"
 #include "store/rows.h"
 
-#define MAX_TRIES 20
 #define SECOND 1000000
 #define DEFAULT_LIFE (7 * 24 * 3600) /* seconds */
 #define MAX_LIFE (365 * 24 * 3600)
@@ -222,6 +221,8 @@ struct acceptance {
     struct hd_thread_rec thread;
     struct hd_participant_rec before; /* what the actor was until now */
     bool was_there;
+    struct hd_call *call;
+    enum hd_role role; /* the result */
 };
 
 static int refuse(struct hd_call *call)
@@ -303,20 +304,23 @@ static int check_full(struct hd_call *call, const struct acceptance *a)
 }
 
 /* Whoever is let in already is not let in again, and uses nothing up. */
-static int accept_once(struct hd_call *call, struct acceptance *a, enum hd_role *role)
+static int accept_once(void *arg, struct hd_fault *fault)
 {
+    struct acceptance *a = arg;
+    struct hd_call *call = a->call;
     struct hd_batch_builder batch;
     int err = read_acceptance(call, a);
 
+    (void)fault; /* that of the call */
     if (err)
         return err;
-    *role = HD_ROLE_OWNER;
+    a->role = HD_ROLE_OWNER;
     if (hd_slice_eq(a->thread.principal, call->actor))
         return 0;
-    *role = a->before.role;
+    a->role = a->before.role;
     if (a->was_there && a->before.role >= a->invitation.role)
         return 0;
-    *role = a->invitation.role;
+    a->role = a->invitation.role;
     err = check_names(call, a);
     if (!err)
         err = check_full(call, a);
@@ -343,8 +347,7 @@ static void answer_accepted(struct hd_call *call, struct hd_slice thread_id, enu
 
 static int accept_invitation(struct hd_call *call)
 {
-    struct acceptance a = {.was_there = false};
-    enum hd_role role = HD_ROLE_NONE;
+    struct acceptance a = {.call = call, .role = HD_ROLE_NONE};
     struct hd_slice token = {NULL, 0};
     int err = hd_participants_need_auth(call);
 
@@ -355,14 +358,10 @@ static int accept_invitation(struct hd_call *call)
         err = hd_fault_set(&call->fault, HD_EINVAL, "token: expected that of an invitation");
     if (!err)
         err = hd_invitation_id(token, a.id);
-    for (int i = 0; !err && i < MAX_TRIES; i++) {
-        err = accept_once(call, &a, &role);
-        if (err != HD_ECONFLICT)
-            break;
-        err = i + 1 < MAX_TRIES ? 0 : HD_ECONFLICT;
-    }
     if (!err)
-        answer_accepted(call, a.thread.id, role);
+        err = hd_rows_change(call->app->store, accept_once, &a, &call->fault);
+    if (!err)
+        answer_accepted(call, a.thread.id, a.role);
     return err > 0 ? HD_CALL_ANSWERED : err;
 }
 

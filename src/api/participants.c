@@ -13,8 +13,6 @@
 #include "records/principals.h"
 #include "store/rows.h"
 
-#define MAX_TRIES 20
-
 int hd_participants_need_auth(struct hd_call *call)
 {
     if (call->who && call->app->gate)
@@ -226,27 +224,35 @@ static int take_away(struct hd_batch_builder *batch, const struct hd_participant
     return hd_participant_remove(batch, participant);
 }
 
-static int change_once(struct hd_call *call, struct hd_slice thread_id, change_fn change,
-                       enum hd_role role, struct hd_participant_rec *out)
+struct participant_change {
+    struct hd_call *call;
+    struct hd_slice thread_id;
+    change_fn change;
+    enum hd_role role;
+    struct hd_participant_rec *out;
+};
+
+static int participant_change_once(void *arg, struct hd_fault *fault)
 {
+    const struct participant_change *change = arg;
+    struct hd_call *call = change->call;
     struct hd_batch_builder batch;
-    int err = hd_participant_read(call->app->store, call->params[1], call->principal, thread_id,
-                                  call->arena, out, &call->fault);
+    int err = hd_participant_read(call->app->store, call->params[1], call->principal,
+                                  change->thread_id, call->arena, change->out, fault);
 
     if (err == HD_ENOTFOUND)
-        return hd_fault_set(&call->fault, HD_ENOTFOUND, "Participant not found");
+        return hd_fault_set(fault, HD_ENOTFOUND, "Participant not found");
     if (err)
         return err;
     hd_batch_init(&batch);
-    err = change(&batch, out, role);
+    err = change->change(&batch, change->out, change->role);
     if (err) {
         hd_batch_fini(&batch);
         return err;
     }
-    return hd_participants_apply(call, call->principal, thread_id, &batch);
+    return hd_participants_apply(call, call->principal, change->thread_id, &batch);
 }
 
-/* Again for as long as somebody else was faster. */
 static int change_participant(struct hd_call *call, change_fn change, enum hd_role role,
                               struct hd_participant_rec *out)
 {
@@ -258,12 +264,9 @@ static int change_participant(struct hd_call *call, change_fn change, enum hd_ro
         return err;
     *thread_id = thread.id;
     call->state = thread_id;
-    for (int i = 0; i < MAX_TRIES; i++) {
-        err = change_once(call, thread.id, change, role, out);
-        if (err != HD_ECONFLICT)
-            break;
-    }
-    return err;
+    return hd_rows_change(call->app->store, participant_change_once,
+                          &(struct participant_change){call, thread.id, change, role, out},
+                          &call->fault);
 }
 
 static int patch_participant(struct hd_call *call)

@@ -4,8 +4,6 @@
 #include "base/clock.h"
 #include "records/record_internal.h"
 
-#define MAX_TRIES 50
-
 static const char *const states[] = {
     [HD_RUN_STATE_PENDING] = "pending", [HD_RUN_STATE_RUNNING] = "running",
     [HD_RUN_STATE_ERROR] = "error",     [HD_RUN_STATE_SUCCESS] = "success",
@@ -426,22 +424,34 @@ static int read_rev(struct heddle *store, struct hd_run_rec *run, enum hd_run_st
     return err;
 }
 
+struct run_change {
+    struct heddle *store;
+    struct hd_run_rec *changed;
+    enum hd_run_state state; /* the stored run must have it */
+    bool is_retry;
+};
+
+static int run_change_once(void *arg, struct hd_fault *fault)
+{
+    struct run_change *change = arg;
+    int err = 0;
+
+    if (change->is_retry)
+        err = read_rev(change->store, change->changed, change->state, fault);
+    change->is_retry = true;
+    return err ? err : put_now(change->store, change->changed, fault);
+}
+
 /* Puts `changed`, which is `run` with other values, while the stored run is in its state. */
 static int change_now(struct heddle *store, struct hd_run_rec *run, struct hd_run_rec *changed,
                       struct hd_fault *fault)
 {
+    struct run_change change = {.store = store, .changed = changed, .state = run->status};
     struct hd_fault failure = {0};
-    int err = HD_ECONFLICT;
+    int err;
 
     changed->updated_at = hd_clock_now_us();
-    for (int i = 0; err == HD_ECONFLICT && i < MAX_TRIES; i++) {
-        int lost = i > 0 ? read_rev(store, changed, run->status, fault) : 0;
-
-        if (lost)
-            return lost;
-        failure = (struct hd_fault){0};
-        err = put_now(store, changed, &failure);
-    }
+    err = hd_rows_change(store, run_change_once, &change, &failure);
     if (err)
         return hd_fault_set(fault, err, "%s", failure.code ? failure.text : hd_error_text(err));
     *run = *changed;

@@ -21,7 +21,6 @@
 #include "value/val.h"
 #include "webhook/webhook.h"
 
-#define MAX_TRIES 50
 #define MAX_KWARGS ((size_t)256 << 20)
 
 /* What one try found out. */
@@ -807,10 +806,23 @@ static bool has_place(struct hd_admission *a, struct hd_fault *fault)
     return false;
 }
 
+static int admit_once(void *arg, struct hd_fault *fault)
+{
+    struct hd_admission *a = arg;
+    struct attempt t = {.a = a, .fault = fault};
+    int err;
+
+    a->cancelled_count = 0;
+    a->run.secrets = hd_slice(NULL, 0);
+    err = try_once(&t);
+    hd_val_unref(t.secrets);
+    return err;
+}
+
 int hd_admit(struct hd_admission *a, struct hd_fault *fault)
 {
     char *id = hd_arena_alloc(a->arena, HD_UUID_SIZE);
-    int err = HD_ECONFLICT;
+    int err;
 
     if (!id)
         return HD_ENOMEM;
@@ -822,15 +834,7 @@ int hd_admit(struct hd_admission *a, struct hd_fault *fault)
         hd_limits_give(a->app->limits, a->actor, HD_LIMIT_RUNS);
         return HD_ENOMEM;
     }
-    for (int i = 0; i < MAX_TRIES && err == HD_ECONFLICT; i++) {
-        struct attempt t = {.a = a, .fault = fault};
-
-        *fault = (struct hd_fault){0};
-        a->cancelled_count = 0;
-        a->run.secrets = hd_slice(NULL, 0);
-        err = try_once(&t);
-        hd_val_unref(t.secrets);
-    }
+    err = hd_rows_change(a->app->store, admit_once, a, fault);
     if (err || a->refusal) {
         hd_queue_unexpect(a->app->queue, a->principal, a->run.run_id);
         hd_limits_give(a->app->limits, a->actor, HD_LIMIT_RUNS);

@@ -22,7 +22,6 @@
 
 #define MAX_READ ((size_t)256 << 20)
 #define MAX_NS ((size_t)1 << 20)
-#define MAX_TRIES 50
 
 static void begin(struct hd_delegate *d);
 static void on_child_done(void *ctx, const struct hd_run_result *result);
@@ -385,41 +384,40 @@ static int read_state(struct hd_delegate *d)
     return err;
 }
 
-/*
- * It begins where somebody chose, once: what it makes there is the head of its line from now on.
- */
+static int take_head_once(void *arg, struct hd_fault *fault)
+{
+    struct hd_delegate *d = arg;
+    struct heddle *store = d->delegation->app->store;
+    struct hd_slice before = d->chosen; /* by an attempt with an unknown outcome */
+    struct hd_slice lane = {NULL, 0};
+    struct hd_batch_builder batch;
+    struct hd_thread_rec thread;
+    struct hd_batch view;
+    int err = hd_thread_read(store, d->principal, d->thread, &d->arena, &thread, fault);
+
+    if (!err)
+        err = hd_heads_get(store, &thread, d->root, &d->arena, &d->chosen, fault);
+    if (err || d->chosen.len == 0) {
+        d->chosen = before;
+        return err;
+    }
+    hd_batch_init(&batch);
+    err = hd_heads_set(&d->arena, &thread.heads, d->root, hd_slice(NULL, 0));
+    if (!err)
+        err = hd_thread_put(&batch, &thread);
+    if (!err)
+        err = hd_thread_lane(&d->arena, d->principal, d->thread, &lane);
+    view = hd_batch_view(&batch);
+    if (!err)
+        err = hd_rows_apply(store, lane, &view, NULL, fault);
+    hd_batch_fini(&batch);
+    return err;
+}
+
+/* Starts at the head that a client chose, and removes the choice: the new head replaces it. */
 static int take_head(struct hd_delegate *d)
 {
-    struct heddle *store = d->delegation->app->store;
-    struct hd_slice before = d->chosen; /* by an attempt whose outcome is not known */
-    int err = HD_ECONFLICT;
-
-    for (int i = 0; i < MAX_TRIES && err == HD_ECONFLICT; i++) {
-        struct hd_batch_builder batch;
-        struct hd_thread_rec thread;
-        struct hd_batch view;
-        struct hd_slice lane = {NULL, 0};
-
-        err = hd_thread_read(store, d->principal, d->thread, &d->arena, &thread, &d->fault);
-        if (!err)
-            err = hd_heads_get(store, &thread, d->root, &d->arena, &d->chosen, &d->fault);
-        if (err || d->chosen.len == 0) {
-            d->chosen = before;
-            return err;
-        }
-        before = d->chosen;
-        hd_batch_init(&batch);
-        err = hd_heads_set(&d->arena, &thread.heads, d->root, hd_slice(NULL, 0));
-        if (!err)
-            err = hd_thread_put(&batch, &thread);
-        if (!err)
-            err = hd_thread_lane(&d->arena, d->principal, d->thread, &lane);
-        view = hd_batch_view(&batch);
-        if (!err)
-            err = hd_rows_apply(store, lane, &view, NULL, &d->fault);
-        hd_batch_fini(&batch);
-    }
-    return err;
+    return hd_rows_change(d->delegation->app->store, take_head_once, d, &d->fault);
 }
 
 static int read_target(struct hd_delegate *d)

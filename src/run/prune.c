@@ -6,7 +6,6 @@
 #include "store/prune.h"
 #include "store/rows.h"
 
-#define MAX_TRIES 20
 #define MAX_READ ((size_t)256 << 20)
 
 /* ---- what stays ------------------------------------------------------- */
@@ -271,24 +270,33 @@ int hd_thread_prune(struct heddle *store, const struct hd_thread_rec *thread,
     return 0;
 }
 
+struct prune_by_id {
+    struct heddle *store;
+    struct hd_slice principal, id;
+    const struct hd_prune *prune;
+    struct hd_removed *removed;
+};
+
+static int prune_once(void *arg, struct hd_fault *fault)
+{
+    const struct prune_by_id *by_id = arg;
+    struct hd_thread_rec thread;
+    struct hd_arena arena;
+    int err;
+
+    hd_arena_init(&arena, MAX_READ);
+    err = hd_thread_read(by_id->store, by_id->principal, by_id->id, &arena, &thread, fault);
+    if (!err)
+        err = hd_thread_prune(by_id->store, &thread, by_id->prune, by_id->removed, fault);
+    hd_arena_fini(&arena);
+    return err;
+}
+
 int hd_thread_prune_by_id(struct heddle *store, struct hd_slice principal, struct hd_slice id,
                           const struct hd_prune *prune, struct hd_removed *removed,
                           struct hd_fault *fault)
 {
-    struct hd_thread_rec thread;
-    struct hd_arena arena;
-    int err = HD_ECONFLICT;
+    struct prune_by_id by_id = {store, principal, id, prune, removed};
 
-    hd_arena_init(&arena, MAX_READ);
-    for (int i = 0; i < MAX_TRIES && err == HD_ECONFLICT; i++) {
-        if (fault)
-            *fault = (struct hd_fault){0};
-        hd_arena_reset(&arena);
-        err = hd_thread_read(store, principal, id, &arena, &thread, fault);
-        if (!err)
-            err = hd_thread_prune(store, &thread, prune, removed, fault);
-    }
-    hd_arena_fini(&arena);
-    return err == HD_ECONFLICT ? hd_fault_set(fault, HD_EBUSY, "others kept changing the thread")
-                               : err;
+    return hd_rows_change(store, prune_once, &by_id, fault);
 }

@@ -14,7 +14,6 @@
 #include "store/rows.h"
 #include "store/thread_fence.h"
 
-#define MAX_TRIES 100
 #define MAX_READ ((size_t)256 << 20)
 
 static struct heddle_bytes bytes_of(struct hd_slice s)
@@ -398,10 +397,24 @@ static int roll_back(struct heddle *store, const struct hd_ending *ending, struc
     return err ? hd_fault_set(fault, err, "%s", error.text) : 0;
 }
 
+struct commit {
+    struct heddle *store;
+    const struct hd_ending *ending;
+    struct hd_arena arena;
+};
+
+static int commit_once(void *arg, struct hd_fault *fault)
+{
+    struct commit *commit = arg;
+
+    hd_arena_reset(&commit->arena);
+    return try_once(commit->store, commit->ending, &commit->arena, fault);
+}
+
 int hd_ending_store(struct hd_app *app, const struct hd_ending *ending, struct hd_fault *fault)
 {
-    struct hd_arena arena;
-    int err = HD_ECONFLICT;
+    struct commit commit = {.store = app->store, .ending = ending};
+    int err;
 
     if (ending->deletes_thread)
         return delete_thread(app->store, ending->run->principal, ending->run->thread_id, 0,
@@ -410,17 +423,12 @@ int hd_ending_store(struct hd_app *app, const struct hd_ending *ending, struct h
         err = roll_back(app->store, ending, fault);
         if (err)
             return err;
-        err = HD_ECONFLICT;
     }
-    hd_arena_init(&arena, MAX_READ);
-    for (int i = 0; i < MAX_TRIES && err == HD_ECONFLICT; i++) {
-        *fault = (struct hd_fault){0};
-        hd_arena_reset(&arena);
-        err = try_once(app->store, ending, &arena, fault);
-    }
+    hd_arena_init(&commit.arena, MAX_READ);
+    err = hd_rows_change(app->store, commit_once, &commit, fault);
     if (!err)
-        err = trim_pages(app->store, ending, &arena, fault);
-    hd_arena_fini(&arena);
+        err = trim_pages(app->store, ending, &commit.arena, fault);
+    hd_arena_fini(&commit.arena);
     return err;
 }
 

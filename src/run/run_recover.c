@@ -8,8 +8,8 @@
 #include "events/event_log.h"
 #include "records/record_internal.h"
 #include "run/run_commit.h"
+#include "store/rows.h"
 
-#define MAX_TRIES 50
 #define GAVE_UP                                                                                  \
     "{\"error\":\"RuntimeError\",\"message\":\"the server died three times in the same step of " \
     "this run\"}"
@@ -133,25 +133,32 @@ static int recover(struct recovery *r, struct hd_run_rec *run)
     return err ? err : r->fn(r->arg, run, thread.event_seq);
 }
 
-/* The row says which run; what is in it is read again, until nobody has changed it meanwhile. */
+struct run_recovery {
+    struct recovery *recovery;
+    const struct hd_cell *cells; /* the key of the run; the record is read again */
+};
+
+static int recover_once(void *arg, struct hd_fault *fault)
+{
+    const struct run_recovery *of = arg;
+    struct recovery *r = of->recovery;
+    struct hd_run_rec run;
+    int err;
+
+    hd_arena_reset(&r->arena);
+    err = hd_run_read(r->store, of->cells[HD_RUNS_PRINCIPAL].bytes, of->cells[HD_RUNS_THREAD].bytes,
+                      of->cells[HD_RUNS_ID].bytes, &r->arena, &run, fault);
+    if (err == HD_ENOTFOUND || (!err && run.due_at == 0))
+        return 0;
+    return err ? err : recover(r, &run);
+}
+
 static int on_row(void *arg, size_t which, const struct hd_cell *cells)
 {
-    struct recovery *r = arg;
-    int err = HD_ECONFLICT;
+    struct run_recovery of = {.recovery = arg, .cells = cells};
 
     (void)which;
-    for (int i = 0; err == HD_ECONFLICT && i < MAX_TRIES; i++) {
-        struct hd_run_rec run;
-
-        hd_arena_reset(&r->arena);
-        err = hd_run_read(r->store, cells[HD_RUNS_PRINCIPAL].bytes, cells[HD_RUNS_THREAD].bytes,
-                          cells[HD_RUNS_ID].bytes, &r->arena, &run, r->fault);
-        if (err == HD_ENOTFOUND || (!err && run.due_at == 0))
-            return 0;
-        if (!err)
-            err = recover(r, &run);
-    }
-    return err;
+    return hd_rows_change(of.recovery->store, recover_once, &of, of.recovery->fault);
 }
 
 static int recover_all(struct recovery *r, enum hd_run_state state)

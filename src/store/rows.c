@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "store/lane.h"
+#include "store/retry.h"
 #include "store/scan.h"
 
 int hd_rows_apply(struct heddle *store, struct hd_slice lane_key, const struct hd_batch *batch,
@@ -56,6 +57,18 @@ int hd_rows_apply_async(struct heddle *store, struct hd_slice lane_key,
     }
     hd_lane_request_fini(request);
     hd_free(request);
+    return err;
+}
+
+int hd_rows_change(struct heddle *store, hd_rows_change_fn attempt, void *arg,
+                   struct hd_fault *fault)
+{
+    struct hd_retry retry = {0};
+    int err;
+
+    do
+        err = attempt(arg, fault);
+    while (err == HD_ECONFLICT && hd_retry(hd_store_of(store), &retry, &err, fault));
     return err;
 }
 

@@ -38,6 +38,17 @@ HD_MUST_CHECK int hd_rows_apply_async(struct heddle *store, struct hd_slice lane
                                       struct hd_batch_builder *taken, heddle_done done, void *arg);
 
 /*
+ * One optimistic change: calls attempt(arg, fault) until its result is not HD_ECONFLICT, and
+ * returns that result. An attempt reads the rows, plans a batch that expects them unchanged, and
+ * applies it. Retries with back-off and clears `fault` before each retry; HD_EBUSY when conflicts
+ * continue for the store's timeout (retry.h). Blocks.
+ */
+typedef int (*hd_rows_change_fn)(void *arg, struct hd_fault *fault);
+
+HD_MUST_CHECK int hd_rows_change(struct heddle *store, hd_rows_change_fn attempt, void *arg,
+                                 struct hd_fault *fault);
+
+/*
  * Passes the rows of all queries to `fn`, see hd_row_fn: the cells are valid during the call only,
  * and `fn` must not use the store. Several queries see one state. Blocks.
  */

@@ -14,9 +14,9 @@
 #include "records/thread_heads.h"
 #include "run/prune.h"
 #include "run/run_commit.h"
+#include "store/rows.h"
 
 #define MAX_STATE ((size_t)1 << 30)
-#define MAX_TRIES 20
 
 static int get_branches(struct hd_call *call)
 {
@@ -270,16 +270,15 @@ static int cut(struct hd_branch_tree *tree, struct hd_tree_branch *branch)
     return err;
 }
 
-static int cut_once(struct hd_call *call)
+static int cut_once(void *arg, struct hd_fault *fault)
 {
+    struct hd_call *call = arg;
     struct hd_branch_tree tree = {.call = call};
     struct hd_tree_branch *branch = NULL;
-    int err;
+    int err = find_branch(&tree, &branch);
 
-    call->fault = (struct hd_fault){0};
-    err = find_branch(&tree, &branch);
     if (!err && tree.spot.inner.len > 0)
-        err = hd_fault_set(&call->fault, HD_EINVAL,
+        err = hd_fault_set(fault, HD_EINVAL,
                            "checkpoint_ns: the branches of a subgraph end with those around it");
     if (!err && tree.spot.thread.status == HD_THREAD_BUSY)
         err = hd_call_refuse(call, 409, "Thread is busy");
@@ -289,14 +288,10 @@ static int cut_once(struct hd_call *call)
     return err;
 }
 
-/* A run that begins meanwhile changes the record, and the thread is busy when it is read again. */
+/* A run that starts concurrently changes the record; the retry finds the thread busy. */
 static int delete_branch(struct hd_call *call)
 {
-    int err = HD_ECONFLICT;
-
-    for (int i = 0; i < MAX_TRIES && err == HD_ECONFLICT; i++)
-        err = cut_once(call);
-    return err == HD_ECONFLICT ? hd_call_refuse(call, 409, "Thread is busy") : err;
+    return hd_rows_change(call->app->store, cut_once, call, &call->fault);
 }
 
 static const struct hd_endpoint routes[] = {

@@ -15,7 +15,6 @@
 #include "store/rows.h"
 #include "worker/resume_answers.h"
 
-#define MAX_TRIES 50
 #define MAX_ASKED ((size_t)256 << 20)
 #define MAX_NS 4096 /* bytes of a namespace that is asked for */
 
@@ -64,23 +63,36 @@ static int store_thread(struct hd_call *call, struct hd_thread_rec *thread)
     return err;
 }
 
+struct thread_change {
+    struct hd_call *call;
+    struct hd_slice id;
+    struct hd_thread_rec *thread; /* read by the caller for the first attempt */
+    hd_thread_change_fn change;
+    void *ctx;
+    bool is_retry;
+};
+
+static int thread_change_once(void *arg, struct hd_fault *fault)
+{
+    struct thread_change *change = arg;
+    int err = 0;
+
+    (void)fault; /* that of the call */
+    if (change->is_retry)
+        err = hd_call_thread_read(change->call, change->id, change->thread);
+    change->is_retry = true;
+    if (!err)
+        err = change->change(change->call, change->thread, change->ctx);
+    return err ? err : store_thread(change->call, change->thread);
+}
+
 int hd_call_thread_change(struct hd_call *call, struct hd_thread_rec *thread,
                           hd_thread_change_fn change, void *ctx)
 {
-    struct hd_slice id = thread->id;
-    int err = change(call, thread, ctx);
+    struct thread_change once = {
+        .call = call, .id = thread->id, .thread = thread, .change = change, .ctx = ctx};
 
-    if (!err)
-        err = store_thread(call, thread);
-    for (int i = 1; i < MAX_TRIES && err == HD_ECONFLICT; i++) {
-        call->fault = (struct hd_fault){0};
-        err = hd_call_thread_read(call, id, thread);
-        if (!err)
-            err = change(call, thread, ctx);
-        if (!err)
-            err = store_thread(call, thread);
-    }
-    return err;
+    return hd_rows_change(call->app->store, thread_change_once, &once, &call->fault);
 }
 
 /* ---- heads that were chosen ------------------------------------------- */
