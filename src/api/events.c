@@ -249,7 +249,7 @@ static struct stream *make_stream(struct hd_call *call, const struct hd_events *
     return stream;
 }
 
-void hd_events_send(struct hd_call *call, struct hd_feed *feed, const struct hd_events *events)
+void hd_events_send(struct hd_call *call, struct hd_event_log *feed, const struct hd_events *events)
 {
     struct stream *stream = make_stream(call, events);
 

@@ -29,6 +29,7 @@ struct hd_events {
  * Answers the call with the events of `feed` and owns it from then on. NULL as
  * feed: an empty stream. Headers of the call are sent.
  */
-void hd_events_send(struct hd_call *call, struct hd_feed *feed, const struct hd_events *events);
+void hd_events_send(struct hd_call *call, struct hd_event_log *feed,
+                    const struct hd_events *events);
 
 #endif

@@ -74,7 +74,7 @@ static double store_writes(const struct source *source)
 }
 static double stream_memory(const struct source *source)
 {
-    return (double)hd_feeds_bytes(source->app->feeds);
+    return (double)hd_event_logs_bytes(source->app->feeds);
 }
 static double connections_open(const struct source *source)
 {

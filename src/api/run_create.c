@@ -272,8 +272,8 @@ static void then_stream(struct hd_call *call)
     struct creations *all = call->state;
     struct creation *creation = all->list;
     const struct hd_run_rec *run = &creation->admission.run;
-    struct hd_feed *feed = hd_feed_get(call->app->feeds, call->principal, run->thread_id,
-                                       (uint64_t)creation->admission.event_seq);
+    struct hd_event_log *feed = hd_event_log_get(call->app->feeds, call->principal, run->thread_id,
+                                                 (uint64_t)creation->admission.event_seq);
     const struct hd_events events = {.thread_id = run->thread_id,
                                      .run_id = run->run_id,
                                      .modes = creation->request.modes,
@@ -284,11 +284,11 @@ static void then_stream(struct hd_call *call)
     say_location(call, creation, "/stream");
     /* The reader first: it must not miss the beginning. */
     if (feed)
-        hd_feed_hold(feed);
+        hd_event_log_hold(feed);
     hd_events_send(call, feed, &events);
     enqueue(call, creation, true);
     if (feed)
-        hd_feed_release(feed);
+        hd_event_log_release(feed);
 }
 
 static void then_wait(struct hd_call *call)

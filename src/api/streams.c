@@ -193,12 +193,12 @@ static void on_read_again(struct hd_call *call, int err)
 }
 
 /* Memory has forgotten what was not stored when that was read: waits for it, and reads again. */
-static void fill_hole(struct hd_call *call, struct join *join, struct hd_feed *feed)
+static void fill_hole(struct hd_call *call, struct join *join, struct hd_event_log *feed)
 {
     int err;
 
-    hd_feed_flush(feed);
-    join->settled = hd_feed_forgotten(feed);
+    hd_event_log_flush(feed);
+    join->settled = hd_event_log_forgotten(feed);
     if (++join->reads == MAX_READS) {
         hd_arena_fini(&join->pages);
         hd_call_header_int(call, HD_S("Retry-After"), 1);
@@ -212,19 +212,19 @@ static void fill_hole(struct hd_call *call, struct join *join, struct hd_feed *f
 }
 
 /* The feed with what was stored of it; NULL when it is answered already, or will be later. */
-static struct hd_feed *open_feed(struct hd_call *call, struct join *join)
+static struct hd_event_log *open_feed(struct hd_call *call, struct join *join)
 {
-    struct hd_feed *feed =
-        hd_feed_get(call->app->feeds, call->principal, join->thread_id, (uint64_t)join->event_seq);
+    struct hd_event_log *feed = hd_event_log_get(call->app->feeds, call->principal, join->thread_id,
+                                                 (uint64_t)join->event_seq);
     int err = feed ? 0 : HD_ENOMEM;
 
     if (!err && join->is_resuming &&
-        hd_feed_has_hole(feed, join->stored, join->events.after, join->settled)) {
+        hd_event_log_has_hole(feed, join->stored, join->events.after, join->settled)) {
         fill_hole(call, join, feed);
         return NULL;
     }
     if (!err && join->is_resuming)
-        err = hd_feed_prepend(feed, join->stored, join->stored_after);
+        err = hd_event_log_prepend(feed, join->stored, join->stored_after);
     hd_arena_fini(&join->pages);
     if (err)
         hd_call_fail(call, err);
@@ -234,7 +234,7 @@ static struct hd_feed *open_feed(struct hd_call *call, struct join *join)
 static void join_then(struct hd_call *call)
 {
     struct join *join = call->state;
-    struct hd_feed *feed = open_feed(call, join);
+    struct hd_event_log *feed = open_feed(call, join);
 
     if (!feed)
         return;
@@ -336,7 +336,7 @@ static int thread_work(struct hd_call *call)
 static void thread_then(struct hd_call *call)
 {
     struct join *join = call->state;
-    struct hd_feed *feed = open_feed(call, join);
+    struct hd_event_log *feed = open_feed(call, join);
 
     if (!feed)
         return;

@@ -148,10 +148,11 @@ static void on_deleted(struct hd_call *call, int err)
         return;
     }
     for (size_t i = 0; i < removal->count; i++) {
-        struct hd_feed *feed = hd_feed_find(call->app->feeds, call->principal, removal->ids[i]);
+        struct hd_event_log *feed =
+            hd_event_log_find(call->app->feeds, call->principal, removal->ids[i]);
 
         if (feed)
-            hd_feed_drop(feed);
+            hd_event_log_drop(feed);
     }
     removal->deleted(call, removal->count);
     hd_call_answer(call);

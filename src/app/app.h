@@ -28,7 +28,7 @@ struct hd_agents;
 struct hd_audit;
 struct hd_embedder;
 struct hd_engine;
-struct hd_feeds;
+struct hd_event_logs;
 struct hd_gate;
 struct hd_hold;
 struct hd_client;
@@ -98,7 +98,7 @@ struct hd_app {
     struct hd_delegation *delegation; /* assistants as tools of others */
     struct hd_recording *recording;   /* NULL: nothing is recorded */
     struct hd_recorder *recorder;     /* that agents use; set before opening: that one */
-    struct hd_feeds *feeds;
+    struct hd_event_logs *feeds;
     struct hd_queue *queue;
     struct hd_client *http; /* for requests of the server's own, not the graphs' */
     struct hd_gate *gate;   /* NULL: no authentication */

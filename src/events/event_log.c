@@ -12,17 +12,17 @@
 
 #define MAX_FEEDS ((size_t)1 << 20)
 #define TICK_MS 100 /* how long an event may wait before it is stored */
-#define GAP 1000000 /* what hd_feed_skip() leaves out, at least */
+#define GAP 1000000 /* what hd_event_log_skip() leaves out, at least */
 #define MAX_KEY 1024
 
 /* ---- all feeds -------------------------------------------------------- */
 
 static void on_tick(uv_timer_t *timer);
 
-int hd_feeds_create(uv_loop_t *loop, struct heddle *store, const struct hd_feed_limits *limits,
-                    struct hd_feeds **out)
+int hd_event_logs_create(uv_loop_t *loop, struct heddle *store,
+                         const struct hd_event_log_limits *limits, struct hd_event_logs **out)
 {
-    struct hd_feeds *feeds = hd_calloc(1, sizeof(*feeds));
+    struct hd_event_logs *feeds = hd_calloc(1, sizeof(*feeds));
 
     if (!feeds)
         return HD_ENOMEM;
@@ -46,26 +46,26 @@ static void on_closed(uv_handle_t *handle)
     hd_free(handle->data);
 }
 
-void hd_feeds_destroy(struct hd_feeds *feeds)
+void hd_event_logs_destroy(struct hd_event_logs *feeds)
 {
     if (!feeds)
         return;
     while (feeds->oldest) {
         feeds->oldest->holds = 0;
-        hd_feed_flush(feeds->oldest);
-        hd_feed_drop(feeds->oldest);
+        hd_event_log_flush(feeds->oldest);
+        hd_event_log_drop(feeds->oldest);
     }
     hd_map_fini(&feeds->map);
     uv_close((uv_handle_t *)&feeds->timer, on_closed);
 }
 
-size_t hd_feeds_bytes(const struct hd_feeds *feeds)
+size_t hd_event_logs_bytes(const struct hd_event_logs *feeds)
 {
     return feeds->bytes;
 }
 
 /* The list of feeds is in the order in which they were last added to. */
-static void unlink_feed(struct hd_feed *feed)
+static void unlink_feed(struct hd_event_log *feed)
 {
     *feed->link = feed->next;
     if (feed->next)
@@ -74,7 +74,7 @@ static void unlink_feed(struct hd_feed *feed)
         feed->feeds->newest = feed->link;
 }
 
-static void link_feed(struct hd_feed *feed)
+static void link_feed(struct hd_event_log *feed)
 {
     feed->next = NULL;
     feed->link = feed->feeds->newest;
@@ -99,8 +99,8 @@ static bool make_key(struct hd_slice principal, struct hd_slice thread, char out
     return true;
 }
 
-struct hd_feed *hd_feed_find(struct hd_feeds *feeds, struct hd_slice principal,
-                             struct hd_slice thread)
+struct hd_event_log *hd_event_log_find(struct hd_event_logs *feeds, struct hd_slice principal,
+                                       struct hd_slice thread)
 {
     char buffer[MAX_KEY];
     struct hd_slice key;
@@ -108,9 +108,10 @@ struct hd_feed *hd_feed_find(struct hd_feeds *feeds, struct hd_slice principal,
     return make_key(principal, thread, buffer, &key) ? hd_map_get(&feeds->map, key) : NULL;
 }
 
-static struct hd_feed *make_feed(struct hd_feeds *feeds, struct hd_slice key, size_t principal_len)
+static struct hd_event_log *make_feed(struct hd_event_logs *feeds, struct hd_slice key,
+                                      size_t principal_len)
 {
-    struct hd_feed *feed = hd_calloc(1, sizeof(*feed) + key.len);
+    struct hd_event_log *feed = hd_calloc(1, sizeof(*feed) + key.len);
 
     if (!feed)
         return NULL;
@@ -128,12 +129,12 @@ static struct hd_feed *make_feed(struct hd_feeds *feeds, struct hd_slice key, si
     return feed;
 }
 
-struct hd_feed *hd_feed_get(struct hd_feeds *feeds, struct hd_slice principal,
-                            struct hd_slice thread, uint64_t seq)
+struct hd_event_log *hd_event_log_get(struct hd_event_logs *feeds, struct hd_slice principal,
+                                      struct hd_slice thread, uint64_t seq)
 {
     char buffer[MAX_KEY];
     struct hd_slice key;
-    struct hd_feed *feed;
+    struct hd_event_log *feed;
 
     if (!make_key(principal, thread, buffer, &key))
         return NULL;
@@ -145,7 +146,7 @@ struct hd_feed *hd_feed_get(struct hd_feeds *feeds, struct hd_slice principal,
     return feed;
 }
 
-static void free_entries(struct hd_feed *feed)
+static void free_entries(struct hd_event_log *feed)
 {
     while (feed->head) {
         struct hd_entry *entry = feed->head;
@@ -159,7 +160,7 @@ static void free_entries(struct hd_feed *feed)
 }
 
 /* Nobody can read on; `is_gone`: because there is nothing more. */
-static void lose_all(struct hd_feed *feed, bool is_gone)
+static void lose_all(struct hd_event_log *feed, bool is_gone)
 {
     struct hd_cursor *next;
 
@@ -173,9 +174,9 @@ static void lose_all(struct hd_feed *feed, bool is_gone)
     }
 }
 
-void hd_feed_drop(struct hd_feed *feed)
+void hd_event_log_drop(struct hd_event_log *feed)
 {
-    struct hd_feeds *feeds = feed->feeds;
+    struct hd_event_logs *feeds = feed->feeds;
 
     if (feed->holds > 0)
         return;
@@ -190,36 +191,36 @@ void hd_feed_drop(struct hd_feed *feed)
     hd_free(feed);
 }
 
-void hd_feed_hold(struct hd_feed *feed)
+void hd_event_log_hold(struct hd_event_log *feed)
 {
     feed->holds++;
 }
 
-void hd_feed_release(struct hd_feed *feed)
+void hd_event_log_release(struct hd_event_log *feed)
 {
     feed->holds--;
     unlink_feed(feed);
     link_feed(feed);
 }
 
-bool hd_feed_has_readers(const struct hd_feed *feed)
+bool hd_event_log_has_readers(const struct hd_event_log *feed)
 {
     return feed->cursors != NULL;
 }
 
-uint64_t hd_feed_seq(const struct hd_feed *feed)
+uint64_t hd_event_log_seq(const struct hd_event_log *feed)
 {
     return feed->seq;
 }
 
-uint64_t hd_feed_gap(uint64_t seq, int attempts)
+uint64_t hd_event_log_gap(uint64_t seq, int attempts)
 {
     return (seq / GAP + (uint64_t)attempts) * GAP;
 }
 
-void hd_feed_skip(struct hd_feed *feed, int attempt)
+void hd_event_log_skip(struct hd_event_log *feed, int attempt)
 {
-    feed->seq = hd_feed_gap(feed->seq, attempt);
+    feed->seq = hd_event_log_gap(feed->seq, attempt);
 }
 
 const struct hd_entry *hd_entry_ref(const struct hd_entry *entry)
@@ -245,7 +246,7 @@ static size_t entry_size(const struct hd_entry *entry)
 }
 
 /* Forgets the oldest entry; who was about to read it is lost. */
-static void forget_oldest(struct hd_feed *feed)
+static void forget_oldest(struct hd_event_log *feed)
 {
     struct hd_entry *entry = feed->head;
     struct hd_cursor *next;
@@ -272,7 +273,7 @@ static void forget_oldest(struct hd_feed *feed)
 }
 
 /* The newest entry stays, and so do those that readers cannot get from the store yet. */
-static bool can_forget(const struct hd_feed *feed)
+static bool can_forget(const struct hd_event_log *feed)
 {
     const struct hd_entry *oldest = feed->head;
 
@@ -280,10 +281,10 @@ static bool can_forget(const struct hd_feed *feed)
            (feed->pins == 0 || oldest->seq < feed->pinned);
 }
 
-static void keep_limits(struct hd_feed *feed)
+static void keep_limits(struct hd_event_log *feed)
 {
-    struct hd_feeds *feeds = feed->feeds;
-    struct hd_feed *victim = feeds->oldest;
+    struct hd_event_logs *feeds = feed->feeds;
+    struct hd_event_log *victim = feeds->oldest;
 
     while (can_forget(feed) && feed->bytes > feeds->limits.feed_bytes)
         forget_oldest(feed);
@@ -298,29 +299,29 @@ static void keep_limits(struct hd_feed *feed)
 /* Feeds that nobody reads or writes go after a while; pages that wait are stored. */
 static void on_tick(uv_timer_t *timer)
 {
-    struct hd_feeds *feeds = timer->data;
+    struct hd_event_logs *feeds = timer->data;
     int64_t now = hd_clock_monotonic_us();
-    struct hd_feed *next;
+    struct hd_event_log *next;
 
-    for (struct hd_feed *feed = feeds->dirty; feed; feed = next) {
+    for (struct hd_event_log *feed = feeds->dirty; feed; feed = next) {
         next = feed->next_dirty;
-        hd_feed_flush(feed);
+        hd_event_log_flush(feed);
     }
-    for (struct hd_feed *feed = feeds->oldest; feed; feed = next) {
+    for (struct hd_event_log *feed = feeds->oldest; feed; feed = next) {
         next = feed->next;
         if (now - feed->touched_at < feeds->limits.idle_us)
             break;
         if (feed->holds == 0 && !feed->cursors && feed->page.data.len == 0)
-            hd_feed_drop(feed);
+            hd_event_log_drop(feed);
     }
 }
 
 /* ---- who is behind ---------------------------------------------------- */
 
 /* When the memory for all feeds runs short, nobody may use much of it. */
-static uint64_t most_lag(const struct hd_feed *feed)
+static uint64_t most_lag(const struct hd_event_log *feed)
 {
-    const struct hd_feed_limits *limits = &feed->feeds->limits;
+    const struct hd_event_log_limits *limits = &feed->feeds->limits;
     uint64_t most = limits->feed_bytes / 2;
 
     if (most > limits->total_bytes / 2)
@@ -328,7 +329,7 @@ static uint64_t most_lag(const struct hd_feed *feed)
     return feed->feeds->bytes > limits->total_bytes / 2 ? most / 16 : most;
 }
 
-static uint64_t lag_of(const struct hd_feed *feed)
+static uint64_t lag_of(const struct hd_event_log *feed)
 {
     uint64_t lag = 0;
 
@@ -343,7 +344,7 @@ static uint64_t lag_of(const struct hd_feed *feed)
 }
 
 /* Who was behind has to catch up with half of it, so that this does not change all the time. */
-static void watch_lag(struct hd_feed *feed)
+static void watch_lag(struct hd_event_log *feed)
 {
     uint64_t most;
     bool is_behind;
@@ -358,7 +359,7 @@ static void watch_lag(struct hd_feed *feed)
     feed->on_lag(feed->lag_ctx, is_behind);
 }
 
-void hd_feed_watch(struct hd_feed *feed, struct hd_slice run_id, hd_lag_fn fn, void *ctx)
+void hd_event_log_watch(struct hd_event_log *feed, struct hd_slice run_id, hd_lag_fn fn, void *ctx)
 {
     size_t len = run_id.len < HD_UUID_LEN ? run_id.len : HD_UUID_LEN;
 
@@ -370,13 +371,13 @@ void hd_feed_watch(struct hd_feed *feed, struct hd_slice run_id, hd_lag_fn fn, v
     feed->is_behind = false;
 }
 
-void hd_feed_unwatch(struct hd_feed *feed)
+void hd_event_log_unwatch(struct hd_event_log *feed)
 {
     feed->on_lag = NULL;
     feed->is_behind = false;
 }
 
-void hd_feed_on_reader(struct hd_feed *feed, void (*fn)(void *ctx), void *ctx)
+void hd_event_log_on_reader(struct hd_event_log *feed, void (*fn)(void *ctx), void *ctx)
 {
     feed->on_reader = fn;
     feed->reader_ctx = ctx;
@@ -384,7 +385,7 @@ void hd_feed_on_reader(struct hd_feed *feed, void (*fn)(void *ctx), void *ctx)
 
 /* ---- adding ----------------------------------------------------------- */
 
-static struct hd_entry *make_entry(const struct hd_news *news, uint64_t seq)
+static struct hd_entry *make_entry(const struct hd_event_log_entry *news, uint64_t seq)
 {
     size_t run_len = news->run_id.len < HD_UUID_LEN ? news->run_id.len : HD_UUID_LEN;
     struct hd_entry *entry = hd_malloc(sizeof(*entry) + news->name.len + news->data.len);
@@ -410,7 +411,7 @@ static struct hd_entry *make_entry(const struct hd_news *news, uint64_t seq)
 }
 
 /* Cursors that had read everything go on at `entry`. */
-static void announce(struct hd_feed *feed, const struct hd_entry *entry)
+static void announce(struct hd_event_log *feed, const struct hd_entry *entry)
 {
     struct hd_cursor *next;
 
@@ -424,7 +425,7 @@ static void announce(struct hd_feed *feed, const struct hd_entry *entry)
     }
 }
 
-static void append(struct hd_feed *feed, struct hd_entry *entry)
+static void append(struct hd_event_log *feed, struct hd_entry *entry)
 {
     size_t size = entry_size(entry);
 
@@ -438,7 +439,7 @@ static void append(struct hd_feed *feed, struct hd_entry *entry)
     link_feed(feed);
 }
 
-int hd_feed_add(struct hd_feed *feed, const struct hd_news *news)
+int hd_event_log_add(struct hd_event_log *feed, const struct hd_event_log_entry *news)
 {
     struct hd_entry *entry = make_entry(news, feed->seq + 1);
 
@@ -459,7 +460,7 @@ int hd_feed_add(struct hd_feed *feed, const struct hd_news *news)
     return 0;
 }
 
-void hd_feed_show(struct hd_feed *feed, struct hd_slice run_id)
+void hd_event_log_show(struct hd_event_log *feed, struct hd_slice run_id)
 {
     struct hd_entry *first = feed->held, *entry;
 
@@ -476,7 +477,7 @@ void hd_feed_show(struct hd_feed *feed, struct hd_slice run_id)
 
 /* ---- cursors ---------------------------------------------------------- */
 
-void hd_cursor_open(struct hd_cursor *cursor, struct hd_feed *feed, uint64_t after)
+void hd_cursor_open(struct hd_cursor *cursor, struct hd_event_log *feed, uint64_t after)
 {
     const struct hd_entry *entry = NULL;
 
@@ -501,7 +502,7 @@ void hd_cursor_open(struct hd_cursor *cursor, struct hd_feed *feed, uint64_t aft
 
 void hd_cursor_close(struct hd_cursor *cursor)
 {
-    struct hd_feed *feed = cursor->feed;
+    struct hd_event_log *feed = cursor->feed;
 
     if (!feed)
         return;

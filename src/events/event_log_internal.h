@@ -8,21 +8,21 @@
 
 #define HD_PAGE_LIMIT ((size_t)64 << 20) /* bytes of a page before it is packed */
 
-struct hd_feeds {
+struct hd_event_logs {
     uv_timer_t timer;
     struct heddle *store;
-    struct hd_feed_limits limits;
-    struct hd_map map;      /* by principal:thread */
-    struct hd_feed *oldest; /* list in the order of use */
-    struct hd_feed **newest;
-    struct hd_feed *dirty; /* those with a page to store */
+    struct hd_event_log_limits limits;
+    struct hd_map map;           /* by principal:thread */
+    struct hd_event_log *oldest; /* list in the order of use */
+    struct hd_event_log **newest;
+    struct hd_event_log *dirty; /* those with a page to store */
     size_t bytes;
 };
 
-struct hd_feed {
-    struct hd_feeds *feeds;
-    struct hd_feed *next;
-    struct hd_feed **link;
+struct hd_event_log {
+    struct hd_event_logs *feeds;
+    struct hd_event_log *next;
+    struct hd_event_log **link;
     int64_t touched_at;
     unsigned holds;
 
@@ -33,7 +33,7 @@ struct hd_feed {
     uint64_t seq;
     bool has_pages;       /* what is stored was put before the rest … */
     uint64_t pages_after; /* … behind this number */
-    uint64_t forgotten;   /* hd_feed_forgotten() */
+    uint64_t forgotten;   /* hd_event_log_forgotten() */
     struct hd_cursor *cursors;
     uint64_t given; /* bytes of all entries that were ever added */
 
@@ -44,12 +44,12 @@ struct hd_feed {
     char lag_run[HD_UUID_SIZE];
     bool is_behind; /* what on_lag was told */
 
-    int64_t guard;             /* of what is stored: hd_feed_guard() */
+    int64_t guard;             /* of what is stored: hd_event_log_guard() */
     struct hd_event_page page; /* what is stored next */
     bool is_dirty;
-    bool has_large; /* hd_feed_has_large() */
-    struct hd_feed *next_dirty;
-    unsigned pins;   /* pages that hd_feed_take_page() gave out */
+    bool has_large; /* hd_event_log_has_large() */
+    struct hd_event_log *next_dirty;
+    unsigned pins;   /* pages that hd_event_log_take_page() gave out */
     uint64_t pinned; /* while there are pins: entries from this number on stay in memory */
 
     size_t key_len;
@@ -57,18 +57,18 @@ struct hd_feed {
     char key[]; /* principal:thread */
 };
 
-static inline struct hd_slice hd_feed_principal(const struct hd_feed *feed)
+static inline struct hd_slice hd_event_log_principal(const struct hd_event_log *feed)
 {
     return hd_slice(feed->key, feed->principal_len);
 }
-static inline struct hd_slice hd_feed_thread(const struct hd_feed *feed)
+static inline struct hd_slice hd_event_log_thread(const struct hd_event_log *feed)
 {
     return hd_slice(feed->key + feed->principal_len + 1, feed->key_len - feed->principal_len - 1);
 }
 
 /* Adds the entry to the page that is stored next. A page that cannot take it is stored without. */
-void hd_page_add(struct hd_feed *feed, const struct hd_entry *entry);
+void hd_page_add(struct hd_event_log *feed, const struct hd_entry *entry);
 /* Throws away what was to be stored next. */
-void hd_page_forget(struct hd_feed *feed);
+void hd_page_forget(struct hd_event_log *feed);
 
 #endif

@@ -47,12 +47,12 @@ static bool continues(const struct hd_event_page *page, const struct hd_entry *e
     return entry->seq == page->last + 1 && memcmp(page->run_id, entry->run_id, HD_UUID_SIZE) == 0;
 }
 
-void hd_page_add(struct hd_feed *feed, const struct hd_entry *entry)
+void hd_page_add(struct hd_event_log *feed, const struct hd_entry *entry)
 {
     struct hd_event_page *page = &feed->page;
 
     if (page->data.len > 0 && !continues(page, entry))
-        hd_feed_flush(feed);
+        hd_event_log_flush(feed);
     if (encode(&page->data, entry)) {
         hd_log(HD_LOG_WARN, "feed", "an event is too large to be stored (%zu bytes)",
                entry->data_len);
@@ -66,14 +66,14 @@ void hd_page_add(struct hd_feed *feed, const struct hd_entry *entry)
         memcpy(page->run_id, entry->run_id, HD_UUID_SIZE);
     }
     page->last = entry->seq;
-    /* A held entry is stored with the end of its run: hd_feed_take_page(). */
+    /* A held entry is stored with the end of its run: hd_event_log_take_page(). */
     if (page->data.len >= HD_PAGE_BYTES && !entry->is_held)
-        hd_feed_flush(feed);
+        hd_event_log_flush(feed);
 }
 
-void hd_page_forget(struct hd_feed *feed)
+void hd_page_forget(struct hd_event_log *feed)
 {
-    struct hd_feed **link = &feed->feeds->dirty;
+    struct hd_event_log **link = &feed->feeds->dirty;
 
     hd_buf_reset(&feed->page.data);
     if (!feed->is_dirty)
@@ -115,7 +115,7 @@ int hd_page_put(struct hd_batch_builder *batch, struct hd_slice principal, struc
 }
 
 /* What is deleted meanwhile does not come back. */
-static int expect_thread(struct hd_batch_builder *batch, const struct hd_feed *feed)
+static int expect_thread(struct hd_batch_builder *batch, const struct hd_event_log *feed)
 {
     struct hd_slice key;
     int err = hd_arena_copy(&batch->arena, hd_slice(feed->key, feed->key_len), &key);
@@ -123,31 +123,31 @@ static int expect_thread(struct hd_batch_builder *batch, const struct hd_feed *f
     return err ? err : hd_thread_fence_expect(batch, key, feed->guard);
 }
 
-void hd_feed_guard(struct hd_feed *feed, int64_t guard)
+void hd_event_log_guard(struct hd_event_log *feed, int64_t guard)
 {
     if (feed->guard != guard)
-        hd_feed_flush(feed);
+        hd_event_log_flush(feed);
     feed->guard = guard;
 }
 
 /* The waiting page as a row; everything it points to is in the builder's arena. */
-static int add_row(struct hd_batch_builder *batch, const struct hd_feed *feed)
+static int add_row(struct hd_batch_builder *batch, const struct hd_event_log *feed)
 {
     struct hd_slice principal, thread;
     struct hd_arena *arena = &batch->arena;
 
-    if (hd_arena_copy(arena, hd_feed_principal(feed), &principal) ||
-        hd_arena_copy(arena, hd_feed_thread(feed), &thread))
+    if (hd_arena_copy(arena, hd_event_log_principal(feed), &principal) ||
+        hd_arena_copy(arena, hd_event_log_thread(feed), &thread))
         return HD_ENOMEM;
     return hd_page_put(batch, principal, thread, &feed->page);
 }
 
-static void note_size(struct hd_feed *feed)
+static void note_size(struct hd_event_log *feed)
 {
     feed->has_large |= feed->page.data.len > 2 * HD_PAGE_BYTES;
 }
 
-void hd_feed_flush(struct hd_feed *feed)
+void hd_event_log_flush(struct hd_event_log *feed)
 {
     struct hd_batch_builder batch;
     int err;
@@ -169,7 +169,7 @@ void hd_feed_flush(struct hd_feed *feed)
     hd_page_forget(feed);
 }
 
-void hd_feed_take_page(struct hd_feed *feed, struct hd_event_page *out)
+void hd_event_log_take_page(struct hd_event_log *feed, struct hd_event_page *out)
 {
     *out = (struct hd_event_page){0};
     if (feed->page.data.len == 0)
@@ -182,7 +182,7 @@ void hd_feed_take_page(struct hd_feed *feed, struct hd_event_page *out)
         feed->pinned = out->first;
 }
 
-void hd_page_fini(struct hd_event_page *page, struct hd_feed *feed)
+void hd_page_fini(struct hd_event_page *page, struct hd_event_log *feed)
 {
     if (page->data.len == 0)
         return;
@@ -191,7 +191,7 @@ void hd_page_fini(struct hd_event_page *page, struct hd_feed *feed)
     *page = (struct hd_event_page){0};
 }
 
-bool hd_feed_has_large(const struct hd_feed *feed)
+bool hd_event_log_has_large(const struct hd_event_log *feed)
 {
     return feed->has_large;
 }
@@ -293,13 +293,13 @@ int hd_pages_read(struct heddle *store, struct hd_slice principal, struct hd_sli
     return err;
 }
 
-static bool has_pages_after(const struct hd_feed *feed, uint64_t after)
+static bool has_pages_after(const struct hd_event_log *feed, uint64_t after)
 {
     return feed->has_pages && feed->pages_after <= after;
 }
 
 /* Copies the stored entries that are older than what the feed has. */
-static int copy_older(const struct hd_feed *feed, const struct hd_entry *stored,
+static int copy_older(const struct hd_event_log *feed, const struct hd_entry *stored,
                       struct hd_entry ***tail, size_t *bytes)
 {
     uint64_t end = feed->head ? feed->head->seq : UINT64_MAX;
@@ -321,7 +321,7 @@ static int copy_older(const struct hd_feed *feed, const struct hd_entry *stored,
     return 0;
 }
 
-int hd_feed_prepend(struct hd_feed *feed, const struct hd_entry *stored, uint64_t after)
+int hd_event_log_prepend(struct hd_event_log *feed, const struct hd_entry *stored, uint64_t after)
 {
     struct hd_entry *first = NULL;
     struct hd_entry **tail = &first;
@@ -356,13 +356,13 @@ int hd_feed_prepend(struct hd_feed *feed, const struct hd_entry *stored, uint64_
     return 0;
 }
 
-uint64_t hd_feed_forgotten(const struct hd_feed *feed)
+uint64_t hd_event_log_forgotten(const struct hd_event_log *feed)
 {
     return feed->forgotten;
 }
 
-bool hd_feed_has_hole(const struct hd_feed *feed, const struct hd_entry *stored, uint64_t after,
-                      uint64_t settled)
+bool hd_event_log_has_hole(const struct hd_event_log *feed, const struct hd_entry *stored,
+                           uint64_t after, uint64_t settled)
 {
     uint64_t last = after > settled ? after : settled;
 

@@ -21,8 +21,8 @@
 #define HD_EVENT_LIMIT ((size_t)256 << 20) /* bytes of one event, or of an answer */
 
 struct hd_origin;
-struct hd_remote;
-struct hd_turn;
+struct hd_worker_run;
+struct hd_thread_queue;
 
 enum hd_stop {
     HD_STOP_NONE,
@@ -32,18 +32,18 @@ enum hd_stop {
     HD_STOP_DRAIN /* the process ends; the next one goes on with it */
 };
 
-struct hd_ticket {
+struct hd_active_run {
     struct hd_app *app;
-    struct hd_turn *turn;
-    struct hd_ticket *next; /* behind it on the same thread */
-    struct hd_arena arena;  /* what `rec` points to */
+    struct hd_thread_queue *thread_queue;
+    struct hd_active_run *next; /* behind it on the same thread */
+    struct hd_arena arena;      /* what `rec` points to */
     struct hd_run_rec rec;
     int64_t event_seq;
     struct hd_waiter *waiters;
-    struct hd_ticket *next_later; /* see hd_queue_later() */
-    int64_t later_at;             /* monotonic */
-    int tries;                    /* to store its end */
-    int64_t unstored_since;       /* monotonic: the first of them failed; 0: none */
+    struct hd_active_run *next_later; /* see hd_queue_later() */
+    int64_t later_at;                 /* monotonic */
+    int tries;                        /* to store its end */
+    int64_t unstored_since;           /* monotonic: the first of them failed; 0: none */
     bool is_streamed;
     bool is_continued;          /* it has made checkpoints in an earlier process */
     struct hd_slice goes_on_at; /* … the last of them, if that is not the latest; or empty */
@@ -52,15 +52,15 @@ struct hd_ticket {
 
     /* At work. */
     bool is_started;
-    struct hd_run *run;       /* NULL: not begun, or done */
-    struct hd_remote *remote; /* the same, when its graph is in workers */
+    struct hd_run *run;           /* NULL: not begun, or done */
+    struct hd_worker_run *remote; /* the same, when its graph is in workers */
     const struct hd_app_graph *graph;
     struct hd_val *kwargs;
     struct hd_val *command; /* what is left of that in kwargs when it is begun again; or NULL */
     struct hd_val *secrets; /* what its markers stand for; NULL: none, or lost with a process */
     struct hd_slice root;   /* the namespace of its root graph */
     struct hd_slice head;   /* of one that waited: the head that somebody chose; or empty */
-    struct hd_feed *feed;
+    struct hd_event_log *feed;
     struct hd_partials partials;
     bool has_values; /* the first state was told */
     uint32_t modes;
@@ -83,10 +83,10 @@ struct hd_ticket {
     bool has_made_checkpoint;
 };
 
-struct hd_turn { /* the runs of one thread, the first perhaps at work */
+struct hd_thread_queue { /* the runs of one thread, the first perhaps at work */
     struct hd_queue *queue;
-    struct hd_ticket *first;
-    struct hd_turn *next_ready;
+    struct hd_active_run *first;
+    struct hd_thread_queue *next_ready;
     bool is_ready; /* waits for a free place */
     bool is_busy;  /* its first is at work, being stored, or about to begin */
     size_t key_len;
@@ -95,7 +95,7 @@ struct hd_turn { /* the runs of one thread, the first perhaps at work */
 
 struct hd_queue {
     struct hd_app *app;
-    struct hd_map turns; /* by principal:thread */
+    struct hd_map thread_queues; /* by principal:thread */
     uv_timer_t timer;
     size_t running;
     size_t pending;
@@ -103,10 +103,10 @@ struct hd_queue {
     uint64_t failed;
     size_t recovered;
     size_t storing; /* ends on their way to the store */
-    struct hd_ticket *later;
-    struct hd_comings comings;
-    struct hd_turn *ready;
-    struct hd_turn **ready_tail;
+    struct hd_active_run *later;
+    struct hd_pending_admissions admissions;
+    struct hd_thread_queue *ready;
+    struct hd_thread_queue **ready_tail;
     struct hd_buf scratch;
 
     bool is_draining;
@@ -114,62 +114,62 @@ struct hd_queue {
     void *drained_ctx;
 };
 
-/* run_execute.c: begins; calls hd_finish() sooner or later, also when it could not begin. */
-void hd_work_begin(struct hd_ticket *ticket);
+/* run_execute.c: begins; calls hd_run_complete() sooner or later, also when it could not begin. */
+void hd_run_execute(struct hd_active_run *active);
 /* What the record says; for those that end before they begin. */
-HD_MUST_CHECK int hd_work_prepare(struct hd_ticket *ticket, struct hd_fault *fault);
+HD_MUST_CHECK int hd_run_execute_prepare(struct hd_active_run *active, struct hd_fault *fault);
 /*
  * The stream modes that somebody wants to see; 0: nobody. And an event of one of them, from a run
- * below the ticket's: `ns` is where it is shown, `root` where it is stored.
+ * below the active run's: `ns` is where it is shown, `root` where it is stored.
  */
-unsigned hd_work_modes(const struct hd_ticket *ticket);
-void hd_work_tell(struct hd_ticket *ticket, struct hd_slice ns, enum hd_stream_mode mode,
-                  const struct hd_val *data, struct hd_slice root);
+unsigned hd_run_execute_modes(const struct hd_active_run *active);
+void hd_run_execute_emit(struct hd_active_run *active, struct hd_slice ns, enum hd_stream_mode mode,
+                         const struct hd_val *data, struct hd_slice root);
 /* The same of an event that is JSON for clients already. */
-void hd_work_tell_text(struct hd_ticket *ticket, struct hd_slice ns, enum hd_stream_mode mode,
-                       struct hd_slice text, struct hd_slice root);
+void hd_run_execute_emit_text(struct hd_active_run *active, struct hd_slice ns,
+                              enum hd_stream_mode mode, struct hd_slice text, struct hd_slice root);
 /* The modes that somebody may come to see. */
-unsigned hd_work_all_modes(const struct hd_ticket *ticket);
-void hd_work_tell_metadata(struct hd_ticket *ticket);
+unsigned hd_run_execute_all_modes(const struct hd_active_run *active);
+void hd_run_execute_emit_metadata(struct hd_active_run *active);
 /* The `command` it is begun with; NULL: none. */
-const struct hd_val *hd_work_command(const struct hd_ticket *ticket);
+const struct hd_val *hd_run_execute_command(const struct hd_active_run *active);
 /* What every checkpoint of the run says of it, and its `configurable`; NULL: no memory. */
-HD_MUST_CHECK struct hd_val *hd_work_metadata(const struct hd_ticket *ticket);
-HD_MUST_CHECK struct hd_val *hd_work_config(const struct hd_ticket *ticket);
+HD_MUST_CHECK struct hd_val *hd_run_execute_metadata(const struct hd_active_run *active);
+HD_MUST_CHECK struct hd_val *hd_run_execute_config(const struct hd_active_run *active);
 /* Keeps how it ended, but for its output. */
-void hd_work_ended(struct hd_ticket *ticket, const struct hd_run_result *result);
+void hd_run_execute_ended(struct hd_active_run *active, const struct hd_run_result *result);
 /* What a run that was stopped has left; `result` NULL: it never began. */
-void hd_work_receipt(struct hd_ticket *ticket, const struct hd_run_result *result);
+void hd_run_execute_receipt(struct hd_active_run *active, const struct hd_run_result *result);
 /* Its status and error, before its end. */
-void hd_work_set_error(struct hd_ticket *ticket, const char *type, const char *text);
+void hd_run_execute_set_error(struct hd_active_run *active, const char *type, const char *text);
 /* Ends one that cannot begin. */
-void hd_work_fail(struct hd_ticket *ticket, const char *type, const char *text);
-void hd_work_stop(struct hd_ticket *ticket, enum hd_stop stop);
-void hd_work_fini(struct hd_ticket *ticket);
+void hd_run_execute_fail(struct hd_active_run *active, const char *type, const char *text);
+void hd_run_execute_stop(struct hd_active_run *active, enum hd_stop stop);
+void hd_run_execute_fini(struct hd_active_run *active);
 
 /* run_execute_worker.c: begins a run whose graph is in workers. */
-HD_MUST_CHECK int hd_work_begin_remote(struct hd_ticket *ticket);
+HD_MUST_CHECK int hd_run_execute_on_worker(struct hd_active_run *active);
 
 /* At work: it can be stopped. */
-static inline bool hd_work_is_on(const struct hd_ticket *ticket)
+static inline bool hd_run_execute_is_running(const struct hd_active_run *active)
 {
-    return ticket->run || ticket->remote;
+    return active->run || active->remote;
 }
 
 /* run_complete.c: stores the end, tells those who wait, then calls hd_queue_ended(). */
-void hd_finish(struct hd_ticket *ticket);
+void hd_run_complete(struct hd_active_run *active);
 /* Once more, after the store has refused it. */
-void hd_finish_again(struct hd_ticket *ticket);
+void hd_run_complete_again(struct hd_active_run *active);
 
 /*
  * run_webhook.c: the webhook that reports the end of the run, to be stored with it; NULL: the run
  * has none. Copies what it needs.
  */
-HD_MUST_CHECK struct hd_webhook *hd_run_webhook(const struct hd_ticket *ticket);
+HD_MUST_CHECK struct hd_webhook *hd_run_webhook(const struct hd_active_run *active);
 
-/* queue.c: its end is stored, or left to the next process. Frees the ticket. */
-void hd_queue_ended(struct hd_ticket *ticket);
+/* queue.c: its end is stored, or left to the next process. Frees the active run. */
+void hd_queue_ended(struct hd_active_run *active);
 /* Its end could not be stored: it is tried again, after a while. What is drained ends then. */
-void hd_queue_later(struct hd_ticket *ticket);
+void hd_queue_later(struct hd_active_run *active);
 
 #endif

@@ -144,7 +144,7 @@ static int find(void *ctx, struct hd_run *run, struct hd_slice assistant,
 
 static bool is_same_agent(const struct hd_delegate *a, const struct hd_delegate *b)
 {
-    return a->ticket == b->ticket && hd_slice_eq(a->assistant_id, b->assistant_id);
+    return a->active == b->active && hd_slice_eq(a->assistant_id, b->assistant_id);
 }
 
 /* The one that works, or is about to, where `d` has to. */
@@ -186,7 +186,7 @@ static bool would_block(const struct hd_delegate *d, const struct hd_delegate *a
 static int check_chain(const struct hd_delegate *d, struct hd_fault *fault)
 {
     int depth = 1;
-    bool is_circle = hd_slice_eq(d->ticket->rec.assistant_id, d->assistant_id);
+    bool is_circle = hd_slice_eq(d->active->rec.assistant_id, d->assistant_id);
 
     for (const struct hd_delegate *outer = d->outer; outer; outer = outer->outer) {
         is_circle = is_circle || hd_slice_eq(outer->assistant_id, d->assistant_id);
@@ -339,7 +339,7 @@ static void on_stream(void *ctx, struct hd_slice ns, enum hd_stream_mode mode,
     if (hd_delegate_path(d, ns, &path))
         hd_log(HD_LOG_WARN, "run", "out of memory: an event is missing");
     else
-        hd_work_tell(d->ticket, hd_buf_slice(&path), mode, data, d->root);
+        hd_run_execute_emit(d->active, hd_buf_slice(&path), mode, data, d->root);
     hd_buf_fini(&path);
 }
 
@@ -355,7 +355,7 @@ static void hold_chain(struct hd_delegate *d, int by)
 static void on_event(void *ctx, const struct hd_event *event)
 {
     struct hd_delegate *d = ctx;
-    unsigned modes = d->is_cancelled ? 0 : hd_work_modes(d->ticket);
+    unsigned modes = d->is_cancelled ? 0 : hd_run_execute_modes(d->active);
 
     if (modes == 0)
         return;
@@ -472,7 +472,7 @@ static int launch(struct hd_delegate *d, const struct hd_delegate_values *values
         .metadata = values->metadata,
         .tags = caller.tags,
         .shows_output = true,
-        .origins = &d->ticket->origins,
+        .origins = &d->active->origins,
         .around = d->task,
         .on_event = on_event,
         .on_done = on_child_done,
@@ -531,7 +531,7 @@ static int make(struct hd_delegation *delegation, struct hd_task *task, struct h
     d->parent = parent;
     if (parent->options.on_done == on_child_done)
         d->outer = parent->options.ctx;
-    d->ticket = d->outer ? d->outer->ticket : parent->options.ctx;
+    d->active = d->outer ? d->outer->active : parent->options.ctx;
     hd_arena_init(&d->arena, MAX_READ);
     err = hd_arena_copy(&d->arena, parent->options.principal, &d->principal);
     if (!err)
@@ -608,7 +608,7 @@ void hd_delegate_stop(struct hd_delegate *d)
     if (d->run)
         hd_run_cancel(d->run);
     else if (d->remote)
-        hd_remote_cancel(d->remote);
+        hd_worker_run_cancel(d->remote);
     else if (d->state == HD_DELEGATE_WAITS)
         end(d, &stopped);
 }
@@ -630,14 +630,14 @@ static void cancel(void *ctx, struct hd_delegate *d)
 
 /* ---- the whole -------------------------------------------------------- */
 
-void hd_delegation_hold(struct hd_delegation *delegation, const struct hd_ticket *ticket,
+void hd_delegation_hold(struct hd_delegation *delegation, const struct hd_active_run *active,
                         bool is_held)
 {
     for (struct hd_delegate *d = delegation->first; d; d = d->next) {
-        if (d->ticket == ticket && d->run)
+        if (d->active == active && d->run)
             hd_run_hold(d->run, is_held);
-        if (d->ticket == ticket && d->remote)
-            hd_remote_hold(d->remote, is_held);
+        if (d->active == active && d->remote)
+            hd_worker_run_hold(d->remote, is_held);
     }
 }
 

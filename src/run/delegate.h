@@ -21,7 +21,7 @@
 struct hd_app;
 struct hd_delegates;
 struct hd_delegation;
-struct hd_ticket;
+struct hd_active_run;
 
 #define HD_MAX_DELEGATES 5 /* one within the other */
 
@@ -36,7 +36,7 @@ const struct hd_delegates *hd_delegation_table(const struct hd_delegation *deleg
 HD_MUST_CHECK int hd_delegation_add_ops(struct hd_delegation *delegation);
 
 /* As hd_run_hold(), for all delegates of a run. */
-void hd_delegation_hold(struct hd_delegation *delegation, const struct hd_ticket *ticket,
+void hd_delegation_hold(struct hd_delegation *delegation, const struct hd_active_run *active,
                         bool is_held);
 
 #endif

@@ -26,7 +26,7 @@ struct hd_delegate_caller hd_delegate_caller(const struct hd_delegate *d)
     struct hd_delegate_caller caller = {.recursion_limit = 0};
 
     if (d->caller) {
-        const struct hd_remote_options *options = hd_remote_options(d->caller);
+        const struct hd_worker_run_options *options = hd_worker_run_options(d->caller);
 
         caller.config = hd_val_get(options->config, HD_S("configurable"));
         caller.tags = hd_val_get(options->config, HD_S("tags"));
@@ -34,7 +34,7 @@ struct hd_delegate_caller hd_delegate_caller(const struct hd_delegate *d)
         caller.metadata = options->metadata;
         caller.guard = options->guard;
         caller.durability = durability_of(options->durability);
-        caller.is_held = hd_remote_is_held(d->caller);
+        caller.is_held = hd_worker_run_is_held(d->caller);
         (void)hd_val_get_int(hd_val_get(options->config, HD_S("recursion_limit")),
                              &caller.recursion_limit);
         return caller;
@@ -110,8 +110,8 @@ static struct hd_val *make_configurable(const struct hd_delegate *d, const struc
         own = hd_user_drop(own);
     /* Its own first: markers that come with it stand for nothing. */
     own = pass_on(hd_secrets_take(own, secrets), hd_delegate_caller(d).config);
-    own = with_text(own, "run_id", d->ticket->rec.run_id);
-    own = with_text(own, "thread_id", d->ticket->rec.thread_id);
+    own = with_text(own, "run_id", d->active->rec.run_id);
+    own = with_text(own, "thread_id", d->active->rec.thread_id);
     own = with_text(own, "graph_id", d->graph->id);
     own = with_text(own, "assistant_id", d->assistant.id);
     return with_text(own, "checkpoint_ns", d->root);

@@ -27,11 +27,11 @@ struct hd_delegation {
 struct hd_delegate {
     struct hd_delegation *delegation;
     struct hd_delegate *next;  /* in the order of their calls */
-    struct hd_delegate *outer; /* the delegate that called it; NULL: the run of the ticket */
-    struct hd_ticket *ticket;
+    struct hd_delegate *outer; /* the delegate that called it; NULL: the active run */
+    struct hd_active_run *active;
     struct hd_run *parent;         /* the run that waits; NULL: a worker's does */
     struct hd_task *task;          /* and the task. Not to be looked at when it is cancelled */
-    struct hd_remote *caller;      /* the worker's run; NULL: `parent` waits */
+    struct hd_worker_run *caller;  /* the worker's run; NULL: `parent` waits */
     struct hd_rt_request *request; /* that it waits with */
     struct hd_slice task_id;       /* or what stands for one, in its checkpoints */
     struct hd_slice place;         /* of a worker's run: the namespace of the task that called */
@@ -40,8 +40,8 @@ struct hd_delegate {
     struct hd_val *input, *answer; /* one of them is NULL */
     void (*done)(void *arg, const struct hd_run_result *result);
     void *arg;
-    struct hd_run *run;       /* NULL: not begun, or over */
-    struct hd_remote *remote; /* the same, when its graph is in workers */
+    struct hd_run *run;           /* NULL: not begun, or over */
+    struct hd_worker_run *remote; /* the same, when its graph is in workers */
 
     struct hd_arena arena;
     struct hd_slice assistant_id;
@@ -101,7 +101,7 @@ void hd_delegate_ended(struct hd_delegate *delegate, const struct hd_run_result 
 HD_MUST_CHECK int hd_delegate_launch_remote(struct hd_delegate *delegate,
                                             const struct hd_delegate_values *values);
 /* Whose run it is; NULL: no delegate's. */
-struct hd_delegate *hd_delegate_of(const struct hd_remote *remote);
+struct hd_delegate *hd_delegate_of(const struct hd_worker_run *remote);
 
 /* delegate_worker.c: those that workers call. */
 

@@ -15,18 +15,18 @@ static void on_piece(void *ctx, struct hd_slice ns, enum hd_stream_mode mode, st
     struct hd_delegate *d = ctx;
     struct hd_buf path;
 
-    if (d->is_cancelled || !(hd_work_modes(d->ticket) & (unsigned)mode))
+    if (d->is_cancelled || !(hd_run_execute_modes(d->active) & (unsigned)mode))
         return;
     hd_buf_init(&path, MAX_NS);
     if (hd_delegate_path(d, ns, &path))
         hd_log(HD_LOG_WARN, "run", "out of memory: an event is missing");
     else
-        hd_work_tell_text(d->ticket, hd_buf_slice(&path), mode, text, d->root);
+        hd_run_execute_emit_text(d->active, hd_buf_slice(&path), mode, text, d->root);
     hd_buf_fini(&path);
 }
 
 /* Who waits for it takes values, not text. */
-static void on_done(void *ctx, const struct hd_remote_result *result)
+static void on_done(void *ctx, const struct hd_worker_run_result *result)
 {
     struct hd_run_result run = result->run;
     struct hd_val *output = NULL;
@@ -41,9 +41,9 @@ static void on_done(void *ctx, const struct hd_remote_result *result)
     hd_val_unref(output);
 }
 
-struct hd_delegate *hd_delegate_of(const struct hd_remote *remote)
+struct hd_delegate *hd_delegate_of(const struct hd_worker_run *remote)
 {
-    const struct hd_remote_options *options = hd_remote_options(remote);
+    const struct hd_worker_run_options *options = hd_worker_run_options(remote);
 
     return options->on_done == on_done ? options->ctx : NULL;
 }
@@ -70,9 +70,9 @@ static int start(struct hd_delegate *d, const struct hd_delegate_values *values,
                  const struct hd_val *config, const struct hd_val *command)
 {
     const struct hd_delegate_caller caller = hd_delegate_caller(d);
-    const struct hd_remote_options options = {
+    const struct hd_worker_run_options options = {
         .graph = d->graph,
-        .run_id = d->ticket->rec.run_id,
+        .run_id = d->active->rec.run_id,
         .assistant_id = d->assistant.id,
         .principal = d->principal,
         .actor = d->actor,
@@ -89,17 +89,17 @@ static int start(struct hd_delegate *d, const struct hd_delegate_values *values,
         .context = values->context,
         .metadata = values->metadata,
         .durability = hd_slice_cstr(durabilities[caller.durability]),
-        .modes = hd_work_all_modes(d->ticket),
-        .subgraphs = d->ticket->subgraphs,
+        .modes = hd_run_execute_all_modes(d->active),
+        .subgraphs = d->active->subgraphs,
         .is_inner = true,
         .on_piece = on_piece,
         .on_done = on_done,
         .ctx = d,
     };
-    int err = hd_remote_start(d->delegation->app, &options, &d->remote);
+    int err = hd_worker_run_start(d->delegation->app, &options, &d->remote);
 
     if (!err && caller.is_held)
-        hd_remote_hold(d->remote, true);
+        hd_worker_run_hold(d->remote, true);
     return err;
 }
 

@@ -69,13 +69,13 @@ static int write_output(struct hd_rt_request *request, const struct hd_val *outp
 }
 
 /* The worker's run may end now. */
-static void answer(struct hd_rt_request *request, struct hd_remote *caller)
+static void answer(struct hd_rt_request *request, struct hd_worker_run *caller)
 {
     hd_rt_request_answer(request);
-    hd_remote_let_go(caller);
+    hd_worker_run_let_go(caller);
 }
 
-static void refuse(struct hd_rt_request *request, struct hd_remote *caller, int err,
+static void refuse(struct hd_rt_request *request, struct hd_worker_run *caller, int err,
                    const char *text)
 {
     hd_fault_set(&request->fault, err, "%s", text ? text : hd_error_text(err));
@@ -85,7 +85,7 @@ static void refuse(struct hd_rt_request *request, struct hd_remote *caller, int 
 void hd_delegate_answer(struct hd_delegate *d, const struct hd_run_result *result)
 {
     struct hd_rt_request *request = d->request;
-    struct hd_remote *caller = d->caller;
+    struct hd_worker_run *caller = d->caller;
     int err = write_head(&request->head, result);
 
     if (!err && result->status == HD_RUN_DONE)
@@ -104,7 +104,7 @@ void hd_delegate_answer(struct hd_delegate *d, const struct hd_run_result *resul
 struct asking {
     struct hd_delegation *delegation;
     struct hd_rt_request *request;
-    struct hd_remote *caller;
+    struct hd_worker_run *caller;
     struct hd_slice assistant, key, input; /* the request's */
     bool is_cancelled;
 };
@@ -132,7 +132,7 @@ static struct hd_slice place_of(struct hd_slice key)
 
 static int fill(struct hd_delegate *d, const struct asking *asking, struct hd_slice assistant_id)
 {
-    const struct hd_remote_options *options = hd_remote_options(asking->caller);
+    const struct hd_worker_run_options *options = hd_worker_run_options(asking->caller);
     int err = hd_arena_copy(&d->arena, options->principal, &d->principal);
 
     if (!err)
@@ -160,7 +160,7 @@ static int make(const struct asking *asking, struct hd_slice assistant_id, struc
     d->caller = asking->caller;
     d->request = asking->request;
     d->outer = hd_delegate_of(asking->caller);
-    d->ticket = d->outer ? d->outer->ticket : hd_remote_options(asking->caller)->ctx;
+    d->active = d->outer ? d->outer->active : hd_worker_run_options(asking->caller)->ctx;
     hd_arena_init(&d->arena, MAX_READ);
     err = fill(d, asking, assistant_id);
     if (err)
@@ -220,7 +220,7 @@ static int read_request(struct asking *asking)
 
 static void start(struct hd_rt_request *request)
 {
-    struct hd_remote *caller = request->scope->owner;
+    struct hd_worker_run *caller = request->scope->owner;
     struct asking *asking = caller ? hd_calloc(1, sizeof(*asking)) : NULL;
     int err = asking ? 0 : HD_ENOMEM;
 
@@ -229,7 +229,7 @@ static void start(struct hd_rt_request *request)
         hd_rt_request_answer(request);
         return;
     }
-    hd_remote_keep(caller);
+    hd_worker_run_keep(caller);
     if (!err) {
         *asking = (struct asking){.delegation = request->ctx, .request = request, .caller = caller};
         err = read_request(asking);
@@ -237,7 +237,7 @@ static void start(struct hd_rt_request *request)
     if (!err) {
         request->state = asking;
         request->on_cancel = on_cancel_asking;
-        err = hd_delegate_find(asking->delegation, hd_remote_options(caller)->actor,
+        err = hd_delegate_find(asking->delegation, hd_worker_run_options(caller)->actor,
                                asking->assistant, on_found, asking);
     }
     if (err) {

@@ -6,46 +6,47 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-int hd_comings_init(struct hd_comings *all)
+int hd_pending_admissions_init(struct hd_pending_admissions *all)
 {
     all->first = NULL;
     all->tail = &all->first;
     return uv_mutex_init(&all->lock) ? HD_EIO : 0;
 }
 
-void hd_comings_fini(struct hd_comings *all)
+void hd_pending_admissions_fini(struct hd_pending_admissions *all)
 {
     while (all->first) {
-        struct hd_coming *coming = all->first;
+        struct hd_pending_admission *admission = all->first;
 
-        all->first = coming->next;
-        hd_free(coming);
+        all->first = admission->next;
+        hd_free(admission);
     }
     uv_mutex_destroy(&all->lock);
 }
 
-int hd_coming_add(struct hd_comings *all, struct hd_slice principal, struct hd_slice run_id)
+int hd_pending_admission_add(struct hd_pending_admissions *all, struct hd_slice principal,
+                             struct hd_slice run_id)
 {
-    struct hd_coming *coming = hd_calloc(1, sizeof(*coming) + principal.len);
+    struct hd_pending_admission *admission = hd_calloc(1, sizeof(*admission) + principal.len);
 
-    if (!coming)
+    if (!admission)
         return HD_ENOMEM;
     if (principal.len > 0)
-        memcpy(coming->principal, principal.ptr, principal.len);
-    coming->principal_len = principal.len;
-    memcpy(coming->run_id, run_id.ptr, run_id.len < HD_UUID_LEN ? run_id.len : HD_UUID_LEN);
+        memcpy(admission->principal, principal.ptr, principal.len);
+    admission->principal_len = principal.len;
+    memcpy(admission->run_id, run_id.ptr, run_id.len < HD_UUID_LEN ? run_id.len : HD_UUID_LEN);
     uv_mutex_lock(&all->lock);
-    *all->tail = coming;
-    all->tail = &coming->next;
+    *all->tail = admission;
+    all->tail = &admission->next;
     uv_mutex_unlock(&all->lock);
     return 0;
 }
 
 /* With the lock: the place of the run, or of the end of the list. They come as they were put in. */
-static struct hd_coming **place_of(struct hd_comings *all, struct hd_slice principal,
-                                   struct hd_slice run_id)
+static struct hd_pending_admission **place_of(struct hd_pending_admissions *all,
+                                              struct hd_slice principal, struct hd_slice run_id)
 {
-    struct hd_coming **link = &all->first;
+    struct hd_pending_admission **link = &all->first;
 
     while (*link && !(hd_slice_eq(hd_slice_cstr((*link)->run_id), run_id) &&
                       hd_slice_eq(hd_slice((*link)->principal, (*link)->principal_len), principal)))
@@ -53,83 +54,89 @@ static struct hd_coming **place_of(struct hd_comings *all, struct hd_slice princ
     return link;
 }
 
-static struct hd_coming *unlink_at(struct hd_comings *all, struct hd_coming **link)
+static struct hd_pending_admission *unlink_at(struct hd_pending_admissions *all,
+                                              struct hd_pending_admission **link)
 {
-    struct hd_coming *coming = *link;
+    struct hd_pending_admission *admission = *link;
 
-    if (!coming)
+    if (!admission)
         return NULL;
-    *link = coming->next;
-    if (!coming->next)
+    *link = admission->next;
+    if (!admission->next)
         all->tail = link;
-    coming->next = NULL;
-    return coming;
+    admission->next = NULL;
+    return admission;
 }
 
-void hd_coming_leave(struct hd_comings *all, struct hd_slice principal, struct hd_slice run_id)
+void hd_pending_admission_leave(struct hd_pending_admissions *all, struct hd_slice principal,
+                                struct hd_slice run_id)
 {
-    struct hd_coming **link, *coming = NULL;
+    struct hd_pending_admission **link, *admission = NULL;
 
     uv_mutex_lock(&all->lock);
     link = place_of(all, principal, run_id);
     if (*link && (*link)->is_met)
         (*link)->order = 0; /* holds no later run any more */
     else
-        coming = unlink_at(all, link);
+        admission = unlink_at(all, link);
     uv_mutex_unlock(&all->lock);
-    hd_free(coming);
+    hd_free(admission);
 }
 
-void hd_coming_set_order(struct hd_comings *all, struct hd_slice principal, struct hd_slice run_id,
-                         struct hd_slice thread_id, int64_t order)
+void hd_pending_admission_set_order(struct hd_pending_admissions *all, struct hd_slice principal,
+                                    struct hd_slice run_id, struct hd_slice thread_id,
+                                    int64_t order)
 {
-    struct hd_coming *coming;
+    struct hd_pending_admission *admission;
 
     uv_mutex_lock(&all->lock);
-    coming = *place_of(all, principal, run_id);
-    if (coming) {
-        snprintf(coming->thread_id, sizeof(coming->thread_id), "%.*s", (int)thread_id.len,
+    admission = *place_of(all, principal, run_id);
+    if (admission) {
+        snprintf(admission->thread_id, sizeof(admission->thread_id), "%.*s", (int)thread_id.len,
                  thread_id.ptr);
-        coming->order = order;
+        admission->order = order;
     }
     uv_mutex_unlock(&all->lock);
 }
 
-bool hd_coming_is_before(struct hd_comings *all, struct hd_slice principal,
-                         struct hd_slice thread_id, int64_t order)
+bool hd_pending_admission_is_before(struct hd_pending_admissions *all, struct hd_slice principal,
+                                    struct hd_slice thread_id, int64_t order)
 {
-    struct hd_coming *coming;
+    struct hd_pending_admission *admission;
 
     uv_mutex_lock(&all->lock);
-    coming = all->first;
-    while (coming && !(coming->order > 0 && coming->order < order &&
-                       hd_slice_eq(hd_slice_cstr(coming->thread_id), thread_id) &&
-                       hd_slice_eq(hd_slice(coming->principal, coming->principal_len), principal)))
-        coming = coming->next;
+    admission = all->first;
+    while (admission &&
+           !(admission->order > 0 && admission->order < order &&
+             hd_slice_eq(hd_slice_cstr(admission->thread_id), thread_id) &&
+             hd_slice_eq(hd_slice(admission->principal, admission->principal_len), principal)))
+        admission = admission->next;
     uv_mutex_unlock(&all->lock);
-    return coming != NULL;
+    return admission != NULL;
 }
 
-struct hd_coming *hd_coming_find(struct hd_comings *all, struct hd_slice principal,
-                                 struct hd_slice run_id)
+struct hd_pending_admission *hd_pending_admission_find(struct hd_pending_admissions *all,
+                                                       struct hd_slice principal,
+                                                       struct hd_slice run_id)
 {
-    struct hd_coming *coming;
+    struct hd_pending_admission *admission;
 
     uv_mutex_lock(&all->lock);
-    coming = *place_of(all, principal, run_id);
-    if (coming)
-        coming->is_met = true;
+    admission = *place_of(all, principal, run_id);
+    if (admission)
+        admission->is_met = true;
     uv_mutex_unlock(&all->lock);
-    return coming;
+    return admission;
 }
 
-struct hd_coming *hd_coming_take(struct hd_comings *all, struct hd_slice principal,
-                                 struct hd_slice run_id)
+struct hd_pending_admission *hd_pending_admission_take(struct hd_pending_admissions *all,
+                                                       struct hd_slice principal,
+                                                       struct hd_slice run_id)
 {
-    struct hd_coming *coming;
+    struct hd_pending_admission *admission;
 
     uv_mutex_lock(&all->lock);
-    coming = unlink_at(all, place_of(all, principal, run_id));
+    admission = unlink_at(all, place_of(all, principal, run_id));
     uv_mutex_unlock(&all->lock);
-    return coming;
+    return admission;
 }

@@ -18,8 +18,8 @@
 #include "base/uuid.h"
 #include "run/queue.h"
 
-struct hd_coming {
-    struct hd_coming *next;
+struct hd_pending_admission {
+    struct hd_pending_admission *next;
     bool is_met; /* the loop has seen it */
     char run_id[HD_UUID_SIZE];
     char thread_id[HD_UUID_SIZE];
@@ -32,37 +32,41 @@ struct hd_coming {
     char principal[];
 };
 
-struct hd_comings {
+struct hd_pending_admissions {
     uv_mutex_t lock;
-    struct hd_coming *first; /* in the order in which they were put in */
-    struct hd_coming **tail;
+    struct hd_pending_admission *first; /* in the order in which they were put in */
+    struct hd_pending_admission **tail;
 };
 
-HD_MUST_CHECK int hd_comings_init(struct hd_comings *all);
-void hd_comings_fini(struct hd_comings *all);
+HD_MUST_CHECK int hd_pending_admissions_init(struct hd_pending_admissions *all);
+void hd_pending_admissions_fini(struct hd_pending_admissions *all);
 
 /* Its record is about to be stored. */
-HD_MUST_CHECK int hd_coming_add(struct hd_comings *all, struct hd_slice principal,
-                                struct hd_slice run_id);
+HD_MUST_CHECK int hd_pending_admission_add(struct hd_pending_admissions *all,
+                                           struct hd_slice principal, struct hd_slice run_id);
 /* It was not stored; one that somebody found stored nevertheless stays. */
-void hd_coming_leave(struct hd_comings *all, struct hd_slice principal, struct hd_slice run_id);
+void hd_pending_admission_leave(struct hd_pending_admissions *all, struct hd_slice principal,
+                                struct hd_slice run_id);
 
 /* The thread and the order that its record is about to be stored with. For store threads. */
-void hd_coming_set_order(struct hd_comings *all, struct hd_slice principal, struct hd_slice run_id,
-                         struct hd_slice thread_id, int64_t order);
+void hd_pending_admission_set_order(struct hd_pending_admissions *all, struct hd_slice principal,
+                                    struct hd_slice run_id, struct hd_slice thread_id,
+                                    int64_t order);
 
 /*
  * Returns whether a run of the thread with a lower order is still being admitted. An admission that
  * retries after a conflict may count for a moment with an order that it did not get.
  */
-bool hd_coming_is_before(struct hd_comings *all, struct hd_slice principal,
-                         struct hd_slice thread_id, int64_t order);
+bool hd_pending_admission_is_before(struct hd_pending_admissions *all, struct hd_slice principal,
+                                    struct hd_slice thread_id, int64_t order);
 
 /* NULL: it is not on its way. It stays until it is taken. */
-struct hd_coming *hd_coming_find(struct hd_comings *all, struct hd_slice principal,
-                                 struct hd_slice run_id);
+struct hd_pending_admission *hd_pending_admission_find(struct hd_pending_admissions *all,
+                                                       struct hd_slice principal,
+                                                       struct hd_slice run_id);
 /* The same, for the caller to free. */
-struct hd_coming *hd_coming_take(struct hd_comings *all, struct hd_slice principal,
-                                 struct hd_slice run_id);
+struct hd_pending_admission *hd_pending_admission_take(struct hd_pending_admissions *all,
+                                                       struct hd_slice principal,
+                                                       struct hd_slice run_id);
 
 #endif

@@ -15,16 +15,16 @@
 #include "run/run_log.h"
 #include "worker/resume_answers.h"
 
-#define MAX_TURNS ((size_t)1 << 22)
+#define MAX_THREAD_QUEUES ((size_t)1 << 22)
 #define TICK_MS 1000 /* how exact timeouts are */
-#define MAX_TICKET ((size_t)512 << 20)
+#define MAX_ACTIVE_RUN ((size_t)512 << 20)
 #define RETRY_US 100000      /* until the end of a run is stored again; doubles */
 #define MAX_RETRY_US 5000000 /* up to this */
 #define HELD_US 5000         /* until a run held by a pending admission is checked again */
 
 static void on_tick(uv_timer_t *timer);
-static void meet(struct hd_ticket *ticket, struct hd_coming *coming);
-static void turn_away(struct hd_coming *coming);
+static void meet(struct hd_active_run *active, struct hd_pending_admission *admission);
+static void turn_away(struct hd_pending_admission *admission);
 static void go_on(struct hd_queue *queue);
 static void set_timer(struct hd_queue *queue, int64_t wait_us);
 
@@ -34,19 +34,19 @@ int hd_queue_create(struct hd_app *app, struct hd_queue **out)
 
     if (!queue)
         return HD_ENOMEM;
-    if (hd_comings_init(&queue->comings)) {
+    if (hd_pending_admissions_init(&queue->admissions)) {
         hd_free(queue);
         return HD_EIO;
     }
     if (uv_timer_init(app->loop, &queue->timer)) {
-        hd_comings_fini(&queue->comings);
+        hd_pending_admissions_fini(&queue->admissions);
         hd_free(queue);
         return HD_EIO;
     }
     queue->timer.data = queue;
     queue->app = app;
     queue->ready_tail = &queue->ready;
-    hd_map_init(&queue->turns, MAX_TURNS);
+    hd_map_init(&queue->thread_queues, MAX_THREAD_QUEUES);
     hd_buf_init(&queue->scratch, HD_EVENT_LIMIT);
     *out = queue;
     return 0;
@@ -57,11 +57,11 @@ static void on_closed(uv_handle_t *handle)
     hd_free(handle->data);
 }
 
-static void free_ticket(struct hd_ticket *ticket)
+static void free_active_run(struct hd_active_run *active)
 {
-    hd_work_fini(ticket);
-    hd_arena_fini(&ticket->arena);
-    hd_free(ticket);
+    hd_run_execute_fini(active);
+    hd_arena_fini(&active->arena);
+    hd_free(active);
 }
 
 void hd_queue_destroy(struct hd_queue *queue)
@@ -72,20 +72,20 @@ void hd_queue_destroy(struct hd_queue *queue)
 
     if (!queue)
         return;
-    while (hd_map_next(&queue->turns, &pos, &key, &value)) {
-        struct hd_turn *turn = value;
+    while (hd_map_next(&queue->thread_queues, &pos, &key, &value)) {
+        struct hd_thread_queue *thread_queue = value;
 
-        while (turn->first) {
-            struct hd_ticket *ticket = turn->first;
+        while (thread_queue->first) {
+            struct hd_active_run *active = thread_queue->first;
 
-            turn->first = ticket->next;
-            free_ticket(ticket);
+            thread_queue->first = active->next;
+            free_active_run(active);
         }
-        hd_free(turn);
+        hd_free(thread_queue);
     }
-    hd_map_fini(&queue->turns);
+    hd_map_fini(&queue->thread_queues);
     hd_buf_fini(&queue->scratch);
-    hd_comings_fini(&queue->comings);
+    hd_pending_admissions_fini(&queue->admissions);
     uv_close((uv_handle_t *)&queue->timer, on_closed);
 }
 
@@ -97,7 +97,7 @@ struct hd_queue_counts hd_queue_counts(const struct hd_queue *queue)
                                     .failed = queue->failed};
 }
 
-/* ---- turns ------------------------------------------------------------ */
+/* ---- thread_queues ------------------------------------------------------------ */
 
 static bool make_key(struct hd_slice principal, struct hd_slice thread, struct hd_buf *room,
                      struct hd_slice *key)
@@ -110,119 +110,122 @@ static bool make_key(struct hd_slice principal, struct hd_slice thread, struct h
     return true;
 }
 
-static struct hd_turn *find_turn(struct hd_queue *queue, struct hd_slice principal,
-                                 struct hd_slice thread)
+static struct hd_thread_queue *find_thread_queue(struct hd_queue *queue, struct hd_slice principal,
+                                                 struct hd_slice thread)
 {
     struct hd_slice key;
 
-    return make_key(principal, thread, &queue->scratch, &key) ? hd_map_get(&queue->turns, key)
-                                                              : NULL;
+    return make_key(principal, thread, &queue->scratch, &key)
+               ? hd_map_get(&queue->thread_queues, key)
+               : NULL;
 }
 
-static struct hd_turn *get_turn(struct hd_queue *queue, struct hd_slice principal,
-                                struct hd_slice thread)
+static struct hd_thread_queue *get_thread_queue(struct hd_queue *queue, struct hd_slice principal,
+                                                struct hd_slice thread)
 {
-    struct hd_turn *turn = find_turn(queue, principal, thread);
+    struct hd_thread_queue *thread_queue = find_thread_queue(queue, principal, thread);
     struct hd_slice key = hd_buf_slice(&queue->scratch);
 
-    if (turn)
-        return turn;
-    turn = hd_calloc(1, sizeof(*turn) + key.len);
-    if (!turn || hd_map_put(&queue->turns, key, turn)) {
-        hd_free(turn);
+    if (thread_queue)
+        return thread_queue;
+    thread_queue = hd_calloc(1, sizeof(*thread_queue) + key.len);
+    if (!thread_queue || hd_map_put(&queue->thread_queues, key, thread_queue)) {
+        hd_free(thread_queue);
         return NULL;
     }
-    turn->queue = queue;
-    turn->key_len = key.len;
-    memcpy(turn->key, key.ptr, key.len);
-    return turn;
+    thread_queue->queue = queue;
+    thread_queue->key_len = key.len;
+    memcpy(thread_queue->key, key.ptr, key.len);
+    return thread_queue;
 }
 
-static void drop_turn(struct hd_turn *turn)
+static void drop_thread_queue(struct hd_thread_queue *thread_queue)
 {
-    hd_map_remove(&turn->queue->turns, hd_slice(turn->key, turn->key_len));
-    hd_free(turn);
+    hd_map_remove(&thread_queue->queue->thread_queues,
+                  hd_slice(thread_queue->key, thread_queue->key_len));
+    hd_free(thread_queue);
 }
 
-static struct hd_ticket *find_ticket(struct hd_queue *queue, struct hd_slice principal,
-                                     struct hd_slice thread, struct hd_slice run_id)
+static struct hd_active_run *find_active_run(struct hd_queue *queue, struct hd_slice principal,
+                                             struct hd_slice thread, struct hd_slice run_id)
 {
-    struct hd_turn *turn = find_turn(queue, principal, thread);
-    struct hd_ticket *ticket = turn ? turn->first : NULL;
+    struct hd_thread_queue *thread_queue = find_thread_queue(queue, principal, thread);
+    struct hd_active_run *active = thread_queue ? thread_queue->first : NULL;
 
-    while (ticket && !hd_slice_eq(ticket->rec.run_id, run_id))
-        ticket = ticket->next;
-    return ticket;
+    while (active && !hd_slice_eq(active->rec.run_id, run_id))
+        active = active->next;
+    return active;
 }
 
 bool hd_queue_has(struct hd_queue *queue, struct hd_slice principal, struct hd_slice thread,
                   struct hd_slice run_id)
 {
-    return find_ticket(queue, principal, thread, run_id) ||
-           hd_coming_find(&queue->comings, principal, run_id);
+    return find_active_run(queue, principal, thread, run_id) ||
+           hd_pending_admission_find(&queue->admissions, principal, run_id);
 }
 
 bool hd_queue_is_waiting(struct hd_queue *queue, struct hd_slice principal, struct hd_slice thread,
                          struct hd_slice run_id)
 {
-    const struct hd_ticket *ticket = find_ticket(queue, principal, thread, run_id);
+    const struct hd_active_run *active = find_active_run(queue, principal, thread, run_id);
 
-    return ticket ? !ticket->is_started
-                  : hd_coming_find(&queue->comings, principal, run_id) != NULL;
+    return active ? !active->is_started
+                  : hd_pending_admission_find(&queue->admissions, principal, run_id) != NULL;
 }
 
 /*
  * Returns whether a run precedes another of its thread: a run of an earlier process, first of all
  * one with stored checkpoints, since its next step builds on them; otherwise by order.
  */
-static bool comes_before(const struct hd_ticket *ticket, const struct hd_ticket *other)
+static bool comes_before(const struct hd_active_run *active, const struct hd_active_run *other)
 {
-    bool has_begun = ticket->rec.status == HD_RUN_STATE_RUNNING;
+    bool has_begun = active->rec.status == HD_RUN_STATE_RUNNING;
 
     if (has_begun != (other->rec.status == HD_RUN_STATE_RUNNING))
         return has_begun;
-    if (ticket->is_continued != other->is_continued)
-        return ticket->is_continued;
-    return ticket->rec.order < other->rec.order;
+    if (active->is_continued != other->is_continued)
+        return active->is_continued;
+    return active->rec.order < other->rec.order;
 }
 
 /* In the order of the thread; the running run stays first. */
-static void insert(struct hd_turn *turn, struct hd_ticket *ticket)
+static void insert(struct hd_thread_queue *thread_queue, struct hd_active_run *active)
 {
-    struct hd_ticket **link = &turn->first;
+    struct hd_active_run **link = &thread_queue->first;
 
-    if (turn->is_busy && *link)
+    if (thread_queue->is_busy && *link)
         link = &(*link)->next;
-    while (*link && !comes_before(ticket, *link))
+    while (*link && !comes_before(active, *link))
         link = &(*link)->next;
-    ticket->next = *link;
-    *link = ticket;
+    active->next = *link;
+    *link = active;
 }
 
 /*
  * Returns whether an earlier run of the thread is still being admitted: two store threads report to
  * the loop in any order. A run that was stored as running has no earlier one.
  */
-static bool is_held(const struct hd_ticket *ticket)
+static bool is_held(const struct hd_active_run *active)
 {
-    return ticket->rec.status == HD_RUN_STATE_PENDING &&
-           hd_coming_is_before(&ticket->turn->queue->comings, ticket->rec.principal,
-                               ticket->rec.thread_id, ticket->rec.order);
+    return active->rec.status == HD_RUN_STATE_PENDING &&
+           hd_pending_admission_is_before(&active->thread_queue->queue->admissions,
+                                          active->rec.principal, active->rec.thread_id,
+                                          active->rec.order);
 }
 
 /* The first run that is due; NULL: none, and *next is when to check again (INT64_MAX: never). */
-static struct hd_ticket *find_due(const struct hd_turn *turn, int64_t *next)
+static struct hd_active_run *find_due(const struct hd_thread_queue *thread_queue, int64_t *next)
 {
     int64_t now = hd_clock_now_us();
 
     *next = INT64_MAX;
-    for (struct hd_ticket *ticket = turn->first; ticket; ticket = ticket->next) {
-        int64_t due = hd_run_not_before(&ticket->rec);
+    for (struct hd_active_run *active = thread_queue->first; active; active = active->next) {
+        int64_t due = hd_run_not_before(&active->rec);
 
-        if (ticket->stop != HD_STOP_NONE)
+        if (active->stop != HD_STOP_NONE)
             continue;
-        if (due <= now && !is_held(ticket))
-            return ticket;
+        if (due <= now && !is_held(active))
+            return active;
         if (due <= now) {
             *next = now + HELD_US;
             return NULL; /* the runs behind it are held too */
@@ -232,15 +235,15 @@ static struct hd_ticket *find_due(const struct hd_turn *turn, int64_t *next)
     return NULL;
 }
 
-static void move_to_front(struct hd_turn *turn, struct hd_ticket *ticket)
+static void move_to_front(struct hd_thread_queue *thread_queue, struct hd_active_run *active)
 {
-    struct hd_ticket **link = &turn->first;
+    struct hd_active_run **link = &thread_queue->first;
 
-    while (*link != ticket)
+    while (*link != active)
         link = &(*link)->next;
-    *link = ticket->next;
-    ticket->next = turn->first;
-    turn->first = ticket;
+    *link = active->next;
+    active->next = thread_queue->first;
+    thread_queue->first = active;
 }
 
 /* ---- beginning -------------------------------------------------------- */
@@ -250,90 +253,90 @@ static void move_to_front(struct hd_turn *turn, struct hd_ticket *ticket)
  * work when an earlier process ended: how far it came.
  */
 struct promotion {
-    struct hd_ticket *ticket;
+    struct hd_active_run *active;
     int err;
     bool is_gone; /* cancelled or deleted meanwhile */
     struct hd_fault fault;
 };
 
 /* Where the run works, in its arena, and whether it names a checkpoint to begin at. */
-static int read_place(struct hd_ticket *ticket, struct hd_slice *ns, bool *names_checkpoint,
+static int read_place(struct hd_active_run *active, struct hd_slice *ns, bool *names_checkpoint,
                       struct hd_fault *fault)
 {
     struct hd_json json = {NULL};
     hd_json_val configurable;
-    int err = hd_json_parse(&json, ticket->rec.kwargs, fault);
+    int err = hd_json_parse(&json, active->rec.kwargs, fault);
 
     configurable =
         hd_json_get(hd_json_get(hd_json_root(&json), HD_S("config")), HD_S("configurable"));
     *names_checkpoint = hd_json_string(hd_json_get(configurable, HD_S("checkpoint_id"))).len > 0;
     if (!err)
-        err = hd_arena_copy(&ticket->arena,
+        err = hd_arena_copy(&active->arena,
                             hd_json_string(hd_json_get(configurable, HD_S("checkpoint_ns"))), ns);
     hd_json_fini(&json);
     return err;
 }
 
 /* The head that is stored, unless the run names a checkpoint. */
-static int find_head(struct heddle *store, struct hd_ticket *ticket,
+static int find_head(struct heddle *store, struct hd_active_run *active,
                      const struct hd_thread_rec *thread, struct hd_fault *fault)
 {
     bool names_checkpoint;
     struct hd_slice ns;
-    int err = read_place(ticket, &ns, &names_checkpoint, fault);
+    int err = read_place(active, &ns, &names_checkpoint, fault);
 
     if (!err && !names_checkpoint)
-        err = hd_heads_get(store, thread, ns, &ticket->arena, &ticket->head, fault);
+        err = hd_heads_get(store, thread, ns, &active->arena, &active->head, fault);
     return err;
 }
 
 /* Where it goes on, if that is not the latest checkpoint. */
-static int find_end(struct hd_ticket *ticket, struct hd_fault *fault)
+static int find_end(struct hd_active_run *active, struct hd_fault *fault)
 {
-    const struct hd_run_rec *run = &ticket->rec;
+    const struct hd_run_rec *run = &active->rec;
     bool names_checkpoint;
     struct hd_slice ns;
-    int err = read_place(ticket, &ns, &names_checkpoint, fault);
+    int err = read_place(active, &ns, &names_checkpoint, fault);
 
     return err ? err
-               : hd_head_beside(ticket->app->store, run->principal, run->thread_id, ns, run->run_id,
-                                &ticket->arena, &ticket->goes_on_at, fault);
+               : hd_head_beside(active->app->store, run->principal, run->thread_id, ns, run->run_id,
+                                &active->arena, &active->goes_on_at, fault);
 }
 
 /* How far an earlier process came with it: `asked` waited when it began. */
-static int look_back(struct hd_ticket *ticket, struct hd_slice asked, struct hd_fault *fault)
+static int look_back(struct hd_active_run *active, struct hd_slice asked, struct hd_fault *fault)
 {
     struct hd_answers_left answers;
-    int err = hd_run_has_checkpoint(ticket->app->store, &ticket->rec, &ticket->is_continued, fault);
+    int err = hd_run_has_checkpoint(active->app->store, &active->rec, &active->is_continued, fault);
 
-    if (!err && ticket->is_continued)
-        err = find_end(ticket, fault);
+    if (!err && active->is_continued)
+        err = find_end(active, fault);
     if (!err)
-        err = hd_answers_check(ticket->app, &ticket->rec, ticket->head, asked, &answers, fault);
+        err = hd_answers_check(active->app, &active->rec, active->head, asked, &answers, fault);
     if (err)
         return err;
-    ticket->is_answered = answers.are_taken;
-    ticket->command = answers.command;
-    ticket->is_continued = ticket->is_continued || (answers.are_taken && !answers.command);
+    active->is_answered = answers.are_taken;
+    active->command = answers.command;
+    active->is_continued = active->is_continued || (answers.are_taken && !answers.command);
     return 0;
 }
 
 /* What the runs before it have made of the thread since this one was taken in. */
-static int read_thread(struct heddle *store, struct hd_ticket *ticket, struct hd_fault *fault)
+static int read_thread(struct heddle *store, struct hd_active_run *active, struct hd_fault *fault)
 {
     struct hd_thread_rec thread;
     struct hd_arena arena;
     int err;
 
-    hd_arena_init(&arena, MAX_TICKET);
+    hd_arena_init(&arena, MAX_ACTIVE_RUN);
     err =
-        hd_thread_read(store, ticket->rec.principal, ticket->rec.thread_id, &arena, &thread, fault);
-    if (!err && thread.event_seq > ticket->event_seq)
-        ticket->event_seq = thread.event_seq;
+        hd_thread_read(store, active->rec.principal, active->rec.thread_id, &arena, &thread, fault);
+    if (!err && thread.event_seq > active->event_seq)
+        active->event_seq = thread.event_seq;
     if (!err && thread.heads.len > 0)
-        err = find_head(store, ticket, &thread, fault);
-    if (!err && ticket->rec.attempt > 1)
-        err = look_back(ticket, thread.interrupts, fault);
+        err = find_head(store, active, &thread, fault);
+    if (!err && active->rec.attempt > 1)
+        err = look_back(active, thread.interrupts, fault);
     hd_arena_fini(&arena);
     return err;
 }
@@ -341,99 +344,99 @@ static int read_thread(struct heddle *store, struct hd_ticket *ticket, struct hd
 static int promote(void *arg)
 {
     struct promotion *promotion = arg;
-    struct hd_ticket *ticket = promotion->ticket;
-    struct heddle *store = ticket->app->store;
+    struct hd_active_run *active = promotion->active;
+    struct heddle *store = active->app->store;
 
     promotion->fault = (struct hd_fault){0};
-    promotion->err = read_thread(store, ticket, &promotion->fault);
-    if (!promotion->err && ticket->rec.status == HD_RUN_STATE_PENDING)
-        promotion->err = hd_run_mark_running(store, &ticket->rec, &promotion->fault);
+    promotion->err = read_thread(store, active, &promotion->fault);
+    if (!promotion->err && active->rec.status == HD_RUN_STATE_PENDING)
+        promotion->err = hd_run_mark_running(store, &active->rec, &promotion->fault);
     return promotion->err;
 }
 
-static void begin(struct hd_ticket *ticket)
+static void begin(struct hd_active_run *active)
 {
-    ticket->is_started = true;
-    hd_run_log("run started", &ticket->rec, HD_RUN_STATE_RUNNING);
-    hd_work_begin(ticket);
+    active->is_started = true;
+    hd_run_log("run started", &active->rec, HD_RUN_STATE_RUNNING);
+    hd_run_execute(active);
 }
 
 static void on_promoted(void *arg)
 {
     struct promotion *promotion = arg;
-    struct hd_ticket *ticket = promotion->ticket;
+    struct hd_active_run *active = promotion->active;
 
-    if (ticket->turn->queue->is_draining && ticket->stop == HD_STOP_NONE) {
-        ticket->stop = HD_STOP_DRAIN; /* the next process begins it */
-        hd_finish(ticket);
-    } else if (promotion->err == HD_ENOTFOUND || ticket->stop != HD_STOP_NONE) {
-        ticket->outcome.status = HD_RUN_STATE_INTERRUPTED;
-        hd_finish(ticket);
+    if (active->thread_queue->queue->is_draining && active->stop == HD_STOP_NONE) {
+        active->stop = HD_STOP_DRAIN; /* the next process begins it */
+        hd_run_complete(active);
+    } else if (promotion->err == HD_ENOTFOUND || active->stop != HD_STOP_NONE) {
+        active->outcome.status = HD_RUN_STATE_INTERRUPTED;
+        hd_run_complete(active);
     } else if (promotion->err) {
         hd_log(HD_LOG_ERROR, "run", "cannot begin a run: %s", promotion->fault.text);
-        hd_work_fail(ticket, "RuntimeError", "the database did not answer");
+        hd_run_execute_fail(active, "RuntimeError", "the database did not answer");
     } else {
-        begin(ticket);
+        begin(active);
     }
     hd_free(promotion);
 }
 
-static void start(struct hd_turn *turn, struct hd_ticket *ticket)
+static void start(struct hd_thread_queue *thread_queue, struct hd_active_run *active)
 {
-    struct hd_queue *queue = turn->queue;
+    struct hd_queue *queue = thread_queue->queue;
     struct promotion *promotion;
 
-    move_to_front(turn, ticket);
-    turn->is_busy = true;
+    move_to_front(thread_queue, active);
+    thread_queue->is_busy = true;
     queue->pending--;
     queue->running++;
-    if (ticket->rec.status == HD_RUN_STATE_RUNNING && ticket->rec.attempt == 1) {
-        begin(ticket);
+    if (active->rec.status == HD_RUN_STATE_RUNNING && active->rec.attempt == 1) {
+        begin(active);
         return;
     }
     promotion = hd_calloc(1, sizeof(*promotion));
     if (promotion)
-        promotion->ticket = ticket;
+        promotion->active = active;
     if (!promotion || hd_defer_patiently(queue->app->defer, promote, on_promoted, promotion)) {
         hd_free(promotion);
-        hd_work_fail(ticket, "MemoryError", "out of memory");
+        hd_run_execute_fail(active, "MemoryError", "out of memory");
     }
 }
 
-static void enqueue_ready(struct hd_turn *turn)
+static void enqueue_ready(struct hd_thread_queue *thread_queue)
 {
-    if (turn->is_ready)
+    if (thread_queue->is_ready)
         return;
-    turn->is_ready = true;
-    turn->next_ready = NULL;
-    *turn->queue->ready_tail = turn;
-    turn->queue->ready_tail = &turn->next_ready;
+    thread_queue->is_ready = true;
+    thread_queue->next_ready = NULL;
+    *thread_queue->queue->ready_tail = thread_queue;
+    thread_queue->queue->ready_tail = &thread_queue->next_ready;
 }
 
-static struct hd_turn *dequeue_ready(struct hd_queue *queue)
+static struct hd_thread_queue *dequeue_ready(struct hd_queue *queue)
 {
-    struct hd_turn *turn = queue->ready;
+    struct hd_thread_queue *thread_queue = queue->ready;
 
-    if (!turn)
+    if (!thread_queue)
         return NULL;
-    queue->ready = turn->next_ready;
+    queue->ready = thread_queue->next_ready;
     if (!queue->ready)
         queue->ready_tail = &queue->ready;
-    turn->is_ready = false;
-    return turn;
+    thread_queue->is_ready = false;
+    return thread_queue;
 }
 
 /* Lines up for a place, or has the timer look again when one of its runs is due. */
-static void line_up(struct hd_turn *turn)
+static void line_up(struct hd_thread_queue *thread_queue)
 {
     int64_t next;
 
-    if (turn->is_busy)
+    if (thread_queue->is_busy)
         return;
-    if (find_due(turn, &next))
-        enqueue_ready(turn);
+    if (find_due(thread_queue, &next))
+        enqueue_ready(thread_queue);
     else if (next != INT64_MAX)
-        set_timer(turn->queue, next - hd_clock_now_us());
+        set_timer(thread_queue->queue, next - hd_clock_now_us());
 }
 
 /* Begins what may begin. */
@@ -442,19 +445,19 @@ static void go_on(struct hd_queue *queue)
     size_t limit = (size_t)queue->app->config->max_runs;
 
     while (!queue->is_draining && queue->running < limit && queue->ready) {
-        struct hd_turn *turn = dequeue_ready(queue);
-        struct hd_ticket *ticket;
+        struct hd_thread_queue *thread_queue = dequeue_ready(queue);
+        struct hd_active_run *active;
         int64_t next;
 
-        if (!turn->first) {
-            drop_turn(turn);
+        if (!thread_queue->first) {
+            drop_thread_queue(thread_queue);
             continue;
         }
-        ticket = turn->is_busy ? NULL : find_due(turn, &next);
-        if (ticket)
-            start(turn, ticket);
+        active = thread_queue->is_busy ? NULL : find_due(thread_queue, &next);
+        if (active)
+            start(thread_queue, active);
         else
-            line_up(turn);
+            line_up(thread_queue);
     }
 }
 
@@ -470,40 +473,40 @@ static void set_timer(struct hd_queue *queue, int64_t wait_us)
         uv_timer_start(&queue->timer, on_tick, wait, 0);
 }
 
-void hd_queue_later(struct hd_ticket *ticket)
+void hd_queue_later(struct hd_active_run *active)
 {
-    struct hd_queue *queue = ticket->turn->queue;
+    struct hd_queue *queue = active->thread_queue->queue;
     int64_t wait = RETRY_US;
 
-    for (int i = 1; i < ticket->tries && wait < MAX_RETRY_US; i++)
+    for (int i = 1; i < active->tries && wait < MAX_RETRY_US; i++)
         wait *= 2;
     if (queue->is_draining)
         wait = 0;
-    ticket->later_at = hd_clock_monotonic_us() + wait;
-    ticket->next_later = queue->later;
-    queue->later = ticket;
+    active->later_at = hd_clock_monotonic_us() + wait;
+    active->next_later = queue->later;
+    queue->later = active;
     set_timer(queue, wait);
 }
 
 /* Stores again what could not be stored; when the process ends, the next one does. */
 static void go_through_later(struct hd_queue *queue, int64_t mono, int64_t *next)
 {
-    struct hd_ticket *list = queue->later;
+    struct hd_active_run *list = queue->later;
 
     queue->later = NULL;
     while (list) {
-        struct hd_ticket *ticket = list;
+        struct hd_active_run *active = list;
 
-        list = ticket->next_later;
+        list = active->next_later;
         if (queue->is_draining) {
-            hd_queue_ended(ticket);
-        } else if (ticket->later_at <= mono) {
-            hd_finish_again(ticket);
+            hd_queue_ended(active);
+        } else if (active->later_at <= mono) {
+            hd_run_complete_again(active);
         } else {
-            ticket->next_later = queue->later;
-            queue->later = ticket;
-            if (ticket->later_at - mono < *next)
-                *next = ticket->later_at - mono;
+            active->next_later = queue->later;
+            queue->later = active;
+            if (active->later_at - mono < *next)
+                *next = active->later_at - mono;
         }
     }
 }
@@ -528,15 +531,15 @@ static void on_tick(uv_timer_t *timer)
         queue->drained(queue->drained_ctx); /* the queue is gone now */
         return;
     }
-    while (hd_map_next(&queue->turns, &pos, &key, &value)) {
-        struct hd_turn *turn = value;
-        struct hd_ticket *ticket = turn->first;
+    while (hd_map_next(&queue->thread_queues, &pos, &key, &value)) {
+        struct hd_thread_queue *thread_queue = value;
+        struct hd_active_run *active = thread_queue->first;
 
-        if (!ticket)
+        if (!active)
             continue;
-        if (turn->is_busy && hd_work_is_on(ticket) && mono > ticket->deadline)
-            hd_work_stop(ticket, HD_STOP_TIMEOUT);
-        line_up(turn);
+        if (thread_queue->is_busy && hd_run_execute_is_running(active) && mono > active->deadline)
+            hd_run_execute_stop(active, HD_STOP_TIMEOUT);
+        line_up(thread_queue);
     }
     go_on(queue);
     if (next != INT64_MAX)
@@ -549,40 +552,41 @@ static void on_tick(uv_timer_t *timer)
 static int queue_add(struct hd_queue *queue, const struct hd_run_rec *run, int64_t event_seq,
                      bool is_streamed, bool is_continued)
 {
-    struct hd_coming *coming = hd_coming_take(&queue->comings, run->principal, run->run_id);
-    struct hd_turn *turn = get_turn(queue, run->principal, run->thread_id);
-    struct hd_ticket *ticket = turn ? hd_calloc(1, sizeof(*ticket)) : NULL;
+    struct hd_pending_admission *admission =
+        hd_pending_admission_take(&queue->admissions, run->principal, run->run_id);
+    struct hd_thread_queue *thread_queue = get_thread_queue(queue, run->principal, run->thread_id);
+    struct hd_active_run *active = thread_queue ? hd_calloc(1, sizeof(*active)) : NULL;
     int err = HD_ENOMEM;
 
-    if (ticket) {
-        hd_arena_init(&ticket->arena, MAX_TICKET);
-        hd_buf_init(&ticket->values, HD_EVENT_LIMIT);
-        hd_buf_init(&ticket->interrupts, HD_EVENT_LIMIT);
-        hd_buf_init(&ticket->error, HD_EVENT_LIMIT);
-        hd_buf_init(&ticket->receipt, HD_EVENT_LIMIT);
-        err = hd_run_rec_copy(&ticket->arena, run, &ticket->rec);
+    if (active) {
+        hd_arena_init(&active->arena, MAX_ACTIVE_RUN);
+        hd_buf_init(&active->values, HD_EVENT_LIMIT);
+        hd_buf_init(&active->interrupts, HD_EVENT_LIMIT);
+        hd_buf_init(&active->error, HD_EVENT_LIMIT);
+        hd_buf_init(&active->receipt, HD_EVENT_LIMIT);
+        err = hd_run_rec_copy(&active->arena, run, &active->rec);
     }
     if (err) {
         hd_limits_give(queue->app->limits, run->actor, HD_LIMIT_RUNS);
-        if (ticket)
-            free_ticket(ticket);
-        if (turn && !turn->first && !turn->is_ready)
-            drop_turn(turn);
-        turn_away(coming);
+        if (active)
+            free_active_run(active);
+        if (thread_queue && !thread_queue->first && !thread_queue->is_ready)
+            drop_thread_queue(thread_queue);
+        turn_away(admission);
         return err;
     }
-    ticket->app = queue->app;
-    ticket->turn = turn;
-    ticket->event_seq = event_seq;
-    ticket->is_streamed = is_streamed;
-    ticket->is_continued = is_continued;
+    active->app = queue->app;
+    active->thread_queue = thread_queue;
+    active->event_seq = event_seq;
+    active->is_streamed = is_streamed;
+    active->is_continued = is_continued;
     queue->pending++;
-    hd_run_log("run admitted", &ticket->rec, ticket->rec.status);
-    insert(turn, ticket);
-    line_up(turn);
+    hd_run_log("run admitted", &active->rec, active->rec.status);
+    insert(thread_queue, active);
+    line_up(thread_queue);
     go_on(queue);
     set_timer(queue, 0); /* it also watches the running runs */
-    meet(ticket, coming);
+    meet(active, admission);
     return 0;
 }
 
@@ -592,30 +596,30 @@ int hd_queue_add(struct hd_queue *queue, const struct hd_run_rec *run, int64_t e
     return queue_add(queue, run, event_seq, is_streamed, false);
 }
 
-void hd_queue_ended(struct hd_ticket *ticket)
+void hd_queue_ended(struct hd_active_run *active)
 {
-    struct hd_turn *turn = ticket->turn;
-    struct hd_queue *queue = turn->queue;
-    struct hd_ticket **link = &turn->first;
-    bool was_first = turn->first == ticket && turn->is_busy;
+    struct hd_thread_queue *thread_queue = active->thread_queue;
+    struct hd_queue *queue = thread_queue->queue;
+    struct hd_active_run **link = &thread_queue->first;
+    bool was_first = thread_queue->first == active && thread_queue->is_busy;
 
-    while (*link != ticket)
+    while (*link != active)
         link = &(*link)->next;
-    *link = ticket->next;
+    *link = active->next;
     if (was_first) {
-        turn->is_busy = false;
+        thread_queue->is_busy = false;
         queue->running--;
     } else {
         queue->pending--;
     }
     queue->ended++;
-    queue->failed += ticket->outcome.status == HD_RUN_STATE_ERROR;
-    hd_limits_give(queue->app->limits, ticket->rec.actor, HD_LIMIT_RUNS);
-    free_ticket(ticket);
-    if (turn->first)
-        line_up(turn);
-    else if (!turn->is_ready)
-        drop_turn(turn);
+    queue->failed += active->outcome.status == HD_RUN_STATE_ERROR;
+    hd_limits_give(queue->app->limits, active->rec.actor, HD_LIMIT_RUNS);
+    free_active_run(active);
+    if (thread_queue->first)
+        line_up(thread_queue);
+    else if (!thread_queue->is_ready)
+        drop_thread_queue(thread_queue);
     go_on(queue);
     if (queue->is_draining)
         set_timer(queue, 0);
@@ -626,9 +630,10 @@ void hd_queue_ended(struct hd_ticket *ticket)
 bool hd_queue_wait(struct hd_queue *queue, struct hd_slice principal, struct hd_slice thread,
                    struct hd_slice run_id, struct hd_waiter *waiter)
 {
-    struct hd_ticket *ticket = find_ticket(queue, principal, thread, run_id);
-    struct hd_coming *coming = ticket ? NULL : hd_coming_find(&queue->comings, principal, run_id);
-    struct hd_waiter **list = ticket ? &ticket->waiters : coming ? &coming->waiters : NULL;
+    struct hd_active_run *active = find_active_run(queue, principal, thread, run_id);
+    struct hd_pending_admission *admission =
+        active ? NULL : hd_pending_admission_find(&queue->admissions, principal, run_id);
+    struct hd_waiter **list = active ? &active->waiters : admission ? &admission->waiters : NULL;
 
     if (!list)
         return false;
@@ -642,18 +647,18 @@ bool hd_queue_wait(struct hd_queue *queue, struct hd_slice principal, struct hd_
 
 int hd_queue_expect(struct hd_queue *queue, struct hd_slice principal, struct hd_slice run_id)
 {
-    return hd_coming_add(&queue->comings, principal, run_id);
+    return hd_pending_admission_add(&queue->admissions, principal, run_id);
 }
 
 void hd_queue_expect_order(struct hd_queue *queue, struct hd_slice principal,
                            struct hd_slice run_id, struct hd_slice thread, int64_t order)
 {
-    hd_coming_set_order(&queue->comings, principal, run_id, thread, order);
+    hd_pending_admission_set_order(&queue->admissions, principal, run_id, thread, order);
 }
 
 void hd_queue_unexpect(struct hd_queue *queue, struct hd_slice principal, struct hd_slice run_id)
 {
-    hd_coming_leave(&queue->comings, principal, run_id);
+    hd_pending_admission_leave(&queue->admissions, principal, run_id);
 }
 
 void hd_waiter_leave(struct hd_waiter *waiter)
@@ -666,66 +671,67 @@ void hd_waiter_leave(struct hd_waiter *waiter)
     waiter->link = NULL;
 }
 
-static bool is_at_work(const struct hd_ticket *ticket)
+static bool is_at_work(const struct hd_active_run *active)
 {
-    return ticket->turn->is_busy && ticket->turn->first == ticket;
+    return active->thread_queue->is_busy && active->thread_queue->first == active;
 }
 
-static void cancel(struct hd_ticket *ticket, enum hd_cancel action)
+static void cancel(struct hd_active_run *active, enum hd_cancel action)
 {
     enum hd_stop stop = action == HD_CANCEL_ROLLBACK ? HD_STOP_ROLLBACK : HD_STOP_INTERRUPT;
-    bool was_stopped = ticket->stop != HD_STOP_NONE;
+    bool was_stopped = active->stop != HD_STOP_NONE;
 
-    hd_work_stop(ticket, stop);
+    hd_run_execute_stop(active, stop);
     /* One that has not begun ends here; the others when the engine says so. */
-    if (!was_stopped && !is_at_work(ticket)) {
-        ticket->outcome.status = HD_RUN_STATE_INTERRUPTED;
-        hd_finish(ticket);
+    if (!was_stopped && !is_at_work(active)) {
+        active->outcome.status = HD_RUN_STATE_INTERRUPTED;
+        hd_run_complete(active);
     }
 }
 
 /* What was asked of the run before it came. */
-static void meet(struct hd_ticket *ticket, struct hd_coming *coming)
+static void meet(struct hd_active_run *active, struct hd_pending_admission *admission)
 {
-    if (!coming)
+    if (!admission)
         return;
-    ticket->waiters = coming->waiters;
-    if (ticket->waiters)
-        ticket->waiters->link = &ticket->waiters;
-    if (coming->is_cancelled)
-        cancel(ticket, coming->action);
-    hd_free(coming);
+    active->waiters = admission->waiters;
+    if (active->waiters)
+        active->waiters->link = &active->waiters;
+    if (admission->is_cancelled)
+        cancel(active, admission->action);
+    hd_free(admission);
 }
 
 /* There is no memory for the run: who waits for it cannot wait for a restart. */
-static void turn_away(struct hd_coming *coming)
+static void turn_away(struct hd_pending_admission *admission)
 {
     const struct hd_outcome outcome = {.status = HD_RUN_STATE_ERROR,
                                        .error_type = HD_S("MemoryError"),
                                        .error_text = HD_S("out of memory")};
 
-    while (coming && coming->waiters) {
-        struct hd_waiter *waiter = coming->waiters;
+    while (admission && admission->waiters) {
+        struct hd_waiter *waiter = admission->waiters;
 
         hd_waiter_leave(waiter);
         waiter->fn(waiter->ctx, &outcome);
     }
-    hd_free(coming);
+    hd_free(admission);
 }
 
 bool hd_queue_cancel(struct hd_queue *queue, struct hd_slice principal, struct hd_slice thread,
                      struct hd_slice run_id, enum hd_cancel action)
 {
-    struct hd_ticket *ticket = find_ticket(queue, principal, thread, run_id);
-    struct hd_coming *coming = ticket ? NULL : hd_coming_find(&queue->comings, principal, run_id);
+    struct hd_active_run *active = find_active_run(queue, principal, thread, run_id);
+    struct hd_pending_admission *admission =
+        active ? NULL : hd_pending_admission_find(&queue->admissions, principal, run_id);
 
-    if (ticket)
-        cancel(ticket, action);
-    if (coming) {
-        coming->is_cancelled = true;
-        coming->action = action;
+    if (active)
+        cancel(active, action);
+    if (admission) {
+        admission->is_cancelled = true;
+        admission->action = action;
     }
-    return ticket || coming;
+    return active || admission;
 }
 
 size_t hd_queue_cancel_all(struct hd_queue *queue, struct hd_slice principal, bool running,
@@ -736,15 +742,15 @@ size_t hd_queue_cancel_all(struct hd_queue *queue, struct hd_slice principal, bo
     size_t pos = 0, count = 0;
     void *value;
 
-    while (hd_map_next(&queue->turns, &pos, &key, &value)) {
-        struct hd_turn *turn = value;
+    while (hd_map_next(&queue->thread_queues, &pos, &key, &value)) {
+        struct hd_thread_queue *thread_queue = value;
 
-        for (struct hd_ticket *ticket = turn->first; ticket; ticket = ticket->next) {
-            if (!hd_slice_eq(ticket->rec.principal, principal) ||
-                !(is_at_work(ticket) ? running : pending))
+        for (struct hd_active_run *active = thread_queue->first; active; active = active->next) {
+            if (!hd_slice_eq(active->rec.principal, principal) ||
+                !(is_at_work(active) ? running : pending))
                 continue;
-            fn(ctx, &ticket->rec);
-            cancel(ticket, action);
+            fn(ctx, &active->rec);
+            cancel(active, action);
             count++;
         }
     }
@@ -752,11 +758,11 @@ size_t hd_queue_cancel_all(struct hd_queue *queue, struct hd_slice principal, bo
 }
 
 /* Whether its record says that it works, although it waits for a free place. */
-static bool looks_begun(const struct hd_turn *turn)
+static bool looks_begun(const struct hd_thread_queue *thread_queue)
 {
-    const struct hd_ticket *first = turn->first;
+    const struct hd_active_run *first = thread_queue->first;
 
-    return first && !turn->is_busy && first->stop == HD_STOP_NONE &&
+    return first && !thread_queue->is_busy && first->stop == HD_STOP_NONE &&
            first->rec.status == HD_RUN_STATE_RUNNING;
 }
 
@@ -767,14 +773,14 @@ void hd_queue_drain(struct hd_queue *queue, void (*done)(void *ctx), void *ctx)
     void *value;
 
     queue->is_draining = true;
-    while (hd_map_next(&queue->turns, &pos, &key, &value)) {
-        struct hd_turn *turn = value;
+    while (hd_map_next(&queue->thread_queues, &pos, &key, &value)) {
+        struct hd_thread_queue *thread_queue = value;
 
-        if (turn->is_busy && hd_work_is_on(turn->first)) {
-            hd_work_stop(turn->first, HD_STOP_DRAIN);
-        } else if (looks_begun(turn)) {
-            turn->first->stop = HD_STOP_DRAIN;
-            hd_finish(turn->first);
+        if (thread_queue->is_busy && hd_run_execute_is_running(thread_queue->first)) {
+            hd_run_execute_stop(thread_queue->first, HD_STOP_DRAIN);
+        } else if (looks_begun(thread_queue)) {
+            thread_queue->first->stop = HD_STOP_DRAIN;
+            hd_run_complete(thread_queue->first);
         }
     }
     if (is_quiet(queue)) {

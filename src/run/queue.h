@@ -22,7 +22,7 @@
 
 struct hd_app;
 struct hd_queue;
-struct hd_ticket;
+struct hd_active_run;
 
 enum hd_cancel { HD_CANCEL_INTERRUPT, HD_CANCEL_ROLLBACK };
 

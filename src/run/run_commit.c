@@ -23,13 +23,13 @@ static struct heddle_bytes bytes_of(struct hd_slice s)
 
 /* ---- what the thread becomes ------------------------------------------ */
 
-static bool has_come_to_something(const struct hd_ending *ending)
+static bool has_come_to_something(const struct hd_run_commit *ending)
 {
     return ending->has_begun && !ending->is_rolled_back;
 }
 
 /* What the thread is after this run, when no other goes on. */
-static enum hd_thread_status status_after(const struct hd_ending *ending,
+static enum hd_thread_status status_after(const struct hd_run_commit *ending,
                                           const struct hd_thread_rec *thread)
 {
     bool is_before = !has_come_to_something(ending);
@@ -45,7 +45,7 @@ static enum hd_thread_status status_after(const struct hd_ending *ending,
 }
 
 /* Other runs may still come to nothing, and then it is this again. */
-static void settle(struct hd_thread_rec *thread, const struct hd_ending *ending, size_t others)
+static void settle(struct hd_thread_rec *thread, const struct hd_run_commit *ending, size_t others)
 {
     enum hd_thread_status status = status_after(ending, thread);
 
@@ -59,7 +59,7 @@ static void settle(struct hd_thread_rec *thread, const struct hd_ending *ending,
 }
 
 static int change_thread(struct heddle *store, struct hd_thread_rec *thread,
-                         const struct hd_ending *ending, struct hd_arena *arena,
+                         const struct hd_run_commit *ending, struct hd_arena *arena,
                          struct hd_fault *fault)
 {
     int64_t now = hd_clock_now_us();
@@ -136,7 +136,7 @@ static int count_others(struct heddle *store, const struct hd_run_rec *run, stru
     return err;
 }
 
-static int add_run(struct hd_batch_builder *batch, const struct hd_ending *ending, int64_t rev)
+static int add_run(struct hd_batch_builder *batch, const struct hd_run_commit *ending, int64_t rev)
 {
     struct hd_run_rec run = *ending->run;
 
@@ -157,7 +157,7 @@ static int add_run(struct hd_batch_builder *batch, const struct hd_ending *endin
  * Appends everything that becomes true when the run ends, so that it becomes true at once: `thread`
  * as it is from then on, the run (`rev` is its revision now, 0: it was deleted), its last events.
  */
-static int add_end(struct hd_batch_builder *batch, const struct hd_ending *ending,
+static int add_end(struct hd_batch_builder *batch, const struct hd_run_commit *ending,
                    struct hd_thread_rec *thread, int64_t rev)
 {
     const struct hd_run_rec *run = ending->run;
@@ -173,8 +173,9 @@ static int add_end(struct hd_batch_builder *batch, const struct hd_ending *endin
 }
 
 /* What the thread is when the run has ended; HD_ENOTFOUND: it was deleted, and its runs with it. */
-static int plan_thread(struct heddle *store, const struct hd_ending *ending, struct hd_arena *arena,
-                       struct hd_thread_rec *thread, int64_t *rev, struct hd_fault *fault)
+static int plan_thread(struct heddle *store, const struct hd_run_commit *ending,
+                       struct hd_arena *arena, struct hd_thread_rec *thread, int64_t *rev,
+                       struct hd_fault *fault)
 {
     const struct hd_run_rec *run = ending->run;
     size_t others = 0;
@@ -193,8 +194,8 @@ static int plan_thread(struct heddle *store, const struct hd_ending *ending, str
     return err;
 }
 
-static int try_once(struct heddle *store, const struct hd_ending *ending, struct hd_arena *arena,
-                    struct hd_fault *fault)
+static int try_once(struct heddle *store, const struct hd_run_commit *ending,
+                    struct hd_arena *arena, struct hd_fault *fault)
 {
     const struct hd_run_rec *run = ending->run;
     struct hd_batch_builder batch;
@@ -223,7 +224,7 @@ static int try_once(struct heddle *store, const struct hd_ending *ending, struct
 
 /*
  * The first numbers of the pages beyond those that are kept, newest first. A page covers its
- * numbers without gaps, between pages there are gaps (hd_feed_skip()): so events are counted page
+ * numbers without gaps, between pages there are gaps (hd_event_log_skip()): so events are counted page
  * by page.
  */
 struct old_pages {
@@ -293,8 +294,8 @@ static int find_old_pages(struct heddle *store, const struct hd_run_rec *run, bo
 }
 
 /* Pages are read, to learn their sizes, only if there may be too many bytes in them. */
-static int trim_pages(struct heddle *store, const struct hd_ending *ending, struct hd_arena *arena,
-                      struct hd_fault *fault)
+static int trim_pages(struct heddle *store, const struct hd_run_commit *ending,
+                      struct hd_arena *arena, struct hd_fault *fault)
 {
     const struct hd_page_limits *keep = &ending->pages;
     struct old_pages old;
@@ -381,7 +382,8 @@ static int delete_thread(struct heddle *store, struct hd_slice principal, struct
 /* ---- all of it -------------------------------------------------------- */
 
 /* Its own checkpoints go, and from those it went on from what it has added. */
-static int roll_back(struct heddle *store, const struct hd_ending *ending, struct hd_fault *fault)
+static int roll_back(struct heddle *store, const struct hd_run_commit *ending,
+                     struct hd_fault *fault)
 {
     const struct hd_run_rec *run = ending->run;
     const struct heddle_thread thread = {bytes_of(run->principal), bytes_of(run->thread_id)};
@@ -399,7 +401,7 @@ static int roll_back(struct heddle *store, const struct hd_ending *ending, struc
 
 struct commit {
     struct heddle *store;
-    const struct hd_ending *ending;
+    const struct hd_run_commit *ending;
     struct hd_arena arena;
 };
 
@@ -411,7 +413,8 @@ static int commit_once(void *arg, struct hd_fault *fault)
     return try_once(commit->store, commit->ending, &commit->arena, fault);
 }
 
-int hd_ending_store(struct hd_app *app, const struct hd_ending *ending, struct hd_fault *fault)
+int hd_run_commit_store(struct hd_app *app, const struct hd_run_commit *ending,
+                        struct hd_fault *fault)
 {
     struct commit commit = {.store = app->store, .ending = ending};
     int err;

@@ -24,7 +24,7 @@ struct hd_page_limits {
     bool has_large; /* a page larger than usual was stored */
 };
 
-struct hd_ending {
+struct hd_run_commit {
     const struct hd_run_rec *run;
     enum hd_run_state status;
     struct hd_slice ns; /* where it worked */
@@ -49,8 +49,8 @@ struct hd_ending {
  * one batch.
  * HD_ECONFLICT is tried again with what is stored then.
  */
-HD_MUST_CHECK int hd_ending_store(struct hd_app *app, const struct hd_ending *ending,
-                                  struct hd_fault *fault);
+HD_MUST_CHECK int hd_run_commit_store(struct hd_app *app, const struct hd_run_commit *ending,
+                                      struct hd_fault *fault);
 
 /* Whether the run has made a checkpoint. */
 HD_MUST_CHECK int hd_run_has_checkpoint(struct heddle *store, const struct hd_run_rec *run,

@@ -24,35 +24,35 @@
 /* ---- telling ---------------------------------------------------------- */
 
 /* Whether there is, or may come, somebody who reads. */
-static bool is_heard(const struct hd_ticket *ticket)
+static bool is_heard(const struct hd_active_run *active)
 {
-    return ticket->is_streamed || ticket->is_resumable || hd_feed_has_readers(ticket->feed);
+    return active->is_streamed || active->is_resumable || hd_event_log_has_readers(active->feed);
 }
 
-static void tell(struct hd_ticket *ticket, uint32_t mode, struct hd_slice name,
+static void tell(struct hd_active_run *active, uint32_t mode, struct hd_slice name,
                  struct hd_slice data)
 {
-    const struct hd_news news = {.run_id = ticket->rec.run_id,
-                                 .mode = mode,
-                                 .name = name,
-                                 .data = data,
-                                 .is_stored = ticket->is_resumable};
+    const struct hd_event_log_entry news = {.run_id = active->rec.run_id,
+                                            .mode = mode,
+                                            .name = name,
+                                            .data = data,
+                                            .is_stored = active->is_resumable};
 
-    if (hd_feed_add(ticket->feed, &news))
+    if (hd_event_log_add(active->feed, &news))
         hd_log(HD_LOG_WARN, "run", "out of memory: an event is missing");
 }
 
-static void tell_val(struct hd_ticket *ticket, uint32_t mode, struct hd_slice name,
+static void tell_val(struct hd_active_run *active, uint32_t mode, struct hd_slice name,
                      const struct hd_val *data)
 {
-    struct hd_buf *scratch = &ticket->app->queue->scratch;
+    struct hd_buf *scratch = &active->app->queue->scratch;
 
     hd_buf_reset(scratch);
     if (hd_val_render(scratch, data)) {
         hd_log(HD_LOG_WARN, "run", "an event is too large");
         return;
     }
-    tell(ticket, mode, name, hd_buf_slice(scratch));
+    tell(active, mode, name, hd_buf_slice(scratch));
 }
 
 static void on_partial(void *ctx, const char *event, const struct hd_val *data)
@@ -68,9 +68,9 @@ static void on_old(void *ctx, const char *event, const struct hd_val *data)
 }
 
 /* What the state had before the run is not told: of each list all but as many as the input has. */
-static int pass_over_old(struct hd_ticket *ticket, const struct hd_val *values)
+static int pass_over_old(struct hd_active_run *active, const struct hd_val *values)
 {
-    const struct hd_val *input = hd_val_get(ticket->kwargs, HD_S("input"));
+    const struct hd_val *input = hd_val_get(active->kwargs, HD_S("input"));
     struct hd_val *old = hd_val_object();
     int err;
 
@@ -84,161 +84,161 @@ static int pass_over_old(struct hd_ticket *ticket, const struct hd_val *values)
             old = hd_val_with(old, hd_val_get_string(key),
                               hd_val_slice(list, 0, hd_val_count(list) - fresh));
     }
-    err = old ? hd_partials_values(&ticket->partials, old, on_old, NULL) : HD_ENOMEM;
+    err = old ? hd_partials_values(&active->partials, old, on_old, NULL) : HD_ENOMEM;
     hd_val_unref(old);
     return err;
 }
 
 /* Whole messages, made of the pieces of models and of what is in the root graph's state. */
-static int add_partial(struct hd_ticket *ticket, struct hd_slice ns, enum hd_stream_mode mode,
+static int add_partial(struct hd_active_run *active, struct hd_slice ns, enum hd_stream_mode mode,
                        const struct hd_val *data)
 {
-    if (!(ticket->modes & HD_MODE_MESSAGES))
+    if (!(active->modes & HD_MODE_MESSAGES))
         return 0;
     if (mode == HD_STREAM_MESSAGES)
-        return hd_partials_message(&ticket->partials, data, on_partial, ticket);
+        return hd_partials_message(&active->partials, data, on_partial, active);
     if (mode != HD_STREAM_VALUES || ns.len > 0)
         return 0;
-    if (!ticket->has_values && pass_over_old(ticket, data))
+    if (!active->has_values && pass_over_old(active, data))
         return HD_ENOMEM;
-    ticket->has_values = true;
-    return hd_partials_values(&ticket->partials, data, on_partial, ticket);
+    active->has_values = true;
+    return hd_partials_values(&active->partials, data, on_partial, active);
 }
 
 /* `values`, or `values|node:task` of a subgraph. */
-static struct hd_slice event_name(struct hd_ticket *ticket, enum hd_stream_mode mode,
+static struct hd_slice event_name(struct hd_active_run *active, enum hd_stream_mode mode,
                                   struct hd_slice ns, char *room, size_t size)
 {
     const char *name = hd_stream_mode_name(mode);
     int len;
 
-    if (ns.len == 0 || !ticket->subgraphs)
+    if (ns.len == 0 || !active->subgraphs)
         return hd_slice_cstr(name);
     len = snprintf(room, size, "%s|%.*s", name, (int)ns.len, ns.ptr);
     return hd_slice(room, len > 0 && (size_t)len < size ? (size_t)len : strlen(room));
 }
 
-static struct hd_slice shown_root(const struct hd_ticket *ticket, struct hd_slice root)
+static struct hd_slice shown_root(const struct hd_active_run *active, struct hd_slice root)
 {
-    return ticket->app->config->namespaces_show ? root : hd_slice(NULL, 0);
+    return active->app->config->namespaces_show ? root : hd_slice(NULL, 0);
 }
 
-void hd_work_tell(struct hd_ticket *ticket, struct hd_slice ns, enum hd_stream_mode mode,
-                  const struct hd_val *data, struct hd_slice root)
+void hd_run_execute_emit(struct hd_active_run *active, struct hd_slice ns, enum hd_stream_mode mode,
+                         const struct hd_val *data, struct hd_slice root)
 {
     struct hd_val *shown;
     char room[2048];
 
-    if (add_partial(ticket, ns, mode, data))
+    if (add_partial(active, ns, mode, data))
         hd_log(HD_LOG_WARN, "run", "out of memory: an event is missing");
-    if (!(ticket->modes & (uint32_t)mode))
+    if (!(active->modes & (uint32_t)mode))
         return;
     /* What models say inside subgraphs is always streamed, as the official server does. */
-    if (ns.len > 0 && !ticket->subgraphs && mode != HD_STREAM_MESSAGES)
+    if (ns.len > 0 && !active->subgraphs && mode != HD_STREAM_MESSAGES)
         return;
-    shown = hd_shape_event(mode, data, shown_root(ticket, root));
+    shown = hd_shape_event(mode, data, shown_root(active, root));
     if (shown)
-        tell_val(ticket, (uint32_t)mode, event_name(ticket, mode, ns, room, sizeof(room)), shown);
+        tell_val(active, (uint32_t)mode, event_name(active, mode, ns, room, sizeof(room)), shown);
     hd_val_unref(shown);
 }
 
 /* Those whose data are not told as they come, or not only. */
-static bool is_looked_at(const struct hd_ticket *ticket, enum hd_stream_mode mode)
+static bool is_looked_at(const struct hd_active_run *active, enum hd_stream_mode mode)
 {
     if (mode == HD_STREAM_DEBUG || mode == HD_STREAM_CHECKPOINTS)
         return true;
-    return (ticket->modes & HD_MODE_MESSAGES) &&
+    return (active->modes & HD_MODE_MESSAGES) &&
            (mode == HD_STREAM_MESSAGES || mode == HD_STREAM_VALUES);
 }
 
-void hd_work_tell_text(struct hd_ticket *ticket, struct hd_slice ns, enum hd_stream_mode mode,
-                       struct hd_slice text, struct hd_slice root)
+void hd_run_execute_emit_text(struct hd_active_run *active, struct hd_slice ns,
+                              enum hd_stream_mode mode, struct hd_slice text, struct hd_slice root)
 {
     struct hd_val *data = NULL;
     char room[2048];
 
-    if (!is_heard(ticket))
+    if (!is_heard(active))
         return;
-    if (!is_looked_at(ticket, mode)) {
-        if ((ticket->modes & (uint32_t)mode) &&
-            (ns.len == 0 || ticket->subgraphs || mode == HD_STREAM_MESSAGES))
-            tell(ticket, (uint32_t)mode, event_name(ticket, mode, ns, room, sizeof(room)), text);
+    if (!is_looked_at(active, mode)) {
+        if ((active->modes & (uint32_t)mode) &&
+            (ns.len == 0 || active->subgraphs || mode == HD_STREAM_MESSAGES))
+            tell(active, (uint32_t)mode, event_name(active, mode, ns, room, sizeof(room)), text);
         return;
     }
     if (hd_val_parse_json(text, &data, NULL))
         hd_log(HD_LOG_WARN, "run", "an event cannot be read: it is missing");
     else
-        hd_work_tell(ticket, ns, mode, data, root);
+        hd_run_execute_emit(active, ns, mode, data, root);
     hd_val_unref(data);
 }
 
 static void on_stream(void *ctx, struct hd_slice ns, enum hd_stream_mode mode,
                       const struct hd_val *data)
 {
-    struct hd_ticket *ticket = ctx;
+    struct hd_active_run *active = ctx;
 
-    hd_work_tell(ticket, ns, mode, data, ticket->root);
+    hd_run_execute_emit(active, ns, mode, data, active->root);
 }
 
-unsigned hd_work_all_modes(const struct hd_ticket *ticket)
+unsigned hd_run_execute_all_modes(const struct hd_active_run *active)
 {
-    unsigned modes = ticket->modes & (HD_STREAM_ALL | HD_STREAM_EVENTS | HD_STREAM_TOOLS);
+    unsigned modes = active->modes & (HD_STREAM_ALL | HD_STREAM_EVENTS | HD_STREAM_TOOLS);
 
-    if (ticket->modes & HD_MODE_MESSAGES)
+    if (active->modes & HD_MODE_MESSAGES)
         modes |= HD_STREAM_MESSAGES | HD_STREAM_VALUES;
     return modes;
 }
 
-unsigned hd_work_modes(const struct hd_ticket *ticket)
+unsigned hd_run_execute_modes(const struct hd_active_run *active)
 {
-    return is_heard(ticket) ? hd_work_all_modes(ticket) : 0;
+    return is_heard(active) ? hd_run_execute_all_modes(active) : 0;
 }
 
 static void on_event(void *ctx, const struct hd_event *event)
 {
-    struct hd_ticket *ticket = ctx;
-    unsigned modes = hd_work_modes(ticket);
+    struct hd_active_run *active = ctx;
+    unsigned modes = hd_run_execute_modes(active);
 
     if (modes == 0)
         return;
-    if (hd_stream_map(event, modes, on_stream, ticket))
+    if (hd_stream_map(event, modes, on_stream, active))
         hd_log(HD_LOG_WARN, "run", "out of memory: an event is missing");
 }
 
-void hd_work_tell_metadata(struct hd_ticket *ticket)
+void hd_run_execute_emit_metadata(struct hd_active_run *active)
 {
-    struct hd_buf *scratch = &ticket->app->queue->scratch;
+    struct hd_buf *scratch = &active->app->queue->scratch;
     struct hd_jw jw;
 
     hd_buf_reset(scratch);
     hd_jw_init(&jw, scratch);
     hd_jw_object(&jw);
     hd_jw_key(&jw, HD_S("run_id"));
-    hd_jw_string(&jw, ticket->rec.run_id);
+    hd_jw_string(&jw, active->rec.run_id);
     hd_jw_key(&jw, HD_S("attempt"));
-    hd_jw_int(&jw, ticket->rec.attempt);
+    hd_jw_int(&jw, active->rec.attempt);
     hd_jw_key(&jw, HD_S("thread_id"));
-    hd_jw_string(&jw, ticket->rec.thread_id);
+    hd_jw_string(&jw, active->rec.thread_id);
     hd_jw_key(&jw, HD_S("assistant_id"));
-    hd_jw_string(&jw, ticket->rec.assistant_id);
+    hd_jw_string(&jw, active->rec.assistant_id);
     hd_jw_key(&jw, HD_S("checkpoint_ns"));
-    hd_jw_string(&jw, shown_root(ticket, ticket->root));
+    hd_jw_string(&jw, shown_root(active, active->root));
     hd_jw_object_end(&jw);
     if (hd_jw_finish(&jw))
         hd_log(HD_LOG_WARN, "run", "out of memory: an event is missing");
     else
-        tell(ticket, 0, HD_S("metadata"), hd_buf_slice(scratch));
+        tell(active, 0, HD_S("metadata"), hd_buf_slice(scratch));
 }
 
 /* ---- ending ----------------------------------------------------------- */
 
-void hd_work_set_error(struct hd_ticket *ticket, const char *type, const char *text)
+void hd_run_execute_set_error(struct hd_active_run *active, const char *type, const char *text)
 {
     struct hd_jw jw;
 
-    ticket->outcome.status = HD_RUN_STATE_ERROR;
-    hd_buf_reset(&ticket->error);
-    hd_jw_init(&jw, &ticket->error);
+    active->outcome.status = HD_RUN_STATE_ERROR;
+    hd_buf_reset(&active->error);
+    hd_jw_init(&jw, &active->error);
     hd_jw_object(&jw);
     hd_jw_key(&jw, HD_S("error"));
     hd_jw_string(&jw, hd_slice_cstr(type));
@@ -246,29 +246,29 @@ void hd_work_set_error(struct hd_ticket *ticket, const char *type, const char *t
     hd_jw_string(&jw, hd_slice_cstr(text));
     hd_jw_object_end(&jw);
     if (hd_jw_finish(&jw))
-        hd_buf_reset(&ticket->error);
-    if (hd_arena_copy(&ticket->arena, hd_slice_cstr(type), &ticket->outcome.error_type) ||
-        hd_arena_copy(&ticket->arena, hd_slice_cstr(text), &ticket->outcome.error_text))
-        ticket->outcome.error_type = HD_S("MemoryError");
+        hd_buf_reset(&active->error);
+    if (hd_arena_copy(&active->arena, hd_slice_cstr(type), &active->outcome.error_type) ||
+        hd_arena_copy(&active->arena, hd_slice_cstr(text), &active->outcome.error_text))
+        active->outcome.error_type = HD_S("MemoryError");
 }
 
-void hd_work_fail(struct hd_ticket *ticket, const char *type, const char *text)
+void hd_run_execute_fail(struct hd_active_run *active, const char *type, const char *text)
 {
-    hd_work_set_error(ticket, type, text);
-    hd_finish(ticket);
+    hd_run_execute_set_error(active, type, text);
+    hd_run_complete(active);
 }
 
-static enum hd_run_state stopped_state(const struct hd_ticket *ticket)
+static enum hd_run_state stopped_state(const struct hd_active_run *active)
 {
-    return ticket->stop == HD_STOP_TIMEOUT ? HD_RUN_STATE_TIMEOUT : HD_RUN_STATE_INTERRUPTED;
+    return active->stop == HD_STOP_TIMEOUT ? HD_RUN_STATE_TIMEOUT : HD_RUN_STATE_INTERRUPTED;
 }
 
-void hd_work_receipt(struct hd_ticket *ticket, const struct hd_run_result *result)
+void hd_run_execute_receipt(struct hd_active_run *active, const struct hd_run_result *result)
 {
     struct hd_jw jw;
 
-    hd_buf_reset(&ticket->receipt);
-    hd_jw_init(&jw, &ticket->receipt);
+    hd_buf_reset(&active->receipt);
+    hd_jw_init(&jw, &active->receipt);
     hd_jw_object(&jw);
     hd_jw_key(&jw, HD_S("stopped_at_step"));
     if (result)
@@ -286,8 +286,8 @@ void hd_work_receipt(struct hd_ticket *ticket, const struct hd_run_result *resul
     }
     hd_jw_object_end(&jw);
     if (hd_jw_finish(&jw))
-        hd_buf_reset(&ticket->receipt);
-    ticket->outcome.receipt = hd_buf_slice(&ticket->receipt);
+        hd_buf_reset(&active->receipt);
+    active->outcome.receipt = hd_buf_slice(&active->receipt);
 }
 
 /* What `wait` answers: the output, and the questions that wait for an answer. */
@@ -303,54 +303,54 @@ static struct hd_val *make_output(const struct hd_run_result *result)
 /* Whoever began the run reads too slowly: then it reads no faster from models. */
 static void on_lag(void *ctx, bool is_behind)
 {
-    struct hd_ticket *ticket = ctx;
+    struct hd_active_run *active = ctx;
 
-    if (ticket->run)
-        hd_run_hold(ticket->run, is_behind);
-    if (ticket->remote)
-        hd_remote_hold(ticket->remote, is_behind);
-    hd_delegation_hold(ticket->app->delegation, ticket, is_behind);
+    if (active->run)
+        hd_run_hold(active->run, is_behind);
+    if (active->remote)
+        hd_worker_run_hold(active->remote, is_behind);
+    hd_delegation_hold(active->app->delegation, active, is_behind);
 }
 
-void hd_work_ended(struct hd_ticket *ticket, const struct hd_run_result *result)
+void hd_run_execute_ended(struct hd_active_run *active, const struct hd_run_result *result)
 {
-    struct hd_outcome *outcome = &ticket->outcome;
+    struct hd_outcome *outcome = &active->outcome;
 
-    hd_feed_unwatch(ticket->feed);
+    hd_event_log_unwatch(active->feed);
     switch (result->status) {
     case HD_RUN_DONE:
     case HD_RUN_INTERRUPTED:
         outcome->status = HD_RUN_STATE_SUCCESS;
         break;
     case HD_RUN_FAILED:
-        hd_work_set_error(ticket, result->error_type, result->error_text);
+        hd_run_execute_set_error(active, result->error_type, result->error_text);
         break;
     case HD_RUN_CANCELLED:
-        if (ticket->stop == HD_STOP_TIMEOUT)
-            hd_work_set_error(ticket, "TimeoutError", "the run took longer than it may");
-        outcome->status = stopped_state(ticket);
-        hd_work_receipt(ticket, result);
+        if (active->stop == HD_STOP_TIMEOUT)
+            hd_run_execute_set_error(active, "TimeoutError", "the run took longer than it may");
+        outcome->status = stopped_state(active);
+        hd_run_execute_receipt(active, result);
         break;
     }
     outcome->step = result->status == HD_RUN_CANCELLED ? result->stopped_at : result->step;
-    ticket->has_next = hd_val_count(result->next) > 0;
+    active->has_next = hd_val_count(result->next) > 0;
     if (result->checkpoint_id && result->checkpoint_id[0] &&
-        hd_arena_copy(&ticket->arena, hd_slice_cstr(result->checkpoint_id),
+        hd_arena_copy(&active->arena, hd_slice_cstr(result->checkpoint_id),
                       &outcome->checkpoint_id))
         outcome->checkpoint_id = hd_slice(NULL, 0);
-    hd_buf_reset(&ticket->interrupts);
-    if (hd_val_count(result->asked) > 0 && hd_val_render(&ticket->interrupts, result->asked))
-        hd_buf_reset(&ticket->interrupts);
+    hd_buf_reset(&active->interrupts);
+    if (hd_val_count(result->asked) > 0 && hd_val_render(&active->interrupts, result->asked))
+        hd_buf_reset(&active->interrupts);
 }
 
 static void on_done(void *ctx, const struct hd_run_result *result)
 {
-    struct hd_ticket *ticket = ctx;
+    struct hd_active_run *active = ctx;
 
-    ticket->run = NULL;
-    hd_work_ended(ticket, result);
-    ticket->output = make_output(result);
-    hd_finish(ticket);
+    active->run = NULL;
+    hd_run_execute_ended(active, result);
+    active->output = make_output(result);
+    hd_run_complete(active);
 }
 
 /* ---- beginning -------------------------------------------------------- */
@@ -390,60 +390,60 @@ static enum hd_durability durability_of(const struct hd_val *kwargs)
     return hd_slice_eq(name, HD_S("exit")) ? HD_DURABLE_EXIT : HD_DURABLE_ASYNC;
 }
 
-int hd_work_prepare(struct hd_ticket *ticket, struct hd_fault *fault)
+int hd_run_execute_prepare(struct hd_active_run *active, struct hd_fault *fault)
 {
     const struct hd_val *configurable;
-    int err = hd_val_parse_json(ticket->rec.kwargs, &ticket->kwargs, fault);
+    int err = hd_val_parse_json(active->rec.kwargs, &active->kwargs, fault);
 
-    if (!err && ticket->rec.secrets.len > 0 && !ticket->secrets)
-        err = hd_val_parse_json(ticket->rec.secrets, &ticket->secrets, fault);
+    if (!err && active->rec.secrets.len > 0 && !active->secrets)
+        err = hd_val_parse_json(active->rec.secrets, &active->secrets, fault);
     if (err)
         return err;
-    configurable = hd_val_get(hd_val_get(ticket->kwargs, HD_S("config")), HD_S("configurable"));
-    ticket->root = hd_val_get_string(hd_val_get(configurable, HD_S("checkpoint_ns")));
-    ticket->modes = modes_of(hd_val_get(ticket->kwargs, HD_S("stream_mode")));
-    ticket->subgraphs = flag(ticket->kwargs, HD_S("subgraphs"));
-    ticket->is_resumable = flag(ticket->kwargs, HD_S("resumable"));
-    ticket->is_temporary = flag(ticket->kwargs, HD_S("temporary"));
-    ticket->graph =
-        hd_app_graph(ticket->app, hd_val_get_string(hd_val_get(configurable, HD_S("graph_id"))));
+    configurable = hd_val_get(hd_val_get(active->kwargs, HD_S("config")), HD_S("configurable"));
+    active->root = hd_val_get_string(hd_val_get(configurable, HD_S("checkpoint_ns")));
+    active->modes = modes_of(hd_val_get(active->kwargs, HD_S("stream_mode")));
+    active->subgraphs = flag(active->kwargs, HD_S("subgraphs"));
+    active->is_resumable = flag(active->kwargs, HD_S("resumable"));
+    active->is_temporary = flag(active->kwargs, HD_S("temporary"));
+    active->graph =
+        hd_app_graph(active->app, hd_val_get_string(hd_val_get(configurable, HD_S("graph_id"))));
     return 0;
 }
 
 /* What every checkpoint of the run says of it. */
-struct hd_val *hd_work_metadata(const struct hd_ticket *ticket)
+struct hd_val *hd_run_execute_metadata(const struct hd_active_run *active)
 {
     struct hd_val *metadata =
-        hd_val_ref(hd_val_get(hd_val_get(ticket->kwargs, HD_S("config")), HD_S("metadata")));
+        hd_val_ref(hd_val_get(hd_val_get(active->kwargs, HD_S("config")), HD_S("metadata")));
 
     if (!hd_val_is_object(metadata)) {
         hd_val_unref(metadata);
         metadata = hd_val_object();
     }
-    metadata = hd_val_with(metadata, HD_S("run_id"), hd_val_string(ticket->rec.run_id));
-    metadata = hd_val_with(metadata, HD_S("thread_id"), hd_val_string(ticket->rec.thread_id));
-    metadata = hd_val_with(metadata, HD_S("graph_id"), hd_val_string(ticket->graph->id));
-    metadata = hd_val_with(metadata, HD_S("assistant_id"), hd_val_string(ticket->rec.assistant_id));
-    return hd_val_with(metadata, HD_S("run_attempt"), hd_val_int(ticket->rec.attempt));
+    metadata = hd_val_with(metadata, HD_S("run_id"), hd_val_string(active->rec.run_id));
+    metadata = hd_val_with(metadata, HD_S("thread_id"), hd_val_string(active->rec.thread_id));
+    metadata = hd_val_with(metadata, HD_S("graph_id"), hd_val_string(active->graph->id));
+    metadata = hd_val_with(metadata, HD_S("assistant_id"), hd_val_string(active->rec.assistant_id));
+    return hd_val_with(metadata, HD_S("run_attempt"), hd_val_int(active->rec.attempt));
 }
 
 /* The run's configurable, and whom it works for. */
-struct hd_val *hd_work_config(const struct hd_ticket *ticket)
+struct hd_val *hd_run_execute_config(const struct hd_active_run *active)
 {
-    const struct hd_val *config = hd_val_get(ticket->kwargs, HD_S("config"));
+    const struct hd_val *config = hd_val_get(active->kwargs, HD_S("config"));
     struct hd_val *configurable = hd_val_ref(hd_val_get(config, HD_S("configurable")));
 
-    if (ticket->head.len > 0)
+    if (active->head.len > 0)
         configurable =
-            hd_val_with(configurable, HD_S("checkpoint_id"), hd_val_string(ticket->head));
-    return ticket->rec.actor.len > 0 ? hd_user_show(configurable) : configurable;
+            hd_val_with(configurable, HD_S("checkpoint_id"), hd_val_string(active->head));
+    return active->rec.actor.len > 0 ? hd_user_show(configurable) : configurable;
 }
 
-static int start_engine(struct hd_ticket *ticket, const struct hd_val *metadata,
+static int start_engine(struct hd_active_run *active, const struct hd_val *metadata,
                         const struct hd_val *command)
 {
-    const struct hd_val *config = hd_val_get(ticket->kwargs, HD_S("config"));
-    struct hd_val *configurable = hd_work_config(ticket);
+    const struct hd_val *config = hd_val_get(active->kwargs, HD_S("config"));
+    struct hd_val *configurable = hd_run_execute_config(active);
     struct hd_slice *names = hd_calloc((size_t)2 * MAX_STOPS, sizeof(*names));
     int64_t limit = 0;
     int err;
@@ -457,51 +457,51 @@ static int start_engine(struct hd_ticket *ticket, const struct hd_val *metadata,
         limit = INT32_MAX;
 
     struct hd_run_options options = {
-        .graph = ticket->graph->graph,
-        .principal = ticket->rec.principal,
-        .actor = ticket->rec.actor,
-        .thread = ticket->rec.thread_id,
-        .guard = ticket->rec.thread_created,
-        .root = ticket->root,
-        .durability = durability_of(ticket->kwargs),
-        .before = stops_of(hd_val_get(ticket->kwargs, HD_S("interrupt_before")), names),
-        .after = stops_of(hd_val_get(ticket->kwargs, HD_S("interrupt_after")), names + MAX_STOPS),
+        .graph = active->graph->graph,
+        .principal = active->rec.principal,
+        .actor = active->rec.actor,
+        .thread = active->rec.thread_id,
+        .guard = active->rec.thread_created,
+        .root = active->root,
+        .durability = durability_of(active->kwargs),
+        .before = stops_of(hd_val_get(active->kwargs, HD_S("interrupt_before")), names),
+        .after = stops_of(hd_val_get(active->kwargs, HD_S("interrupt_after")), names + MAX_STOPS),
         .recursion_limit = (int)limit,
         .config = configurable,
-        .secrets = ticket->secrets,
-        .context = hd_val_get(ticket->kwargs, HD_S("context")),
+        .secrets = active->secrets,
+        .context = hd_val_get(active->kwargs, HD_S("context")),
         .metadata = metadata,
         .shows_output = true,
-        .origins = &ticket->origins,
-        .asks_again = ticket->is_answered || !ticket->is_continued,
+        .origins = &active->origins,
+        .asks_again = active->is_answered || !active->is_continued,
         .on_event = on_event,
         .on_done = on_done,
-        .ctx = ticket,
+        .ctx = active,
     };
 
     /* What has begun goes on where it stands. */
-    if (!ticket->is_continued) {
+    if (!active->is_continued) {
         options.checkpoint_id = hd_val_get_string(hd_val_get(configurable, HD_S("checkpoint_id")));
         options.checkpoint_map = hd_val_get(configurable, HD_S("checkpoint_map"));
         options.command = command;
         if (!command)
-            options.input = hd_val_get(ticket->kwargs, HD_S("input"));
+            options.input = hd_val_get(active->kwargs, HD_S("input"));
     }
-    err = hd_run_start(ticket->app->engine, &options, &ticket->run);
+    err = hd_run_start(active->app->engine, &options, &active->run);
     hd_val_unref(configurable);
     hd_free(names);
     return err;
 }
 
-const struct hd_val *hd_work_command(const struct hd_ticket *ticket)
+const struct hd_val *hd_run_execute_command(const struct hd_active_run *active)
 {
-    return ticket->command ? ticket->command : hd_val_get(ticket->kwargs, HD_S("command"));
+    return active->command ? active->command : hd_val_get(active->kwargs, HD_S("command"));
 }
 
 /* The command record that a request's `command` stands for; NULL without one. */
-static int make_command(const struct hd_ticket *ticket, struct hd_val **out)
+static int make_command(const struct hd_active_run *active, struct hd_val **out)
 {
-    const struct hd_val *given = hd_work_command(ticket);
+    const struct hd_val *given = hd_run_execute_command(active);
 
     *out = NULL;
     if (!hd_val_is_object(given))
@@ -510,80 +510,80 @@ static int make_command(const struct hd_ticket *ticket, struct hd_val **out)
     return *out ? 0 : HD_ENOMEM;
 }
 
-static int begin(struct hd_ticket *ticket)
+static int begin(struct hd_active_run *active)
 {
-    struct hd_val *metadata = hd_work_metadata(ticket);
+    struct hd_val *metadata = hd_run_execute_metadata(active);
     struct hd_val *command = NULL;
-    int err = metadata ? make_command(ticket, &command) : HD_ENOMEM;
+    int err = metadata ? make_command(active, &command) : HD_ENOMEM;
 
     if (!err)
-        err = start_engine(ticket, metadata, command);
+        err = start_engine(active, metadata, command);
     hd_val_unref(command);
     hd_val_unref(metadata);
     return err;
 }
 
-void hd_work_begin(struct hd_ticket *ticket)
+void hd_run_execute(struct hd_active_run *active)
 {
-    struct hd_app *app = ticket->app;
+    struct hd_app *app = active->app;
     struct hd_fault fault = {0};
-    int err = hd_work_prepare(ticket, &fault);
+    int err = hd_run_execute_prepare(active, &fault);
 
-    ticket->started_at = hd_clock_now_us();
-    ticket->deadline = hd_clock_monotonic_us() + app->config->run_timeout_us;
-    ticket->feed = hd_feed_get(app->feeds, ticket->rec.principal, ticket->rec.thread_id,
-                               (uint64_t)ticket->event_seq);
-    if (ticket->feed) {
-        hd_feed_hold(ticket->feed);
-        hd_feed_guard(ticket->feed, ticket->rec.thread_created);
+    active->started_at = hd_clock_now_us();
+    active->deadline = hd_clock_monotonic_us() + app->config->run_timeout_us;
+    active->feed = hd_event_log_get(app->feeds, active->rec.principal, active->rec.thread_id,
+                                    (uint64_t)active->event_seq);
+    if (active->feed) {
+        hd_event_log_hold(active->feed);
+        hd_event_log_guard(active->feed, active->rec.thread_created);
     }
-    if (!err && !ticket->feed)
+    if (!err && !active->feed)
         err = HD_ENOMEM;
     if (err) {
-        hd_work_fail(ticket, "RuntimeError", fault.code ? fault.text : hd_error_text(err));
+        hd_run_execute_fail(active, "RuntimeError", fault.code ? fault.text : hd_error_text(err));
         return;
     }
-    if (ticket->rec.attempt > 1)
-        hd_feed_skip(ticket->feed, ticket->rec.attempt);
-    hd_work_tell_metadata(ticket);
-    if (!ticket->graph) {
-        hd_work_fail(ticket, "ValueError", "the graph of this run is not served any more");
+    if (active->rec.attempt > 1)
+        hd_event_log_skip(active->feed, active->rec.attempt);
+    hd_run_execute_emit_metadata(active);
+    if (!active->graph) {
+        hd_run_execute_fail(active, "ValueError", "the graph of this run is not served any more");
         return;
     }
-    hd_feed_watch(ticket->feed, ticket->rec.run_id, on_lag, ticket);
-    err = ticket->graph->is_remote ? hd_work_begin_remote(ticket) : begin(ticket);
+    hd_event_log_watch(active->feed, active->rec.run_id, on_lag, active);
+    err = active->graph->is_remote ? hd_run_execute_on_worker(active) : begin(active);
     if (err)
-        hd_feed_unwatch(ticket->feed);
+        hd_event_log_unwatch(active->feed);
     if (err)
-        hd_work_fail(ticket, "RuntimeError", hd_error_text(err));
+        hd_run_execute_fail(active, "RuntimeError", hd_error_text(err));
 }
 
-void hd_work_stop(struct hd_ticket *ticket, enum hd_stop stop)
+void hd_run_execute_stop(struct hd_active_run *active, enum hd_stop stop)
 {
-    if (ticket->stop == HD_STOP_NONE || stop == HD_STOP_ROLLBACK)
-        ticket->stop = stop;
-    if (ticket->run && stop == HD_STOP_INTERRUPT && ticket->app->config->stop_keeps_answer)
-        hd_run_stop(ticket->run);
-    else if (ticket->run)
-        hd_run_cancel(ticket->run);
-    if (ticket->remote)
-        hd_remote_cancel(ticket->remote);
+    if (active->stop == HD_STOP_NONE || stop == HD_STOP_ROLLBACK)
+        active->stop = stop;
+    if (active->run && stop == HD_STOP_INTERRUPT && active->app->config->stop_keeps_answer)
+        hd_run_stop(active->run);
+    else if (active->run)
+        hd_run_cancel(active->run);
+    if (active->remote)
+        hd_worker_run_cancel(active->remote);
 }
 
-void hd_work_fini(struct hd_ticket *ticket)
+void hd_run_execute_fini(struct hd_active_run *active)
 {
-    if (ticket->feed) {
-        hd_page_fini(&ticket->last_page, ticket->feed);
-        hd_feed_release(ticket->feed);
+    if (active->feed) {
+        hd_page_fini(&active->last_page, active->feed);
+        hd_event_log_release(active->feed);
     }
-    hd_partials_fini(&ticket->partials);
-    hd_origins_free(ticket->origins);
-    hd_val_unref(ticket->output);
-    hd_val_unref(ticket->kwargs);
-    hd_val_unref(ticket->command);
-    hd_val_unref(ticket->secrets);
-    hd_buf_fini(&ticket->values);
-    hd_buf_fini(&ticket->interrupts);
-    hd_buf_fini(&ticket->error);
-    hd_buf_fini(&ticket->receipt);
+    hd_partials_fini(&active->partials);
+    hd_origins_free(active->origins);
+    hd_val_unref(active->output);
+    hd_val_unref(active->kwargs);
+    hd_val_unref(active->command);
+    hd_val_unref(active->secrets);
+    hd_buf_fini(&active->values);
+    hd_buf_fini(&active->interrupts);
+    hd_buf_fini(&active->error);
+    hd_buf_fini(&active->receipt);
 }

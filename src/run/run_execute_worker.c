@@ -8,130 +8,130 @@
 
 static void on_piece(void *ctx, struct hd_slice ns, enum hd_stream_mode mode, struct hd_slice text)
 {
-    struct hd_ticket *ticket = ctx;
+    struct hd_active_run *active = ctx;
 
-    hd_work_tell_text(ticket, ns, mode, text, ticket->root);
+    hd_run_execute_emit_text(active, ns, mode, text, active->root);
 }
 
 static void on_attempt(void *ctx, int attempt, const struct hd_losses *losses)
 {
-    struct hd_ticket *ticket = ctx;
+    struct hd_active_run *active = ctx;
 
-    ticket->rec.attempt = attempt;
-    ticket->rec.losses = *losses;
-    hd_work_tell_metadata(ticket);
+    active->rec.attempt = attempt;
+    active->rec.losses = *losses;
+    hd_run_execute_emit_metadata(active);
 }
 
 /* As the event and the record have it: with what the worker knows beside type and text. */
-static void keep_error(struct hd_ticket *ticket, struct hd_slice error)
+static void keep_error(struct hd_active_run *active, struct hd_slice error)
 {
     if (error.len == 0)
         return;
-    hd_buf_reset(&ticket->error);
-    if (hd_buf_append_slice(&ticket->error, error))
-        hd_buf_reset(&ticket->error);
+    hd_buf_reset(&active->error);
+    if (hd_buf_append_slice(&active->error, error))
+        hd_buf_reset(&active->error);
 }
 
-static void on_done(void *ctx, const struct hd_remote_result *result)
+static void on_done(void *ctx, const struct hd_worker_run_result *result)
 {
-    struct hd_ticket *ticket = ctx;
+    struct hd_active_run *active = ctx;
 
-    ticket->remote = NULL;
-    hd_feed_on_reader(ticket->feed, NULL, NULL);
-    hd_work_ended(ticket, &result->run);
+    active->remote = NULL;
+    hd_event_log_on_reader(active->feed, NULL, NULL);
+    hd_run_execute_ended(active, &result->run);
     if (result->run.status == HD_RUN_FAILED)
-        keep_error(ticket, result->error);
-    if (hd_remote_output(result->output, result->run.interrupts, &ticket->values)) {
+        keep_error(active, result->error);
+    if (hd_worker_run_output(result->output, result->run.interrupts, &active->values)) {
         hd_log(HD_LOG_WARN, "run", "the output of a run is too large");
-        hd_buf_reset(&ticket->values);
+        hd_buf_reset(&active->values);
     }
-    hd_finish(ticket);
+    hd_run_complete(active);
 }
 
 /* Somebody has come to read what nobody listened to. */
 static void on_reader(void *ctx)
 {
-    struct hd_ticket *ticket = ctx;
+    struct hd_active_run *active = ctx;
 
-    if (ticket->remote)
-        hd_remote_listen(ticket->remote);
+    if (active->remote)
+        hd_worker_run_listen(active->remote);
 }
 
-static int start(struct hd_ticket *ticket, const struct hd_val *config,
+static int start(struct hd_active_run *active, const struct hd_val *config,
                  const struct hd_val *metadata)
 {
-    const struct hd_val *kwargs = ticket->kwargs;
+    const struct hd_val *kwargs = active->kwargs;
     const struct hd_val *configurable = hd_val_get(config, HD_S("configurable"));
-    const struct hd_remote_options options = {
-        .graph = ticket->graph,
-        .run_id = ticket->rec.run_id,
-        .assistant_id = ticket->rec.assistant_id,
-        .principal = ticket->rec.principal,
-        .actor = ticket->rec.actor,
-        .thread = ticket->rec.thread_id,
-        .root = ticket->root,
-        .guard = ticket->rec.thread_created,
-        .attempt = ticket->rec.attempt,
-        .losses = ticket->rec.losses,
-        .is_continued = ticket->is_continued,
-        .goes_on_at = ticket->goes_on_at,
+    const struct hd_worker_run_options options = {
+        .graph = active->graph,
+        .run_id = active->rec.run_id,
+        .assistant_id = active->rec.assistant_id,
+        .principal = active->rec.principal,
+        .actor = active->rec.actor,
+        .thread = active->rec.thread_id,
+        .root = active->root,
+        .guard = active->rec.thread_created,
+        .attempt = active->rec.attempt,
+        .losses = active->rec.losses,
+        .is_continued = active->is_continued,
+        .goes_on_at = active->goes_on_at,
         .checkpoint_id = hd_val_get_string(hd_val_get(configurable, HD_S("checkpoint_id"))),
         .checkpoint_map = hd_val_get(configurable, HD_S("checkpoint_map")),
         .input = hd_val_get(kwargs, HD_S("input")),
-        .command = hd_work_command(ticket),
+        .command = hd_run_execute_command(active),
         .config = config,
-        .secrets = ticket->secrets,
+        .secrets = active->secrets,
         .context = hd_val_get(kwargs, HD_S("context")),
         .metadata = metadata,
         .durability = hd_val_get_string(hd_val_get(kwargs, HD_S("durability"))),
         .before = hd_val_get(kwargs, HD_S("interrupt_before")),
         .after = hd_val_get(kwargs, HD_S("interrupt_after")),
-        .modes = hd_work_all_modes(ticket),
-        .subgraphs = ticket->subgraphs,
-        .is_quiet = hd_work_modes(ticket) == 0,
+        .modes = hd_run_execute_all_modes(active),
+        .subgraphs = active->subgraphs,
+        .is_quiet = hd_run_execute_modes(active) == 0,
         .on_piece = on_piece,
         .on_attempt = on_attempt,
         .on_done = on_done,
-        .ctx = ticket,
+        .ctx = active,
     };
 
-    return hd_remote_start(ticket->app, &options, &ticket->remote);
+    return hd_worker_run_start(active->app, &options, &active->remote);
 }
 
 /* One that could not be loaded says why. */
-static bool is_broken(struct hd_ticket *ticket)
+static bool is_broken(struct hd_active_run *active)
 {
-    const struct hd_app_form *form = hd_app_form(ticket->graph);
-    struct hd_remote_answer answer;
+    const struct hd_app_form *form = hd_app_form(active->graph);
+    struct hd_worker_run_answer answer;
 
     if (form->error.len == 0)
         return false;
-    if (hd_remote_read_error(form->error, NULL, &ticket->arena, &answer)) {
-        hd_work_fail(ticket, "ImportError", "the graph could not be loaded");
+    if (hd_worker_run_read_error(form->error, NULL, &active->arena, &answer)) {
+        hd_run_execute_fail(active, "ImportError", "the graph could not be loaded");
         return true;
     }
-    hd_feed_unwatch(ticket->feed);
-    hd_work_set_error(ticket, answer.type.ptr, answer.message.ptr);
-    keep_error(ticket, answer.error);
-    hd_finish(ticket);
+    hd_event_log_unwatch(active->feed);
+    hd_run_execute_set_error(active, answer.type.ptr, answer.message.ptr);
+    keep_error(active, answer.error);
+    hd_run_complete(active);
     return true;
 }
 
-int hd_work_begin_remote(struct hd_ticket *ticket)
+int hd_run_execute_on_worker(struct hd_active_run *active)
 {
-    const struct hd_val *given = hd_val_get(ticket->kwargs, HD_S("config"));
+    const struct hd_val *given = hd_val_get(active->kwargs, HD_S("config"));
     struct hd_val *config, *metadata;
     int err;
 
-    if (is_broken(ticket))
+    if (is_broken(active))
         return 0;
     config = hd_val_with(hd_val_is_object(given) ? hd_val_ref(given) : hd_val_object(),
-                         HD_S("configurable"), hd_work_config(ticket));
-    metadata = hd_work_metadata(ticket);
-    err = config && metadata ? start(ticket, config, metadata) : HD_ENOMEM;
+                         HD_S("configurable"), hd_run_execute_config(active));
+    metadata = hd_run_execute_metadata(active);
+    err = config && metadata ? start(active, config, metadata) : HD_ENOMEM;
     hd_val_unref(config);
     hd_val_unref(metadata);
     if (!err)
-        hd_feed_on_reader(ticket->feed, on_reader, ticket);
+        hd_event_log_on_reader(active->feed, on_reader, active);
     return err;
 }

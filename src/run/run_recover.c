@@ -97,7 +97,7 @@ static int give_up(struct recovery *r, struct hd_thread_rec *thread, struct hd_r
     thread->has_rest = thread->has_rest && count > 1;
     thread->rest = HD_THREAD_ERROR;
     thread->error = run->error = HD_S(GAVE_UP);
-    thread->event_seq = (int64_t)hd_feed_gap((uint64_t)thread->event_seq, run->attempt + 1);
+    thread->event_seq = (int64_t)hd_event_log_gap((uint64_t)thread->event_seq, run->attempt + 1);
     hd_batch_init(&batch);
     err = hd_thread_put(&batch, thread);
     if (!err)

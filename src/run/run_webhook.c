@@ -40,10 +40,10 @@ static void put_time(struct hd_jw *jw, const char *name, int64_t us)
 }
 
 /* The run, as GET shows it, and how it ended. */
-static int write_body(const struct hd_ticket *ticket, struct hd_buf *out)
+static int write_body(const struct hd_active_run *active, struct hd_buf *out)
 {
-    const struct hd_run_rec *run = &ticket->rec;
-    const struct hd_outcome *outcome = &ticket->outcome;
+    const struct hd_run_rec *run = &active->rec;
+    const struct hd_outcome *outcome = &active->outcome;
     int64_t now = hd_clock_now_us();
     struct hd_jw jw;
 
@@ -57,9 +57,9 @@ static int write_body(const struct hd_ticket *ticket, struct hd_buf *out)
     put_text(&jw, "status", hd_slice_cstr(hd_run_state_name(outcome->status)));
     put_json(&jw, "metadata", run->metadata, "{}");
     hd_jw_key(&jw, HD_S("kwargs"));
-    hd_run_put_kwargs(&jw, run->kwargs, ticket->app->config->namespaces_show);
+    hd_run_put_kwargs(&jw, run->kwargs, active->app->config->namespaces_show);
     put_text(&jw, "multitask_strategy", hd_slice_cstr(hd_multitask_name(run->multitask)));
-    put_time(&jw, "run_started_at", ticket->started_at);
+    put_time(&jw, "run_started_at", active->started_at);
     put_time(&jw, "run_ended_at", now);
     put_json(&jw, "values", outcome->values, "null");
     if (outcome->error_type.len > 0)
@@ -69,15 +69,15 @@ static int write_body(const struct hd_ticket *ticket, struct hd_buf *out)
 }
 
 /* The URL in the run's kwargs, in the arena; empty when there is none. */
-static struct hd_slice url_of(const struct hd_ticket *ticket, struct hd_arena *arena)
+static struct hd_slice url_of(const struct hd_active_run *active, struct hd_arena *arena)
 {
     struct hd_slice url = hd_slice("", 0);
     struct hd_json json = {NULL};
 
-    if (ticket->kwargs)
-        return hd_val_get_string(hd_val_get(ticket->kwargs, HD_S("webhook")));
+    if (active->kwargs)
+        return hd_val_get_string(hd_val_get(active->kwargs, HD_S("webhook")));
     /* One that never began: its kwargs were not read yet. */
-    if (hd_json_parse(&json, ticket->rec.kwargs, NULL) ||
+    if (hd_json_parse(&json, active->rec.kwargs, NULL) ||
         hd_arena_copy(arena, hd_json_string(hd_json_get(hd_json_root(&json), HD_S("webhook"))),
                       &url))
         url = hd_slice("", 0);
@@ -104,14 +104,14 @@ static int make_id(const struct hd_run_rec *run, char out[HD_UUID_SIZE])
     return err;
 }
 
-static int create_webhook(const struct hd_ticket *ticket, struct hd_slice url,
+static int create_webhook(const struct hd_active_run *active, struct hd_slice url,
                           struct hd_webhook **out)
 {
     char id[HD_UUID_SIZE];
-    int err = make_id(&ticket->rec, id);
-    struct hd_outbox_row row = {.principal = ticket->rec.principal,
-                                .thread_id = ticket->rec.thread_id,
-                                .run_id = ticket->rec.run_id,
+    int err = make_id(&active->rec, id);
+    struct hd_outbox_row row = {.principal = active->rec.principal,
+                                .thread_id = active->rec.thread_id,
+                                .run_id = active->rec.run_id,
                                 .created_at = hd_clock_now_us(),
                                 .id = hd_slice_cstr(id),
                                 .url = url};
@@ -119,25 +119,25 @@ static int create_webhook(const struct hd_ticket *ticket, struct hd_slice url,
 
     hd_buf_init(&body, HD_WEBHOOK_MAX_BYTES);
     if (!err)
-        err = write_body(ticket, &body);
+        err = write_body(active, &body);
     row.body = hd_buf_slice(&body);
     if (!err)
-        err = hd_webhook_create(ticket->app->webhooks, &row, out);
+        err = hd_webhook_create(active->app->webhooks, &row, out);
     hd_buf_fini(&body);
     return err;
 }
 
-struct hd_webhook *hd_run_webhook(const struct hd_ticket *ticket)
+struct hd_webhook *hd_run_webhook(const struct hd_active_run *active)
 {
     struct hd_webhook *webhook = NULL;
     struct hd_arena arena;
     struct hd_slice url;
 
     hd_arena_init(&arena, (size_t)2 * HD_WEBHOOK_MAX_URL);
-    url = url_of(ticket, &arena);
-    if (url.len > 0 && create_webhook(ticket, url, &webhook))
+    url = url_of(active, &arena);
+    if (url.len > 0 && create_webhook(active, url, &webhook))
         hd_log(HD_LOG_WARN, "webhook", "run %.*s: not sent, it is too large",
-               (int)ticket->rec.run_id.len, ticket->rec.run_id.ptr);
+               (int)active->rec.run_id.len, active->rec.run_id.ptr);
     hd_arena_fini(&arena);
     return webhook;
 }

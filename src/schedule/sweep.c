@@ -252,10 +252,10 @@ static void on_swept(void *arg)
     if (s->err)
         hd_log(HD_LOG_ERROR, "sweep", "%s", s->fault.code ? s->fault.text : hd_error_text(s->err));
     for (const struct hd_swept *t = s->sweep.threads; t; t = t->next) {
-        struct hd_feed *feed = hd_feed_find(s->app->feeds, t->principal, t->thread_id);
+        struct hd_event_log *feed = hd_event_log_find(s->app->feeds, t->principal, t->thread_id);
 
         if (feed)
-            hd_feed_drop(feed);
+            hd_event_log_drop(feed);
     }
     hd_arena_fini(&s->arena);
     if (s->is_stopped)

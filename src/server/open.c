@@ -89,7 +89,7 @@ static void on_worker_ready(void *ctx, enum hd_rt_language language, struct hd_s
 {
     struct hd_app *app = ctx;
 
-    hd_forms_take(app, language, head);
+    hd_graph_schemas_take(app, language, head);
     for (size_t i = 0; i < app->hook_count; i++)
         app->hooks[i].fn(app->hooks[i].ctx, language, head);
 }
@@ -106,7 +106,7 @@ static bool needs_workers(const struct hd_app *app)
 /* None is started yet. */
 static int open_runtime(struct hd_app *app, bool is_direct, struct hd_fault *fault)
 {
-    int err = hd_forms_open(app, fault);
+    int err = hd_graph_schemas_open(app, fault);
 
     if (err || !needs_workers(app))
         return err;
@@ -129,9 +129,9 @@ static int open_runtime(struct hd_app *app, bool is_direct, struct hd_fault *fau
 static int open_parts(struct hd_app *app, struct hd_fault *fault)
 {
     const struct hd_config *config = app->config;
-    const struct hd_feed_limits limits = {.feed_bytes = config->stream_retention_bytes,
-                                          .total_bytes = config->stream_memory,
-                                          .idle_us = FEED_IDLE_US};
+    const struct hd_event_log_limits limits = {.feed_bytes = config->stream_retention_bytes,
+                                               .total_bytes = config->stream_memory,
+                                               .idle_us = FEED_IDLE_US};
     bool is_direct = strncmp(config->store, "memory:", 7) == 0;
     int err = hd_patience_create(app->loop, config->outage_timeout_us, &app->patience);
 
@@ -150,7 +150,7 @@ static int open_parts(struct hd_app *app, struct hd_fault *fault)
     if (!err)
         err = open_runtime(app, is_direct, fault);
     if (!err)
-        err = hd_feeds_create(app->loop, app->store, &limits, &app->feeds);
+        err = hd_event_logs_create(app->loop, app->store, &limits, &app->feeds);
     if (!err)
         err = hd_queue_create(app, &app->queue);
     if (!err)
@@ -254,7 +254,7 @@ void hd_app_close(struct hd_app *app)
     hd_runtime_destroy(app->runtime);
     hd_embedder_destroy(app->embedder);
     hd_queue_destroy(app->queue);
-    hd_feeds_destroy(app->feeds);
+    hd_event_logs_destroy(app->feeds);
     hd_agents_destroy(app->agents);
     hd_delegation_destroy(app->delegation);
     hd_engine_destroy(app->engine);
@@ -290,6 +290,6 @@ void hd_app_close_store(struct hd_app *app)
     app->store = NULL;
     hd_hold_release(app->hold); /* behind the last write */
     app->hold = NULL;
-    hd_forms_close(app); /* no thread reads them any more */
+    hd_graph_schemas_close(app); /* no thread reads them any more */
     hd_arena_fini(&app->runtime_arena);
 }

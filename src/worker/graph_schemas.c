@@ -41,7 +41,7 @@ static void publish(struct hd_app_graph *graph, struct hd_app_form *form)
     __atomic_store_n(&graph->form, form, __ATOMIC_RELEASE);
 }
 
-int hd_forms_open(struct hd_app *app, struct hd_fault *fault)
+int hd_graph_schemas_open(struct hd_app *app, struct hd_fault *fault)
 {
     for (size_t i = 0; i < app->graph_count; i++) {
         struct hd_app_graph *graph = &app->graphs[i];
@@ -63,7 +63,7 @@ int hd_forms_open(struct hd_app *app, struct hd_fault *fault)
     return 0;
 }
 
-void hd_forms_close(struct hd_app *app)
+void hd_graph_schemas_close(struct hd_app *app)
 {
     for (size_t i = 0; i < app->graph_count; i++) {
         while (app->graphs[i].form) {
@@ -160,7 +160,7 @@ static int take_one(struct hd_app_graph *graph, hd_json_val told)
     return err;
 }
 
-void hd_forms_take(struct hd_app *app, enum hd_rt_language language, struct hd_slice head)
+void hd_graph_schemas_take(struct hd_app *app, enum hd_rt_language language, struct hd_slice head)
 {
     struct hd_json json = {NULL};
     hd_json_val told;

@@ -23,9 +23,9 @@
 #define GRACE_MS 10000 /* until a worker has to have stopped what was cancelled */
 #define META_ATTEMPT HD_S("run_attempt")
 
-struct hd_remote {
+struct hd_worker_run {
     struct hd_app *app;
-    struct hd_remote_options options; /* its own: `arena`, counted values */
+    struct hd_worker_run_options options; /* its own: `arena`, counted values */
     struct hd_arena arena;
     struct hd_rt_call *call; /* NULL: not at work in a worker */
     struct hd_pass *pass;    /* of that call; NULL: none */
@@ -37,7 +37,7 @@ struct hd_remote {
     unsigned kept;   /* by others that must end before */
     bool is_waiting; /* all is known, but for those */
 
-    struct hd_remote_answer answer;
+    struct hd_worker_run_answer answer;
     struct hd_buf output;
     struct hd_val *state;   /* that it left; NULL: not read */
     char own[HD_UUID_SIZE]; /* its newest checkpoint, when that is not the latest; or empty */
@@ -45,29 +45,29 @@ struct hd_remote {
     struct hd_fault fault;
 };
 
-static void end(struct hd_remote *remote);
-static int send_run(struct hd_remote *remote);
+static void end(struct hd_worker_run *remote);
+static int send_run(struct hd_worker_run *remote);
 
-const struct hd_remote_options *hd_remote_options(const struct hd_remote *remote)
+const struct hd_worker_run_options *hd_worker_run_options(const struct hd_worker_run *remote)
 {
     return &remote->options;
 }
 
-bool hd_remote_is_held(const struct hd_remote *remote)
+bool hd_worker_run_is_held(const struct hd_worker_run *remote)
 {
     return remote->is_held;
 }
 
-bool hd_remote_is_cancelled(const struct hd_remote *remote)
+bool hd_worker_run_is_cancelled(const struct hd_worker_run *remote)
 {
     return remote->is_cancelled;
 }
 
 /* ---- memory ----------------------------------------------------------- */
 
-static int copy_texts(struct hd_remote *remote)
+static int copy_texts(struct hd_worker_run *remote)
 {
-    struct hd_remote_options *o = &remote->options;
+    struct hd_worker_run_options *o = &remote->options;
     struct hd_slice *const texts[] = {&o->run_id, &o->assistant_id, &o->principal,
                                       &o->actor,  &o->thread,       &o->checkpoint_id,
                                       &o->root,   &o->durability,   &o->goes_on_at};
@@ -84,7 +84,7 @@ static int copy_texts(struct hd_remote *remote)
             &(o)->context, &(o)->metadata, &(o)->before, &(o)->after                   \
     }
 
-static void count_values(struct hd_remote_options *o)
+static void count_values(struct hd_worker_run_options *o)
 {
     const struct hd_val **const values[] = VALUES(o);
 
@@ -92,7 +92,7 @@ static void count_values(struct hd_remote_options *o)
         *values[i] = hd_val_ref(*values[i]);
 }
 
-static void let_values_go(struct hd_remote_options *o)
+static void let_values_go(struct hd_worker_run_options *o)
 {
     const struct hd_val **const values[] = VALUES(o);
 
@@ -102,12 +102,12 @@ static void let_values_go(struct hd_remote_options *o)
 
 static void on_closed(uv_handle_t *handle)
 {
-    struct hd_remote *remote = handle->data;
+    struct hd_worker_run *remote = handle->data;
 
     hd_free(remote);
 }
 
-static void free_remote(struct hd_remote *remote)
+static void free_remote(struct hd_worker_run *remote)
 {
     hd_pass_close(remote->pass);
     let_values_go(&remote->options);
@@ -118,9 +118,10 @@ static void free_remote(struct hd_remote *remote)
     uv_close((uv_handle_t *)&remote->timer, on_closed);
 }
 
-static int make(struct hd_app *app, const struct hd_remote_options *options, struct hd_remote **out)
+static int make(struct hd_app *app, const struct hd_worker_run_options *options,
+                struct hd_worker_run **out)
 {
-    struct hd_remote *remote = hd_calloc(1, sizeof(*remote));
+    struct hd_worker_run *remote = hd_calloc(1, sizeof(*remote));
     int err;
 
     if (!remote)
@@ -155,7 +156,7 @@ static const char *text_at(const struct hd_val *state, struct hd_slice which,
 }
 
 /* What the engine says of its runs, from what is stored. */
-static void describe(struct hd_remote *remote, struct hd_remote_result *result,
+static void describe(struct hd_worker_run *remote, struct hd_worker_run_result *result,
                      struct hd_val **asked)
 {
     const struct hd_val *state = remote->state;
@@ -179,9 +180,9 @@ static void describe(struct hd_remote *remote, struct hd_remote_result *result,
     run->stopped_at = step + 1;
 }
 
-static void finish(struct hd_remote *remote)
+static void finish(struct hd_worker_run *remote)
 {
-    struct hd_remote_result result = {.output = hd_buf_slice(&remote->output)};
+    struct hd_worker_run_result result = {.output = hd_buf_slice(&remote->output)};
     struct hd_val *asked = NULL;
 
     describe(remote, &result, &asked);
@@ -192,12 +193,12 @@ static void finish(struct hd_remote *remote)
     free_remote(remote);
 }
 
-void hd_remote_keep(struct hd_remote *remote)
+void hd_worker_run_keep(struct hd_worker_run *remote)
 {
     remote->kept++;
 }
 
-void hd_remote_let_go(struct hd_remote *remote)
+void hd_worker_run_let_go(struct hd_worker_run *remote)
 {
     if (--remote->kept == 0 && remote->is_waiting)
         finish(remote);
@@ -205,9 +206,9 @@ void hd_remote_let_go(struct hd_remote *remote)
 
 /* ---- what it left ----------------------------------------------------- */
 
-static int get_state(struct hd_remote *remote, struct hd_slice checkpoint_id)
+static int get_state(struct hd_worker_run *remote, struct hd_slice checkpoint_id)
 {
-    const struct hd_remote_options *o = &remote->options;
+    const struct hd_worker_run_options *o = &remote->options;
     const struct hd_address at = {.store = remote->app->store,
                                   .graph = hd_app_shape(o->graph),
                                   .principal = o->principal,
@@ -237,7 +238,7 @@ static bool has_same(const struct hd_val *a, const struct hd_val *b, struct hd_s
 }
 
 /* Whether the state is one that this run made: by its id and, of a delegate, whom it works for. */
-static bool is_own(const struct hd_remote *remote)
+static bool is_own(const struct hd_worker_run *remote)
 {
     const struct hd_val *metadata = hd_val_get(remote->state, HD_S("metadata"));
 
@@ -249,9 +250,9 @@ static bool is_own(const struct hd_remote *remote)
  * The state that the run came to: its own newest, which need not be the latest of the thread. One
  * that made no checkpoint stands where it began.
  */
-static void find_state(struct hd_remote *remote)
+static void find_state(struct hd_worker_run *remote)
 {
-    const struct hd_remote_options *o = &remote->options;
+    const struct hd_worker_run_options *o = &remote->options;
     struct hd_arena arena;
     struct hd_slice at;
 
@@ -273,7 +274,7 @@ static void find_state(struct hd_remote *remote)
 /* On a store thread. */
 static int read_left(void *arg)
 {
-    struct hd_remote *remote = arg;
+    struct hd_worker_run *remote = arg;
 
     find_state(remote);
     return remote->err;
@@ -282,7 +283,7 @@ static int read_left(void *arg)
 /* A thread without checkpoints has a state, which says nothing. */
 static void on_left(void *arg)
 {
-    struct hd_remote *remote = arg;
+    struct hd_worker_run *remote = arg;
 
     if (remote->err)
         hd_log(HD_LOG_ERROR, "run", "what run %.*s has left cannot be read: %s",
@@ -292,7 +293,7 @@ static void on_left(void *arg)
         finish(remote);
 }
 
-static void fail(struct hd_remote *remote, const char *type, const char *text)
+static void fail(struct hd_worker_run *remote, const char *type, const char *text)
 {
     struct hd_buf head;
     struct hd_jw jw;
@@ -308,17 +309,17 @@ static void fail(struct hd_remote *remote, const char *type, const char *text)
     hd_jw_object_end(&jw);
     err = hd_jw_finish(&jw);
     if (!err)
-        err = hd_remote_read_error(hd_buf_slice(&head), remote->options.secrets, &remote->arena,
-                                   &remote->answer);
+        err = hd_worker_run_read_error(hd_buf_slice(&head), remote->options.secrets, &remote->arena,
+                                       &remote->answer);
     if (err)
-        remote->answer = (struct hd_remote_answer){
+        remote->answer = (struct hd_worker_run_answer){
             .status = HD_RUN_FAILED, .type = HD_S("MemoryError"), .message = HD_S("out of memory")};
     hd_buf_fini(&head);
 }
 
-static void end(struct hd_remote *remote)
+static void end(struct hd_worker_run *remote)
 {
-    const struct hd_remote_answer *answer = &remote->answer;
+    const struct hd_worker_run_answer *answer = &remote->answer;
 
     uv_timer_stop(&remote->timer);
     if (answer->status == HD_RUN_FAILED)
@@ -341,8 +342,8 @@ static void end(struct hd_remote *remote)
 /* On a store thread: how far it came, and whether it came further than the last time. */
 static int read_progress(void *arg)
 {
-    struct hd_remote *remote = arg;
-    struct hd_remote_options *o = &remote->options;
+    struct hd_worker_run *remote = arg;
+    struct hd_worker_run_options *o = &remote->options;
 
     find_state(remote);
     if (!remote->err)
@@ -351,9 +352,9 @@ static int read_progress(void *arg)
     return remote->err;
 }
 
-static int begin_again(struct hd_remote *remote)
+static int begin_again(struct hd_worker_run *remote)
 {
-    struct hd_remote_options *o = &remote->options;
+    struct hd_worker_run_options *o = &remote->options;
 
     remote->attempt++;
     if (o->metadata) {
@@ -371,7 +372,7 @@ static int begin_again(struct hd_remote *remote)
 
 static void on_progress(void *arg)
 {
-    struct hd_remote *remote = arg;
+    struct hd_worker_run *remote = arg;
     int err = remote->err;
 
     if (!err && is_own(remote)) {
@@ -398,7 +399,7 @@ static void on_progress(void *arg)
 }
 
 /* True: it goes on at another worker, or ends because it was lost too often. */
-static bool try_again(struct hd_remote *remote)
+static bool try_again(struct hd_worker_run *remote)
 {
     bool was_there = hd_slice_eq(remote->answer.type, HD_S("WorkerLost"));
 
@@ -421,7 +422,7 @@ static int check_text(struct hd_slice text)
 
 static void on_piece(void *ctx, const struct hd_rt_message *message)
 {
-    struct hd_remote *remote = ctx;
+    struct hd_worker_run *remote = ctx;
     struct hd_json json = {NULL};
     enum hd_stream_mode mode;
     struct hd_slice ns;
@@ -430,14 +431,14 @@ static void on_piece(void *ctx, const struct hd_rt_message *message)
 
     if (!remote->options.on_piece || message->blob_count == 0 || remote->is_cancelled)
         return;
-    err = hd_remote_read_piece(message->head, &json, &mode, &ns);
+    err = hd_worker_run_read_piece(message->head, &json, &mode, &ns);
     if (!err)
         err = check_text(message->blobs[0]);
     if (!err && hd_val_count(remote->options.secrets) == 0) {
         remote->options.on_piece(remote->options.ctx, ns, mode, message->blobs[0]);
     } else if (!err) {
         hd_buf_init(&text, MAX_BLOB);
-        err = hd_remote_redact(message->blobs[0], remote->options.secrets, &text);
+        err = hd_worker_run_redact(message->blobs[0], remote->options.secrets, &text);
         if (!err)
             remote->options.on_piece(remote->options.ctx, ns, mode, hd_buf_slice(&text));
         hd_buf_fini(&text);
@@ -447,21 +448,21 @@ static void on_piece(void *ctx, const struct hd_rt_message *message)
     hd_json_fini(&json);
 }
 
-static void take_answer(struct hd_remote *remote, const struct hd_rt_message *message)
+static void take_answer(struct hd_worker_run *remote, const struct hd_rt_message *message)
 {
-    int err = hd_remote_read_answer(message->head, remote->options.secrets, &remote->arena,
-                                    &remote->answer);
+    int err = hd_worker_run_read_answer(message->head, remote->options.secrets, &remote->arena,
+                                        &remote->answer);
 
     if (!err && message->blob_count > 0)
         err = check_text(message->blobs[0]);
     if (!err && message->blob_count > 0)
-        err = hd_remote_redact(message->blobs[0], remote->options.secrets, &remote->output);
+        err = hd_worker_run_redact(message->blobs[0], remote->options.secrets, &remote->output);
     if (err)
         fail(remote, "RuntimeError",
              err == HD_EINVAL ? "the worker's answer cannot be read" : hd_error_text(err));
 }
 
-static void end_pass(struct hd_remote *remote)
+static void end_pass(struct hd_worker_run *remote)
 {
     hd_pass_close(remote->pass);
     remote->pass = NULL;
@@ -469,14 +470,14 @@ static void end_pass(struct hd_remote *remote)
 
 static void on_end(void *ctx, enum hd_rt_end how, const struct hd_rt_message *message)
 {
-    struct hd_remote *remote = ctx;
+    struct hd_worker_run *remote = ctx;
 
     remote->call = NULL;
     end_pass(remote);
     if (how == HD_RT_ANSWERED)
         take_answer(remote, message);
-    else if (hd_remote_read_error(message->head, remote->options.secrets, &remote->arena,
-                                  &remote->answer))
+    else if (hd_worker_run_read_error(message->head, remote->options.secrets, &remote->arena,
+                                      &remote->answer))
         fail(remote, "RuntimeError", "the worker was lost");
     if (how == HD_RT_LOST && try_again(remote))
         return;
@@ -485,9 +486,9 @@ static void on_end(void *ctx, enum hd_rt_end how, const struct hd_rt_message *me
     end(remote);
 }
 
-static int send_run(struct hd_remote *remote)
+static int send_run(struct hd_worker_run *remote)
 {
-    const struct hd_remote_options *o = &remote->options;
+    const struct hd_worker_run_options *o = &remote->options;
     const struct hd_rt_scope scope = {.principal = o->principal,
                                       .actor = o->actor,
                                       .thread = o->thread,
@@ -505,8 +506,8 @@ static int send_run(struct hd_remote *remote)
     err = hd_pass_open_run(remote->app, o->actor, hd_val_get(o->config, HD_S("configurable")),
                            &remote->pass);
     if (!err)
-        err = hd_remote_write_run(o, remote->attempt, remote->is_continued, remote->app,
-                                  remote->pass, &head, &input);
+        err = hd_worker_run_write_run(o, remote->attempt, remote->is_continued, remote->app,
+                                      remote->pass, &head, &input);
     blob = hd_buf_slice(&input);
 
     const struct hd_rt_call_options options = {
@@ -533,10 +534,10 @@ static int send_run(struct hd_remote *remote)
     return err;
 }
 
-int hd_remote_start(struct hd_app *app, const struct hd_remote_options *options,
-                    struct hd_remote **out)
+int hd_worker_run_start(struct hd_app *app, const struct hd_worker_run_options *options,
+                        struct hd_worker_run **out)
 {
-    struct hd_remote *remote;
+    struct hd_worker_run *remote;
     int err;
 
     if (!app->runtime)
@@ -557,7 +558,7 @@ int hd_remote_start(struct hd_app *app, const struct hd_remote_options *options,
 /* Its worker does not react: whatever it still does has no effect any more. */
 static void on_grace(uv_timer_t *timer)
 {
-    struct hd_remote *remote = timer->data;
+    struct hd_worker_run *remote = timer->data;
 
     if (!remote->call)
         return;
@@ -570,7 +571,7 @@ static void on_grace(uv_timer_t *timer)
     end(remote);
 }
 
-void hd_remote_cancel(struct hd_remote *remote)
+void hd_worker_run_cancel(struct hd_worker_run *remote)
 {
     if (remote->is_cancelled)
         return;
@@ -581,7 +582,7 @@ void hd_remote_cancel(struct hd_remote *remote)
     uv_timer_start(&remote->timer, on_grace, GRACE_MS, 0);
 }
 
-void hd_remote_hold(struct hd_remote *remote, bool is_held)
+void hd_worker_run_hold(struct hd_worker_run *remote, bool is_held)
 {
     remote->is_held = is_held;
     if (remote->call)
@@ -589,7 +590,7 @@ void hd_remote_hold(struct hd_remote *remote, bool is_held)
 }
 
 /* The worker waits for a GO. */
-void hd_remote_listen(struct hd_remote *remote)
+void hd_worker_run_listen(struct hd_worker_run *remote)
 {
     if (!remote->options.is_quiet)
         return;

@@ -23,9 +23,9 @@
 #include "records/run_losses.h"
 #include "value/val.h"
 
-struct hd_remote;
+struct hd_worker_run;
 
-struct hd_remote_result {
+struct hd_worker_run_result {
     struct hd_run_result run; /* its `output` is NULL: */
     struct hd_slice output;   /* JSON; empty: none */
     struct hd_slice error;    /* JSON of one that failed: {"error", "message", "traceback"?, …} */
@@ -33,7 +33,7 @@ struct hd_remote_result {
 };
 
 /* Zero-initialise. Everything but `graph` is copied or counted. */
-struct hd_remote_options {
+struct hd_worker_run_options {
     const struct hd_app_graph *graph;
     struct hd_slice run_id, assistant_id;
     struct hd_slice principal, actor, thread, root; /* as in struct hd_run_options */
@@ -56,33 +56,34 @@ struct hd_remote_options {
     unsigned modes; /* HD_STREAM_… */
     bool subgraphs;
     bool is_inner; /* another run waits for it: it need not wait its turn */
-    bool is_quiet; /* nobody listens, until hd_remote_listen() */
+    bool is_quiet; /* nobody listens, until hd_worker_run_listen() */
 
     /* `ns` relative to the root, `text` JSON for clients. May be NULL. */
     void (*on_piece)(void *ctx, struct hd_slice ns, enum hd_stream_mode mode, struct hd_slice text);
     /* The worker was lost, and it is begun once more. May be NULL. */
     void (*on_attempt)(void *ctx, int attempt, const struct hd_losses *losses);
     /* Once, and last. */
-    void (*on_done)(void *ctx, const struct hd_remote_result *result);
+    void (*on_done)(void *ctx, const struct hd_worker_run_result *result);
     void *ctx;
 };
 
 /* Never calls back before it returned. */
-HD_MUST_CHECK int hd_remote_start(struct hd_app *app, const struct hd_remote_options *options,
-                                  struct hd_remote **out);
+HD_MUST_CHECK int hd_worker_run_start(struct hd_app *app,
+                                      const struct hd_worker_run_options *options,
+                                      struct hd_worker_run **out);
 /* It ends soon, whatever its worker does. */
-void hd_remote_cancel(struct hd_remote *remote);
+void hd_worker_run_cancel(struct hd_worker_run *remote);
 /* As hd_run_hold(). */
-void hd_remote_hold(struct hd_remote *remote, bool is_held);
+void hd_worker_run_hold(struct hd_worker_run *remote, bool is_held);
 /* Somebody listens now. */
-void hd_remote_listen(struct hd_remote *remote);
+void hd_worker_run_listen(struct hd_worker_run *remote);
 
-/* The owner of its calls' scopes (runtime/runtime.h) is the struct hd_remote. */
-const struct hd_remote_options *hd_remote_options(const struct hd_remote *remote);
-bool hd_remote_is_held(const struct hd_remote *remote);
-bool hd_remote_is_cancelled(const struct hd_remote *remote);
-/* It does not end before as many hd_remote_let_go() have come. */
-void hd_remote_keep(struct hd_remote *remote);
-void hd_remote_let_go(struct hd_remote *remote);
+/* The owner of its calls' scopes (runtime/runtime.h) is the struct hd_worker_run. */
+const struct hd_worker_run_options *hd_worker_run_options(const struct hd_worker_run *remote);
+bool hd_worker_run_is_held(const struct hd_worker_run *remote);
+bool hd_worker_run_is_cancelled(const struct hd_worker_run *remote);
+/* It does not end before as many hd_worker_run_let_go() have come. */
+void hd_worker_run_keep(struct hd_worker_run *remote);
+void hd_worker_run_let_go(struct hd_worker_run *remote);
 
 #endif

@@ -59,7 +59,7 @@ static void put_modes(struct hd_jw *jw, unsigned wanted)
     hd_jw_array_end(jw);
 }
 
-struct hd_val *hd_remote_config(const struct hd_val *config, const struct hd_val *secrets)
+struct hd_val *hd_worker_run_config(const struct hd_val *config, const struct hd_val *secrets)
 {
     static const char *const places[] = {"checkpoint_ns", "checkpoint_id", "checkpoint_map"};
     struct hd_val *shown = hd_secrets_reveal(config, secrets);
@@ -79,7 +79,7 @@ struct hd_val *hd_remote_config(const struct hd_val *config, const struct hd_val
  * LangGraph takes a run for the one that made the last checkpoint when both have the same `run_id`.
  * One that another run waits for has that run's, however often it is called.
  */
-static int put_metadata(struct hd_jw *jw, const struct hd_remote_options *options)
+static int put_metadata(struct hd_jw *jw, const struct hd_worker_run_options *options)
 {
     struct hd_val *metadata = hd_val_ref(options->metadata);
 
@@ -94,11 +94,11 @@ static int put_metadata(struct hd_jw *jw, const struct hd_remote_options *option
 }
 
 /* `config` as LangGraph takes it. */
-static int put_config(struct hd_jw *jw, const struct hd_remote_options *options)
+static int put_config(struct hd_jw *jw, const struct hd_worker_run_options *options)
 {
     const struct hd_val *config = options->config;
     struct hd_val *configurable =
-        hd_remote_config(hd_val_get(config, HD_S("configurable")), options->secrets);
+        hd_worker_run_config(hd_val_get(config, HD_S("configurable")), options->secrets);
     int err;
 
     configurable = hd_val_with(configurable, HD_S("thread_id"), hd_val_string(options->thread));
@@ -119,7 +119,7 @@ static int put_config(struct hd_jw *jw, const struct hd_remote_options *options)
     return err;
 }
 
-static int put_context(struct hd_jw *jw, const struct hd_remote_options *options)
+static int put_context(struct hd_jw *jw, const struct hd_worker_run_options *options)
 {
     struct hd_val *context;
 
@@ -134,7 +134,7 @@ static int put_context(struct hd_jw *jw, const struct hd_remote_options *options
 }
 
 /* What it begins with: nothing of it matters to one that goes on. */
-static int put_beginning(struct hd_jw *jw, const struct hd_remote_options *options,
+static int put_beginning(struct hd_jw *jw, const struct hd_worker_run_options *options,
                          struct hd_buf *input)
 {
     if (options->checkpoint_id.len > 0)
@@ -150,9 +150,9 @@ static int put_beginning(struct hd_jw *jw, const struct hd_remote_options *optio
     return 0;
 }
 
-int hd_remote_write_run(const struct hd_remote_options *options, int attempt, bool is_continued,
-                        const struct hd_app *app, const struct hd_pass *pass, struct hd_buf *head,
-                        struct hd_buf *input)
+int hd_worker_run_write_run(const struct hd_worker_run_options *options, int attempt,
+                            bool is_continued, const struct hd_app *app, const struct hd_pass *pass,
+                            struct hd_buf *head, struct hd_buf *input)
 {
     struct hd_jw jw;
     int err;
@@ -189,8 +189,8 @@ int hd_remote_write_run(const struct hd_remote_options *options, int attempt, bo
 
 /* ---- pieces ----------------------------------------------------------- */
 
-int hd_remote_read_piece(struct hd_slice head, struct hd_json *json, enum hd_stream_mode *mode,
-                         struct hd_slice *ns)
+int hd_worker_run_read_piece(struct hd_slice head, struct hd_json *json, enum hd_stream_mode *mode,
+                             struct hd_slice *ns)
 {
     struct hd_slice name;
     int err = hd_json_parse(json, head, NULL);
@@ -210,7 +210,7 @@ int hd_remote_read_piece(struct hd_slice head, struct hd_json *json, enum hd_str
 
 /* ---- secrets ---------------------------------------------------------- */
 
-int hd_remote_redact(struct hd_slice text, const struct hd_val *secrets, struct hd_buf *out)
+int hd_worker_run_redact(struct hd_slice text, const struct hd_val *secrets, struct hd_buf *out)
 {
     struct heddle_value value = {.type = hd_to_public(HD_S("json")), .data = hd_to_public(text)};
     struct hd_hidden hidden;
@@ -292,7 +292,7 @@ static int copy_redacted(struct hd_slice text, const struct hd_val *secrets, str
     int err;
 
     hd_buf_init(&buf, MAX_TEXT);
-    err = hd_remote_redact(text, secrets, &buf);
+    err = hd_worker_run_redact(text, secrets, &buf);
     if (!err)
         err = hd_arena_copy(arena, hd_buf_slice(&buf), out);
     hd_buf_fini(&buf);
@@ -324,7 +324,7 @@ static int hide_paths(struct hd_arena *arena, struct hd_slice *text)
 }
 
 static int take_error(hd_json_val error, const struct hd_val *secrets, struct hd_arena *arena,
-                      struct hd_remote_answer *out)
+                      struct hd_worker_run_answer *out)
 {
     struct hd_slice type = hd_json_string(hd_json_get(error, HD_S("type")));
     struct hd_slice message = hd_json_string(hd_json_get(error, HD_S("message")));
@@ -369,7 +369,7 @@ static int status_of(struct hd_slice name, enum hd_run_status *out)
 }
 
 static int read_parts(hd_json_val root, const struct hd_val *secrets, struct hd_arena *arena,
-                      struct hd_remote_answer *out)
+                      struct hd_worker_run_answer *out)
 {
     hd_json_val tools = hd_json_get(root, HD_S("tools"));
     int err = status_of(hd_json_string(hd_json_get(root, HD_S("status"))), &out->status);
@@ -382,26 +382,26 @@ static int read_parts(hd_json_val root, const struct hd_val *secrets, struct hd_
     return err;
 }
 
-int hd_remote_read_answer(struct hd_slice head, const struct hd_val *secrets,
-                          struct hd_arena *arena, struct hd_remote_answer *out)
+int hd_worker_run_read_answer(struct hd_slice head, const struct hd_val *secrets,
+                              struct hd_arena *arena, struct hd_worker_run_answer *out)
 {
     struct hd_json json = {NULL};
     int err = hd_json_parse(&json, head, NULL);
 
-    *out = (struct hd_remote_answer){.status = HD_RUN_FAILED};
+    *out = (struct hd_worker_run_answer){.status = HD_RUN_FAILED};
     if (!err)
         err = read_parts(hd_json_root(&json), secrets, arena, out);
     hd_json_fini(&json);
     return err;
 }
 
-int hd_remote_read_error(struct hd_slice head, const struct hd_val *secrets, struct hd_arena *arena,
-                         struct hd_remote_answer *out)
+int hd_worker_run_read_error(struct hd_slice head, const struct hd_val *secrets,
+                             struct hd_arena *arena, struct hd_worker_run_answer *out)
 {
     struct hd_json json = {NULL};
     int err = hd_json_parse(&json, head.len > 0 ? head : HD_S("{}"), NULL);
 
-    *out = (struct hd_remote_answer){.status = HD_RUN_FAILED};
+    *out = (struct hd_worker_run_answer){.status = HD_RUN_FAILED};
     if (!err)
         err = take_error(hd_json_root(&json), secrets, arena, out);
     hd_json_fini(&json);
@@ -429,7 +429,8 @@ static int add_interrupts(hd_json_val output, const struct hd_val *interrupts, s
     return hd_jw_finish(&jw);
 }
 
-int hd_remote_output(struct hd_slice output, const struct hd_val *interrupts, struct hd_buf *out)
+int hd_worker_run_output(struct hd_slice output, const struct hd_val *interrupts,
+                         struct hd_buf *out)
 {
     struct hd_json json = {NULL};
     int err;

@@ -12,8 +12,8 @@
 
 struct world {
     uv_loop_t loop;
-    struct hd_feeds *feeds;
-    struct hd_feed *feed;
+    struct hd_event_logs *feeds;
+    struct hd_event_log *feed;
     struct hd_cursor cursor;
     bool is_behind;
     int changes;
@@ -30,17 +30,17 @@ static void on_lag(void *ctx, bool is_behind)
 
 static int setup_with(void **state, size_t total_bytes)
 {
-    const struct hd_feed_limits limits = {
+    const struct hd_event_log_limits limits = {
         .feed_bytes = FEED_BYTES, .total_bytes = total_bytes, .idle_us = 1000000};
     struct world *w = calloc(1, sizeof(*w));
 
     assert_non_null(w);
     assert_int_equal(uv_loop_init(&w->loop), 0);
-    assert_err(hd_feeds_create(&w->loop, NULL, &limits, &w->feeds), 0);
-    w->feed = hd_feed_get(w->feeds, HD_S(""), HD_S("t"), 0);
+    assert_err(hd_event_logs_create(&w->loop, NULL, &limits, &w->feeds), 0);
+    w->feed = hd_event_log_get(w->feeds, HD_S(""), HD_S("t"), 0);
     assert_non_null(w->feed);
-    hd_feed_hold(w->feed);
-    hd_feed_watch(w->feed, HD_S(RUN), on_lag, w);
+    hd_event_log_hold(w->feed);
+    hd_event_log_watch(w->feed, HD_S(RUN), on_lag, w);
     *state = w;
     return 0;
 }
@@ -60,8 +60,8 @@ static int teardown(void **state)
     struct world *w = *state;
 
     hd_cursor_close(&w->cursor);
-    hd_feed_release(w->feed);
-    hd_feeds_destroy(w->feeds);
+    hd_event_log_release(w->feed);
+    hd_event_logs_destroy(w->feeds);
     uv_run(&w->loop, UV_RUN_DEFAULT);
     assert_int_equal(uv_loop_close(&w->loop), 0);
     free(w);
@@ -75,17 +75,17 @@ static void open_cursor(struct world *w, struct hd_cursor *cursor, const char *r
     hd_cursor_open(cursor, w->feed, HD_FROM_NOW);
 }
 
-static void add_to(struct hd_feed *feed, size_t bytes)
+static void add_to(struct hd_event_log *feed, size_t bytes)
 {
     static char text[1000];
 
     for (size_t told = 0; told < bytes; told += sizeof(text)) {
-        const struct hd_news news = {.run_id = HD_S(RUN),
-                                     .mode = 1,
-                                     .name = HD_S("values"),
-                                     .data = hd_slice(text, sizeof(text))};
+        const struct hd_event_log_entry news = {.run_id = HD_S(RUN),
+                                                .mode = 1,
+                                                .name = HD_S("values"),
+                                                .data = hd_slice(text, sizeof(text))};
 
-        assert_err(hd_feed_add(feed, &news), 0);
+        assert_err(hd_event_log_add(feed, &news), 0);
     }
 }
 
@@ -173,7 +173,7 @@ static void what_ended_is_not_told(void **state)
     struct world *w = *state;
 
     open_cursor(w, &w->cursor, RUN, true);
-    hd_feed_unwatch(w->feed);
+    hd_event_log_unwatch(w->feed);
     add(w, FEED_BYTES * 2 / 3);
     read_all(&w->cursor);
     assert_int_equal(w->changes, 0);
@@ -183,8 +183,8 @@ static void what_ended_is_not_told(void **state)
 static void memory_for_all_is_shared(void **state)
 {
     struct world *w = *state;
-    struct hd_feed *others[2] = {hd_feed_get(w->feeds, HD_S(""), HD_S("a"), 0),
-                                 hd_feed_get(w->feeds, HD_S(""), HD_S("b"), 0)};
+    struct hd_event_log *others[2] = {hd_event_log_get(w->feeds, HD_S(""), HD_S("a"), 0),
+                                      hd_event_log_get(w->feeds, HD_S(""), HD_S("b"), 0)};
 
     for (size_t i = 0; i < HD_COUNT(others); i++)
         add_to(others[i], FEED_BYTES * 3 / 4);

@@ -29,14 +29,14 @@ static int open_world(void **state)
     w->graphs[2] = (struct hd_app_graph){.id = HD_S("native")};
     w->app.graphs = w->graphs;
     w->app.graph_count = 3;
-    return hd_forms_open(&w->app, NULL);
+    return hd_graph_schemas_open(&w->app, NULL);
 }
 
 static int close_world(void **state)
 {
     struct world *w = *state;
 
-    hd_forms_close(&w->app);
+    hd_graph_schemas_close(&w->app);
     hd_log_set_sink(NULL, NULL);
     free(w);
     return 0;
@@ -68,10 +68,10 @@ static void a_worker_tells_of_its_own_graphs(void **state)
     struct world *w = *state;
     const struct hd_app_form *form;
 
-    hd_forms_take(&w->app, HD_RT_PYTHON,
-                  HD_S("{\"graphs\":{\"chat\":{\"structure\":" STRUCTURE
-                       ",\"schemas\":{\"input\":null}},\"script\":{\"structure\":null},"
-                       "\"native\":{\"structure\":null},\"stranger\":{}}}"));
+    hd_graph_schemas_take(&w->app, HD_RT_PYTHON,
+                          HD_S("{\"graphs\":{\"chat\":{\"structure\":" STRUCTURE
+                               ",\"schemas\":{\"input\":null}},\"script\":{\"structure\":null},"
+                               "\"native\":{\"structure\":null},\"stranger\":{}}}"));
     form = hd_app_form(&w->graphs[0]);
     assert_true(form->is_told && form->has_structure);
     assert_int_equal(form->error.len, 0);
@@ -88,11 +88,11 @@ static void forms_take_the_place_of_others(void **state)
     struct world *w = *state;
     const struct hd_app_form *first, *second;
 
-    hd_forms_take(&w->app, HD_RT_PYTHON, HD_S(READY("{\"structure\":" STRUCTURE "}")));
+    hd_graph_schemas_take(&w->app, HD_RT_PYTHON, HD_S(READY("{\"structure\":" STRUCTURE "}")));
     first = hd_app_form(&w->graphs[0]);
-    hd_forms_take(&w->app, HD_RT_PYTHON, HD_S(READY("{\"structure\":" STRUCTURE "}")));
+    hd_graph_schemas_take(&w->app, HD_RT_PYTHON, HD_S(READY("{\"structure\":" STRUCTURE "}")));
     assert_ptr_equal(hd_app_form(&w->graphs[0]), first);
-    hd_forms_take(&w->app, HD_RT_PYTHON, HD_S(READY("{\"structure\":null}")));
+    hd_graph_schemas_take(&w->app, HD_RT_PYTHON, HD_S(READY("{\"structure\":null}")));
     second = hd_app_form(&w->graphs[0]);
     assert_ptr_not_equal(second, first);
     assert_true(second->is_told && !second->has_structure && second->graph->is_open);
@@ -104,12 +104,12 @@ static void a_graph_that_cannot_be_loaded_has_an_error(void **state)
     struct world *w = *state;
     const struct hd_app_form *form;
 
-    hd_forms_take(&w->app, HD_RT_PYTHON,
-                  HD_S(READY("{\"error\":{\"type\":\"ImportError\",\"message\":\"m\"}}")));
+    hd_graph_schemas_take(&w->app, HD_RT_PYTHON,
+                          HD_S(READY("{\"error\":{\"type\":\"ImportError\",\"message\":\"m\"}}")));
     form = hd_app_form(&w->graphs[0]);
     assert_true(form->is_told && form->graph->is_open);
     assert_true(hd_slice_eq(form->error, HD_S("{\"type\":\"ImportError\",\"message\":\"m\"}")));
-    hd_forms_take(&w->app, HD_RT_PYTHON, HD_S(READY("{\"structure\":" STRUCTURE "}")));
+    hd_graph_schemas_take(&w->app, HD_RT_PYTHON, HD_S(READY("{\"structure\":" STRUCTURE "}")));
     assert_int_equal(hd_app_form(&w->graphs[0])->error.len, 0);
 }
 
@@ -118,11 +118,11 @@ static void nonsense_changes_nothing_or_opens(void **state)
     struct world *w = *state;
     const struct hd_app_form *form = hd_app_form(&w->graphs[0]);
 
-    hd_forms_take(&w->app, HD_RT_PYTHON, HD_S("nonsense"));
-    hd_forms_take(&w->app, HD_RT_PYTHON, HD_S("[1]"));
-    hd_forms_take(&w->app, HD_RT_PYTHON, HD_S(READY("7")));
+    hd_graph_schemas_take(&w->app, HD_RT_PYTHON, HD_S("nonsense"));
+    hd_graph_schemas_take(&w->app, HD_RT_PYTHON, HD_S("[1]"));
+    hd_graph_schemas_take(&w->app, HD_RT_PYTHON, HD_S(READY("7")));
     assert_ptr_equal(hd_app_form(&w->graphs[0]), form);
-    hd_forms_take(&w->app, HD_RT_PYTHON, HD_S(READY("{\"structure\":[7]}")));
+    hd_graph_schemas_take(&w->app, HD_RT_PYTHON, HD_S(READY("{\"structure\":[7]}")));
     form = hd_app_form(&w->graphs[0]);
     assert_true(form->is_told && !form->has_structure && form->graph->is_open);
 }

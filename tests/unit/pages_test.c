@@ -12,25 +12,25 @@
 
 struct world {
     struct app_world *app;
-    struct hd_feeds *feeds;
-    struct hd_feed *feed;
+    struct hd_event_logs *feeds;
+    struct hd_event_log *feed;
     struct hd_arena arena;
     struct hd_entry *stored;
 };
 
 static int setup(void **state)
 {
-    const struct hd_feed_limits limits = {
+    const struct hd_event_log_limits limits = {
         .feed_bytes = FEED_BYTES, .total_bytes = 64 * FEED_BYTES, .idle_us = 1000000};
     struct world *w = calloc(1, sizeof(*w));
 
     assert_non_null(w);
     w->app = world_open("memory:", NULL);
     hd_arena_init(&w->arena, (size_t)64 << 20);
-    assert_err(hd_feeds_create(&w->app->loop, w->app->app.store, &limits, &w->feeds), 0);
-    w->feed = hd_feed_get(w->feeds, NOBODY, HD_S(THREAD), 0);
+    assert_err(hd_event_logs_create(&w->app->loop, w->app->app.store, &limits, &w->feeds), 0);
+    w->feed = hd_event_log_get(w->feeds, NOBODY, HD_S(THREAD), 0);
     assert_non_null(w->feed);
-    hd_feed_hold(w->feed);
+    hd_event_log_hold(w->feed);
     *state = w;
     return 0;
 }
@@ -39,8 +39,8 @@ static int teardown(void **state)
 {
     struct world *w = *state;
 
-    hd_feed_release(w->feed);
-    hd_feeds_destroy(w->feeds);
+    hd_event_log_release(w->feed);
+    hd_event_logs_destroy(w->feeds);
     hd_arena_fini(&w->arena);
     world_close(w->app);
     free(w);
@@ -50,13 +50,13 @@ static int teardown(void **state)
 static void add_of(struct world *w, const char *run, size_t size, bool is_stored)
 {
     static char text[LARGE];
-    const struct hd_news news = {.run_id = hd_slice_cstr(run),
-                                 .mode = 1,
-                                 .name = HD_S("values"),
-                                 .data = hd_slice(text, size),
-                                 .is_stored = is_stored};
+    const struct hd_event_log_entry news = {.run_id = hd_slice_cstr(run),
+                                            .mode = 1,
+                                            .name = HD_S("values"),
+                                            .data = hd_slice(text, size),
+                                            .is_stored = is_stored};
 
-    assert_err(hd_feed_add(w->feed, &news), 0);
+    assert_err(hd_event_log_add(w->feed, &news), 0);
 }
 
 static void add(struct world *w, size_t size, bool is_stored)
@@ -80,9 +80,9 @@ static void read_pages(struct world *w)
 /* As a join does that has found a hole; returns up to where it is settled. */
 static uint64_t settle(struct world *w)
 {
-    uint64_t forgotten = hd_feed_forgotten(w->feed);
+    uint64_t forgotten = hd_event_log_forgotten(w->feed);
 
-    hd_feed_flush(w->feed);
+    hd_event_log_flush(w->feed);
     assert_err(hd_pages_settle(w->app->app.store, NOBODY, HD_S(THREAD), &w->app->fault), 0);
     read_pages(w);
     return forgotten;
@@ -111,14 +111,14 @@ static void what_is_being_stored_is_waited_for(void **state)
     read_pages(w); /* before there is anything */
     for (int i = 0; i < 10; i++)
         add(w, LARGE, true);
-    assert_int_equal(hd_feed_forgotten(w->feed), 9);
-    assert_true(hd_feed_has_hole(w->feed, w->stored, 0, 0));
-    assert_true(hd_feed_has_hole(w->feed, w->stored, 8, 0));
-    assert_false(hd_feed_has_hole(w->feed, w->stored, 9, 0));
+    assert_int_equal(hd_event_log_forgotten(w->feed), 9);
+    assert_true(hd_event_log_has_hole(w->feed, w->stored, 0, 0));
+    assert_true(hd_event_log_has_hole(w->feed, w->stored, 8, 0));
+    assert_false(hd_event_log_has_hole(w->feed, w->stored, 9, 0));
     settled = settle(w);
-    assert_false(hd_feed_has_hole(w->feed, w->stored, 0, 0));
-    assert_false(hd_feed_has_hole(w->feed, w->stored, 0, settled));
-    assert_err(hd_feed_prepend(w->feed, w->stored, 0), 0);
+    assert_false(hd_event_log_has_hole(w->feed, w->stored, 0, 0));
+    assert_false(hd_event_log_has_hole(w->feed, w->stored, 0, settled));
+    assert_err(hd_event_log_prepend(w->feed, w->stored, 0), 0);
     expect_events(w, 1, 10);
     expect_events(w, 4, 10);
 }
@@ -132,10 +132,10 @@ static void what_waits_for_its_page_is_stored_first(void **state)
         add(w, SMALL, true);
     read_pages(w);
     assert_null(w->stored);
-    assert_true(hd_feed_has_hole(w->feed, w->stored, 0, 0));
+    assert_true(hd_event_log_has_hole(w->feed, w->stored, 0, 0));
     (void)settle(w);
-    assert_false(hd_feed_has_hole(w->feed, w->stored, 0, 0));
-    assert_err(hd_feed_prepend(w->feed, w->stored, 0), 0);
+    assert_false(hd_event_log_has_hole(w->feed, w->stored, 0, 0));
+    assert_err(hd_event_log_prepend(w->feed, w->stored, 0), 0);
     expect_events(w, 1, 40);
 }
 
@@ -150,16 +150,16 @@ static void more_may_be_forgotten_meanwhile(void **state)
     assert_int_equal(settled, 1);
     for (int i = 0; i < 3; i++)
         add(w, LARGE, true);
-    assert_true(hd_feed_has_hole(w->feed, w->stored, 0, settled));
+    assert_true(hd_event_log_has_hole(w->feed, w->stored, 0, settled));
     settled = settle(w);
-    assert_false(hd_feed_has_hole(w->feed, w->stored, 0, settled));
-    assert_err(hd_feed_prepend(w->feed, w->stored, 0), 0);
+    assert_false(hd_event_log_has_hole(w->feed, w->stored, 0, settled));
+    assert_err(hd_event_log_prepend(w->feed, w->stored, 0), 0);
     expect_events(w, 1, 5);
     /* What was put before the rest can be forgotten again. */
     add(w, LARGE, true);
-    assert_true(hd_feed_has_hole(w->feed, NULL, 0, 0));
+    assert_true(hd_event_log_has_hole(w->feed, NULL, 0, 0));
     (void)settle(w);
-    assert_err(hd_feed_prepend(w->feed, w->stored, 0), 0);
+    assert_err(hd_event_log_prepend(w->feed, w->stored, 0), 0);
     expect_events(w, 1, 6);
 }
 
@@ -170,13 +170,13 @@ static void what_is_never_stored_is_no_hole(void **state)
 
     for (int i = 0; i < 3; i++)
         add(w, LARGE, false);
-    assert_int_equal(hd_feed_forgotten(w->feed), 0);
-    assert_false(hd_feed_has_hole(w->feed, NULL, 0, 0));
+    assert_int_equal(hd_event_log_forgotten(w->feed), 0);
+    assert_false(hd_event_log_has_hole(w->feed, NULL, 0, 0));
     add(w, LARGE, true);
     add(w, LARGE, true);
-    assert_true(hd_feed_has_hole(w->feed, NULL, 0, 0));
+    assert_true(hd_event_log_has_hole(w->feed, NULL, 0, 0));
     /* A page could not be stored: waiting longer does not bring it. */
-    assert_false(hd_feed_has_hole(w->feed, NULL, 0, hd_feed_forgotten(w->feed)));
+    assert_false(hd_event_log_has_hole(w->feed, NULL, 0, hd_event_log_forgotten(w->feed)));
 }
 
 static size_t count_stored(const struct world *w)
@@ -206,31 +206,31 @@ static void only_what_is_asked_for_is_read(void **state)
     assert_int_equal(count_stored(w), 6);
     assert_int_equal(read_behind(w, THREAD, 0), UINT64_MAX);
     assert_int_equal(count_stored(w), 0);
-    assert_err(hd_feed_prepend(w->feed, w->stored, UINT64_MAX), 0);
+    assert_err(hd_event_log_prepend(w->feed, w->stored, UINT64_MAX), 0);
     /* Of the second run alone, then more, then all. */
     after = read_behind(w, OTHER, 0);
     assert_int_equal(after, 6);
     assert_int_equal(count_stored(w), 4);
-    assert_err(hd_feed_prepend(w->feed, w->stored, after), 0);
+    assert_err(hd_event_log_prepend(w->feed, w->stored, after), 0);
     expect_events(w, 7, 10);
     after = read_behind(w, "", 3);
-    assert_err(hd_feed_prepend(w->feed, w->stored, after), 0);
+    assert_err(hd_event_log_prepend(w->feed, w->stored, after), 0);
     expect_events(w, 4, 10);
     read_pages(w);
-    assert_err(hd_feed_prepend(w->feed, w->stored, 0), 0);
+    assert_err(hd_event_log_prepend(w->feed, w->stored, 0), 0);
     expect_events(w, 1, 10);
 }
 
 static void add_held(struct world *w, const char *run)
 {
-    const struct hd_news news = {.run_id = hd_slice_cstr(run),
-                                 .name = HD_S("end"),
-                                 .data = HD_S("{}"),
-                                 .is_stored = true,
-                                 .is_last = true,
-                                 .is_held = true};
+    const struct hd_event_log_entry news = {.run_id = hd_slice_cstr(run),
+                                            .name = HD_S("end"),
+                                            .data = HD_S("{}"),
+                                            .is_stored = true,
+                                            .is_last = true,
+                                            .is_held = true};
 
-    assert_err(hd_feed_add(w->feed, &news), 0);
+    assert_err(hd_event_log_add(w->feed, &news), 0);
 }
 
 /* The feed would forget the first event, were it not on its way to the store with the run's end. */
@@ -241,18 +241,18 @@ static void a_page_that_is_taken_stays_in_memory(void **state)
 
     add(w, SMALL, true);
     add_held(w, RUN);
-    hd_feed_take_page(w->feed, &page);
+    hd_event_log_take_page(w->feed, &page);
     assert_int_equal(page.first, 1);
     assert_int_equal(page.last, 2);
     settle(w);
     assert_null(w->stored);
-    hd_feed_show(w->feed, HD_S(RUN));
+    hd_event_log_show(w->feed, HD_S(RUN));
     add_of(w, OTHER, LARGE, true);
-    assert_int_equal(hd_feed_forgotten(w->feed), 0);
+    assert_int_equal(hd_event_log_forgotten(w->feed), 0);
     expect_events(w, 1, 3);
     hd_page_fini(&page, w->feed);
     add_of(w, OTHER, SMALL, true);
-    assert_int_equal(hd_feed_forgotten(w->feed), 3);
+    assert_int_equal(hd_event_log_forgotten(w->feed), 3);
 }
 
 int main(void)

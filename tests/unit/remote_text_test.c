@@ -38,7 +38,7 @@ static void assert_json(struct hd_slice text, const char *wanted)
 struct world {
     struct hd_app_graph graph;
     struct hd_val *input, *command, *config, *secrets, *context, *metadata, *map;
-    struct hd_remote_options options;
+    struct hd_worker_run_options options;
     struct hd_buf head, blob;
 };
 
@@ -56,18 +56,18 @@ static int open_world(void **state)
     w->context = parse("{\"token\":\"heddle:secret:key\"}");
     w->metadata = parse("{\"run_id\":\"r\",\"graph_id\":\"chat\"}");
     w->map = parse("{\"\":\"c\"}");
-    w->options = (struct hd_remote_options){.graph = &w->graph,
-                                            .run_id = HD_S("r"),
-                                            .assistant_id = HD_S("a"),
-                                            .thread = HD_S("t"),
-                                            .checkpoint_id = HD_S("c"),
-                                            .checkpoint_map = w->map,
-                                            .input = w->input,
-                                            .config = w->config,
-                                            .secrets = w->secrets,
-                                            .context = w->context,
-                                            .metadata = w->metadata,
-                                            .modes = HD_STREAM_VALUES | HD_STREAM_EVENTS};
+    w->options = (struct hd_worker_run_options){.graph = &w->graph,
+                                                .run_id = HD_S("r"),
+                                                .assistant_id = HD_S("a"),
+                                                .thread = HD_S("t"),
+                                                .checkpoint_id = HD_S("c"),
+                                                .checkpoint_map = w->map,
+                                                .input = w->input,
+                                                .config = w->config,
+                                                .secrets = w->secrets,
+                                                .context = w->context,
+                                                .metadata = w->metadata,
+                                                .modes = HD_STREAM_VALUES | HD_STREAM_EVENTS};
     hd_buf_init(&w->head, 1 << 20);
     hd_buf_init(&w->blob, 1 << 20);
     return 0;
@@ -95,7 +95,8 @@ static void a_run_is_written(void **state)
 {
     struct world *w = *state;
 
-    assert_int_equal(hd_remote_write_run(&w->options, 1, false, NULL, NULL, &w->head, &w->blob), 0);
+    assert_int_equal(hd_worker_run_write_run(&w->options, 1, false, NULL, NULL, &w->head, &w->blob),
+                     0);
     assert_json(
         hd_buf_slice(&w->head),
         "{\"op\":\"run\",\"graph\":\"chat\",\"run_id\":\"r\",\"thread_id\":\"t\","
@@ -121,7 +122,8 @@ static void one_that_goes_on_is_given_nothing(void **state)
     struct hd_json json = {NULL};
     int64_t attempt = 0;
 
-    assert_int_equal(hd_remote_write_run(&w->options, 2, true, NULL, NULL, &w->head, &w->blob), 0);
+    assert_int_equal(hd_worker_run_write_run(&w->options, 2, true, NULL, NULL, &w->head, &w->blob),
+                     0);
     assert_int_equal(hd_json_parse(&json, hd_buf_slice(&w->head), NULL), 0);
     assert_true(hd_json_int(member(&json, "attempt"), &attempt));
     assert_int_equal(attempt, 2);
@@ -139,7 +141,8 @@ static void a_command_stands_for_the_input(void **state)
 
     w->command = parse("{\"resume\":7}");
     w->options.command = w->command;
-    assert_int_equal(hd_remote_write_run(&w->options, 1, false, NULL, NULL, &w->head, &w->blob), 0);
+    assert_int_equal(hd_worker_run_write_run(&w->options, 1, false, NULL, NULL, &w->head, &w->blob),
+                     0);
     assert_int_equal(hd_json_parse(&json, hd_buf_slice(&w->head), NULL), 0);
     assert_null(member(&json, "input"));
     assert_non_null(member(&json, "command"));
@@ -156,7 +159,8 @@ static void one_that_is_waited_for_has_no_run_id(void **state)
 
     w->options.is_inner = true;
     w->options.is_quiet = true;
-    assert_int_equal(hd_remote_write_run(&w->options, 1, false, NULL, NULL, &w->head, &w->blob), 0);
+    assert_int_equal(hd_worker_run_write_run(&w->options, 1, false, NULL, NULL, &w->head, &w->blob),
+                     0);
     assert_int_equal(hd_json_parse(&json, hd_buf_slice(&w->head), NULL), 0);
     config = member(&json, "config");
     assert_null(hd_json_get(hd_json_get(config, HD_S("configurable")), HD_S("run_id")));
@@ -174,16 +178,16 @@ static void pieces_say_their_mode(void **state)
     struct hd_slice ns;
 
     (void)state;
-    assert_int_equal(
-        hd_remote_read_piece(HD_S("{\"mode\":\"custom\",\"ns\":\"a:1|b:2\"}"), &json, &mode, &ns),
-        0);
+    assert_int_equal(hd_worker_run_read_piece(HD_S("{\"mode\":\"custom\",\"ns\":\"a:1|b:2\"}"),
+                                              &json, &mode, &ns),
+                     0);
     assert_int_equal(mode, HD_STREAM_CUSTOM);
     assert_text(ns, "a:1|b:2");
     hd_json_fini(&json);
-    assert_int_equal(hd_remote_read_piece(HD_S("{\"mode\":\"other\"}"), &json, &mode, &ns),
+    assert_int_equal(hd_worker_run_read_piece(HD_S("{\"mode\":\"other\"}"), &json, &mode, &ns),
                      HD_EINVAL);
     hd_json_fini(&json);
-    assert_int_equal(hd_remote_read_piece(HD_S("nonsense"), &json, &mode, &ns), HD_EINVAL);
+    assert_int_equal(hd_worker_run_read_piece(HD_S("nonsense"), &json, &mode, &ns), HD_EINVAL);
     hd_json_fini(&json);
 }
 
@@ -191,35 +195,36 @@ static void pieces_say_their_mode(void **state)
 
 static void ends_are_read(void **state)
 {
-    struct hd_remote_answer answer;
+    struct hd_worker_run_answer answer;
     struct hd_arena arena;
 
     (void)state;
     hd_arena_init(&arena, 1 << 20);
     assert_int_equal(
-        hd_remote_read_answer(HD_S("{\"status\":\"cancelled\",\"tokens\":3,\"tools\":[\"a\"]}"),
-                              NULL, &arena, &answer),
+        hd_worker_run_read_answer(HD_S("{\"status\":\"cancelled\",\"tokens\":3,\"tools\":[\"a\"]}"),
+                                  NULL, &arena, &answer),
         0);
     assert_int_equal(answer.status, HD_RUN_CANCELLED);
     assert_int_equal(answer.tokens, 3);
     assert_int_equal(hd_val_count(answer.tools), 1);
     hd_val_unref(answer.tools);
     assert_int_equal(
-        hd_remote_read_answer(HD_S("{\"status\":\"sleeping\"}"), NULL, &arena, &answer), HD_EINVAL);
-    assert_int_equal(hd_remote_read_answer(HD_S("[]"), NULL, &arena, &answer), HD_EINVAL);
+        hd_worker_run_read_answer(HD_S("{\"status\":\"sleeping\"}"), NULL, &arena, &answer),
+        HD_EINVAL);
+    assert_int_equal(hd_worker_run_read_answer(HD_S("[]"), NULL, &arena, &answer), HD_EINVAL);
     hd_arena_fini(&arena);
 }
 
 static void failures_have_their_place_and_no_secrets(void **state)
 {
     struct hd_val *secrets = parse("{\"heddle:secret:key\":\"sk-\\\"quoted\\\"-long\"}");
-    struct hd_remote_answer answer;
+    struct hd_worker_run_answer answer;
     struct hd_arena arena;
 
     (void)state;
     hd_arena_init(&arena, 1 << 20);
     assert_int_equal(
-        hd_remote_read_answer(
+        hd_worker_run_read_answer(
             HD_S("{\"status\":\"failed\",\"error\":{\"type\":\"AuthError\",\"message\":\"not "
                  "sk-\\\"quoted\\\"-long\",\"traceback\":\"f('sk-\\\"quoted\\\"-long')\","
                  "\"file\":\"graph.py\",\"line\":3}}"),
@@ -237,12 +242,12 @@ static void failures_have_their_place_and_no_secrets(void **state)
 
 static void an_error_without_a_type_has_one(void **state)
 {
-    struct hd_remote_answer answer;
+    struct hd_worker_run_answer answer;
     struct hd_arena arena;
 
     (void)state;
     hd_arena_init(&arena, 1 << 20);
-    assert_int_equal(hd_remote_read_error(HD_S(""), NULL, &arena, &answer), 0);
+    assert_int_equal(hd_worker_run_read_error(HD_S(""), NULL, &arena, &answer), 0);
     assert_int_equal(answer.status, HD_RUN_FAILED);
     assert_text(answer.type, "RuntimeError");
     assert_json(answer.error, "{\"error\":\"RuntimeError\",\"message\":\"\"}");
@@ -260,13 +265,13 @@ static void secrets_are_replaced(void **state)
 
     (void)state;
     hd_buf_init(&out, 1 << 20);
-    assert_int_equal(
-        hd_remote_redact(HD_S("[\"longsecret\",\"xlongsecretlongsecret\",\"abc\"]"), secrets, &out),
-        0);
+    assert_int_equal(hd_worker_run_redact(
+                         HD_S("[\"longsecret\",\"xlongsecretlongsecret\",\"abc\"]"), secrets, &out),
+                     0);
     assert_text(hd_buf_slice(&out),
                 "[\"heddle:secret:a\",\"xheddle:secret:aheddle:secret:a\",\"abc\"]");
     hd_buf_reset(&out);
-    assert_int_equal(hd_remote_redact(HD_S("[\"longsecret\"]"), NULL, &out), 0);
+    assert_int_equal(hd_worker_run_redact(HD_S("[\"longsecret\"]"), NULL, &out), 0);
     assert_text(hd_buf_slice(&out), "[\"longsecret\"]");
     hd_buf_fini(&out);
     hd_val_unref(secrets);
@@ -279,14 +284,14 @@ static void questions_go_with_the_output(void **state)
 
     (void)state;
     hd_buf_init(&out, 1 << 20);
-    assert_int_equal(hd_remote_output(HD_S("{\"a\":1,\"__interrupt__\":[]}"), asked, &out), 0);
+    assert_int_equal(hd_worker_run_output(HD_S("{\"a\":1,\"__interrupt__\":[]}"), asked, &out), 0);
     assert_json(hd_buf_slice(&out),
                 "{\"a\":1,\"__interrupt__\":[{\"value\":\"why?\",\"id\":\"i\"}]}");
     hd_buf_reset(&out);
-    assert_int_equal(hd_remote_output(HD_S("[1]"), asked, &out), 0);
+    assert_int_equal(hd_worker_run_output(HD_S("[1]"), asked, &out), 0);
     assert_text(hd_buf_slice(&out), "[1]");
     hd_buf_reset(&out);
-    assert_int_equal(hd_remote_output(HD_S("{\"a\" : 1.0}"), NULL, &out), 0);
+    assert_int_equal(hd_worker_run_output(HD_S("{\"a\" : 1.0}"), NULL, &out), 0);
     assert_text(hd_buf_slice(&out), "{\"a\" : 1.0}");
     hd_buf_fini(&out);
     hd_val_unref(asked);

@@ -172,18 +172,18 @@ static void tell_update(struct hd_call *call)
 {
     const struct update *update = call->state;
     const struct hd_spot *spot = &update->spot;
-    struct hd_feeds *feeds = call->app->feeds;
-    struct hd_feed *feed = hd_feed_find(feeds, call->principal, spot->thread.id);
-    const struct hd_news news = {.mode = HD_MODE_STATE_UPDATE,
-                                 .name = HD_S("state_update"),
-                                 .data = hd_buf_slice(&call->out)};
+    struct hd_event_logs *feeds = call->app->feeds;
+    struct hd_event_log *feed = hd_event_log_find(feeds, call->principal, spot->thread.id);
+    const struct hd_event_log_entry news = {.mode = HD_MODE_STATE_UPDATE,
+                                            .name = HD_S("state_update"),
+                                            .data = hd_buf_slice(&call->out)};
 
     /* The record counts this event already. */
     if (feed && spot->thread.event_seq > 0)
-        feed = hd_feed_get(feeds, call->principal, spot->thread.id,
-                           (uint64_t)spot->thread.event_seq - 1);
+        feed = hd_event_log_get(feeds, call->principal, spot->thread.id,
+                                (uint64_t)spot->thread.event_seq - 1);
     /* Without memory for it the feed tells its readers that they are lost. */
-    if (feed && hd_feed_add(feed, &news))
+    if (feed && hd_event_log_add(feed, &news))
         hd_log(HD_LOG_WARN, "api", "no memory to tell of a changed state");
     hd_call_answer(call);
 }
