@@ -144,13 +144,13 @@ bool hd_net_has(const struct hd_net *net, const struct hd_ip *address)
 
 /* ---- public addresses ------------------------------------------------- */
 
-struct block {
+struct address_block {
     uint32_t start;
     int bits;
 };
 
 /* The registry of special-purpose addresses, and addresses of groups. */
-static const struct block closed[] = {
+static const struct address_block closed[] = {
     {0x00000000, 8},  /* this network */
     {0x0a000000, 8},  /* private */
     {0x64400000, 10}, /* shared by customers of a provider */

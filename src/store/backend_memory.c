@@ -25,17 +25,17 @@
 
 enum { MAX_TREES = 1 + HD_MAX_INDEXES }; /* per table: the key's, then its indexes' */
 
-struct row;
+struct memory_row;
 
-struct link {
-    struct row *left, *right;
+struct tree_link {
+    struct memory_row *left, *right;
 };
 
-struct row {
+struct memory_row {
     atomic_uint refs; /* one for being in the trees, one for each reader */
     uint32_t priority;
     uint64_t head; /* see head_of() */
-    struct link links[MAX_TREES];
+    struct tree_link links[MAX_TREES];
     struct hd_cell cells[]; /* their bytes follow in the same allocation */
 };
 
@@ -48,7 +48,7 @@ struct memory_backend {
      */
     pthread_mutex_t gate;
     pthread_rwlock_t lock;
-    struct row *roots[HD_TABLE_COUNT][MAX_TREES];
+    struct memory_row *roots[HD_TABLE_COUNT][MAX_TREES];
     uint64_t random;
 };
 
@@ -84,12 +84,12 @@ static uint64_t head_of(const struct hd_cell *key)
 }
 
 /* Copies a row; HD_OP_EXPECT changes a few integers of the copy before it becomes visible. */
-static struct row *row_create(struct memory_backend *memory, const struct hd_table *table,
-                              const struct hd_cell *cells)
+static struct memory_row *row_create(struct memory_backend *memory, const struct hd_table *table,
+                                     const struct hd_cell *cells)
 {
-    size_t head = sizeof(struct row) + table->column_count * sizeof(struct hd_cell);
+    size_t head = sizeof(struct memory_row) + table->column_count * sizeof(struct hd_cell);
     size_t size = head;
-    struct row *row;
+    struct memory_row *row;
     char *end;
 
     for (unsigned i = 0; i < table->column_count; i++)
@@ -113,12 +113,12 @@ static struct row *row_create(struct memory_backend *memory, const struct hd_tab
     return row;
 }
 
-static void row_ref(struct row *row)
+static void row_ref(struct memory_row *row)
 {
     atomic_fetch_add_explicit(&row->refs, 1, memory_order_relaxed);
 }
 
-static void row_unref(struct row *row)
+static void row_unref(struct memory_row *row)
 {
     if (atomic_fetch_sub_explicit(&row->refs, 1, memory_order_acq_rel) == 1)
         hd_free(row);
@@ -126,7 +126,7 @@ static void row_unref(struct row *row)
 
 /* A growing list of rows, each with the number of the query that found it. */
 struct hit {
-    struct row *row;
+    struct memory_row *row;
     size_t which;
 };
 
@@ -136,7 +136,7 @@ struct hits {
     size_t cap;
 };
 
-static int hits_add(struct hits *hits, struct row *row, size_t which)
+static int hits_add(struct hits *hits, struct memory_row *row, size_t which)
 {
     if (hits->count == hits->cap) {
         size_t cap = hits->cap ? hits->cap * 2 : 16;
@@ -163,7 +163,7 @@ static void hits_fini(struct hits *hits)
 
 /* One tree of one table: tree 0 is ordered by the key, tree n by index n - 1. */
 struct tree {
-    struct row **root;
+    struct memory_row **root;
     unsigned slot; /* which of the links of a row */
     struct hd_query order;
 };
@@ -191,16 +191,16 @@ static int tree_compare(const struct tree *tree, const struct hd_cell *a, const 
 
 /* The same for a key and a row of the tree; compares the head first. */
 static int compare_row(const struct tree *tree, uint64_t head, const struct hd_cell *key,
-                       const struct row *row)
+                       const struct memory_row *row)
 {
     if (tree->slot == 0 && head != row->head)
         return head < row->head ? -1 : 1;
     return tree_compare(tree, key, row->cells);
 }
 
-static struct row *tree_find(const struct tree *tree, const struct hd_cell *key)
+static struct memory_row *tree_find(const struct tree *tree, const struct hd_cell *key)
 {
-    struct row *node = *tree->root;
+    struct memory_row *node = *tree->root;
     uint64_t head = head_of(key);
 
     while (node) {
@@ -214,16 +214,16 @@ static struct row *tree_find(const struct tree *tree, const struct hd_cell *key)
 }
 
 /* No row with the same key may be in the tree. */
-static void tree_insert(const struct tree *tree, struct row *row)
+static void tree_insert(const struct tree *tree, struct memory_row *row)
 {
-    struct row **at = tree->root;
-    struct row **less = &row->links[tree->slot].left;
-    struct row **more = &row->links[tree->slot].right;
-    struct row *node;
+    struct memory_row **at = tree->root;
+    struct memory_row **less = &row->links[tree->slot].left;
+    struct memory_row **more = &row->links[tree->slot].right;
+    struct memory_row *node;
 
     /* It belongs above every node of lower priority: find that place … */
     while (*at && (*at)->priority >= row->priority) {
-        struct link *link = &(*at)->links[tree->slot];
+        struct tree_link *link = &(*at)->links[tree->slot];
 
         at = compare_row(tree, row->head, row->cells, *at) < 0 ? &link->left : &link->right;
     }
@@ -246,14 +246,14 @@ static void tree_insert(const struct tree *tree, struct row *row)
 }
 
 /* The row must be in the tree. */
-static void tree_remove(const struct tree *tree, struct row *row)
+static void tree_remove(const struct tree *tree, struct memory_row *row)
 {
-    struct row **at = tree->root;
-    struct row *left = row->links[tree->slot].left;
-    struct row *right = row->links[tree->slot].right;
+    struct memory_row **at = tree->root;
+    struct memory_row *left = row->links[tree->slot].left;
+    struct memory_row *right = row->links[tree->slot].right;
 
     while (*at != row) {
-        struct link *link = &(*at)->links[tree->slot];
+        struct tree_link *link = &(*at)->links[tree->slot];
 
         at = compare_row(tree, row->head, row->cells, *at) < 0 ? &link->left : &link->right;
     }
@@ -273,7 +273,7 @@ static void tree_remove(const struct tree *tree, struct row *row)
 }
 
 /* Every row is in the tree of its key; table.h defines which rows an index has. */
-static bool belongs(const struct tree *tree, const struct row *row)
+static bool belongs(const struct tree *tree, const struct memory_row *row)
 {
     const struct hd_table *table = &hd_tables[tree->order.table];
     const struct hd_index *index =
@@ -285,7 +285,8 @@ static bool belongs(const struct tree *tree, const struct row *row)
     return row->cells[hd_query_order_column(&tree->order, 0)].kind != HD_CELL_NULL;
 }
 
-static void insert_row(struct memory_backend *memory, enum hd_table_id table, struct row *row)
+static void insert_row(struct memory_backend *memory, enum hd_table_id table,
+                       struct memory_row *row)
 {
     for (int index = HD_PRIMARY; index < (int)hd_tables[table].index_count; index++) {
         struct tree tree = tree_of(memory, table, index);
@@ -295,7 +296,8 @@ static void insert_row(struct memory_backend *memory, enum hd_table_id table, st
     }
 }
 
-static void remove_row(struct memory_backend *memory, enum hd_table_id table, struct row *row)
+static void remove_row(struct memory_backend *memory, enum hd_table_id table,
+                       struct memory_row *row)
 {
     for (int index = HD_PRIMARY; index < (int)hd_tables[table].index_count; index++) {
         struct tree tree = tree_of(memory, table, index);
@@ -352,10 +354,10 @@ struct sweep {
 };
 
 /* Adds the rows of the range below `node` in scan order, until there are `most` hits. */
-static int scan_collect(const struct sweep *sweep, struct row *node)
+static int scan_collect(const struct sweep *sweep, struct memory_row *node)
 {
-    const struct link *link;
-    struct row *first, *second;
+    const struct tree_link *link;
+    struct memory_row *first, *second;
     int order, err;
 
     if (!node || sweep->hits->count >= sweep->most)
@@ -368,7 +370,7 @@ static int scan_collect(const struct sweep *sweep, struct row *node)
     first = order >= 0 ? link->left : NULL;
     second = order <= 0 ? link->right : NULL;
     if (sweep->query->is_reverse) {
-        struct row *swapped = first;
+        struct memory_row *swapped = first;
 
         first = second;
         second = swapped;
@@ -400,25 +402,26 @@ static int tree_scan(struct memory_backend *memory, const struct hd_query *query
  * One change to a table: `removed` was taken out, `added` was put in; either may be NULL. `removed`
  * keeps its reference.
  */
-struct note {
+struct memory_change {
     enum hd_table_id table;
-    struct row *removed;
-    struct row *added;
+    struct memory_row *removed;
+    struct memory_row *added;
 };
 
-struct work {
+struct memory_work {
     struct memory_backend *memory;
-    struct note *notes;
+    struct memory_change *notes;
     size_t count;
     size_t cap;
 };
 
 /* Takes the caller's reference to `added`, also on failure. */
-static int change(struct work *work, enum hd_table_id table, struct row *removed, struct row *added)
+static int change(struct memory_work *work, enum hd_table_id table, struct memory_row *removed,
+                  struct memory_row *added)
 {
     if (work->count == work->cap) {
         size_t cap = work->cap ? work->cap * 2 : 16;
-        struct note *grown = hd_realloc(work->notes, cap * sizeof(*grown));
+        struct memory_change *grown = hd_realloc(work->notes, cap * sizeof(*grown));
 
         if (!grown) {
             if (added)
@@ -428,7 +431,7 @@ static int change(struct work *work, enum hd_table_id table, struct row *removed
         work->notes = grown;
         work->cap = cap;
     }
-    work->notes[work->count++] = (struct note){table, removed, added};
+    work->notes[work->count++] = (struct memory_change){table, removed, added};
     if (removed)
         remove_row(work->memory, table, removed);
     if (added)
@@ -436,11 +439,11 @@ static int change(struct work *work, enum hd_table_id table, struct row *removed
     return 0;
 }
 
-static int put_row(struct work *work, const struct hd_op *op)
+static int put_row(struct memory_work *work, const struct hd_op *op)
 {
     struct tree tree = tree_of(work->memory, op->table, HD_PRIMARY);
-    struct row *old = tree_find(&tree, op->cells);
-    struct row *row;
+    struct memory_row *old = tree_find(&tree, op->cells);
+    struct memory_row *row;
 
     if (old && op->kind == HD_OP_PUT_NEW)
         return 0;
@@ -450,7 +453,7 @@ static int put_row(struct work *work, const struct hd_op *op)
     return row ? change(work, op->table, old, row) : HD_ENOMEM;
 }
 
-static int delete_rows(struct work *work, const struct hd_op *op)
+static int delete_rows(struct memory_work *work, const struct hd_op *op)
 {
     struct hd_query query = {.table = op->table,
                              .index = HD_PRIMARY,
@@ -465,11 +468,11 @@ static int delete_rows(struct work *work, const struct hd_op *op)
     return err;
 }
 
-static int expect_row(struct work *work, const struct hd_op *op)
+static int expect_row(struct memory_work *work, const struct hd_op *op)
 {
     struct tree tree = tree_of(work->memory, op->table, HD_PRIMARY);
-    struct row *old = tree_find(&tree, op->cells);
-    struct row *row;
+    struct memory_row *old = tree_find(&tree, op->cells);
+    struct memory_row *row;
 
     if (!old || old->cells[op->column].number != op->expected)
         return HD_ECONFLICT;
@@ -483,7 +486,7 @@ static int expect_row(struct work *work, const struct hd_op *op)
     return change(work, op->table, old, row);
 }
 
-static int batch_apply(struct work *work, const struct hd_op *op)
+static int batch_apply(struct memory_work *work, const struct hd_op *op)
 {
     switch (op->kind) {
     case HD_OP_PUT:
@@ -499,10 +502,10 @@ static int batch_apply(struct work *work, const struct hd_op *op)
 }
 
 /* Rows that left the trees lose the trees' reference. */
-static void batch_finish(struct work *work, bool is_undone)
+static void batch_finish(struct memory_work *work, bool is_undone)
 {
     while (work->count > 0) {
-        struct note *note = &work->notes[--work->count];
+        struct memory_change *note = &work->notes[--work->count];
 
         if (is_undone && note->added)
             remove_row(work->memory, note->table, note->added);
@@ -533,7 +536,7 @@ static void lock_for_writing(struct memory_backend *memory)
 static int memory_apply(struct hd_backend *backend, const struct hd_batch *batch, size_t *failed,
                         struct hd_fault *fault)
 {
-    struct work work = {.memory = memory_from(backend)};
+    struct memory_work work = {.memory = memory_from(backend)};
     int err = 0;
     size_t i;
 
@@ -584,7 +587,7 @@ static int memory_read(struct hd_backend *backend, const struct hd_query *querie
     return err;
 }
 
-static void free_rows(struct row *node)
+static void free_rows(struct memory_row *node)
 {
     if (!node)
         return;

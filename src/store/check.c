@@ -6,7 +6,7 @@
 
 /* ---- usage ---- */
 
-struct counter {
+struct row_counter {
     struct heddle_usage *usage;
     enum hd_table_id table;
     int64_t *rows;
@@ -14,7 +14,7 @@ struct counter {
 
 static int on_counted(void *arg, size_t which, const struct hd_cell *cells)
 {
-    struct counter *counter = arg;
+    struct row_counter *counter = arg;
 
     (void)which;
     (*counter->rows)++;
@@ -27,9 +27,9 @@ int hd_thread_usage(struct hd_store *store, struct hd_slice thread, struct heddl
                     struct hd_fault *fault)
 {
     struct hd_cell key = hd_cell_bytes(thread);
-    struct counter counters[] = {{out, HD_CHECKPOINTS, &out->checkpoints},
-                                 {out, HD_WRITES, &out->writes},
-                                 {out, HD_CHUNKS, &out->chunks}};
+    struct row_counter counters[] = {{out, HD_CHECKPOINTS, &out->checkpoints},
+                                     {out, HD_WRITES, &out->writes},
+                                     {out, HD_CHUNKS, &out->chunks}};
     int err = 0;
 
     memset(out, 0, sizeof(*out));
@@ -114,10 +114,10 @@ static int check_again(void *arg, size_t which, const struct hd_cell *cells)
                              .prefix_count = hd_tables[c->table].key_count,
                              .columns = HD_ALL_COLUMNS};
     struct hd_key key = {.thread = cells[0].bytes}; /* every table's first column */
-    struct hd_retry retry = {0};
+    struct hd_conflict_retry retry = {0};
     int err = check_row(arg, which, cells);
 
-    while (err == HD_ECORRUPT && hd_retry_read(c->store, &retry, &key, 1, &err, c->fault))
+    while (err == HD_ECORRUPT && hd_conflict_retry_read(c->store, &retry, &key, 1, &err, c->fault))
         err = hd_scan(c->store->backend, query, check_row, c, c->fault);
     if (err != HD_ECORRUPT)
         return err;

@@ -483,13 +483,13 @@ static int delete_runs_once(struct hd_store *store, struct run_search *search,
 static int delete_runs_job(struct hd_store *store, struct hd_lane *lane, void *arg,
                            struct hd_fault *fault)
 {
-    struct hd_retry retry = {0};
+    struct hd_conflict_retry retry = {0};
     int err;
 
     (void)lane;
     do
         err = delete_runs_once(store, arg, fault);
-    while (err == HD_ECONFLICT && hd_retry(store, &retry, &err, fault));
+    while (err == HD_ECONFLICT && hd_conflict_retry(store, &retry, &err, fault));
     return err;
 }
 

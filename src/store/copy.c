@@ -285,7 +285,7 @@ static int read_source_epoch(struct copier *c, int64_t *epoch)
 static int copy_job(struct hd_store *store, struct hd_lane *lane, void *arg, struct hd_fault *fault)
 {
     struct copier *c = arg;
-    struct hd_retry retry = {0};
+    struct hd_conflict_retry retry = {0};
     int64_t epoch;
     int err;
 
@@ -302,7 +302,7 @@ static int copy_job(struct hd_store *store, struct hd_lane *lane, void *arg, str
         hd_batch_fini(&c->head);
         hd_batch_fini(&c->chunks);
         hd_batch_fini(&c->rows);
-    } while (err == HD_ECONFLICT && hd_retry(store, &retry, &err, fault));
+    } while (err == HD_ECONFLICT && hd_conflict_retry(store, &retry, &err, fault));
     return err == HD_ENOTFOUND ? 0 : err;
 }
 

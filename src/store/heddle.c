@@ -324,7 +324,7 @@ int heddle_defer(struct heddle *heddle, void (*work)(void *arg), void *arg)
 /* ---- results ---- */
 
 /* The result of a call, with the arena that holds all of it. */
-struct answer {
+struct call_result {
     struct hd_arena arena;
     union {
         struct heddle_tuple tuple;
@@ -333,16 +333,16 @@ struct answer {
     } as;
 };
 
-static struct answer *answer_create(void)
+static struct call_result *answer_create(void)
 {
-    struct answer *answer = hd_calloc(1, sizeof(*answer));
+    struct call_result *answer = hd_calloc(1, sizeof(*answer));
 
     if (answer)
         hd_arena_init(&answer->arena, SIZE_MAX / 2);
     return answer;
 }
 
-static void answer_destroy(struct answer *answer)
+static void answer_destroy(struct call_result *answer)
 {
     if (!answer)
         return;
@@ -354,11 +354,12 @@ static void answer_destroy(struct answer *answer)
 static void answer_free(void *handed_out)
 {
     if (handed_out)
-        answer_destroy((struct answer *)((char *)handed_out - offsetof(struct answer, as)));
+        answer_destroy(
+            (struct call_result *)((char *)handed_out - offsetof(struct call_result, as)));
 }
 
 /* Ends a call that makes a result: without an error sets *out, otherwise frees the result. */
-static int leave_answer(struct answer *answer, int err, struct heddle_error *error)
+static int leave_answer(struct call_result *answer, int err, struct heddle_error *error)
 {
     if (err)
         answer_destroy(answer);
@@ -366,7 +367,7 @@ static int leave_answer(struct answer *answer, int err, struct heddle_error *err
 }
 
 static int read_tuple(struct heddle *heddle, const struct heddle_key *key,
-                      const struct hd_known *known, size_t known_count, struct answer *answer,
+                      const struct hd_known *known, size_t known_count, struct call_result *answer,
                       struct hd_fault *fault)
 {
     struct hd_key stored = {.ns = hd_from_public(key->ns), .id = hd_from_public(key->id)};
@@ -383,7 +384,7 @@ int hd_store_get_unknown(struct heddle *heddle, const struct heddle_key *key,
                          struct heddle_tuple **out, struct heddle_error *error)
 {
     struct hd_fault *fault = fault_of(error);
-    struct answer *answer = answer_create();
+    struct call_result *answer = answer_create();
     int err = answer ? read_tuple(heddle, key, known, known_count, answer, fault) : HD_ENOMEM;
 
     if (!err)
@@ -396,7 +397,7 @@ int hd_store_get_within(struct heddle *heddle, const struct heddle_key *key,
                         struct heddle_error *error)
 {
     struct hd_fault *fault = fault_of(error);
-    struct answer *answer = answer_create();
+    struct call_result *answer = answer_create();
     struct hd_key stored = {.ns = hd_from_public(key->ns), .id = hd_from_public(key->id)};
     int err =
         answer ? hd_thread_key(&key->thread, &answer->arena, &stored.thread, fault) : HD_ENOMEM;
@@ -440,8 +441,8 @@ void heddle_list_close(struct heddle_list *list)
 }
 
 static int read_histories(struct heddle *heddle, const struct heddle_key *key,
-                          const struct heddle_bytes *channels, size_t count, struct answer *answer,
-                          struct hd_fault *fault)
+                          const struct heddle_bytes *channels, size_t count,
+                          struct call_result *answer, struct hd_fault *fault)
 {
     struct hd_arena *arena = &answer->arena;
     struct heddle_history *histories = hd_arena_calloc(arena, count, sizeof(*histories));
@@ -464,7 +465,7 @@ int heddle_delta_history(struct heddle *heddle, const struct heddle_key *key,
                          struct heddle_histories **out, struct heddle_error *error)
 {
     struct hd_fault *fault = fault_of(error);
-    struct answer *answer = answer_create();
+    struct call_result *answer = answer_create();
     int err =
         answer ? read_histories(heddle, key, channels, channel_count, answer, fault) : HD_ENOMEM;
 
@@ -559,7 +560,7 @@ int heddle_list_threads(struct heddle *heddle, struct heddle_bytes principal,
                         struct heddle_error *error)
 {
     struct hd_fault *fault = fault_of(error);
-    struct answer *answer = answer_create();
+    struct call_result *answer = answer_create();
     struct thread_lister lister = {.arena = answer ? &answer->arena : NULL, .limit = limit};
     int err = answer ? hd_check_principal(hd_from_public(principal), fault) : HD_ENOMEM;
 

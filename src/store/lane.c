@@ -311,19 +311,19 @@ static bool blame_rows(struct hd_lane *lane, struct hd_lane_request *first,
 }
 
 /* After too many conflicts the requests are committed one by one; those have the time. */
-static bool may_retry(struct hd_lane *lane, struct hd_retry *retry, size_t max, int *err,
+static bool may_retry(struct hd_lane *lane, struct hd_conflict_retry *retry, size_t max, int *err,
                       struct hd_fault *fault)
 {
     if (max > 1 && retry->tries == HD_TRIES_MIN - 1)
         return false;
-    return hd_retry(lane->store, retry, err, fault);
+    return hd_conflict_retry(lane->store, retry, err, fault);
 }
 
 /* Commits up to `max` requests from `first` on; returns the first that remains. */
 static struct hd_lane_request *commit_group(struct hd_lane *lane, struct hd_lane_request *first,
                                             size_t max)
 {
-    struct hd_retry retry = {0};
+    struct hd_conflict_retry retry = {0};
     struct hd_fault fault;
     struct hd_lane_request *end;
     size_t failed;

@@ -24,7 +24,7 @@ struct hd_text {
 };
 
 /* The position of a cutter before it closes the last open group, as offsets: the group may grow. */
-struct place {
+struct cutter_place {
     size_t done;
     size_t group; /* 0: no group; the bracket is there */
     size_t group_end;
@@ -43,7 +43,7 @@ struct hd_listing {
     size_t end_cap;
 
     /* The last growth. */
-    struct place place;
+    struct cutter_place place;
     uint64_t size;
     uint64_t checksum;
 };
@@ -127,7 +127,7 @@ void hd_listing_reset(struct hd_listing *listing)
     listing->text = NULL;
     listing->len = listing->hashed = 0;
     listing->end_count = 0;
-    listing->place = (struct place){0};
+    listing->place = (struct cutter_place){0};
     (void)XXH3_64bits_reset(listing->hash);
 }
 
@@ -173,7 +173,7 @@ static uint64_t checksum(struct hd_listing *listing)
 }
 
 static int cut_elements(const struct hd_listing *listing, struct hd_cutter *cutter,
-                        struct place *place)
+                        struct cutter_place *place)
 {
     const char *bytes = listing->text->bytes;
     int err = 0;
@@ -189,7 +189,7 @@ static int cut_elements(const struct hd_listing *listing, struct hd_cutter *cutt
 }
 
 /* Moves `place` past the added elements; the pieces are those from its old done on. */
-static int listing_cut(const struct hd_listing *listing, struct place *place,
+static int listing_cut(const struct hd_listing *listing, struct cutter_place *place,
                        struct hd_pieces *pieces)
 {
     const char *bytes = listing->text->bytes;
@@ -210,7 +210,7 @@ static int listing_cut(const struct hd_listing *listing, struct place *place,
 
 static int growth_fill(struct hd_listing *listing, struct hd_growth *growth)
 {
-    struct place place = listing->place;
+    struct cutter_place place = listing->place;
     int err = listing->len == 0 ? listing_reserve(listing, 1) : 0;
 
     if (err)
@@ -278,7 +278,7 @@ static int note_ends(struct hd_listing *listing)
 static int listing_read_text(struct hd_listing *listing, struct hd_slice text)
 {
     struct hd_pieces pieces = {0};
-    struct place place = {0};
+    struct cutter_place place = {0};
     int err;
 
     if (text.len < 3 || text.ptr[0] != '[' || text.ptr[text.len - 1] != ']')

@@ -16,18 +16,18 @@
 enum { PAGE = 32 };
 
 /* Chunks seen so far: disjoint, in order, with a gap between any two. */
-struct stretch {
+struct chunk_stretch {
     int64_t start, end;
 };
 
 struct cover {
-    struct stretch *list;
+    struct chunk_stretch *list;
     size_t count, cap;
 };
 
 /* Chunks to read. */
 struct span {
-    struct stretch chunks;
+    struct chunk_stretch chunks;
     bool joins;    /* the first continues the element at the end of the previous span */
     bool is_glued; /* each further one continues the element of the one before */
     uint64_t come; /* number of chunks that arrived */
@@ -35,7 +35,7 @@ struct span {
     struct span *next;
 };
 
-struct item {
+struct history_item {
     struct hd_slice id;
     struct hd_checkpoint_body body;
     struct hd_ref ref;
@@ -45,7 +45,7 @@ struct item {
     struct hd_buf text; /* the chunks that arrived */
 };
 
-struct walker {
+struct history_walker {
     struct hd_store *store;
     const struct hd_list_history *trail;
     struct hd_fault *fault;
@@ -54,7 +54,7 @@ struct walker {
     struct cover cover;
     struct hd_reading reading;
     struct hd_arena arena; /* of a page */
-    struct item items[PAGE];
+    struct history_item items[PAGE];
     size_t first, count; /* the range of ids */
 };
 
@@ -76,7 +76,7 @@ static size_t stretch_find(const struct cover *cover, int64_t at)
     return low;
 }
 
-static bool stretch_is_seen(const struct cover *cover, struct stretch chunks)
+static bool stretch_is_seen(const struct cover *cover, struct chunk_stretch chunks)
 {
     size_t at = stretch_find(cover, chunks.end);
 
@@ -86,7 +86,7 @@ static bool stretch_is_seen(const struct cover *cover, struct stretch chunks)
 static int spans_make_room(struct cover *cover)
 {
     size_t cap = cover->cap ? cover->cap * 2 : 16;
-    struct stretch *list;
+    struct chunk_stretch *list;
 
     if (cover->count < cover->cap)
         return 0;
@@ -99,7 +99,7 @@ static int spans_make_room(struct cover *cover)
 }
 
 /* Joins it with the stretches that it touches. */
-static int stretch_add(struct cover *cover, struct stretch chunks)
+static int stretch_add(struct cover *cover, struct chunk_stretch chunks)
 {
     size_t at = stretch_find(cover, chunks.start), end = at;
     int err = spans_make_room(cover);
@@ -122,7 +122,7 @@ static int stretch_add(struct cover *cover, struct stretch chunks)
 
 /* ---- new chunks ------------------------------------------------------- */
 
-static int add_span(struct walker *w, struct item *item, struct span span)
+static int add_span(struct history_walker *w, struct history_item *item, struct span span)
 {
     struct span *added = hd_arena_alloc(&w->arena, sizeof(*added));
 
@@ -137,7 +137,8 @@ static int add_span(struct walker *w, struct item *item, struct span span)
 }
 
 /* Chunks that contain whole elements. */
-static int extent_take(struct walker *w, struct item *item, struct stretch extent)
+static int extent_take(struct history_walker *w, struct history_item *item,
+                       struct chunk_stretch extent)
 {
     const struct cover *cover = &w->cover;
     int64_t pos = extent.start;
@@ -155,7 +156,7 @@ static int extent_take(struct walker *w, struct item *item, struct stretch exten
 }
 
 /* An element of several chunks, from the span at *begin on: removes them if all were seen. */
-static int close_element(struct walker *w, struct item *item, struct span **begin)
+static int close_element(struct history_walker *w, struct history_item *item, struct span **begin)
 {
     bool is_new = false;
     int err = 0;
@@ -178,13 +179,13 @@ static bool joins(const struct hd_ref *ref, size_t at)
            ref->segments[at - 1].is_extent && !ref->segments[at].first_comma;
 }
 
-struct taking {
-    struct walker *w;
-    struct item *item;
+struct extent_taking {
+    struct history_walker *w;
+    struct history_item *item;
     struct span **begin; /* of the current element of several chunks; NULL: none */
 };
 
-static int end_element(struct taking *t)
+static int end_element(struct extent_taking *t)
 {
     int err = t->begin ? close_element(t->w, t->item, t->begin) : 0;
 
@@ -192,7 +193,7 @@ static int end_element(struct taking *t)
     return err;
 }
 
-static int take_part(struct taking *t, struct stretch chunks, bool goes_on)
+static int take_part(struct extent_taking *t, struct chunk_stretch chunks, bool goes_on)
 {
     struct span span = {.chunks = chunks, .joins = goes_on, .is_glued = true};
     int err = goes_on ? 0 : end_element(t);
@@ -205,18 +206,18 @@ static int take_part(struct taking *t, struct stretch chunks, bool goes_on)
 }
 
 /* The first and the last chunk may be parts of an element, or all belong to one. */
-static int take_segment(struct taking *t, size_t at)
+static int take_segment(struct extent_taking *t, size_t at)
 {
     const struct hd_ref *ref = &t->item->ref;
     const struct hd_segment *segment = &ref->segments[at];
-    struct stretch extent = {segment->start, segment->start + (int64_t)segment->count};
+    struct chunk_stretch extent = {segment->start, segment->start + (int64_t)segment->count};
     bool goes_on = joins(ref, at), is_cut = joins(ref, at + 1);
     int err = 0;
 
     if (segment->count > 1 && !segment->rest_comma)
         return take_part(t, extent, goes_on);
     if (goes_on) {
-        err = take_part(t, (struct stretch){extent.start, extent.start + 1}, true);
+        err = take_part(t, (struct chunk_stretch){extent.start, extent.start + 1}, true);
         extent.start++;
     }
     if (is_cut && extent.start < extent.end)
@@ -229,7 +230,7 @@ static int take_segment(struct taking *t, size_t at)
             err = extent_take(t->w, t->item, extent);
     }
     if (!err && is_cut)
-        err = take_part(t, (struct stretch){extent.end, extent.end + 1}, false);
+        err = take_part(t, (struct chunk_stretch){extent.end, extent.end + 1}, false);
     return err;
 }
 
@@ -240,7 +241,7 @@ static bool segment_is_same(const struct hd_segment *a, const struct hd_segment 
 }
 
 /* The number of leading segments to skip, because the previous item, if any, has them too. */
-static size_t find_other(const struct hd_ref *ref, const struct item *before)
+static size_t find_other(const struct hd_ref *ref, const struct history_item *before)
 {
     size_t count = 1; /* after the bracket */
 
@@ -256,9 +257,10 @@ static size_t find_other(const struct hd_ref *ref, const struct item *before)
     return count;
 }
 
-static int take_segments(struct walker *w, struct item *item, const struct item *before)
+static int take_segments(struct history_walker *w, struct history_item *item,
+                         const struct history_item *before)
 {
-    struct taking t = {.w = w, .item = item};
+    struct extent_taking t = {.w = w, .item = item};
     int err = 0;
 
     for (size_t i = find_other(&item->ref, before); !err && i + 1 < item->ref.segment_count; i++)
@@ -287,7 +289,7 @@ static bool is_list_reference(const struct hd_ref *ref, struct hd_slice channel)
     return true;
 }
 
-static int find_list(struct walker *w, struct item *item)
+static int find_list(struct history_walker *w, struct history_item *item)
 {
     struct hd_slice channel = w->trail->channel;
     const struct hd_channel_entry *entry =
@@ -307,7 +309,7 @@ static int find_list(struct walker *w, struct item *item)
 
 static int on_checkpoint(void *arg, size_t which, const struct hd_cell *cells)
 {
-    struct walker *w = arg;
+    struct history_walker *w = arg;
     struct hd_slice body;
     int err = hd_unpack_copy(&w->arena, cells[HD_CHECKPOINTS_BODY].bytes, &body);
 
@@ -319,13 +321,13 @@ static int on_checkpoint(void *arg, size_t which, const struct hd_cell *cells)
 
 static int walker_on_write(void *arg, size_t which, const struct hd_cell *cells)
 {
-    struct walker *w = arg;
+    struct history_walker *w = arg;
 
     w->items[which].is_opaque |= hd_slice_eq(cells[HD_WRITES_CHANNEL].bytes, w->trail->channel);
     return 0;
 }
 
-static int ask_item(struct walker *w, size_t i)
+static int ask_item(struct history_walker *w, size_t i)
 {
     struct hd_cell *prefix = hd_arena_alloc(&w->arena, 4 * sizeof(*prefix));
     int err;
@@ -357,11 +359,11 @@ static int ask_item(struct walker *w, size_t i)
 /* ---- chunks ----------------------------------------------------------- */
 
 struct chunk_reader {
-    struct item *item;
+    struct history_item *item;
     struct span *span;
 };
 
-static int append_chunk(struct item *item, struct hd_slice packed, bool goes_on)
+static int append_chunk(struct history_item *item, struct hd_slice packed, bool goes_on)
 {
     size_t size, len;
     int err = hd_unpacked_size(packed, &size);
@@ -395,7 +397,7 @@ static int span_on_chunk(void *arg, size_t which, const struct hd_cell *cells)
     return 0;
 }
 
-static int ask_chunks(struct walker *w, struct item *item)
+static int ask_chunks(struct history_walker *w, struct history_item *item)
 {
     struct hd_cell *prefix = hd_arena_alloc(&w->arena, 2 * sizeof(*prefix));
     int err = prefix ? 0 : HD_ENOMEM;
@@ -423,7 +425,7 @@ static int ask_chunks(struct walker *w, struct item *item)
     return err;
 }
 
-static bool is_whole(const struct item *item)
+static bool is_whole(const struct history_item *item)
 {
     for (const struct span *span = item->spans; span; span = span->next) {
         if (span->come != (uint64_t)(span->chunks.end - span->chunks.start))
@@ -434,12 +436,12 @@ static bool is_whole(const struct item *item)
 
 /* ---- pages ------------------------------------------------------------ */
 
-static int walker_run(struct walker *w)
+static int walker_run(struct history_walker *w)
 {
     return hd_reading_run(&w->reading, w->store->backend, w->fault);
 }
 
-static int read_rows(struct walker *w)
+static int read_rows(struct history_walker *w)
 {
     int err = 0;
 
@@ -452,12 +454,12 @@ static int read_rows(struct walker *w)
 }
 
 /* The chunks of known checkpoints count as seen, and are not read. */
-static int read_chunks(struct walker *w)
+static int read_chunks(struct history_walker *w)
 {
     int err = 0;
 
     for (size_t i = 0; !err && i < w->count; i++) {
-        struct item *item = &w->items[i];
+        struct history_item *item = &w->items[i];
 
         err = find_list(w, item);
         hd_buf_init(&item->text, item->is_opaque ? 0 : (size_t)item->ref.size);
@@ -469,9 +471,9 @@ static int read_chunks(struct walker *w)
     return err ? err : walker_run(w);
 }
 
-static int report(struct walker *w, size_t i, hd_list_history_fn fn, void *arg)
+static int report(struct history_walker *w, size_t i, hd_list_history_fn fn, void *arg)
 {
-    const struct item *item = &w->items[i];
+    const struct history_item *item = &w->items[i];
     struct hd_slice text = hd_buf_slice(&item->text);
 
     if (w->first + i < w->trail->known)
@@ -483,7 +485,7 @@ static int report(struct walker *w, size_t i, hd_list_history_fn fn, void *arg)
     return text.len > 0 ? fn(arg, w->first + i, &text) : 0;
 }
 
-static int walk_page(struct walker *w, hd_list_history_fn fn, void *arg)
+static int walk_page(struct history_walker *w, hd_list_history_fn fn, void *arg)
 {
     int err;
 
@@ -502,7 +504,7 @@ static int walk_page(struct walker *w, hd_list_history_fn fn, void *arg)
 int hd_list_history_walk(struct heddle *store, const struct hd_list_history *trail,
                          hd_list_history_fn fn, void *arg, struct hd_fault *fault)
 {
-    struct walker *w = hd_calloc(1, sizeof(*w));
+    struct history_walker *w = hd_calloc(1, sizeof(*w));
     int err;
 
     if (!w)

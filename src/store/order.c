@@ -13,7 +13,7 @@
  * The lists of order.h form a tree: the list of a checkpoint without its last id is the list of the
  * checkpoint `up`. The order is a walk of that tree, parents first, siblings by id.
  */
-struct place {
+struct order_place {
     struct hd_order_node node;
     bool is_deleted; /* only its id is known: it is the parent of a stray */
     enum { PLACE_NEW, PLACE_OPEN, PLACE_DONE } state;
@@ -24,15 +24,15 @@ struct place {
 
 static int by_id(const void *a, const void *b)
 {
-    const struct place *x = a, *y = b;
+    const struct order_place *x = a, *y = b;
 
     return hd_slice_cmp(x->node.id, y->node.id);
 }
 
-static size_t order_find_place(const struct place *places, size_t count, struct hd_slice id)
+static size_t order_find_place(const struct order_place *places, size_t count, struct hd_slice id)
 {
-    const struct place key = {.node.id = id};
-    const struct place *found =
+    const struct order_place key = {.node.id = id};
+    const struct order_place *found =
         id.len > 0 ? bsearch(&key, places, count, sizeof(*places), by_id) : NULL;
 
     return found ? (size_t)(found - places) : NONE;
@@ -44,18 +44,18 @@ static bool is_stray(const struct hd_order_node *node)
 }
 
 /* Sorts the nodes by id and adds deleted parents of strays; returns their number. */
-static size_t make_places(const struct hd_order *order, struct place *places)
+static size_t make_places(const struct hd_order *order, struct order_place *places)
 {
     size_t count = order->count, all = order->count, kept = 0;
 
     for (size_t i = 0; i < count; i++)
-        places[i] = (struct place){.node = order->nodes[i]};
+        places[i] = (struct order_place){.node = order->nodes[i]};
     qsort(places, count, sizeof(*places), by_id);
     for (size_t i = 0; i < count; i++) {
         const struct hd_order_node *node = &places[i].node;
 
         if (is_stray(node) && order_find_place(places, count, node->parent) == NONE)
-            places[all++] = (struct place){.node.id = node->parent, .is_deleted = true};
+            places[all++] = (struct order_place){.node.id = node->parent, .is_deleted = true};
     }
     if (all == count)
         return all;
@@ -67,9 +67,9 @@ static size_t make_places(const struct hd_order *order, struct place *places)
     return kept;
 }
 
-static void find_up(struct place *places, size_t at)
+static void find_up(struct order_place *places, size_t at)
 {
-    struct place *place = &places[at];
+    struct order_place *place = &places[at];
     size_t up = place->parent;
 
     while (up != NONE && by_id(&places[up], place) < 0)
@@ -79,7 +79,7 @@ static void find_up(struct place *places, size_t at)
 }
 
 /* The path returns to `at`: from there on it is a cycle. */
-static void break_circle(struct place *places, const size_t *way, size_t len, size_t at)
+static void break_circle(struct order_place *places, const size_t *way, size_t len, size_t at)
 {
     do
         places[way[--len]].parent = NONE;
@@ -87,7 +87,7 @@ static void break_circle(struct place *places, const size_t *way, size_t len, si
 }
 
 /* Parents come before their children. `way` has room for all nodes. */
-static void find_ups(struct place *places, size_t count, size_t *way)
+static void find_ups(struct order_place *places, size_t count, size_t *way)
 {
     for (size_t i = 0; i < count; i++)
         places[i].parent = order_find_place(places, count, places[i].node.parent);
@@ -107,12 +107,12 @@ static void find_ups(struct place *places, size_t count, size_t *way)
 }
 
 /* Children are linked in the order of their ids; the last place is the common root. */
-static void link_children(struct place *places, size_t count)
+static void link_children(struct order_place *places, size_t count)
 {
     for (size_t i = 0; i <= count; i++)
         places[i].first = places[i].last = places[i].next = NONE;
     for (size_t i = 0; i < count; i++) {
-        struct place *up = &places[places[i].up == NONE ? count : places[i].up];
+        struct order_place *up = &places[places[i].up == NONE ? count : places[i].up];
 
         if (up->last == NONE)
             up->first = i;
@@ -122,7 +122,7 @@ static void link_children(struct place *places, size_t count)
     }
 }
 
-static void order_walk(struct place *places, size_t count, struct hd_order *order)
+static void order_walk(struct order_place *places, size_t count, struct hd_order *order)
 {
     size_t at = places[count].first, done = 0;
 
@@ -142,7 +142,7 @@ static void order_walk(struct place *places, size_t count, struct hd_order *orde
 int hd_order_sort(struct hd_order *order)
 {
     size_t count = order->count;
-    struct place *places = hd_calloc(2 * count + 1, sizeof(*places));
+    struct order_place *places = hd_calloc(2 * count + 1, sizeof(*places));
     size_t *way = hd_calloc(2 * count + 1, sizeof(*way));
     int err = places && way ? 0 : HD_ENOMEM;
 

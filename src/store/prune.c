@@ -423,7 +423,7 @@ static int keep_once(struct keeper *k)
 static int keep_job(struct hd_store *store, struct hd_lane *lane, void *arg, struct hd_fault *fault)
 {
     struct keeper *k = arg;
-    struct hd_retry retry = {0};
+    struct hd_conflict_retry retry = {0};
     int err;
 
     (void)lane;
@@ -431,7 +431,7 @@ static int keep_job(struct hd_store *store, struct hd_lane *lane, void *arg, str
     k->fault = fault;
     do
         err = keep_once(k);
-    while (err == HD_ECONFLICT && !k->is_refused && hd_retry(store, &retry, &err, fault));
+    while (err == HD_ECONFLICT && !k->is_refused && hd_conflict_retry(store, &retry, &err, fault));
     return err;
 }
 

@@ -81,7 +81,7 @@ const struct hd_tree_space *hd_tree_space(const struct hd_tree *tree, struct hd_
 
 /* ---- reading checkpoints ---- */
 
-struct reader {
+struct tree_reader {
     struct hd_tree *tree;
     struct hd_arena scratch; /* of one row */
     struct hd_fault *fault;
@@ -204,7 +204,8 @@ static int read_owner(struct hd_tree *tree, struct hd_tree_node *node, hd_json_v
     return hd_arena_copy(&tree->arena, hd_json_string(owner), &node->owner);
 }
 
-static int read_body(struct reader *r, const struct hd_cell *cells, struct hd_checkpoint_body *body)
+static int read_body(struct tree_reader *r, const struct hd_cell *cells,
+                     struct hd_checkpoint_body *body)
 {
     struct hd_slice encoded;
     int err = hd_unpack_copy(&r->scratch, cells[HD_CHECKPOINTS_BODY].bytes, &encoded);
@@ -212,7 +213,8 @@ static int read_body(struct reader *r, const struct hd_cell *cells, struct hd_ch
     return err ? err : hd_checkpoint_body_parse(encoded, &r->scratch, body);
 }
 
-static int tree_read_node(struct reader *r, struct hd_tree_node *node, const struct hd_cell *cells)
+static int tree_read_node(struct tree_reader *r, struct hd_tree_node *node,
+                          const struct hd_cell *cells)
 {
     struct hd_tree *tree = r->tree;
     struct hd_json metadata = {0};
@@ -238,7 +240,7 @@ static int tree_read_node(struct reader *r, struct hd_tree_node *node, const str
 
 static int on_checkpoint(void *arg, size_t which, const struct hd_cell *cells)
 {
-    struct reader *r = arg;
+    struct tree_reader *r = arg;
     struct hd_tree *tree = r->tree;
     struct hd_tree_node node = {.parent = HD_NO_NODE};
     int err = tree_make_room(tree);
@@ -280,7 +282,7 @@ static size_t node_of(const struct hd_tree *tree, struct hd_slice ns, struct hd_
 
 static int on_seeds(void *arg, size_t which, const struct hd_cell *cells)
 {
-    struct reader *r = arg;
+    struct tree_reader *r = arg;
     size_t node = node_of(r->tree, cells[HD_CHECKPOINTS_NS].bytes, cells[HD_CHECKPOINTS_ID].bytes);
     struct hd_checkpoint_body body;
     int err;
@@ -297,7 +299,7 @@ static int on_seeds(void *arg, size_t which, const struct hd_cell *cells)
 
 static int tree_on_write(void *arg, size_t which, const struct hd_cell *cells)
 {
-    struct reader *r = arg;
+    struct tree_reader *r = arg;
     size_t node;
 
     (void)which;
@@ -310,7 +312,7 @@ static int tree_on_write(void *arg, size_t which, const struct hd_cell *cells)
 }
 
 static int tree_scan_rows(struct hd_store *store, enum hd_table_id table, struct hd_slice thread,
-                          unsigned columns, hd_row_fn fn, struct reader *r)
+                          unsigned columns, hd_row_fn fn, struct tree_reader *r)
 {
     struct hd_cell key = hd_cell_bytes(thread);
     struct hd_query query = {
@@ -341,7 +343,7 @@ static int tree_read_all(struct hd_tree *tree, struct hd_store *store, struct hd
 {
     const unsigned columns = 1u << HD_CHECKPOINTS_PARENT | 1u << HD_CHECKPOINTS_METADATA |
                              1u << HD_CHECKPOINTS_RUN | 1u << HD_CHECKPOINTS_BODY;
-    struct reader r = {.tree = tree, .fault = fault};
+    struct tree_reader r = {.tree = tree, .fault = fault};
     int err;
 
     hd_arena_init(&r.scratch, SIZE_MAX / 2);

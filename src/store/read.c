@@ -32,7 +32,7 @@ struct write_list {
     size_t count;
 };
 
-struct item {
+struct read_item {
     struct hd_key key;
     bool is_there;  /* it existed when its writes were read */
     bool is_latest; /* no id was given */
@@ -43,11 +43,11 @@ struct item {
     struct write_list sends;
 };
 
-struct reader {
+struct tuple_reader {
     struct hd_store *store;
     struct hd_arena *arena;
     struct hd_fault *fault;
-    struct item *items;
+    struct read_item *items;
     size_t count;
     int flags;
     const struct hd_known *known;
@@ -57,7 +57,7 @@ struct reader {
     struct hd_fetch fetch;
 };
 
-static int reader_copy(struct reader *r, struct hd_slice s, struct heddle_bytes *out)
+static int reader_copy(struct tuple_reader *r, struct hd_slice s, struct heddle_bytes *out)
 {
     struct hd_slice copied;
     int err = hd_arena_copy(r->arena, s, &copied);
@@ -71,8 +71,8 @@ static int reader_copy(struct reader *r, struct hd_slice s, struct heddle_bytes 
 
 static int on_checkpoint(void *arg, size_t which, const struct hd_cell *cells)
 {
-    struct reader *r = arg;
-    struct item *item = &r->items[which];
+    struct tuple_reader *r = arg;
+    struct read_item *item = &r->items[which];
     struct heddle_tuple *tuple = item->tuple;
     struct hd_slice body;
     int err = hd_unpack_copy(r->arena, cells[HD_CHECKPOINTS_BODY].bytes, &body);
@@ -97,12 +97,12 @@ static int on_checkpoint(void *arg, size_t which, const struct hd_cell *cells)
 
 static int on_stray(void *arg, size_t which, const struct hd_cell *cells)
 {
-    struct reader *r = arg;
+    struct tuple_reader *r = arg;
 
     return hd_window_add(&r->items[which].window, r->arena, cells);
 }
 
-static int ask_strays(struct reader *r, size_t i, const struct hd_cell *prefix)
+static int ask_strays(struct tuple_reader *r, size_t i, const struct hd_cell *prefix)
 {
     return hd_reading_add(&r->reading,
                           (struct hd_query){.table = HD_CHECKPOINTS,
@@ -113,9 +113,9 @@ static int ask_strays(struct reader *r, size_t i, const struct hd_cell *prefix)
                           (struct hd_receiver){.fn = on_stray, .arg = r, .which = i});
 }
 
-static int ask_checkpoint(struct reader *r, size_t i)
+static int ask_checkpoint(struct tuple_reader *r, size_t i)
 {
-    struct item *item = &r->items[i];
+    struct read_item *item = &r->items[i];
     struct hd_cell *prefix = hd_arena_alloc(r->arena, 3 * sizeof(*prefix));
     int err;
 
@@ -138,9 +138,9 @@ static int ask_checkpoint(struct reader *r, size_t i)
 }
 
 /* HD_ECONFLICT: the latest checkpoint was deleted meanwhile. */
-static int find_latest(struct reader *r, size_t i)
+static int find_latest(struct tuple_reader *r, size_t i)
 {
-    struct item *item = &r->items[i];
+    struct read_item *item = &r->items[i];
     struct hd_order order = {.nodes = NULL};
     int err = hd_order_read(r->store, item->key.thread, item->key.ns, &item->window, r->arena,
                             &order, r->fault);
@@ -157,12 +157,12 @@ static int find_latest(struct reader *r, size_t i)
     return err || item->tuple->id.data ? err : HD_ECONFLICT;
 }
 
-static int find_all_latest(struct reader *r)
+static int find_all_latest(struct tuple_reader *r)
 {
     int err = 0;
 
     for (size_t i = 0; !err && i < r->count; i++) {
-        struct item *item = &r->items[i];
+        struct read_item *item = &r->items[i];
 
         if (item->is_latest && item->tuple->id.data && hd_window_has(&item->window, item->key.id))
             err = find_latest(r, i);
@@ -172,7 +172,7 @@ static int find_all_latest(struct reader *r)
 
 static int on_there(void *arg, size_t which, const struct hd_cell *cells)
 {
-    struct reader *r = arg;
+    struct tuple_reader *r = arg;
 
     (void)cells;
     r->items[which].is_there = true;
@@ -181,7 +181,7 @@ static int on_there(void *arg, size_t which, const struct hd_cell *cells)
 
 /* ---- writes ---- */
 
-static int add_write(struct reader *r, struct write_list *list, const struct hd_cell *cells)
+static int add_write(struct tuple_reader *r, struct write_list *list, const struct hd_cell *cells)
 {
     struct write_node *node = hd_arena_calloc(r->arena, 1, sizeof(*node));
     int err = node ? hd_copy_write(r->arena, cells, &node->write, &node->ref) : HD_ENOMEM;
@@ -196,22 +196,22 @@ static int add_write(struct reader *r, struct write_list *list, const struct hd_
 
 static int reader_on_write(void *arg, size_t which, const struct hd_cell *cells)
 {
-    struct reader *r = arg;
+    struct tuple_reader *r = arg;
 
     return add_write(r, &r->items[which].writes, cells);
 }
 
 static int on_send(void *arg, size_t which, const struct hd_cell *cells)
 {
-    struct reader *r = arg;
+    struct tuple_reader *r = arg;
 
     if (!hd_slice_eq(cells[HD_WRITES_CHANNEL].bytes, HD_S("__pregel_tasks")))
         return 0;
     return add_write(r, &r->items[which].sends, cells);
 }
 
-static int ask_of(struct reader *r, size_t i, struct hd_slice checkpoint, enum hd_table_id table,
-                  unsigned columns, hd_row_fn fn)
+static int ask_of(struct tuple_reader *r, size_t i, struct hd_slice checkpoint,
+                  enum hd_table_id table, unsigned columns, hd_row_fn fn)
 {
     struct hd_cell *prefix = hd_arena_alloc(r->arena, 3 * sizeof(*prefix));
 
@@ -229,14 +229,16 @@ static int ask_of(struct reader *r, size_t i, struct hd_slice checkpoint, enum h
                           (struct hd_receiver){.fn = fn, .arg = r, .which = i});
 }
 
-static int request_writes(struct reader *r, size_t i, struct hd_slice checkpoint, hd_row_fn fn)
+static int request_writes(struct tuple_reader *r, size_t i, struct hd_slice checkpoint,
+                          hd_row_fn fn)
 {
     return ask_of(r, i, checkpoint, HD_WRITES, HD_ALL_COLUMNS, fn);
 }
 
 /* Converts lists to arrays and requests their values. */
-static int settle_writes(struct reader *r, struct item *item, const struct write_list *list,
-                         const struct heddle_write **out, size_t *out_count)
+static int settle_writes(struct tuple_reader *r, struct read_item *item,
+                         const struct write_list *list, const struct heddle_write **out,
+                         size_t *out_count)
 {
     struct heddle_write *writes = hd_arena_calloc(r->arena, list->count, sizeof(*writes));
     size_t i = 0;
@@ -258,7 +260,7 @@ static int settle_writes(struct reader *r, struct item *item, const struct write
 /* ---- values ---- */
 
 /* True when the caller has the value; then only its size is set. */
-static int find_known(struct reader *r, const struct hd_channel_entry *entry,
+static int find_known(struct tuple_reader *r, const struct hd_channel_entry *entry,
                       struct heddle_bytes *out, bool *is_known)
 {
     struct hd_ref ref;
@@ -280,7 +282,7 @@ static int find_known(struct reader *r, const struct hd_channel_entry *entry,
     return 0;
 }
 
-static int ask_values(struct reader *r, struct item *item)
+static int ask_values(struct tuple_reader *r, struct read_item *item)
 {
     size_t count = item->body.entry_count;
     struct heddle_value *values = hd_arena_calloc(r->arena, count, sizeof(*values));
@@ -304,9 +306,9 @@ static int ask_values(struct reader *r, struct item *item)
     return err;
 }
 
-static int ask_details(struct reader *r, size_t i)
+static int ask_details(struct tuple_reader *r, size_t i)
 {
-    struct item *item = &r->items[i];
+    struct read_item *item = &r->items[i];
     int err = request_writes(r, i, item->key.id, reader_on_write);
 
     if (!err)
@@ -318,7 +320,7 @@ static int ask_details(struct reader *r, size_t i)
     return err;
 }
 
-static int settle_details(struct reader *r, struct item *item)
+static int settle_details(struct tuple_reader *r, struct read_item *item)
 {
     int err =
         settle_writes(r, item, &item->writes, &item->tuple->writes, &item->tuple->write_count);
@@ -330,18 +332,18 @@ static int settle_details(struct reader *r, struct item *item)
 
 /* ---- the whole read ---- */
 
-static bool is_found(const struct item *item)
+static bool is_found(const struct read_item *item)
 {
     return item->tuple->id.data != NULL;
 }
 
-static int reader_run(struct reader *r)
+static int reader_run(struct tuple_reader *r)
 {
     return hd_reading_run(&r->reading, r->store->backend, r->fault);
 }
 
 /* HD_ECONFLICT: a checkpoint was deleted before its writes were read. */
-static int check_there(const struct reader *r)
+static int check_there(const struct tuple_reader *r)
 {
     for (size_t i = 0; i < r->count; i++) {
         if (is_found(&r->items[i]) && !r->items[i].is_there)
@@ -350,13 +352,13 @@ static int check_there(const struct reader *r)
     return 0;
 }
 
-static void note_limit(struct reader *r, size_t i, int err)
+static void note_limit(struct tuple_reader *r, size_t i, int err)
 {
     if (err == HD_ELIMIT && r->allowance)
         r->allowance->fits = i;
 }
 
-static int read_details(struct reader *r)
+static int read_details(struct tuple_reader *r)
 {
     int err = 0;
 
@@ -381,7 +383,7 @@ static int read_details(struct reader *r)
     return err ? err : hd_fetch_finish(&r->fetch);
 }
 
-static void reset_item(struct item *item, struct hd_key key, struct heddle_tuple *tuple)
+static void reset_item(struct read_item *item, struct hd_key key, struct heddle_tuple *tuple)
 {
     memset(item, 0, sizeof(*item));
     memset(tuple, 0, sizeof(*tuple));
@@ -391,7 +393,7 @@ static void reset_item(struct item *item, struct hd_key key, struct heddle_tuple
     item->sends.tail = &item->sends.first;
 }
 
-static int read_once(struct reader *r, const struct hd_key *keys, struct heddle_tuple *tuples)
+static int read_once(struct tuple_reader *r, const struct hd_key *keys, struct heddle_tuple *tuples)
 {
     int err = 0;
 
@@ -412,15 +414,16 @@ static int read_once(struct reader *r, const struct hd_key *keys, struct heddle_
 }
 
 /* The part of the allowance that a failed attempt took. */
-static void allowance_return(struct reader *r, uint64_t taken)
+static void allowance_return(struct tuple_reader *r, uint64_t taken)
 {
     if (r->allowance && r->allowance->taken > taken)
         r->allowance->give(r->allowance, r->allowance->taken - taken);
 }
 
-static int reader_read_all(struct reader *r, const struct hd_key *keys, struct heddle_tuple *tuples)
+static int reader_read_all(struct tuple_reader *r, const struct hd_key *keys,
+                           struct heddle_tuple *tuples)
 {
-    struct hd_retry retry = {0}, gone = {0};
+    struct hd_conflict_retry retry = {0}, gone = {0};
     uint64_t taken = r->allowance ? r->allowance->taken : 0;
     int err;
 
@@ -431,9 +434,9 @@ static int reader_read_all(struct reader *r, const struct hd_key *keys, struct h
     do {
         allowance_return(r, taken);
         err = read_once(r, keys, tuples);
-    } while (
-        (err == HD_ECORRUPT && hd_retry_read(r->store, &retry, keys, r->count, &err, r->fault)) ||
-        (err == HD_ECONFLICT && hd_retry(r->store, &gone, &err, r->fault)));
+    } while ((err == HD_ECORRUPT &&
+              hd_conflict_retry_read(r->store, &retry, keys, r->count, &err, r->fault)) ||
+             (err == HD_ECONFLICT && hd_conflict_retry(r->store, &gone, &err, r->fault)));
     hd_reading_fini(&r->reading);
     if (err)
         allowance_return(r, taken);
@@ -448,12 +451,12 @@ int hd_store_read_tuples(struct hd_store *store, const struct hd_key *keys, size
                          struct hd_allowance *allowance, struct hd_arena *arena,
                          struct heddle_tuple *tuples, struct hd_fault *fault)
 {
-    struct reader r = {.store = store,
-                       .arena = arena,
-                       .fault = fault,
-                       .count = count,
-                       .flags = flags,
-                       .allowance = allowance};
+    struct tuple_reader r = {.store = store,
+                             .arena = arena,
+                             .fault = fault,
+                             .count = count,
+                             .flags = flags,
+                             .allowance = allowance};
 
     return reader_read_all(&r, keys, tuples);
 }
@@ -462,12 +465,12 @@ int hd_store_read_unknown(struct hd_store *store, const struct hd_key *key,
                           const struct hd_known *known, size_t known_count, struct hd_arena *arena,
                           struct heddle_tuple *tuple, struct hd_fault *fault)
 {
-    struct reader r = {.store = store,
-                       .arena = arena,
-                       .fault = fault,
-                       .count = 1,
-                       .known = known,
-                       .known_count = known_count};
+    struct tuple_reader r = {.store = store,
+                             .arena = arena,
+                             .fault = fault,
+                             .count = 1,
+                             .known = known,
+                             .known_count = known_count};
 
     return reader_read_all(&r, key, tuple);
 }

@@ -12,7 +12,7 @@ static int64_t between(int64_t d, int64_t now, const void *salt)
     return d + (int64_t)((mixed >> 24) % (uint64_t)d);
 }
 
-static int64_t pause_after(const struct hd_retry *retry, int64_t now)
+static int64_t pause_after(const struct hd_conflict_retry *retry, int64_t now)
 {
     int64_t pause = (int64_t)PAUSE_MIN_US << (retry->tries < 12 ? retry->tries : 12);
     int64_t took = (now - retry->began_us) * retry->tries, left = retry->until_us - now;
@@ -29,8 +29,8 @@ static void fault_clear(struct hd_fault *fault)
         *fault = (struct hd_fault){0};
 }
 
-bool hd_retry(const struct hd_store *store, struct hd_retry *retry, int *err,
-              struct hd_fault *fault)
+bool hd_conflict_retry(const struct hd_store *store, struct hd_conflict_retry *retry, int *err,
+                       struct hd_fault *fault)
 {
     int64_t now = hd_clock_monotonic_us();
 
@@ -97,8 +97,9 @@ static int read_epochs(struct hd_store *store, const struct hd_key *keys, size_t
  * A missing thread may have been created and deleted between two reads; if that is so every time,
  * its rows are remains of an incomplete deletion.
  */
-bool hd_retry_read(struct hd_store *store, struct hd_retry *retry, const struct hd_key *keys,
-                   size_t count, int *err, struct hd_fault *fault)
+bool hd_conflict_retry_read(struct hd_store *store, struct hd_conflict_retry *retry,
+                            const struct hd_key *keys, size_t count, int *err,
+                            struct hd_fault *fault)
 {
     struct hd_fault cause = {0};
     uint64_t epochs;
@@ -116,7 +117,7 @@ bool hd_retry_read(struct hd_store *store, struct hd_retry *retry, const struct 
     if (retry->same == HD_LOOKS_MIN)
         return false;
     retry->epochs = epochs;
-    if (hd_retry(store, retry, err, fault))
+    if (hd_conflict_retry(store, retry, err, fault))
         return true;
     if (!retry->has_changed) {
         *err = HD_ECORRUPT;

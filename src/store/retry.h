@@ -7,11 +7,11 @@
  * ones follow after growing, randomised pauses, each at least as long as the attempt, so that two
  * long writers do not block each other forever.
  *
- *     struct hd_retry retry = {0};
+ *     struct hd_conflict_retry retry = {0};
  *
  *     do
  *         err = attempt(…);
- *     while (err == HD_ECONFLICT && hd_retry(store, &retry, &err, fault));
+ *     while (err == HD_ECONFLICT && hd_conflict_retry(store, &retry, &err, fault));
  */
 #ifndef HD_STORE_RETRY_H
 #define HD_STORE_RETRY_H
@@ -23,11 +23,11 @@ enum {
     HD_LOOKS_MIN = 3  /* reads of a damaged-looking value without a change */
 };
 
-struct hd_retry {
+struct hd_conflict_retry {
     unsigned tries;
     int64_t until_us; /* end of the timeout */
     int64_t began_us; /* start of the latest attempt */
-    uint64_t epochs;  /* hd_retry_read(): the epochs at the last read */
+    uint64_t epochs;  /* hd_conflict_retry_read(): the epochs at the last read */
     bool has_changed; /* … and whether they have ever changed */
     unsigned same;    /* … and for how many reads they have not */
 };
@@ -36,8 +36,8 @@ struct hd_retry {
  * Returns true after a pause and clears `fault`. Returns false when the timeout is over and sets
  * *err and `fault`.
  */
-HD_MUST_CHECK bool hd_retry(const struct hd_store *store, struct hd_retry *retry, int *err,
-                            struct hd_fault *fault);
+HD_MUST_CHECK bool hd_conflict_retry(const struct hd_store *store, struct hd_conflict_retry *retry,
+                                     int *err, struct hd_fault *fault);
 
 /*
  * The same for a reader of these threads that found an incomplete value (*err is HD_ECORRUPT): rows
@@ -45,8 +45,8 @@ HD_MUST_CHECK bool hd_retry(const struct hd_store *store, struct hd_retry *retry
  * deletion changes the epoch. So the value is damaged only if the epochs were the same before and
  * after several reads.
  */
-HD_MUST_CHECK bool hd_retry_read(struct hd_store *store, struct hd_retry *retry,
-                                 const struct hd_key *keys, size_t count, int *err,
-                                 struct hd_fault *fault);
+HD_MUST_CHECK bool hd_conflict_retry_read(struct hd_store *store, struct hd_conflict_retry *retry,
+                                          const struct hd_key *keys, size_t count, int *err,
+                                          struct hd_fault *fault);
 
 #endif

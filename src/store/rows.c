@@ -63,12 +63,12 @@ int hd_rows_apply_async(struct heddle *store, struct hd_slice lane_key,
 int hd_rows_change(struct heddle *store, hd_rows_change_fn attempt, void *arg,
                    struct hd_fault *fault)
 {
-    struct hd_retry retry = {0};
+    struct hd_conflict_retry retry = {0};
     int err;
 
     do
         err = attempt(arg, fault);
-    while (err == HD_ECONFLICT && hd_retry(hd_store_of(store), &retry, &err, fault));
+    while (err == HD_ECONFLICT && hd_conflict_retry(hd_store_of(store), &retry, &err, fault));
     return err;
 }
 

@@ -9,15 +9,15 @@
 enum { FIRST_PAGE = 16, LAST_PAGE = 256 }; /* rows; later pages are longer */
 #define PAGE_BYTES ((size_t)1 << 20)       /* long rows make shorter pages */
 
-struct row {
-    struct row *next;
+struct scan_row {
+    struct scan_row *next;
     struct hd_cell cells[HD_MAX_COLUMNS];
 };
 
-struct page {
+struct scan_page {
     const struct hd_table *table;
     struct hd_arena arena;
-    struct row *first, **tail;
+    struct scan_row *first, **tail;
     size_t rows;
     size_t bytes;
     bool is_full;
@@ -25,8 +25,8 @@ struct page {
 
 static int page_on_row(void *arg, size_t which, const struct hd_cell *cells)
 {
-    struct page *page = arg;
-    struct row *row = hd_arena_calloc(&page->arena, 1, sizeof(*row));
+    struct scan_page *page = arg;
+    struct scan_row *row = hd_arena_calloc(&page->arena, 1, sizeof(*row));
     int err = row ? 0 : HD_ENOMEM;
 
     (void)which;
@@ -47,7 +47,7 @@ static int page_on_row(void *arg, size_t which, const struct hd_cell *cells)
 }
 
 static int scan_read_page(struct hd_backend *backend, const struct hd_query *query,
-                          struct page *page, struct hd_fault *fault)
+                          struct scan_page *page, struct hd_fault *fault)
 {
     int err;
 
@@ -62,12 +62,12 @@ static int scan_read_page(struct hd_backend *backend, const struct hd_query *que
 }
 
 /* Passes the rows on. *last is the position for the next page, in its own memory. */
-static int hand_on(const struct page *page, const struct hd_query *query, hd_row_fn fn, void *arg,
-                   struct hd_arena *arena, struct hd_cell *last)
+static int hand_on(const struct scan_page *page, const struct hd_query *query, hd_row_fn fn,
+                   void *arg, struct hd_arena *arena, struct hd_cell *last)
 {
     int err = 0;
 
-    for (const struct row *row = page->first; !err && row; row = row->next) {
+    for (const struct scan_row *row = page->first; !err && row; row = row->next) {
         err = fn(arg, 0, row->cells);
         if (err || row->next)
             continue;
@@ -86,7 +86,7 @@ static int hand_on(const struct page *page, const struct hd_query *query, hd_row
 int hd_scan(struct hd_backend *backend, struct hd_query query, hd_row_fn fn, void *arg,
             struct hd_fault *fault)
 {
-    struct page page = {.table = &hd_tables[query.table]};
+    struct scan_page page = {.table = &hd_tables[query.table]};
     struct hd_cell last[HD_MAX_COLUMNS];
     struct hd_arena last_arena;
     bool has_limit = query.limit > 0;

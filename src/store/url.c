@@ -117,18 +117,18 @@ static int set_schema(struct hd_url *url, struct hd_slice value, struct hd_arena
     return err;
 }
 
-struct parameter {
+struct url_parameter {
     const char *name;
     int (*set)(struct hd_url *url, struct hd_slice value, struct hd_arena *arena,
                struct hd_fault *fault);
 };
 
-static const struct parameter parameters[] = {
+static const struct url_parameter parameters[] = {
     {"durability", set_durability}, {"max_value", set_max_value}, {"pool", set_pool},
     {"schema", set_schema},         {"timeout", set_timeout},
 };
 
-static const struct parameter *find_parameter(struct hd_slice name)
+static const struct url_parameter *find_parameter(struct hd_slice name)
 {
     for (size_t i = 0; i < HD_COUNT(parameters); i++) {
         if (hd_slice_eq(name, hd_slice_cstr(parameters[i].name)))
@@ -154,7 +154,7 @@ static int take_parameters(struct hd_url *url, char *query, struct hd_arena *are
     while (*next) {
         size_t len = strcspn(next, "&");
         size_t name_len = strcspn(next, "=&");
-        const struct parameter *parameter = find_parameter(hd_slice(next, name_len));
+        const struct url_parameter *parameter = find_parameter(hd_slice(next, name_len));
         size_t value_at = name_len < len ? name_len + 1 : len;
         int err = 0;
 

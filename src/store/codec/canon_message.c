@@ -29,7 +29,7 @@ static bool message_is_kind(struct hd_slice s, const char *name)
 /* ---- forms ------------------------------------------------------------ */
 
 /* A message of any form, taken apart. */
-struct source {
+struct message_source {
     const struct hd_canon_type *type;
     hd_json_val content; /* NULL: absent */
     hd_json_val fields;  /* an object with the other members, or NULL */
@@ -55,7 +55,7 @@ static int refuse_role(struct hd_slice role, struct hd_fault *fault)
 }
 
 /* ["user", content] */
-static int read_pair(hd_json_val pair, struct source *out, struct hd_fault *fault)
+static int read_pair(hd_json_val pair, struct message_source *out, struct hd_fault *fault)
 {
     struct hd_json_iter it = hd_json_iter(pair);
     struct hd_slice role;
@@ -73,7 +73,7 @@ static int read_pair(hd_json_val pair, struct source *out, struct hd_fault *faul
 }
 
 /* {"lc":1,"type":"constructor","id":["langchain_core","messages","HumanMessage"],"kwargs":{…}} */
-static int read_constructor(hd_json_val message, struct source *out, struct hd_fault *fault)
+static int read_constructor(hd_json_val message, struct message_source *out, struct hd_fault *fault)
 {
     struct hd_json_iter it = hd_json_iter(message_get(message, "id"));
     struct hd_slice class_name = {0};
@@ -90,7 +90,8 @@ static int read_constructor(hd_json_val message, struct source *out, struct hd_f
     return 0;
 }
 
-static int message_read_object(hd_json_val message, struct source *out, struct hd_fault *fault)
+static int message_read_object(hd_json_val message, struct message_source *out,
+                               struct hd_fault *fault)
 {
     struct hd_slice type = hd_json_string(message_get(message, "type"));
     struct hd_slice role = hd_json_string(message_get(message, "role"));
@@ -109,7 +110,7 @@ static int message_read_object(hd_json_val message, struct source *out, struct h
     return out->type ? 0 : refuse_role(role.len > 0 ? role : type, fault);
 }
 
-static int read_source(hd_json_val message, struct source *out, struct hd_fault *fault)
+static int read_source(hd_json_val message, struct message_source *out, struct hd_fault *fault)
 {
     if (hd_json_is_object(message))
         return message_read_object(message, out, fault);
@@ -123,7 +124,7 @@ static int read_source(hd_json_val message, struct source *out, struct hd_fault 
     return 0;
 }
 
-static bool is_ai(const struct source *source)
+static bool is_ai(const struct message_source *source)
 {
     return hd_canon_member_find(source->type->members, HD_S("tool_calls")) != NULL;
 }
@@ -131,7 +132,7 @@ static bool is_ai(const struct source *source)
 /* ---- tool calls ------------------------------------------------------- */
 
 /* One tool call, in LangChain's or OpenAI's form. */
-struct call {
+struct message_call {
     hd_json_val name;
     hd_json_val id;
     hd_json_val args;      /* parsed: an object; NULL when not parseable */
@@ -139,18 +140,18 @@ struct call {
     struct hd_json parsed; /* owns args when they came as text */
 };
 
-static void call_fini(struct call *call)
+static void call_fini(struct message_call *call)
 {
     hd_json_fini(&call->parsed);
 }
 
 /* Only HD_ENOMEM is an error; arguments that are not a JSON object leave args NULL. */
-static int message_read_call(hd_json_val val, struct call *call)
+static int message_read_call(hd_json_val val, struct message_call *call)
 {
     hd_json_val function = message_get(val, "function");
     int err;
 
-    *call = (struct call){.id = message_get(val, "id")};
+    *call = (struct message_call){.id = message_get(val, "id")};
     call->name = message_get(function ? function : val, "name");
     call->args = message_get(function ? function : val, function ? "arguments" : "args");
     if (!function || !hd_json_is_string(call->args))
@@ -183,7 +184,7 @@ static int put_call_extras(struct hd_jw *jw, hd_json_val val, struct hd_fault *f
     return err;
 }
 
-static int put_valid_call(struct hd_jw *jw, hd_json_val val, const struct call *call,
+static int put_valid_call(struct hd_jw *jw, hd_json_val val, const struct message_call *call,
                           struct hd_fault *fault)
 {
     int err;
@@ -205,7 +206,8 @@ static int put_valid_call(struct hd_jw *jw, hd_json_val val, const struct call *
     return err;
 }
 
-static int put_invalid_call(struct hd_jw *jw, const struct call *call, struct hd_fault *fault)
+static int put_invalid_call(struct hd_jw *jw, const struct message_call *call,
+                            struct hd_fault *fault)
 {
     int err;
 
@@ -231,7 +233,7 @@ static int put_calls(struct hd_jw *jw, hd_json_val calls, bool is_valid, size_t 
     int err = 0;
 
     while (err == 0 && hd_json_next(&it)) {
-        struct call call;
+        struct message_call call;
 
         err = message_read_call(it.val, &call);
         if (err == 0 && is_valid == (call.args || !call.arguments)) {
@@ -264,7 +266,7 @@ static bool is_default(const struct hd_canon_member *member, hd_json_val val)
 }
 
 /* Members that go to additional_kwargs, as LangChain does with unknown ones. */
-static bool is_extra(const struct source *source, struct hd_slice key, hd_json_val val)
+static bool is_extra(const struct message_source *source, struct hd_slice key, hd_json_val val)
 {
     const struct hd_canon_member *member = hd_canon_member_of_any(key);
 
@@ -278,8 +280,8 @@ static bool is_extra(const struct source *source, struct hd_slice key, hd_json_v
     return !member || !is_default(member, val);
 }
 
-static int put_extras(struct hd_canon_object *m, const struct source *source, hd_json_val given,
-                      struct hd_fault *fault)
+static int put_extras(struct hd_canon_object *m, const struct message_source *source,
+                      hd_json_val given, struct hd_fault *fault)
 {
     struct hd_json_iter it = hd_json_iter(source->fields);
     int err = 0;
@@ -290,7 +292,7 @@ static int put_extras(struct hd_canon_object *m, const struct source *source, hd
     return err;
 }
 
-static bool has_extras(const struct source *source)
+static bool has_extras(const struct message_source *source)
 {
     struct hd_json_iter it = hd_json_iter(source->fields);
 
@@ -300,7 +302,7 @@ static bool has_extras(const struct source *source)
     return false;
 }
 
-static int put_kwargs(struct hd_jw *jw, const struct source *source, struct hd_fault *fault)
+static int put_kwargs(struct hd_jw *jw, const struct message_source *source, struct hd_fault *fault)
 {
     hd_json_val given = message_get(source->fields, "additional_kwargs");
     struct hd_json_iter it = hd_json_iter(given);
@@ -327,7 +329,7 @@ static int put_kwargs(struct hd_jw *jw, const struct source *source, struct hd_f
 }
 
 /* OpenAI writes null beside tool calls. */
-static int message_put_content(struct hd_jw *jw, const struct source *source,
+static int message_put_content(struct hd_jw *jw, const struct message_source *source,
                                struct hd_fault *fault)
 {
     bool may_lack = is_ai(source) || message_is_kind(hd_slice_cstr(source->type->name), "remove");
@@ -347,7 +349,7 @@ static bool is_list_or_null(hd_json_val val)
     return !val || hd_json_is_null(val) || hd_json_is_array(val);
 }
 
-static int put_tool_calls(struct hd_jw *jw, const struct source *source, bool is_valid,
+static int put_tool_calls(struct hd_jw *jw, const struct message_source *source, bool is_valid,
                           struct hd_fault *fault)
 {
     hd_json_val calls = message_get(source->fields, "tool_calls");
@@ -377,7 +379,7 @@ static int put_tool_calls(struct hd_jw *jw, const struct source *source, bool is
     return err;
 }
 
-static int put_common_or_own(struct hd_jw *jw, const struct source *source,
+static int put_common_or_own(struct hd_jw *jw, const struct message_source *source,
                              const struct hd_canon_member *member, struct hd_fault *fault)
 {
     hd_json_val val = message_get(source->fields, member->name);
@@ -396,7 +398,8 @@ static int put_common_or_own(struct hd_jw *jw, const struct source *source,
     return hd_canon_write_plain(jw, val, fault);
 }
 
-static int message_put(struct hd_jw *jw, const struct source *source, struct hd_fault *fault)
+static int message_put(struct hd_jw *jw, const struct message_source *source,
+                       struct hd_fault *fault)
 {
     const struct hd_canon_member *member;
     int err = 0;
@@ -414,7 +417,7 @@ static int message_put(struct hd_jw *jw, const struct source *source, struct hd_
 
 int hd_canon_write_message(struct hd_jw *jw, hd_json_val message, struct hd_fault *fault)
 {
-    struct source source = {0};
+    struct message_source source = {0};
     struct hd_buf text;
     struct hd_jw inner;
     int err = jw->err;

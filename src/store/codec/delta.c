@@ -15,25 +15,25 @@
 
 enum { PAGE = 64 };
 
-struct row {
+struct chain_row {
     struct hd_slice id, parent;
     struct hd_checkpoint_body body;
 };
 
-struct walker {
+struct chain_walker {
     struct hd_store *store;
     struct hd_slice thread, ns;
     struct hd_arena *arena;
     struct hd_fault *fault;
-    struct row page[PAGE];
+    struct chain_row page[PAGE];
     size_t page_count;
     struct hd_map seen; /* ids on the path: parents may form a cycle */
 };
 
 static int chain_on_row(void *arg, size_t which, const struct hd_cell *cells)
 {
-    struct walker *w = arg;
-    struct row *row = &w->page[w->page_count];
+    struct chain_walker *w = arg;
+    struct chain_row *row = &w->page[w->page_count];
     struct hd_slice body;
     int err = hd_unpack_copy(w->arena, cells[HD_CHECKPOINTS_BODY].bytes, &body);
 
@@ -50,7 +50,7 @@ static int chain_on_row(void *arg, size_t which, const struct hd_cell *cells)
 }
 
 /* A page that starts at checkpoint `id` and goes back in order of ids. Empty: at the greatest. */
-static int chain_read_page(struct walker *w, struct hd_slice id)
+static int chain_read_page(struct chain_walker *w, struct hd_slice id)
 {
     struct hd_cell prefix[] = {hd_cell_bytes(w->thread), hd_cell_bytes(w->ns)};
     struct hd_cell high;
@@ -72,7 +72,7 @@ static int chain_read_page(struct walker *w, struct hd_slice id)
 }
 
 /* NULL without an error: the checkpoint does not exist. */
-static int find_row(struct walker *w, struct hd_slice id, const struct row **out)
+static int find_row(struct chain_walker *w, struct hd_slice id, const struct chain_row **out)
 {
     int err;
 
@@ -108,7 +108,8 @@ static size_t note_seeds(struct hd_chain *chain, struct hd_ancestor *ancestor)
     return open;
 }
 
-static int make_ancestor(struct walker *w, const struct row *row, struct hd_ancestor **out)
+static int make_ancestor(struct chain_walker *w, const struct chain_row *row,
+                         struct hd_ancestor **out)
 {
     struct hd_ancestor *ancestor = hd_arena_calloc(w->arena, 1, sizeof(*ancestor));
 
@@ -121,7 +122,7 @@ static int make_ancestor(struct walker *w, const struct row *row, struct hd_ance
 }
 
 /* The next checkpoint on the path; NULL at the end, or when it was visited before. */
-static int find_parent(struct walker *w, const struct row **row)
+static int find_parent(struct chain_walker *w, const struct chain_row **row)
 {
     struct hd_slice parent = (*row)->parent;
     int err = hd_map_put(&w->seen, (*row)->id, w);
@@ -132,11 +133,11 @@ static int find_parent(struct walker *w, const struct row **row)
     return find_row(w, parent, row);
 }
 
-static int chain_walk(struct walker *w, struct hd_slice id, struct hd_chain *chain)
+static int chain_walk(struct chain_walker *w, struct hd_slice id, struct hd_chain *chain)
 {
     size_t open = chain->channel_count;
     struct hd_ancestor *ancestor;
-    const struct row *row = NULL;
+    const struct chain_row *row = NULL;
     int err = id.len ? 0 : hd_latest_id(w->store, w->thread, w->ns, w->arena, &id, w->fault);
 
     if (!err)
@@ -159,13 +160,13 @@ static int chain_walk(struct walker *w, struct hd_slice id, struct hd_chain *cha
 int hd_chain_walk(struct hd_store *store, const struct hd_key *key, struct hd_chain *chain,
                   struct hd_arena *arena, struct hd_fault *fault)
 {
-    struct walker *w = hd_arena_calloc(arena, 1, sizeof(*w));
+    struct chain_walker *w = hd_arena_calloc(arena, 1, sizeof(*w));
     int err;
 
     chain->seeds = hd_arena_calloc(arena, chain->channel_count, sizeof(*chain->seeds));
     if (!w || !chain->seeds)
         return HD_ENOMEM;
-    *w = (struct walker){
+    *w = (struct chain_walker){
         .store = store, .thread = key->thread, .ns = key->ns, .arena = arena, .fault = fault};
     hd_map_init(&w->seen, SIZE_MAX / 2);
     err = chain_walk(w, key->id, chain);
@@ -348,7 +349,7 @@ int hd_delta_histories(struct hd_store *store, const struct hd_key *key,
                        const struct hd_slice *channels, size_t count, struct hd_arena *arena,
                        struct heddle_history *histories, struct hd_fault *fault)
 {
-    struct hd_retry retry = {0};
+    struct hd_conflict_retry retry = {0};
     int err;
 
     do {
@@ -365,6 +366,6 @@ int hd_delta_histories(struct hd_store *store, const struct hd_key *key,
         hd_fetch_init(&r.fetch, arena);
         err = read_once(&r, key, histories);
         hd_reading_fini(&r.reading);
-    } while (err == HD_ECORRUPT && hd_retry_read(store, &retry, key, 1, &err, fault));
+    } while (err == HD_ECORRUPT && hd_conflict_retry_read(store, &retry, key, 1, &err, fault));
     return err;
 }

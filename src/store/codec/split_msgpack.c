@@ -14,7 +14,7 @@
 enum shape { SCALAR, ARRAY, MAP, EXT, INVALID };
 
 /* The head of one object: the number of bytes and the number of objects that follow. */
-struct head {
+struct msgpack_head {
     enum shape shape;
     size_t size;      /* of the head itself */
     uint64_t body;    /* bytes after it that belong to the object */
@@ -41,26 +41,27 @@ static const struct tag {
     [0x1e] = {MAP, 2, 0},    [0x1f] = {MAP, 4, 0},
 };
 
-static struct head scalar_head(uint64_t body)
+static struct msgpack_head scalar_head(uint64_t body)
 {
-    return (struct head){.shape = SCALAR, .size = 1, .body = body};
+    return (struct msgpack_head){.shape = SCALAR, .size = 1, .body = body};
 }
 
-static struct head list_head(enum shape shape, size_t size, uint64_t count)
+static struct msgpack_head list_head(enum shape shape, size_t size, uint64_t count)
 {
-    return (struct head){.shape = shape, .size = size, .objects = shape == MAP ? count * 2 : count};
+    return (struct msgpack_head){
+        .shape = shape, .size = size, .objects = shape == MAP ? count * 2 : count};
 }
 
 /* shape INVALID when the head is incomplete. */
-static struct head tagged_head(const unsigned char *p, const unsigned char *end)
+static struct msgpack_head tagged_head(const unsigned char *p, const unsigned char *end)
 {
     const struct tag *tag = &tags[*p - 0xc0];
-    struct head head = {.shape = (enum shape)tag->shape, .size = 1u + tag->length_size};
+    struct msgpack_head head = {.shape = (enum shape)tag->shape, .size = 1u + tag->length_size};
     uint64_t length = 0;
     size_t i;
 
     if (head.shape == INVALID || (size_t)(end - p) < head.size)
-        return (struct head){.shape = INVALID};
+        return (struct msgpack_head){.shape = INVALID};
     for (i = 1; i < head.size; i++)
         length = length << 8 | p[i];
     if (head.shape == ARRAY || head.shape == MAP)
@@ -69,13 +70,13 @@ static struct head tagged_head(const unsigned char *p, const unsigned char *end)
     return head;
 }
 
-static struct head read_head(const char *pos, const char *limit)
+static struct msgpack_head read_head(const char *pos, const char *limit)
 {
     const unsigned char *p = (const unsigned char *)pos;
     const unsigned char *end = (const unsigned char *)limit;
 
     if (p == end)
-        return (struct head){.shape = INVALID};
+        return (struct msgpack_head){.shape = INVALID};
     if (*p < 0x80 || *p >= 0xe0)
         return scalar_head(0);
     if (*p < 0x90)
@@ -94,7 +95,7 @@ static struct head read_head(const char *pos, const char *limit)
 static const char *skip(const char *pos, const char *end, uint64_t count)
 {
     while (count > 0) {
-        struct head head = read_head(pos, end);
+        struct msgpack_head head = read_head(pos, end);
         uint64_t left = (uint64_t)(end - pos);
 
         if (head.shape == INVALID || head.body > left - head.size)
@@ -107,7 +108,8 @@ static const char *skip(const char *pos, const char *end, uint64_t count)
     return pos;
 }
 
-static int cut_array(struct hd_cutter *cutter, struct head head, const char **pos, const char *end)
+static int cut_array(struct hd_cutter *cutter, struct msgpack_head head, const char **pos,
+                     const char *end)
 {
     const char *element = *pos + head.size;
     uint64_t i;
@@ -130,7 +132,7 @@ static int cut_member(struct hd_cutter *cutter, const char **pos, const char *en
 {
     struct hd_cutter_mark mark = hd_cutter_mark(cutter);
     const char *value = skip(*pos, end, 1);
-    struct head head;
+    struct msgpack_head head;
     int err;
 
     if (!value)
@@ -147,7 +149,8 @@ static int cut_member(struct hd_cutter *cutter, const char **pos, const char *en
     return err;
 }
 
-static int cut_map(struct hd_cutter *cutter, struct head head, const char **pos, const char *end)
+static int cut_map(struct hd_cutter *cutter, struct msgpack_head head, const char **pos,
+                   const char *end)
 {
     uint64_t i;
 
@@ -163,7 +166,7 @@ static int cut_map(struct hd_cutter *cutter, struct head head, const char **pos,
 }
 
 /* Enters a delta snapshot: moves *pos to its contents. */
-static struct head enter_delta(struct head head, const char **pos, const char *end)
+static struct msgpack_head enter_delta(struct msgpack_head head, const char **pos, const char *end)
 {
     const char *body = *pos + head.size;
 
@@ -177,7 +180,7 @@ int hd_split_msgpack(struct hd_cutter *cutter, struct hd_slice bytes)
 {
     const char *pos = bytes.ptr;
     const char *end = pos + bytes.len;
-    struct head head = read_head(pos, end);
+    struct msgpack_head head = read_head(pos, end);
     int err = HD_EINVAL;
 
     if (head.shape == EXT)

@@ -159,7 +159,7 @@ static int pg_open(struct hd_backend **out, const struct hd_url *url, struct hd_
 
 /* ---- reading ---- */
 
-struct reading {
+struct pg_reading {
     const struct hd_query *queries;
     size_t count;
     struct hd_slice vector; /* empty: in the order of the queries; otherwise nearest first */
@@ -225,7 +225,7 @@ static bool is_same_shape(const struct hd_query *a, const struct hd_query *b)
            (a->limit == 1) == (b->limit == 1);
 }
 
-static int send_queries(struct hd_pg *pg, struct hd_pg_conn *conn, const struct reading *reading,
+static int send_queries(struct hd_pg *pg, struct hd_pg_conn *conn, const struct pg_reading *reading,
                         struct hd_pg_failure *failure)
 {
     struct hd_pg_sql sql;
@@ -249,7 +249,7 @@ static int send_queries(struct hd_pg *pg, struct hd_pg_conn *conn, const struct 
     return err;
 }
 
-static void clear_results(struct reading *reading)
+static void clear_results(struct pg_reading *reading)
 {
     for (size_t i = 0; i < reading->count; i++) {
         PQclear(reading->results[i]);
@@ -260,7 +260,7 @@ static void clear_results(struct reading *reading)
 static int run_queries(struct hd_pg *pg, struct hd_pg_conn *conn, int64_t deadline_us, void *arg,
                        struct hd_pg_failure *failure)
 {
-    struct reading *reading = arg;
+    struct pg_reading *reading = arg;
     bool is_several = reading->count > 1;
     int err = 0;
 
@@ -318,7 +318,7 @@ static int read_row(const PGresult *res, int row, const struct hd_query *query,
     return err;
 }
 
-static int deliver(struct hd_pg *pg, const struct reading *reading, size_t which, hd_row_fn fn,
+static int deliver(struct hd_pg *pg, const struct pg_reading *reading, size_t which, hd_row_fn fn,
                    void *arg, struct hd_fault *fault)
 {
     const PGresult *res = reading->results[which];
@@ -338,7 +338,7 @@ static int deliver(struct hd_pg *pg, const struct reading *reading, size_t which
     return answer < 0 ? answer : 0;
 }
 
-static int deliver_all(struct hd_pg *pg, struct reading *reading, hd_row_fn fn, void *arg,
+static int deliver_all(struct hd_pg *pg, struct pg_reading *reading, hd_row_fn fn, void *arg,
                        struct hd_fault *fault)
 {
     int err = 0;
@@ -355,7 +355,7 @@ static int pg_read(struct hd_backend *backend, const struct hd_query *queries, s
                    hd_row_fn fn, void *arg, struct hd_fault *fault)
 {
     struct hd_pg *pg = hd_pg_from(backend);
-    struct reading reading = {.queries = queries, .count = count};
+    struct pg_reading reading = {.queries = queries, .count = count};
     int err;
 
     if (count == 0)
@@ -376,7 +376,7 @@ static int pg_nearest(struct hd_backend *backend, const struct hd_query *queries
                       struct hd_slice vector, hd_row_fn fn, void *arg, struct hd_fault *fault)
 {
     struct hd_pg *pg = hd_pg_from(backend);
-    struct reading reading = {.queries = queries, .count = count, .vector = vector};
+    struct pg_reading reading = {.queries = queries, .count = count, .vector = vector};
     struct hd_fault ignored = {0};
     int err;
 

@@ -15,7 +15,7 @@
 /* Larger tables are not rewritten during a search, but when the store is compacted. */
 static const int64_t MAX_REWRITTEN = 16 << 20;
 
-struct found {
+struct nearest_found {
     char extension[HD_PG_NAME]; /* its schema, or "" */
     bool is_available;          /* it could be created */
     bool has_column;
@@ -24,7 +24,8 @@ struct found {
 
 /* ---- detection ---- */
 
-static int take_found(const PGresult *res, struct found *found, struct hd_pg_failure *failure)
+static int take_found(const PGresult *res, struct nearest_found *found,
+                      struct hd_pg_failure *failure)
 {
     const char *extension;
 
@@ -69,12 +70,12 @@ static int nearest_look(struct hd_pg *pg, struct hd_pg_conn *conn, int64_t deadl
     return err;
 }
 
-static bool is_ready(const struct found *found)
+static bool is_ready(const struct nearest_found *found)
 {
     return found->extension[0] && found->has_column;
 }
 
-static bool is_possible(const struct found *found)
+static bool is_possible(const struct nearest_found *found)
 {
     return !found->has_column && (found->extension[0] || found->is_available);
 }
@@ -82,18 +83,18 @@ static bool is_possible(const struct found *found)
 /* ---- preparation ---- */
 
 struct preparing {
-    struct found *found;
+    struct nearest_found *found;
     bool is_patient;
 };
 
-struct emitter {
+struct nearest_emitter {
     struct hd_pg_conn *conn;
     struct hd_pg_failure *failure;
 };
 
 static int emit(void *arg, const char *sql)
 {
-    struct emitter *emitter = arg;
+    struct nearest_emitter *emitter = arg;
 
     return hd_pg_send_plain(emitter->conn, sql, false, emitter->failure);
 }
@@ -120,7 +121,7 @@ static int nearest_prepare(struct hd_pg *pg, struct hd_pg_conn *conn, int64_t de
 {
     static const int64_t one_hour_us = 3600000000;
     struct preparing *preparing = arg;
-    struct emitter emitter = {conn, failure};
+    struct nearest_emitter emitter = {conn, failure};
     int64_t patience_us = conn->patience_us;
     int err = nearest_begin(pg, conn, deadline_us, preparing, failure);
 
@@ -141,7 +142,7 @@ static int nearest_prepare(struct hd_pg *pg, struct hd_pg_conn *conn, int64_t de
 
 /* ---- state ---- */
 
-static void nearest_settle(struct hd_pg *pg, const struct found *found)
+static void nearest_settle(struct hd_pg *pg, const struct nearest_found *found)
 {
     (void)pthread_mutex_lock(&pg->lock);
     if (atomic_load(&pg->nearest) == HD_PG_NEAREST_UNKNOWN) {
@@ -153,7 +154,7 @@ static void nearest_settle(struct hd_pg *pg, const struct found *found)
 
 bool hd_pg_nearest_is_ready(struct hd_pg *pg)
 {
-    struct found found = {.bytes = 0};
+    struct nearest_found found = {.bytes = 0};
     struct preparing preparing = {.found = &found};
     struct hd_fault fault = {0};
     int err;
@@ -183,7 +184,7 @@ int hd_pg_nearest_forget(struct hd_pg *pg, const char *why)
 
 void hd_pg_nearest_compact(struct hd_pg *pg)
 {
-    struct found found = {.bytes = 0};
+    struct nearest_found found = {.bytes = 0};
     struct preparing preparing = {.found = &found, .is_patient = true};
     struct hd_fault fault = {0};
     int err = hd_pg_run(pg, nearest_look, &found, &fault);

@@ -14,7 +14,7 @@
 #include <xxhash.h>
 
 /* The state of a schema, as found. */
-struct found {
+struct schema_found {
     bool has_schema;
     bool has_version; /* the version table exists */
     int64_t version;
@@ -36,7 +36,7 @@ static struct hd_pg_params text_param(const char *text)
 
 /* ---- reading ---- */
 
-static int take_version(PGresult *res, struct found *found, struct hd_pg_failure *failure)
+static int take_version(PGresult *res, struct schema_found *found, struct hd_pg_failure *failure)
 {
     if (!res || PQntuples(res) != 1 || PQgetisnull(res, 0, 0) || PQgetlength(res, 0, 0) != 8)
         return hd_pg_fail(failure, HD_ECORRUPT, "the table schema_version has no version in it");
@@ -44,7 +44,7 @@ static int take_version(PGresult *res, struct found *found, struct hd_pg_failure
     return 0;
 }
 
-static int read_version(struct hd_pg *pg, struct hd_pg_conn *conn, struct found *found,
+static int read_version(struct hd_pg *pg, struct hd_pg_conn *conn, struct schema_found *found,
                         struct hd_pg_failure *failure)
 {
     static const struct hd_pg_params none;
@@ -66,7 +66,7 @@ static int read_version(struct hd_pg *pg, struct hd_pg_conn *conn, struct found 
 static int schema_look(struct hd_pg *pg, struct hd_pg_conn *conn, int64_t deadline_us, void *arg,
                        struct hd_pg_failure *failure)
 {
-    struct found *found = arg;
+    struct schema_found *found = arg;
     int err = read_version(pg, conn, found, failure);
 
     (void)deadline_us;
@@ -105,7 +105,7 @@ static int send_probe(struct hd_pg *pg, struct hd_pg_conn *conn, struct hd_pg_fa
 
 /* Begins the transaction, takes the lock and reads again. */
 static int begin_migration(struct hd_pg *pg, struct hd_pg_conn *conn, int64_t deadline_us,
-                           struct found *found, struct hd_pg_failure *failure)
+                           struct schema_found *found, struct hd_pg_failure *failure)
 {
     PGresult *res = NULL;
     int err = hd_pg_send_begin(pg, conn, deadline_us, failure);
@@ -127,21 +127,21 @@ static int begin_migration(struct hd_pg *pg, struct hd_pg_conn *conn, int64_t de
     return err;
 }
 
-struct emitter {
+struct schema_emitter {
     struct hd_pg_conn *conn;
     struct hd_pg_failure *failure;
 };
 
 static int emit(void *arg, const char *sql)
 {
-    struct emitter *emitter = arg;
+    struct schema_emitter *emitter = arg;
 
     return hd_pg_send_plain(emitter->conn, sql, false, emitter->failure);
 }
 
-static int emit_formatted(struct emitter *emitter, const char *fmt, ...) HD_PRINTF(2, 3);
+static int emit_formatted(struct schema_emitter *emitter, const char *fmt, ...) HD_PRINTF(2, 3);
 
-static int emit_formatted(struct emitter *emitter, const char *fmt, ...)
+static int emit_formatted(struct schema_emitter *emitter, const char *fmt, ...)
 {
     char sql[512];
     va_list args;
@@ -153,7 +153,7 @@ static int emit_formatted(struct emitter *emitter, const char *fmt, ...)
 }
 
 /* Exactly one row. */
-static int emit_version_table(struct emitter *emitter, const char *schema)
+static int emit_version_table(struct schema_emitter *emitter, const char *schema)
 {
     int err = emit_formatted(emitter,
                              "CREATE TABLE \"%s\".schema_version (version bigint NOT NULL,"
@@ -165,7 +165,8 @@ static int emit_version_table(struct emitter *emitter, const char *schema)
     return err;
 }
 
-static int send_migrations(struct hd_pg *pg, struct emitter *emitter, const struct found *found)
+static int send_migrations(struct hd_pg *pg, struct schema_emitter *emitter,
+                           const struct schema_found *found)
 {
     int err = 0;
 
@@ -185,8 +186,8 @@ static int send_migrations(struct hd_pg *pg, struct emitter *emitter, const stru
 static int migrate(struct hd_pg *pg, struct hd_pg_conn *conn, int64_t deadline_us, void *arg,
                    struct hd_pg_failure *failure)
 {
-    struct found *found = arg;
-    struct emitter emitter = {conn, failure};
+    struct schema_found *found = arg;
+    struct schema_emitter emitter = {conn, failure};
     int err = begin_migration(pg, conn, deadline_us, found, failure);
 
     if (err)
@@ -204,7 +205,7 @@ static int migrate(struct hd_pg *pg, struct hd_pg_conn *conn, int64_t deadline_u
 
 int hd_pg_schema_open(struct hd_pg *pg, struct hd_fault *fault)
 {
-    struct found found = {0};
+    struct schema_found found = {0};
     int err = hd_pg_run(pg, schema_look, &found, fault);
 
     if (!err && found.version < HD_SCHEMA_VERSION)
