@@ -175,7 +175,7 @@ static int enter(int *argc, char ***argv)
     return HD_EXIT_OK;
 }
 
-static int run(int argc, char **argv)
+static int dev_run(int argc, char **argv)
 {
     char reload[] = "--runtime-reload", config[] = "--config=" PROJECT_FILE;
     char *all[MAX_ARGUMENTS + 3];
@@ -224,5 +224,5 @@ const struct hd_command hd_command_dev = {
         "\n"
         "It is `heddle serve --config langgraph.json --runtime-reload` and takes the same\n"
         "options: `heddle serve --help` lists them all. See docs/projects.md.\n",
-    .run = run,
+    .run = dev_run,
 };

@@ -231,7 +231,7 @@ static int check_up(int argc, char **argv)
     return status;
 }
 
-static int run(int argc, char **argv)
+static int doctor_run(int argc, char **argv)
 {
     char *flags[MAX_ARGUMENTS];
     const char *url = NULL;
@@ -268,5 +268,5 @@ const struct hd_command hd_command_doctor = {
             "                   its format: its position, never the secret\n"
             "\n"
             "Exit status 1 if a check fails, or if a secret was found.\n",
-    .run = run,
+    .run = doctor_run,
 };

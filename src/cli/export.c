@@ -11,13 +11,13 @@
 #include "heddle.h"
 #include "transfer/dump.h"
 
-struct options {
+struct export_options {
     struct hd_ops_options common;
     const char *thread, *output;
     bool is_all;
 };
 
-static int write_export(const struct options *options, struct hd_ops *ops, FILE *out)
+static int write_export(const struct export_options *options, struct hd_ops *ops, FILE *out)
 {
     struct hd_export export = {
         .store = ops->store, .principal = hd_slice_cstr(ops->principal), .out = out};
@@ -39,7 +39,7 @@ static int write_export(const struct options *options, struct hd_ops *ops, FILE 
  * Writes to a temporary file beside the target and renames it when complete; readable by its owner
  * only.
  */
-static int export_to_file(const struct options *options, struct hd_ops *ops)
+static int export_to_file(const struct export_options *options, struct hd_ops *ops)
 {
     char part[4096];
     int len = snprintf(part, sizeof(part), "%s.part", options->output);
@@ -64,7 +64,7 @@ static int export_to_file(const struct options *options, struct hd_ops *ops)
     return status;
 }
 
-static int parse(int argc, char **argv, struct options *options)
+static int export_parse_args(int argc, char **argv, struct export_options *options)
 {
     const struct hd_command *command = &hd_command_export;
 
@@ -93,11 +93,11 @@ static int parse(int argc, char **argv, struct options *options)
     return 0;
 }
 
-static int run(int argc, char **argv)
+static int export_run(int argc, char **argv)
 {
-    struct options options = {.thread = NULL};
+    struct export_options options = {.thread = NULL};
     struct hd_ops ops;
-    int status = parse(argc, argv, &options);
+    int status = export_parse_args(argc, argv, &options);
 
     if (status != 0)
         return status;
@@ -132,5 +132,5 @@ const struct hd_command hd_command_export = {
         "\n"
         "  heddle export 0198f0c2-… --output thread.jsonl\n"
         "  heddle export --all --subject main/alice --config heddle.json --output alice.jsonl\n",
-    .run = run,
+    .run = export_run,
 };

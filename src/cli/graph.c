@@ -9,7 +9,7 @@
 
 #define MAX_PICTURE ((size_t)256 << 20)
 
-struct options {
+struct graph_options {
     const char *file;
     const char *format;
     int levels;
@@ -29,7 +29,7 @@ static const struct format formats[] = {
 
 /* ---- arguments -------------------------------------------------------- */
 
-static int parse_option(int argc, char **argv, int *index, struct options *options)
+static int parse_option(int argc, char **argv, int *index, struct graph_options *options)
 {
     const char *value = NULL;
 
@@ -49,7 +49,7 @@ static int parse_option(int argc, char **argv, int *index, struct options *optio
     return 0;
 }
 
-static int parse(int argc, char **argv, struct options *options)
+static int graph_parse_args(int argc, char **argv, struct graph_options *options)
 {
     int status = 0;
 
@@ -130,7 +130,7 @@ static int draw(const struct format *format, const struct hd_drawing *drawing)
     return is_written ? HD_EXIT_OK : HD_EXIT_FAILED;
 }
 
-static int draw_or_describe(const struct options *options, const struct format *format,
+static int draw_or_describe(const struct graph_options *options, const struct format *format,
                             const struct hd_graph *graph)
 {
     struct hd_drawing drawing;
@@ -149,10 +149,10 @@ static int draw_or_describe(const struct options *options, const struct format *
     return status;
 }
 
-static int run(int argc, char **argv)
+static int graph_run(int argc, char **argv)
 {
-    struct options options = {.format = "mermaid"};
-    int status = parse(argc, argv, &options);
+    struct graph_options options = {.format = "mermaid"};
+    int status = graph_parse_args(argc, argv, &options);
     const struct format *format = find_format(options.format);
     struct hd_graph *graph;
 
@@ -185,5 +185,5 @@ const struct hd_command hd_command_graph = {
             "\n"
             "  heddle graph examples/graphs/plan.json --check\n"
             "  heddle graph examples/graphs/team.json --format svg --xray > team.svg\n",
-    .run = run,
+    .run = graph_run,
 };

@@ -26,7 +26,7 @@ static void list_commands(void)
         "Exit status: 0 success, 1 error (standard error has the cause), 2 usage error.\n");
 }
 
-static int run(int argc, char **argv)
+static int help_run(int argc, char **argv)
 {
     const struct hd_command *command;
 
@@ -51,5 +51,5 @@ const struct hd_command hd_command_help = {
     .arguments = "[COMMAND]",
     .summary = "list the commands, or explain one",
     .help = "Without COMMAND it lists all of them.\n",
-    .run = run,
+    .run = help_run,
 };

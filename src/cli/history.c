@@ -154,7 +154,7 @@ static int show_history(const struct hd_cli_thread_args *at)
     return err ? HD_EXIT_FAILED : HD_EXIT_OK;
 }
 
-static int run(int argc, char **argv)
+static int history_run(int argc, char **argv)
 {
     struct hd_cli_thread_args at = {.url = NULL};
     int status = 0;
@@ -188,5 +188,5 @@ const struct hd_command hd_command_history = {
         "\n"
         "  heddle threads sqlite:agent.db\n"
         "  heddle history sqlite:agent.db my-thread\n",
-    .run = run,
+    .run = history_run,
 };

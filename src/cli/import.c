@@ -9,12 +9,12 @@
 #include "heddle.h"
 #include "transfer/dump.h"
 
-struct options {
+struct import_options {
     struct hd_ops_options common;
     const char *file, *if_exists;
 };
 
-static void say_why(const struct options *options, const struct hd_import *import, int err,
+static void say_why(const struct import_options *options, const struct hd_import *import, int err,
                     const struct hd_fault *fault)
 {
     (void)fprintf(stderr, "heddle import: %s", options->file);
@@ -25,7 +25,7 @@ static void say_why(const struct options *options, const struct hd_import *impor
         (void)fprintf(stderr, "  --if-exists replace overwrites it\n");
 }
 
-static int bring_in(const struct options *options, struct hd_ops *ops)
+static int bring_in(const struct import_options *options, struct hd_ops *ops)
 {
     struct hd_import import = {.store = ops->store, .principal = hd_slice_cstr(ops->principal)};
     struct hd_fault fault = {0};
@@ -53,7 +53,7 @@ static int bring_in(const struct options *options, struct hd_ops *ops)
     return HD_EXIT_OK;
 }
 
-static int parse(int argc, char **argv, struct options *options)
+static int import_parse_args(int argc, char **argv, struct import_options *options)
 {
     const struct hd_command *command = &hd_command_import;
 
@@ -79,11 +79,11 @@ static int parse(int argc, char **argv, struct options *options)
     return options->file ? 0 : hd_usage_error(command, "which FILE?");
 }
 
-static int run(int argc, char **argv)
+static int import_run(int argc, char **argv)
 {
-    struct options options = {.file = NULL};
+    struct import_options options = {.file = NULL};
     struct hd_ops ops;
-    int status = parse(argc, argv, &options);
+    int status = import_parse_args(argc, argv, &options);
 
     if (status != 0)
         return status;
@@ -109,5 +109,5 @@ const struct hd_command hd_command_import = {
             "\n"
             "The other options are those of `heddle export`; data of one subject may be\n"
             "imported as another's.\n",
-    .run = run,
+    .run = import_run,
 };

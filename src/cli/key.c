@@ -27,7 +27,7 @@
 
 extern char **environ;
 
-struct options {
+struct key_options {
     const char *subject;
     const char *expires;
     const char *target; /* the key to revoke, or the file to write */
@@ -45,7 +45,7 @@ static int missing(const char *name)
 }
 
 /* --store and --config are the server's settings. */
-static int take_setting(struct options *o, const char *name, const char *value)
+static int take_setting(struct key_options *o, const char *name, const char *value)
 {
     if (!value)
         return missing(name);
@@ -56,7 +56,7 @@ static int take_setting(struct options *o, const char *name, const char *value)
     return HD_EXIT_OK;
 }
 
-static int read_options(int argc, char **argv, struct options *o)
+static int read_options(int argc, char **argv, struct key_options *o)
 {
     static char name[] = "key";
     const char *value;
@@ -95,7 +95,7 @@ static bool is_subject(const char *text)
 }
 
 /* Days from now; false when invalid. */
-static bool read_expiry(struct options *o, int64_t now)
+static bool read_expiry(struct key_options *o, int64_t now)
 {
     int64_t days = 0;
 
@@ -111,7 +111,7 @@ static bool read_expiry(struct options *o, int64_t now)
 }
 
 /* Opens the configured store; NULL after printing the error. */
-static struct heddle *open_store(struct options *o, bool is_new)
+static struct heddle *open_store(struct key_options *o, bool is_new)
 {
     struct hd_config_source source = {o->setting_count, o->settings, environ};
     struct hd_fault fault = {0};
@@ -173,7 +173,7 @@ static int store_key(struct heddle *store, struct hd_key_rec *key, struct hd_fau
     return err;
 }
 
-static int create_in(struct heddle *store, const struct options *o, int64_t now)
+static int create_in(struct heddle *store, const struct key_options *o, int64_t now)
 {
     char id[HD_API_KEY_ID_LEN], secret[HD_API_KEY_SECRET_LEN], hash[HD_SHA256_HEX_LEN + 1];
     struct hd_key_rec key = {.created_at = now};
@@ -199,7 +199,7 @@ static int create_in(struct heddle *store, const struct options *o, int64_t now)
     return HD_EXIT_OK;
 }
 
-static int create(struct options *o)
+static int create(struct key_options *o)
 {
     int64_t now = hd_clock_now_us();
     struct heddle *store;
@@ -252,7 +252,7 @@ static int on_key(void *arg, const struct hd_key_rec *rec)
     return 0;
 }
 
-static int list(struct options *o)
+static int list(struct key_options *o)
 {
     int64_t now = hd_clock_now_us();
     struct hd_fault fault = {0};
@@ -295,7 +295,7 @@ static int revoke_in(struct heddle *store, struct hd_slice id)
 }
 
 /* Accepts the id, or the whole key. */
-static int revoke_key(struct options *o)
+static int revoke_key(struct key_options *o)
 {
     struct hd_slice id = hd_slice_cstr(o->target);
     size_t prefix = sizeof(HD_API_KEY_PREFIX) - 1;
@@ -335,7 +335,7 @@ static bool write_whole(int fd, const char *text, size_t len)
 }
 
 /* Never overwrites an existing key: data stored under it would be lost. */
-static int principal(struct options *o)
+static int principal(struct key_options *o)
 {
     char text[HD_API_KEY_SECRET_LEN + 1];
     bool is_written;
@@ -365,14 +365,14 @@ static int principal(struct options *o)
 
 /* ---- the command ------------------------------------------------------ */
 
-static int run(int argc, char **argv)
+static int key_run(int argc, char **argv)
 {
     static const struct {
         const char *name;
-        int (*run)(struct options *o);
+        int (*run)(struct key_options *o);
     } verbs[] = {
         {"create", create}, {"list", list}, {"revoke", revoke_key}, {"principal", principal}};
-    struct options o = {0};
+    struct key_options o = {0};
 
     for (size_t i = 0; argc > 1 && i < HD_COUNT(verbs); i++) {
         int status;
@@ -405,5 +405,5 @@ const struct hd_command hd_command_key = {
         "  --config FILE           the server's configuration, which names it\n"
         "\n"
         "See docs/authentication.md.\n",
-    .run = run,
+    .run = key_run,
 };

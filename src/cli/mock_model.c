@@ -450,7 +450,7 @@ static int read_port(struct mocking *m, const char *text)
     return 0;
 }
 
-static int run(int argc, char **argv)
+static int mock_model_run(int argc, char **argv)
 {
     struct mocking m = {.port = DEFAULT_PORT};
     const char *path = NULL, *value;
@@ -494,5 +494,5 @@ const struct hd_command hd_command_mock_model = {
             "docs/mock-model.md has the form of scripts. To use it:\n"
             "  heddle mock-model &\n"
             "  OPENAI_BASE_URL=http://localhost:4010/v1 OPENAI_API_KEY=any heddle serve\n",
-    .run = run,
+    .run = mock_model_run,
 };

@@ -152,7 +152,7 @@ static int write_project(const char *folder, const struct kind *kind)
     return HD_EXIT_OK;
 }
 
-static int run(int argc, char **argv)
+static int new_run(int argc, char **argv)
 {
     const struct kind *kind = NULL;
     const char *folder = NULL;
@@ -192,5 +192,5 @@ const struct hd_command hd_command_new = {
         "\n"
         "  heddle new my-agent --native\n"
         "  heddle dev my-agent\n",
-    .run = run,
+    .run = new_run,
 };

@@ -21,7 +21,7 @@
 #define PROGRESS_EVERY 100
 #define MAX_RECORD ((size_t)256 << 20)
 
-struct options {
+struct prune_options {
     struct hd_ops_options common;
     const char *strategy, *keep_last, *older_than, *thread;
     bool is_dry, vacuums;
@@ -32,7 +32,7 @@ struct options {
 };
 
 struct pruning {
-    const struct options *options;
+    const struct prune_options *options;
     struct hd_ops *ops;
     int64_t now;
     struct hd_removed removed;
@@ -43,7 +43,7 @@ struct pruning {
 
 /* ---- arguments -------------------------------------------------------- */
 
-static int take_flag(struct options *o, const char *arg)
+static int take_flag(struct prune_options *o, const char *arg)
 {
     if (strcmp(arg, "--dry-run") == 0)
         o->is_dry = true;
@@ -54,7 +54,7 @@ static int take_flag(struct options *o, const char *arg)
     return 0;
 }
 
-static int parse(int argc, char **argv, struct options *o)
+static int prune_parse_args(int argc, char **argv, struct prune_options *o)
 {
     const struct {
         const char *name;
@@ -94,7 +94,7 @@ static bool read_number(const char *text, double max, double *out)
     return end != text && *end == '\0' && *out >= 0 && *out <= max;
 }
 
-static int read_strategy(struct options *o)
+static int read_strategy(struct prune_options *o)
 {
     int found = -1;
 
@@ -115,7 +115,7 @@ static int read_strategy(struct options *o)
     return 0;
 }
 
-static int check(struct options *o)
+static int check(struct prune_options *o)
 {
     double number = 1;
     int status = read_strategy(o);
@@ -145,7 +145,7 @@ static void tell_progress(const struct pruning *p)
 
 static bool is_meant(const struct pruning *p, struct hd_slice principal, struct hd_slice id)
 {
-    const struct options *o = p->options;
+    const struct prune_options *o = p->options;
 
     return (o->common.is_of_all || hd_slice_eq(principal, hd_slice_cstr(p->ops->principal))) &&
            (!o->thread || hd_slice_eq(id, hd_slice_cstr(o->thread)));
@@ -154,7 +154,7 @@ static bool is_meant(const struct pruning *p, struct hd_slice principal, struct 
 /* Chooses the strategy; false: do not prune the thread. */
 static bool choose(struct pruning *p, const struct hd_thread_rec *thread, struct hd_prune *prune)
 {
-    const struct options *o = p->options;
+    const struct prune_options *o = p->options;
     struct hd_ttl ttl = hd_ttl_read(thread->ttl);
 
     if (!is_meant(p, thread->principal, thread->id))
@@ -293,7 +293,7 @@ static void say(const struct pruning *p)
            p->options->is_dry ? "would change" : "changed", p->busy);
 }
 
-static int work(const struct options *options, struct hd_ops *ops)
+static int work(const struct prune_options *options, struct hd_ops *ops)
 {
     struct pruning p = {.options = options, .ops = ops, .now = hd_clock_now_us()};
     int err;
@@ -308,11 +308,11 @@ static int work(const struct options *options, struct hd_ops *ops)
     return err ? HD_EXIT_FAILED : HD_EXIT_OK;
 }
 
-static int run(int argc, char **argv)
+static int prune_run(int argc, char **argv)
 {
-    struct options options = {.strategy = NULL};
+    struct prune_options options = {.strategy = NULL};
     struct hd_ops ops;
-    int status = parse(argc, argv, &options);
+    int status = prune_parse_args(argc, argv, &options);
 
     if (status == 0)
         status = check(&options);
@@ -354,5 +354,5 @@ const struct hd_command hd_command_prune = {
         "\n"
         "  heddle prune --strategy keep_branches --keep-last 5 --dry-run\n"
         "  heddle prune --strategy delete --older-than 43200 --vacuum\n",
-    .run = run,
+    .run = prune_run,
 };

@@ -56,7 +56,7 @@ static int rekey_all(struct hd_ops *ops, bool only_counts, int64_t wait_s)
     return rekey.waiting > 0 ? HD_EXIT_FAILED : HD_EXIT_OK;
 }
 
-static int run(int argc, char **argv)
+static int rekey_run(int argc, char **argv)
 {
     const struct hd_command *command = &hd_command_rekey;
     struct hd_ops_options options = {.is_of_all = true};
@@ -107,5 +107,5 @@ const struct hd_command hd_command_rekey = {
             "  --wait SECONDS   maximum wait for active runs of a user (default: 600)\n"
             "\n"
             "Exit status 1 if a user could not be moved.\n",
-    .run = run,
+    .run = rekey_run,
 };

@@ -121,7 +121,7 @@ static int replay_from(const struct hd_config *config, const char *thread)
 }
 
 /* All arguments except the thread are settings, as for `serve`. */
-static int run(int argc, char **argv)
+static int replay_run(int argc, char **argv)
 {
     struct hd_config_source source = {.env = environ};
     char *flags[MAX_ARGUMENTS];
@@ -162,5 +162,5 @@ const struct hd_command hd_command_replay = {
         "  --config FILE      the same settings as the server's\n"
         "\n"
         "Exit status 1 when a state, a request or the status of a run differs.\n",
-    .run = run,
+    .run = replay_run,
 };

@@ -20,7 +20,7 @@
 #define MAX_LINE ((size_t)256 << 20)
 #define MODES (HD_STREAM_ALL & ~(unsigned)HD_STREAM_DEBUG)
 
-struct options {
+struct run_options {
     const char *file;
     const char *input;
     const char *resume;
@@ -33,7 +33,7 @@ struct options {
 };
 
 struct session {
-    const struct options *options;
+    const struct run_options *options;
     struct hd_graph *graph;
     struct heddle *store;
     uv_loop_t uv;
@@ -248,7 +248,7 @@ static int run_graph(struct session *s, struct hd_val *input, struct hd_val *com
 
 /* ---- arguments -------------------------------------------------------- */
 
-static int parse(int argc, char **argv, struct options *options)
+static int run_parse_args(int argc, char **argv, struct run_options *options)
 {
     const struct {
         const char *name;
@@ -323,16 +323,16 @@ static int run_with_store(struct session *s, struct hd_val *input, struct hd_val
     return status;
 }
 
-static int run(int argc, char **argv)
+static int run_run(int argc, char **argv)
 {
     char thread[HD_UUID_SIZE];
-    struct options options = {.store = "memory:", .thread = thread, .durability = "async"};
+    struct run_options options = {.store = "memory:", .thread = thread, .durability = "async"};
     struct session s = {.options = &options};
     struct hd_val *input = NULL, *answer = NULL, *command = NULL;
     int status;
 
     hd_uuid_v4(thread);
-    status = parse(argc, argv, &options);
+    status = run_parse_args(argc, argv, &options);
     if (status != 0)
         return status;
     if (options.scenario)
@@ -374,5 +374,5 @@ const struct hd_command hd_command_run = {
         "  --scenario DIR   run DIR/scenario.json on DIR/graph.json, print a record\n"
         "\n"
         "  heddle run examples/graphs/echo.json --input '{\"messages\": [\"Hello\"]}'\n",
-    .run = run,
+    .run = run_run,
 };

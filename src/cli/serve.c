@@ -444,7 +444,7 @@ int hd_serve(const char *command, int argc, char **argv, hd_greet_fn say_hello)
     return status;
 }
 
-static int run(int argc, char **argv)
+static int serve_run(int argc, char **argv)
 {
     return hd_serve("serve", argc, argv, greet);
 }
@@ -478,5 +478,5 @@ const struct hd_command hd_command_serve = {
         "file that --config names; see docs/configuration.md. --check reads them all\n"
         "and prints errors, without serving.\n",
     .more = hd_serve_options,
-    .run = run,
+    .run = serve_run,
 };

@@ -14,7 +14,7 @@
 
 #define MAX_STATE ((size_t)512 << 20)
 
-struct options {
+struct state_options {
     struct hd_cli_thread_args at;
     const char *graph, *checkpoint;
 };
@@ -35,7 +35,7 @@ static void split_ns(const char *stored, struct hd_slice *root, struct hd_slice 
         *ns = hd_slice(stored, 0);
 }
 
-static int show_graph(const struct options *options)
+static int show_graph(const struct state_options *options)
 {
     struct hd_graph *graph = hd_cli_read_graph(options->graph);
     struct hd_address at = {.store = options->at.store,
@@ -112,7 +112,7 @@ static struct heddle_bytes bytes_of(const char *text)
     return (struct heddle_bytes){text, strlen(text)};
 }
 
-static int show_stored(const struct options *options)
+static int show_stored(const struct state_options *options)
 {
     const struct hd_cli_thread_args *at = &options->at;
     struct heddle_error error = {0};
@@ -134,7 +134,7 @@ static int show_stored(const struct options *options)
 
 /* ---- arguments -------------------------------------------------------- */
 
-static int parse(int argc, char **argv, struct options *options)
+static int state_parse_args(int argc, char **argv, struct state_options *options)
 {
     int status = 0;
 
@@ -150,10 +150,10 @@ static int parse(int argc, char **argv, struct options *options)
     return status;
 }
 
-static int run(int argc, char **argv)
+static int state_run(int argc, char **argv)
 {
-    struct options options = {.checkpoint = ""};
-    int status = parse(argc, argv, &options);
+    struct state_options options = {.checkpoint = ""};
+    int status = state_parse_args(argc, argv, &options);
 
     if (status != 0)
         return status;
@@ -180,5 +180,5 @@ const struct hd_command hd_command_state = {
             "\n"
             "  heddle threads sqlite:agent.db\n"
             "  heddle state sqlite:agent.db my-thread\n",
-    .run = run,
+    .run = state_run,
 };

@@ -87,7 +87,7 @@ static int list_threads(struct listing *l)
     return err ? HD_EXIT_FAILED : HD_EXIT_OK;
 }
 
-static int run(int argc, char **argv)
+static int threads_run(int argc, char **argv)
 {
     const struct hd_command *command = &hd_command_threads;
     struct hd_ops_options options = {.is_of_all = true};
@@ -135,5 +135,5 @@ const struct hd_command hd_command_threads = {
         "  --principal P      threads of this principal\n"
         "\n"
         "  heddle threads sqlite:agent.db\n",
-    .run = run,
+    .run = threads_run,
 };

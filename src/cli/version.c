@@ -3,7 +3,7 @@
 
 #include "cli/cli.h"
 
-static int run(int argc, char **argv)
+static int version_run(int argc, char **argv)
 {
     (void)argv;
     if (argc > 1)
@@ -16,5 +16,5 @@ const struct hd_command hd_command_version = {
     .arguments = "",
     .summary = "print the version",
     .help = "Prints the name and the version of this program on one line.\n",
-    .run = run,
+    .run = version_run,
 };
