@@ -1,6 +1,6 @@
 /*
- * A run in flight, and what the files that handle it share: queue.c says when it
- * begins, run_execute.c runs it, run_complete.c stores how it ended.
+ * A run in flight, shared by the files that handle it: queue.c starts it, run_execute.c executes
+ * it, run_complete.c stores its end.
  */
 #ifndef HD_RUN_ACTIVE_RUN_H
 #define HD_RUN_ACTIVE_RUN_H
@@ -18,7 +18,7 @@
 #include "run/queue.h"
 #include "value/val.h"
 
-#define HD_EVENT_LIMIT ((size_t)256 << 20) /* bytes of one event, or of an answer */
+#define HD_EVENT_LIMIT ((size_t)256 << 20) /* bytes of one event or response */
 
 struct hd_origin;
 struct hd_worker_run;
@@ -26,17 +26,17 @@ struct hd_thread_queue;
 
 enum hd_stop {
     HD_STOP_NONE,
-    HD_STOP_INTERRUPT, /* somebody cancelled it */
-    HD_STOP_ROLLBACK,  /* … and wants no trace of it */
+    HD_STOP_INTERRUPT, /* cancelled by a request */
+    HD_STOP_ROLLBACK,  /* … that also deletes its record and checkpoints */
     HD_STOP_TIMEOUT,
-    HD_STOP_DRAIN /* the process ends; the next one goes on with it */
+    HD_STOP_DRAIN /* shutdown; the next process resumes it */
 };
 
 struct hd_active_run {
     struct hd_app *app;
     struct hd_thread_queue *thread_queue;
     struct hd_active_run *next; /* behind it on the same thread */
-    struct hd_arena arena;      /* what `rec` points to */
+    struct hd_arena arena;      /* memory of `rec` */
     struct hd_run_rec rec;
     int64_t event_seq;
     struct hd_waiter *waiters;
@@ -50,45 +50,45 @@ struct hd_active_run {
     bool is_answered;           /* it has given answers there, which must not be taken again */
     enum hd_stop stop;
 
-    /* At work. */
+    /* While running. */
     bool is_started;
-    struct hd_run *run;           /* NULL: not begun, or done */
+    struct hd_run *run;           /* NULL: not started, or done */
     struct hd_worker_run *remote; /* the same, when its graph is in workers */
     const struct hd_app_graph *graph;
     struct hd_val *kwargs;
     struct hd_val *command; /* what is left of that in kwargs when it is begun again; or NULL */
     struct hd_val *secrets; /* what its markers stand for; NULL: none, or lost with a process */
     struct hd_slice root;   /* the namespace of its root graph */
-    struct hd_slice head;   /* of one that waited: the head that somebody chose; or empty */
+    struct hd_slice head;   /* of a run that was pending: the chosen head; or empty */
     struct hd_event_log *feed;
     struct hd_partials partials;
-    bool has_values; /* the first state was told */
+    bool has_values; /* the first state was emitted */
     uint32_t modes;
     bool subgraphs;
     bool is_resumable;
-    bool is_temporary; /* its thread goes with it */
+    bool is_temporary; /* its thread is deleted at its end */
     int64_t started_at;
     int64_t deadline; /* monotonic */
 
     /* How it ended; set by run_execute.c, stored by run_complete.c. */
     struct hd_outcome outcome;
     struct hd_val *output;          /* NULL: none */
-    struct hd_buf values;           /* the output as JSON, when somebody wants it */
+    struct hd_buf values;           /* the output as JSON, when there is a waiter */
     struct hd_buf interrupts;       /* JSON: task id to list */
     struct hd_buf error;            /* JSON */
-    struct hd_buf receipt;          /* JSON, when it was stopped: what was under way */
+    struct hd_buf receipt;          /* JSON, when it was stopped: the unfinished tasks */
     struct hd_event_page last_page; /* its last events, stored with its end; may be empty */
-    struct hd_origin *origins;      /* what was there before, in case it is rolled back */
+    struct hd_origin *origins;      /* the state before it, for a rollback */
     bool has_next;
     bool has_made_checkpoint;
 };
 
-struct hd_thread_queue { /* the runs of one thread, the first perhaps at work */
+struct hd_thread_queue { /* the runs of one thread; the first may be running */
     struct hd_queue *queue;
     struct hd_active_run *first;
     struct hd_thread_queue *next_ready;
-    bool is_ready; /* waits for a free place */
-    bool is_busy;  /* its first is at work, being stored, or about to begin */
+    bool is_ready; /* waits for a free slot */
+    bool is_busy;  /* its first is starting, running or being stored */
     size_t key_len;
     char key[];
 };
@@ -102,7 +102,7 @@ struct hd_queue {
     uint64_t ended;
     uint64_t failed;
     size_t recovered;
-    size_t storing; /* ends on their way to the store */
+    size_t storing; /* ends that are being stored */
     struct hd_active_run *later;
     struct hd_pending_admissions admissions;
     struct hd_thread_queue *ready;
@@ -116,7 +116,7 @@ struct hd_queue {
 
 /* run_execute.c: begins; calls hd_run_complete() sooner or later, also when it could not begin. */
 void hd_run_execute(struct hd_active_run *active);
-/* What the record says; for those that end before they begin. */
+/* Reads the record; for runs that end before they start. */
 HD_MUST_CHECK int hd_run_execute_prepare(struct hd_active_run *active, struct hd_fault *fault);
 /*
  * The stream modes that somebody wants to see; 0: nobody. And an event of one of them, from a run
@@ -128,7 +128,7 @@ void hd_run_execute_emit(struct hd_active_run *active, struct hd_slice ns, enum 
 /* The same of an event that is JSON for clients already. */
 void hd_run_execute_emit_text(struct hd_active_run *active, struct hd_slice ns,
                               enum hd_stream_mode mode, struct hd_slice text, struct hd_slice root);
-/* The modes that somebody may come to see. */
+/* The modes that a later reader may request. */
 unsigned hd_run_execute_all_modes(const struct hd_active_run *active);
 void hd_run_execute_emit_metadata(struct hd_active_run *active);
 /* The `command` it is begun with; NULL: none. */
@@ -140,25 +140,25 @@ HD_MUST_CHECK struct hd_val *hd_run_execute_config(const struct hd_active_run *a
 void hd_run_execute_ended(struct hd_active_run *active, const struct hd_run_result *result);
 /* What a run that was stopped has left; `result` NULL: it never began. */
 void hd_run_execute_receipt(struct hd_active_run *active, const struct hd_run_result *result);
-/* Its status and error, before its end. */
+/* Sets its status and error before its end. */
 void hd_run_execute_set_error(struct hd_active_run *active, const char *type, const char *text);
-/* Ends one that cannot begin. */
+/* Ends a run that cannot start. */
 void hd_run_execute_fail(struct hd_active_run *active, const char *type, const char *text);
 void hd_run_execute_stop(struct hd_active_run *active, enum hd_stop stop);
 void hd_run_execute_fini(struct hd_active_run *active);
 
-/* run_execute_worker.c: begins a run whose graph is in workers. */
+/* run_execute_worker.c: starts a run whose graph is in a worker. */
 HD_MUST_CHECK int hd_run_execute_on_worker(struct hd_active_run *active);
 
-/* At work: it can be stopped. */
+/* Running: it can be stopped. */
 static inline bool hd_run_execute_is_running(const struct hd_active_run *active)
 {
     return active->run || active->remote;
 }
 
-/* run_complete.c: stores the end, tells those who wait, then calls hd_queue_ended(). */
+/* run_complete.c: stores the end, notifies the waiters, then calls hd_queue_ended(). */
 void hd_run_complete(struct hd_active_run *active);
-/* Once more, after the store has refused it. */
+/* Retries after a store error. */
 void hd_run_complete_again(struct hd_active_run *active);
 
 /*
@@ -169,7 +169,7 @@ HD_MUST_CHECK struct hd_webhook *hd_run_webhook(const struct hd_active_run *acti
 
 /* queue.c: its end is stored, or left to the next process. Frees the active run. */
 void hd_queue_ended(struct hd_active_run *active);
-/* Its end could not be stored: it is tried again, after a while. What is drained ends then. */
+/* Its end could not be stored: retries with back-off. During a drain the next process does. */
 void hd_queue_later(struct hd_active_run *active);
 
 #endif

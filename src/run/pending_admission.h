@@ -1,9 +1,10 @@
 /*
- * Runs on their way into the queue. A record can be read a moment before the loop hears of its
- * run, and of a batch a long moment; whoever asks for it then is not to be told that it is over.
+ * Runs that are being admitted: their record may be stored, but the queue does not have them yet.
+ * The window is short for one run and longer for a batch; a lookup in this window must not report
+ * the run as finished.
  *
- * A run is put here before its record is stored, and taken out when the queue has it. To be put in
- * and left out again is for store threads; everything else happens on the loop.
+ * An entry is added before the record is stored and removed when the run enters the queue. Store
+ * threads add and remove entries; all other functions run on the loop.
  */
 #ifndef HD_RUN_PENDING_ADMISSION_H
 #define HD_RUN_PENDING_ADMISSION_H
@@ -20,11 +21,11 @@
 
 struct hd_pending_admission {
     struct hd_pending_admission *next;
-    bool is_met; /* the loop has seen it */
+    bool is_met; /* a lookup on the loop has found it */
     char run_id[HD_UUID_SIZE];
     char thread_id[HD_UUID_SIZE];
     int64_t order; /* that it is about to be stored with; 0: none yet */
-    /* What the queue does with it as it comes. */
+    /* Applied when the run enters the queue. */
     struct hd_waiter *waiters;
     bool is_cancelled;
     enum hd_cancel action;
@@ -34,21 +35,21 @@ struct hd_pending_admission {
 
 struct hd_pending_admissions {
     uv_mutex_t lock;
-    struct hd_pending_admission *first; /* in the order in which they were put in */
+    struct hd_pending_admission *first; /* in the order of addition */
     struct hd_pending_admission **tail;
 };
 
 HD_MUST_CHECK int hd_pending_admissions_init(struct hd_pending_admissions *all);
 void hd_pending_admissions_fini(struct hd_pending_admissions *all);
 
-/* Its record is about to be stored. */
+/* Adds a run whose record is about to be stored. */
 HD_MUST_CHECK int hd_pending_admission_add(struct hd_pending_admissions *all,
                                            struct hd_slice principal, struct hd_slice run_id);
-/* It was not stored; one that somebody found stored nevertheless stays. */
+/* Removes a run that was not stored. An entry that a lookup has found stays. */
 void hd_pending_admission_leave(struct hd_pending_admissions *all, struct hd_slice principal,
                                 struct hd_slice run_id);
 
-/* The thread and the order that its record is about to be stored with. For store threads. */
+/* Sets the thread and the order that the record is about to be stored with. For store threads. */
 void hd_pending_admission_set_order(struct hd_pending_admissions *all, struct hd_slice principal,
                                     struct hd_slice run_id, struct hd_slice thread_id,
                                     int64_t order);
@@ -60,11 +61,11 @@ void hd_pending_admission_set_order(struct hd_pending_admissions *all, struct hd
 bool hd_pending_admission_is_before(struct hd_pending_admissions *all, struct hd_slice principal,
                                     struct hd_slice thread_id, int64_t order);
 
-/* NULL: it is not on its way. It stays until it is taken. */
+/* Returns NULL when the run is not being admitted. The entry stays in the list. */
 struct hd_pending_admission *hd_pending_admission_find(struct hd_pending_admissions *all,
                                                        struct hd_slice principal,
                                                        struct hd_slice run_id);
-/* The same, for the caller to free. */
+/* Removes the entry and returns it; the caller frees it. */
 struct hd_pending_admission *hd_pending_admission_take(struct hd_pending_admissions *all,
                                                        struct hd_slice principal,
                                                        struct hd_slice run_id);

@@ -1,13 +1,13 @@
 /*
- * Which runs are at work and which wait: one at a time on a thread, and not more at once than the
- * configuration allows. Of the runs of a thread that are due, the one that the thread took in first
- * begins first: their order is a number of the thread's record, not a time.
+ * The queue of runs: one run at a time on a thread, and at most max_runs at once in the process. Of
+ * the due runs of a thread, the one admitted first starts first; the order is a number in the
+ * thread's record, not a time.
  *
- * What is stored says the same (run records with a due time are in flight), so
- * a queue can be made again after a crash. A run enters the queue when its
- * record is stored and leaves it when its end is. One that is on its way here counts as in flight.
+ * Run records with a due time are in flight, so the queue can be rebuilt after a crash. A run
+ * enters the queue when its record is stored and leaves it when its end is stored. A run that is
+ * being admitted counts as in flight.
  *
- * Everything here happens on the loop, but for hd_queue_expect*() and hd_queue_unexpect().
+ * All functions run on the loop, but for hd_queue_expect*() and hd_queue_unexpect().
  */
 #ifndef HD_RUN_QUEUE_H
 #define HD_RUN_QUEUE_H
@@ -27,19 +27,19 @@ struct hd_active_run;
 enum hd_cancel { HD_CANCEL_INTERRUPT, HD_CANCEL_ROLLBACK };
 
 HD_MUST_CHECK int hd_queue_create(struct hd_app *app, struct hd_queue **out);
-/* Nothing may be at work. */
+/* No run may be running. */
 void hd_queue_destroy(struct hd_queue *queue);
 
 /*
- * Brings back what was in flight when the last process ended: what was at work goes on from its
- * last checkpoint, unless it was lost HD_MAX_LOSSES times in the same step. Waits for the store;
+ * Restores the runs that were in flight when the last process ended. Running ones resume from their
+ * last checkpoint, unless they were lost HD_MAX_LOSSES times in the same step. Blocks on the store;
  * for the start of the server.
  */
 HD_MUST_CHECK int hd_queue_recover(struct hd_queue *queue, struct hd_fault *fault);
 
 /*
- * The run's record is about to be stored, and hd_queue_add() comes then: until that, it can be
- * waited for and cancelled. The other: it was not stored. Both for store threads.
+ * Announces a run whose record is about to be stored: it can be waited for and cancelled before
+ * hd_queue_add(). hd_queue_unexpect() withdraws it when it was not stored. For store threads.
  */
 HD_MUST_CHECK int hd_queue_expect(struct hd_queue *queue, struct hd_slice principal,
                                   struct hd_slice run_id);
@@ -53,10 +53,9 @@ void hd_queue_expect_order(struct hd_queue *queue, struct hd_slice principal,
                            struct hd_slice run_id, struct hd_slice thread, int64_t order);
 
 /*
- * Takes in a run whose record is stored. `is_streamed`: somebody reads its events,
- * or will; otherwise they are made only when somebody does. `event_seq`: where the
- * numbers of the thread's events stand. Gives back the place that hd_admit() took for it
- * (gate/limits.h) at its end, or when this fails.
+ * Adds a run whose record is stored. `is_streamed`: a client reads its events or will; otherwise
+ * events are created only while there is a reader. `event_seq`: the thread's last event number.
+ * Releases the slot that hd_admit() took (gate/limits.h) when the run ends, or when this fails.
  */
 HD_MUST_CHECK int hd_queue_add(struct hd_queue *queue, const struct hd_run_rec *run,
                                int64_t event_seq, bool is_streamed);
@@ -64,13 +63,13 @@ HD_MUST_CHECK int hd_queue_add(struct hd_queue *queue, const struct hd_run_rec *
 bool hd_queue_has(struct hd_queue *queue, struct hd_slice principal, struct hd_slice thread,
                   struct hd_slice run_id);
 
-/* Whether the run is in flight and has not begun: the end of a cancelled one is stored at once. */
+/* Returns whether the run is in flight and has not started: a cancel then ends it at once. */
 bool hd_queue_is_waiting(struct hd_queue *queue, struct hd_slice principal, struct hd_slice thread,
                          struct hd_slice run_id);
 
 /*
- * Cancels all of a principal's that are at work, or all that wait, or both; returns how many there
- * were. Calls `fn` for each before it is cancelled; it may wait for the run.
+ * Cancels all running or all pending runs of a principal, or both; returns their number. Calls `fn`
+ * for each before it is cancelled; `fn` may wait for the run.
  */
 size_t hd_queue_cancel_all(struct hd_queue *queue, struct hd_slice principal, bool running,
                            bool pending, enum hd_cancel action,
@@ -90,9 +89,9 @@ struct hd_queue_counts hd_queue_counts(const struct hd_queue *queue);
 /* How a run ended. */
 struct hd_outcome {
     enum hd_run_state status;
-    bool is_deleted;            /* rolled back: there is no record of it any more */
-    struct hd_slice values;     /* JSON: what it made, as `wait` answers it; empty: nothing */
-    struct hd_slice error_type; /* of a failed one */
+    bool is_deleted;            /* rolled back: its record is deleted */
+    struct hd_slice values;     /* JSON: its output, as `wait` returns it; may be empty */
+    struct hd_slice error_type; /* of a failed run */
     struct hd_slice error_text;
     struct hd_slice checkpoint_id; /* the last one it made or stood on; may be empty */
     int64_t step;                  /* where it stopped */
@@ -105,10 +104,10 @@ struct hd_waiter {
     hd_outcome_fn fn; /* called once, when the end is stored */
     void *ctx;
     struct hd_waiter *next;
-    struct hd_waiter **link; /* NULL: it does not wait */
+    struct hd_waiter **link; /* NULL: not in a list */
 };
 
-/* False: there is no such run in flight. The waiter stays the caller's. */
+/* Returns false when no such run is in flight. The caller keeps ownership of the waiter. */
 bool hd_queue_wait(struct hd_queue *queue, struct hd_slice principal, struct hd_slice thread,
                    struct hd_slice run_id, struct hd_waiter *waiter);
 void hd_waiter_leave(struct hd_waiter *waiter);
@@ -116,15 +115,15 @@ void hd_waiter_leave(struct hd_waiter *waiter);
 /* ---- stopping --------------------------------------------------------- */
 
 /*
- * Stops a run, at work or not, at once; wait for the end to know that it stopped.
- * False: there is no such run in flight. One that is on its way here is stopped as it comes.
+ * Requests that a run stops; hd_queue_wait() reports when it has. Returns false when no such run is
+ * in flight. A run that is being admitted is stopped when it enters the queue.
  */
 bool hd_queue_cancel(struct hd_queue *queue, struct hd_slice principal, struct hd_slice thread,
                      struct hd_slice run_id, enum hd_cancel action);
 
 /*
- * For the end of the process: starts nothing more, stops what is at work without
- * ending it, so that the next process goes on with it. `done` when all is quiet.
+ * For shutdown: starts no more runs and suspends the running ones, so that the next process resumes
+ * them. Calls `done` when no run is running.
  */
 void hd_queue_drain(struct hd_queue *queue, void (*done)(void *ctx), void *ctx);
 
