@@ -134,9 +134,9 @@ static int settle(struct hd_call *call)
     struct entry *entry = call->state;
     struct hd_slice alias = entry->alias, subject = entry->subject;
 
-    hd_gate_compartment(call->app->gate, &alias, &subject);
-    return hd_principal_settle(call->app->store, hd_gate_auth(call->app->gate), HD_PRINCIPAL_PERSON,
-                               alias, subject, entry->principal, &call->fault);
+    hd_auth_service_compartment(call->app->gate, &alias, &subject);
+    return hd_principal_settle(call->app->store, hd_auth_service_auth(call->app->gate),
+                               HD_PRINCIPAL_PERSON, alias, subject, entry->principal, &call->fault);
 }
 
 static void on_settled(struct hd_call *call, int err)
@@ -228,7 +228,7 @@ static void on_verdict(void *ctx, enum hd_auth_verdict verdict, struct hd_identi
 }
 
 /* The project's own code has said who it is, or not. */
-static void on_told(void *ctx, struct hd_identity *identity, const struct hd_gate_refusal *refusal)
+static void on_told(void *ctx, struct hd_identity *identity, const struct hd_auth_refusal *refusal)
 {
     struct entry *entry = ctx;
 
@@ -246,12 +246,12 @@ static void on_told(void *ctx, struct hd_identity *identity, const struct hd_gat
  */
 static bool check_pass(struct entry *entry, struct hd_slice token)
 {
-    const struct hd_pass *pass = hd_pass_find(entry->call->app, token);
+    const struct hd_worker_access *pass = hd_worker_access_find(entry->call->app, token);
 
-    if (pass && !hd_pass_who(pass))
+    if (pass && !hd_worker_access_identity(pass))
         return false;
     if (pass) {
-        become(entry->call, hd_pass_who(pass));
+        become(entry->call, hd_worker_access_identity(pass));
         identify(entry);
     } else {
         turn_away(entry->call, 401, "the credentials are not valid");
@@ -268,12 +268,13 @@ static int check(struct entry *entry)
     struct hd_slice params;
     int err;
 
-    if (hd_auth_is_native(hd_gate_auth(call->app->gate), authorization, api_key))
-        return hd_gate_check(call->app->gate, authorization, api_key, on_verdict, entry);
+    if (hd_auth_is_native(hd_auth_service_auth(call->app->gate), authorization, api_key))
+        return hd_auth_service_check(call->app->gate, authorization, api_key, on_verdict, entry);
     err = hd_authorize_params(call, &params);
     if (err)
         return err;
-    return hd_gate_worker_ask(hd_gate_worker(call->app->gate), request, params, on_told, entry);
+    return hd_auth_worker_authenticate(hd_auth_service_worker(call->app->gate), request, params,
+                                       on_told, entry);
 }
 
 void hd_access_enter(struct hd_call *call, void (*next)(struct hd_call *call))
@@ -296,7 +297,7 @@ void hd_access_enter(struct hd_call *call, void (*next)(struct hd_call *call))
         identify(entry);
         return;
     }
-    if (hd_request_header(hd_exchange_request(call->exchange), HD_PASS_HEADER, &token) &&
+    if (hd_request_header(hd_exchange_request(call->exchange), HD_WORKER_ACCESS_HEADER, &token) &&
         check_pass(entry, token))
         return;
     err = check(entry);

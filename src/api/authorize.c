@@ -286,7 +286,7 @@ static bool is_header(struct hd_slice name, struct hd_slice value)
     return name.len > 0 && hd_slice_is_token(name);
 }
 
-void hd_authorize_refuse(struct hd_call *call, const struct hd_gate_refusal *refusal)
+void hd_authorize_refuse(struct hd_call *call, const struct hd_auth_refusal *refusal)
 {
     struct hd_json_iter it = hd_json_iter(refusal->headers);
 
@@ -325,7 +325,7 @@ static int keep_answer(struct hd_call *call, const struct hd_rt_message *message
 }
 
 static void on_answer(void *ctx, const struct hd_rt_message *answer,
-                      const struct hd_gate_refusal *refusal)
+                      const struct hd_auth_refusal *refusal)
 {
     struct hd_call *call = ctx;
     int err;
@@ -345,12 +345,13 @@ static void ask(struct hd_call *call)
 {
     struct hd_authorized *a = call->authorized;
     const struct hd_authorize_event *event = event_of(call);
-    const struct hd_gate_question question = {.who = call->who,
-                                              .resource = event->resource,
-                                              .action = event->action,
-                                              .handler = a->handlers[a->which],
-                                              .value = hd_buf_slice(&a->value)};
-    int err = hd_gate_worker_authorize(hd_gate_worker(call->app->gate), &question, on_answer, call);
+    const struct hd_auth_action question = {.who = call->who,
+                                            .resource = event->resource,
+                                            .action = event->action,
+                                            .handler = a->handlers[a->which],
+                                            .value = hd_buf_slice(&a->value)};
+    int err = hd_auth_worker_authorize(hd_auth_service_worker(call->app->gate), &question,
+                                       on_answer, call);
 
     if (err)
         hd_call_fail(call, err);
@@ -363,15 +364,15 @@ static int find_handler(struct hd_call *call, enum hd_on on, struct hd_slice *ou
     if (on <= HD_ON_NOTHING)
         return 0;
     event = hd_authorize_event(on);
-    return hd_arena_copy(
-        call->arena,
-        hd_gate_worker_handler(hd_gate_worker(call->app->gate), event->resource, event->action),
-        out);
+    return hd_arena_copy(call->arena,
+                         hd_auth_worker_handler(hd_auth_service_worker(call->app->gate),
+                                                event->resource, event->action),
+                         out);
 }
 
 /* Which handlers there are is known. */
 static void on_known(void *ctx, const struct hd_rt_message *answer,
-                     const struct hd_gate_refusal *refusal)
+                     const struct hd_auth_refusal *refusal)
 {
     struct hd_call *call = ctx;
     struct hd_authorized *a = call->authorized;
@@ -397,8 +398,8 @@ static void on_known(void *ctx, const struct hd_rt_message *answer,
 
 void hd_authorize(struct hd_call *call, const struct hd_authorize_steps *steps)
 {
-    struct hd_gate_worker *worker =
-        call->who && call->app->gate ? hd_gate_worker(call->app->gate) : NULL;
+    struct hd_auth_worker *worker =
+        call->who && call->app->gate ? hd_auth_service_worker(call->app->gate) : NULL;
     int err;
 
     if (!worker || (call->route->on <= HD_ON_NOTHING && call->route->also_on <= HD_ON_NOTHING)) {
@@ -412,7 +413,7 @@ void hd_authorize(struct hd_call *call, const struct hd_authorize_steps *steps)
     }
     call->authorized->steps = steps;
     hd_buf_init(&call->authorized->value, HD_AUTHORIZE_MAX_VALUE);
-    err = hd_gate_worker_await(worker, on_known, call);
+    err = hd_auth_worker_await(worker, on_known, call);
     if (err)
         hd_call_fail(call, err);
 }

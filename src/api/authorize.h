@@ -17,7 +17,7 @@
 #include "base/compiler.h"
 #include "base/slice.h"
 
-struct hd_gate_refusal;
+struct hd_auth_refusal;
 struct hd_item_rec;
 
 enum hd_resource { HD_OF_THREADS, HD_OF_ASSISTANTS, HD_OF_CRONS, HD_OF_STORE, HD_RESOURCES };
@@ -36,7 +36,7 @@ void hd_authorize(struct hd_call *call, const struct hd_authorize_steps *steps);
 void hd_authorize_free(struct hd_call *call);
 
 /* Loop: sends what the project's code has to say to somebody whom it turns away. */
-void hd_authorize_refuse(struct hd_call *call, const struct hd_gate_refusal *refusal);
+void hd_authorize_refuse(struct hd_call *call, const struct hd_auth_refusal *refusal);
 
 /* ---- for routes, on store threads ------------------------------------- */
 

@@ -42,9 +42,9 @@ struct visit {
     struct hd_custom *custom;
     struct hd_call *call;
     struct hd_slice path;
-    struct hd_rt_call *asked; /* NULL: it has ended */
-    struct hd_pass *pass;     /* the caller's; NULL: unknown */
-    struct hd_json head;      /* {"status", "headers"} */
+    struct hd_rt_call *asked;      /* NULL: it has ended */
+    struct hd_worker_access *pass; /* the caller's; NULL: unknown */
+    struct hd_json head;           /* {"status", "headers"} */
     bool has_head;
     bool is_whole;
     bool is_streaming;
@@ -204,7 +204,7 @@ static void let_go(struct visit *visit)
     if (visit->asked)
         hd_rt_call_drop(visit->asked);
     visit->asked = NULL;
-    hd_pass_close(visit->pass);
+    hd_worker_access_close(visit->pass);
     visit->pass = NULL;
     hd_json_fini(&visit->head);
     hd_buf_fini(&visit->body);
@@ -484,7 +484,7 @@ static void on_end(void *ctx, enum hd_rt_end end, const struct hd_rt_message *me
     struct visit *visit = ctx;
 
     visit->asked = NULL;
-    hd_pass_close(visit->pass);
+    hd_worker_access_close(visit->pass);
     visit->pass = NULL;
     visit->has_ended = true;
     if (end == HD_RT_REFUSED || end == HD_RT_LOST)
@@ -545,7 +545,7 @@ static int write_question(const struct visit *visit, struct hd_buf *out)
     hd_jw_key(&jw, HD_S("headers"));
     hd_jw_array(&jw);
     for (size_t i = 0; i < request->header_count; i++) {
-        if (hd_slice_eq(request->headers[i].name, HD_PASS_HEADER))
+        if (hd_slice_eq(request->headers[i].name, HD_WORKER_ACCESS_HEADER))
             continue;
         hd_jw_array(&jw);
         hd_jw_string(&jw, request->headers[i].name);
@@ -557,7 +557,7 @@ static int write_question(const struct visit *visit, struct hd_buf *out)
         hd_jw_key(&jw, HD_S("user"));
         hd_user_put(&jw, visit->call->who);
     }
-    hd_pass_put(&jw, visit->call->app, visit->pass);
+    hd_worker_access_put(&jw, visit->call->app, visit->pass);
     if (visit->is_inner) {
         hd_jw_key(&jw, HD_S("inner"));
         hd_jw_bool(&jw, true);
@@ -596,7 +596,7 @@ static void send_question(struct visit *visit)
 
     hd_buf_init(&head, MAX_HEAD);
     err = call->who || visit->is_inner
-              ? hd_pass_open(call->app, call->who, visit->is_inner, &visit->pass)
+              ? hd_worker_access_open(call->app, call->who, visit->is_inner, &visit->pass)
               : 0;
     if (!err)
         err = write_question(visit, &head);
@@ -651,13 +651,13 @@ static void ask_inner(struct hd_call *call)
 
 static bool is_inner(const struct hd_call *call)
 {
-    const struct hd_pass *pass;
+    const struct hd_worker_access *pass;
     struct hd_slice token;
 
-    if (!hd_request_header(hd_exchange_request(call->exchange), HD_PASS_HEADER, &token))
+    if (!hd_request_header(hd_exchange_request(call->exchange), HD_WORKER_ACCESS_HEADER, &token))
         return false;
-    pass = hd_pass_find(call->app, token);
-    return pass && hd_pass_is_inner(pass);
+    pass = hd_worker_access_find(call->app, token);
+    return pass && hd_worker_access_is_inner(pass);
 }
 
 bool hd_custom_wraps(const struct hd_custom *custom, const struct hd_call *call,

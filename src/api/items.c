@@ -33,25 +33,25 @@ static int place_of_body(struct hd_call *call, struct hd_item_place *place)
     const struct hd_items items = items_of(call);
     hd_json_val list = hd_body_get(call, "namespace");
     struct hd_slice key = {NULL, 0};
-    struct hd_labels labels;
+    struct hd_item_namespace labels;
     int err;
 
     if (!list)
         return hd_fault_set(&call->fault, HD_EINVAL, "namespace: expected a list of labels");
-    err = hd_labels_parse(&labels, list, "namespace", call->arena, &call->fault);
+    err = hd_item_namespace_parse(&labels, list, "namespace", call->arena, &call->fault);
     if (!err)
         err = hd_body_string(call, "key", &key);
     return err ? err : hd_item_place(&items, &labels, key, place);
 }
 
 /* "a.b", or a parameter for each label. */
-static int labels_of_query(struct hd_call *call, const char *name, struct hd_labels *labels)
+static int labels_of_query(struct hd_call *call, const char *name, struct hd_item_namespace *labels)
 {
     struct hd_slice text = {"", 0};
     struct hd_buf buf;
     int err = 0;
 
-    hd_buf_init(&buf, HD_LABELS_MAX_TEXT);
+    hd_buf_init(&buf, HD_ITEM_NAMESPACE_MAX_TEXT);
     for (size_t i = 0; !err && i < call->query.count; i++) {
         const struct hd_param *pair = &call->query.pairs[i];
 
@@ -64,18 +64,18 @@ static int labels_of_query(struct hd_call *call, const char *name, struct hd_lab
     }
     if (err == HD_ELIMIT)
         err = hd_fault_set(&call->fault, HD_EINVAL, "%s: longer than %d bytes", name,
-                           HD_LABELS_MAX_TEXT);
+                           HD_ITEM_NAMESPACE_MAX_TEXT);
     if (!err)
         err = hd_arena_copy(call->arena, hd_buf_slice(&buf), &text);
     hd_buf_fini(&buf);
-    return err ? err : hd_labels_split(labels, text, name, call->arena, &call->fault);
+    return err ? err : hd_item_namespace_split(labels, text, name, call->arena, &call->fault);
 }
 
 static int place_of_query(struct hd_call *call, struct hd_item_place *place)
 {
     const struct hd_items items = items_of(call);
     struct hd_slice key = {NULL, 0};
-    struct hd_labels labels;
+    struct hd_item_namespace labels;
     int err = labels_of_query(call, "namespace", &labels);
 
     if (!err && labels.count == 0)
@@ -120,7 +120,7 @@ static int get_item(struct hd_call *call)
 
 /* Something that waits for vectors: a search, or a change. */
 struct meaning {
-    struct hd_texts texts;
+    struct hd_embed_texts texts;
     struct hd_embedding *embedding;
     bool is_search;
     struct hd_item_search search;
@@ -199,14 +199,15 @@ static void embed(struct hd_call *call)
 
 /* ---- writing ---------------------------------------------------------- */
 
-static int read_item(struct hd_call *call, struct hd_item_change *change, struct hd_texts *texts)
+static int read_item(struct hd_call *call, struct hd_item_change *change,
+                     struct hd_embed_texts *texts)
 {
     const struct hd_items items = items_of(call);
     hd_json_val value = NULL;
     int err = place_of_body(call, &change->place);
 
     if (!err)
-        err = hd_labels_check_put(&change->place.labels, &call->fault);
+        err = hd_item_namespace_check_put(&change->place.labels, &call->fault);
     if (!err)
         err = hd_body_object(call, "value", &value);
     if (!err && !value)
@@ -248,7 +249,7 @@ static int put_item(struct hd_call *call)
 {
     const struct hd_items items = items_of(call);
     hd_json_val labels = hd_body_get(call, "namespace");
-    struct hd_texts texts = {.arena = call->arena};
+    struct hd_embed_texts texts = {.arena = call->arena};
     struct hd_item_change change = {.is_deletion = false};
     bool is_allowed = true;
     int err;
@@ -288,8 +289,9 @@ static int read_search(struct hd_call *call, struct hd_item_search *search)
 {
     const struct hd_items items = items_of(call);
     hd_json_val prefix = hd_body_get(call, "namespace_prefix");
-    struct hd_labels labels;
-    int err = hd_labels_parse(&labels, prefix, "namespace_prefix", call->arena, &call->fault);
+    struct hd_item_namespace labels;
+    int err =
+        hd_item_namespace_parse(&labels, prefix, "namespace_prefix", call->arena, &call->fault);
 
     if (!err)
         err = hd_items_join(&items, &labels, &search->prefix);
@@ -315,7 +317,7 @@ static int search_items(struct hd_call *call)
 
     if (err || !call->app->embedder || meaning.search.query.len == 0)
         return err ? err : show_found(call, &meaning.search);
-    err = hd_texts_add(&meaning.texts, meaning.search.query);
+    err = hd_embed_texts_add(&meaning.texts, meaning.search.query);
     return err ? err : begin_meaning(call, &meaning);
 }
 
@@ -340,14 +342,14 @@ static int post_namespaces(struct hd_call *call)
 {
     struct hd_ns_match matches[2] = {{.is_suffix = false}, {.is_suffix = true}};
     struct hd_ns_search search = {.limit = 100};
-    int err = hd_labels_parse(&matches[0].labels, hd_body_get(call, "prefix"), "prefix",
-                              call->arena, &call->fault);
+    int err = hd_item_namespace_parse(&matches[0].labels, hd_body_get(call, "prefix"), "prefix",
+                                      call->arena, &call->fault);
 
     if (!err)
-        err = hd_labels_parse(&matches[1].labels, hd_body_get(call, "suffix"), "suffix",
-                              call->arena, &call->fault);
+        err = hd_item_namespace_parse(&matches[1].labels, hd_body_get(call, "suffix"), "suffix",
+                                      call->arena, &call->fault);
     if (!err)
-        err = hd_body_int(call, "max_depth", 1, HD_LABELS_MAX, &search.max_depth);
+        err = hd_body_int(call, "max_depth", 1, HD_ITEM_NAMESPACE_MAX, &search.max_depth);
     if (!err)
         err = hd_body_int(call, "limit", 1, 1000, &search.limit);
     if (!err)
@@ -367,8 +369,8 @@ static int get_namespaces(struct hd_call *call)
     if (!err)
         err = labels_of_query(call, "suffix", &matches[1].labels);
     if (!err)
-        err = hd_params_int(&call->query, HD_S("max_depth"), 1, HD_LABELS_MAX, 0, &search.max_depth,
-                            &call->fault);
+        err = hd_params_int(&call->query, HD_S("max_depth"), 1, HD_ITEM_NAMESPACE_MAX, 0,
+                            &search.max_depth, &call->fault);
     if (!err)
         err = hd_params_int(&call->query, HD_S("limit"), 1, 1000, 100, &search.limit, &call->fault);
     if (!err)

@@ -15,7 +15,7 @@
 
 static struct hd_signer *signer_of(const struct hd_call *call)
 {
-    return call->app->gate ? hd_gate_signer(call->app->gate) : NULL;
+    return call->app->gate ? hd_auth_service_signer(call->app->gate) : NULL;
 }
 
 /* ---- settings --------------------------------------------------------- */

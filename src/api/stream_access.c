@@ -182,7 +182,7 @@ static void end_those(struct look *look)
             continue;
         /* Whatever was remembered of the key must not let anybody in again. */
         if (glance->end == HD_WATCH_CREDENTIAL && watches->app->gate)
-            hd_gate_forget_key(watches->app->gate, glance->key_id);
+            hd_auth_service_forget_key(watches->app->gate, glance->key_id);
         watch = find(watches, glance->number);
         if (watch)
             watch->fn(watch->ctx, glance->end);
@@ -275,13 +275,13 @@ static void look_at_due(struct hd_watches *watches)
 /* From the beginning each time: an answer that ends may make others go on, and end. */
 static struct hd_watch *find_over(const struct hd_watches *watches, int64_t now)
 {
-    const struct hd_gate *gate = watches->app->gate;
+    const struct hd_auth_service *gate = watches->app->gate;
 
     for (struct hd_watch *watch = watches->first; watch; watch = watch->next) {
         const struct hd_identity *shown = credential(watch->call);
 
         if ((shown->expires_at != 0 && shown->expires_at <= now) ||
-            (gate && hd_gate_is_withdrawn(gate, shown->fingerprint)))
+            (gate && hd_auth_service_is_withdrawn(gate, shown->fingerprint)))
             return watch;
     }
     return NULL;

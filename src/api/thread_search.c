@@ -173,8 +173,8 @@ static int has_text(struct search *search, const struct hd_thread_rec *thread, b
 
     *out = false;
     if ((search->current || search->is_common) && search->terms.count > 0)
-        err = hd_texts_match(call->app->store, thread->principal, thread->id, &search->terms, out,
-                             &call->fault);
+        err = hd_thread_texts_match(call->app->store, thread->principal, thread->id, &search->terms,
+                                    out, &call->fault);
     else if (search->is_indexed)
         *out = hd_map_get(&search->having, thread->id) != NULL;
     if (err || *out || search->is_complete)
@@ -216,10 +216,10 @@ static int find_text(struct search *search)
     err = hd_terms_parse(&search->terms, search->text, &search->arena);
     if (err || search->terms.count == 0)
         return err;
-    err = hd_texts_catch_up(call->app, call->actor, &search->is_complete, &call->fault);
+    err = hd_thread_indexer_catch_up(call->app, call->actor, &search->is_complete, &call->fault);
     if (!err)
-        err = hd_texts_find(call->app->store, call->actor, &search->terms, &search->having,
-                            &search->is_common, &call->fault);
+        err = hd_thread_texts_find(call->app->store, call->actor, &search->terms, &search->having,
+                                   &search->is_common, &call->fault);
     search->is_indexed = !err;
     return err;
 }

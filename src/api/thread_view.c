@@ -213,8 +213,8 @@ static int put_label(struct view *view)
 {
     struct hd_call *call = view->call;
     struct hd_slice label;
-    int err = hd_texts_label(call->app->store, view->thread->principal, view->thread->id,
-                             call->arena, &label, &call->fault);
+    int err = hd_thread_texts_label(call->app->store, view->thread->principal, view->thread->id,
+                                    call->arena, &label, &call->fault);
 
     if (!err && label.len > 0)
         hd_jw_string(view->jw, label);

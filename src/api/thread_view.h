@@ -40,7 +40,7 @@ HD_MUST_CHECK int hd_thread_values(struct hd_call *call, struct hd_slice thread_
 HD_MUST_CHECK int hd_thread_rec_values(struct hd_call *call, const struct hd_thread_rec *thread,
                                        struct hd_slice only, struct hd_buf *out);
 
-/* Reads the messages of a thread for the search index: a hd_texts_reader. */
+/* Reads the messages of a thread for the search index: a hd_thread_texts_reader. */
 HD_MUST_CHECK int hd_thread_read_messages(struct hd_app *app, const struct hd_thread_rec *thread,
                                           struct hd_arena *arena, struct hd_buf *out,
                                           struct hd_fault *fault);

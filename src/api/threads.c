@@ -112,7 +112,7 @@ static int add_thread(struct hd_call *call, struct hd_thread_rec *thread)
     if (!err)
         err = hd_rows_apply(call->app->store, lane, &view, NULL, &call->fault);
     if (!err)
-        hd_texts_note(call->app->texts, thread->principal, thread->id);
+        hd_thread_indexer_note(call->app->texts, thread->principal, thread->id);
     hd_batch_fini(&batch);
     return err;
 }

@@ -29,18 +29,18 @@ struct hd_audit;
 struct hd_embedder;
 struct hd_engine;
 struct hd_event_logs;
-struct hd_gate;
-struct hd_hold;
+struct hd_auth_service;
+struct hd_store_lock;
 struct hd_client;
 struct hd_limits;
-struct hd_pass;
+struct hd_worker_access;
 struct hd_patience;
 struct hd_queue;
 struct hd_recorder;
 struct hd_recording;
 struct hd_scheduler;
 struct hd_sweeper;
-struct hd_texts;
+struct hd_thread_indexer;
 struct hd_webhooks;
 
 /*
@@ -84,8 +84,8 @@ struct hd_app {
     struct hd_app_graph *graphs;
     size_t graph_count;
     int64_t started_at;
-    int port;             /* that the server listens on; 0: not yet. The loop's */
-    struct hd_hold *hold; /* on the store: other servers are refused */
+    int port;                   /* that the server listens on; 0: not yet. The loop's */
+    struct hd_store_lock *hold; /* on the store: other servers are refused */
     void (*lost)(void *ctx, const char *text); /* the hold, on another thread; set before opening */
     void *lost_ctx;
 
@@ -100,13 +100,14 @@ struct hd_app {
     struct hd_recorder *recorder;     /* that agents use; set before opening: that one */
     struct hd_event_logs *feeds;
     struct hd_queue *queue;
-    struct hd_client *http; /* for requests of the server's own, not the graphs' */
-    struct hd_gate *gate;   /* NULL: no authentication */
-    struct hd_pass *passes[HD_APP_PASS_BUCKETS]; /* of calls that are open: worker_access.h */
+    struct hd_client *http;       /* for requests of the server's own, not the graphs' */
+    struct hd_auth_service *gate; /* NULL: no authentication */
+    struct hd_worker_access
+        *passes[HD_APP_PASS_BUCKETS]; /* of calls that are open: worker_access.h */
     struct hd_webhooks *webhooks;
     struct hd_scheduler *scheduler; /* of crons */
     struct hd_sweeper *sweeper;
-    struct hd_texts *texts; /* the search index of threads */
+    struct hd_thread_indexer *texts; /* the search index of threads */
 
     struct hd_arena runtime_arena; /* what the settings point to */
     struct hd_rt_settings runtime_settings;

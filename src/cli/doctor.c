@@ -189,7 +189,7 @@ static void check_auth(struct checkup *c)
         return;
     }
     check_key_files(c, auth);
-    if (hd_gate_check_config(&c->config, &fault) != 0)
+    if (hd_auth_service_check_config(&c->config, &fault) != 0)
         say(c, FAILURE, "authentication", "%s", fault.text);
     else if (!hd_json_get(auth, HD_S("key")))
         say(c, WARNING, "authentication",

@@ -181,7 +181,7 @@ int hd_ops_begin(const struct hd_command *command, const struct hd_ops_options *
     if (status != 0)
         return status;
     hd_log_set_level(HD_LOG_ERROR);
-    if (ops->config.auth.val && hd_gate_keys(&ops->config, &ops->auth, &fault)) {
+    if (ops->config.auth.val && hd_auth_service_keys(&ops->config, &ops->auth, &fault)) {
         ops->auth = NULL;
         (void)fprintf(stderr, "heddle %s: %s\n", command->name, fault.text);
         status = HD_EXIT_FAILED;

@@ -287,7 +287,7 @@ static void say_where(struct serving *s)
     hd_url_show(s->config.store, store, sizeof(store));
     (void)snprintf(url, sizeof(url), "%s://%s:%d%s", s->tls ? "https" : "http",
                    shown_host(s->config.host), s->port, s->config.http_mount_prefix);
-    hd_hold_set_address(s->app.hold, url);
+    hd_store_lock_set_address(s->app.hold, url);
     if (s->config.port != 0 && s->port != s->config.port)
         printf("Port %d is taken, so this is port %d.\n", s->config.port, s->port);
     s->greet(&s->app, url, store);
@@ -364,7 +364,7 @@ static int check(struct serving *s)
     if (!hd_graphs_open(&s->app, &s->config))
         return HD_EXIT_FAILED;
     if (s->config.auth.val)
-        err = hd_gate_check_config(&s->config, &fault);
+        err = hd_auth_service_check_config(&s->config, &fault);
     hd_arena_init(&arena, MAX_SETTINGS);
     if (!err && hd_project_needs_workers(&s->config))
         err = hd_project_settings(&s->config, &arena, &settings, &fault);

@@ -29,12 +29,12 @@
 #define MAX_SECRET 4096
 #define MAX_RECORD 65536
 
-struct hd_gate {
+struct hd_auth_service {
     struct hd_app *app;
     struct hd_auth *auth;
     struct hd_client *http; /* its own: where keys come from is configured, whoever asks */
     struct hd_map known;    /* principals whose rows are stored; only while there are no old keys */
-    struct hd_gate_worker *worker;  /* NULL: no code of the project authenticates */
+    struct hd_auth_worker *worker;  /* NULL: no code of the project authenticates */
     struct hd_signer *signer;       /* NULL: page.sign_in is not configured */
     char shared[HD_PRINCIPAL_SIZE]; /* the compartment of everybody; "": not, or not yet */
 };
@@ -111,7 +111,7 @@ static int read_secret(void *ctx, bool is_file, const char *name, struct hd_buf 
 /* ---- key sets --------------------------------------------------------- */
 
 struct fetching {
-    struct hd_gate *gate;
+    struct hd_auth_service *gate;
     void *handle;
 };
 
@@ -176,7 +176,7 @@ static int fetch(void *ctx, struct hd_auth *auth, const char *url, void *handle)
 /* ---- API keys --------------------------------------------------------- */
 
 struct lookup {
-    struct hd_gate *gate;
+    struct hd_auth_service *gate;
     void *handle;
     char id[HD_API_KEY_ID_LEN];
     struct hd_arena arena;
@@ -232,7 +232,7 @@ static int find_key(void *ctx, struct hd_auth *auth, struct hd_slice id, void *h
 /* ---- principals ------------------------------------------------------- */
 
 struct settling {
-    struct hd_gate *gate;
+    struct hd_auth_service *gate;
     void *handle; /* of the check; or `fn` and what it is given */
     void (*fn)(void *ctx, int err);
     struct hd_identity *identity; /* the check's; nobody else has it yet */
@@ -241,8 +241,8 @@ struct settling {
     int err;
 };
 
-void hd_gate_compartment(const struct hd_gate *gate, struct hd_slice *alias,
-                         struct hd_slice *subject)
+void hd_auth_service_compartment(const struct hd_auth_service *gate, struct hd_slice *alias,
+                                 struct hd_slice *subject)
 {
     if (!hd_auth_settings(gate->auth)->is_shared)
         return;
@@ -250,7 +250,7 @@ void hd_gate_compartment(const struct hd_gate *gate, struct hd_slice *alias,
     *subject = HD_S("everybody");
 }
 
-static bool is_known(const struct hd_gate *gate, const struct hd_identity *identity)
+static bool is_known(const struct hd_auth_service *gate, const struct hd_identity *identity)
 {
     if (hd_auth_settings(gate->auth)->is_shared && gate->shared[0] == '\0')
         return false;
@@ -264,7 +264,7 @@ static bool is_known(const struct hd_gate *gate, const struct hd_identity *ident
 }
 
 /* Without memory it is looked up the next time. */
-static void remember(struct hd_gate *gate, struct hd_slice principal)
+static void remember(struct hd_auth_service *gate, struct hd_slice principal)
 {
     if (gate->known.count >= MAX_KNOWN) {
         hd_map_fini(&gate->known);
@@ -282,7 +282,7 @@ static void settle_all(void *arg)
     struct hd_slice alias = identity->issuer, subject = identity->subject;
     struct hd_fault fault = {0};
 
-    hd_gate_compartment(s->gate, &alias, &subject);
+    hd_auth_service_compartment(s->gate, &alias, &subject);
     s->err = hd_principal_settle(store, s->gate->auth, HD_PRINCIPAL_PERSON, alias, subject,
                                  s->principal, &fault);
     for (size_t i = 0; !s->err && i < identity->organisation_count; i++)
@@ -324,7 +324,7 @@ static void on_settled(void *arg)
     end_settling(s, err);
 }
 
-static int start_settling(struct hd_gate *gate, struct hd_identity *identity,
+static int start_settling(struct hd_auth_service *gate, struct hd_identity *identity,
                           void (*fn)(void *ctx, int err), void *handle)
 {
     struct settling *s = hd_calloc(1, sizeof(*s));
@@ -356,8 +356,8 @@ static int settle(void *ctx, struct hd_auth *auth, struct hd_identity *identity,
     return start_settling(app->gate, identity, NULL, handle);
 }
 
-int hd_gate_settle(struct hd_gate *gate, struct hd_identity *identity,
-                   void (*fn)(void *ctx, int err), void *ctx)
+int hd_auth_service_settle(struct hd_auth_service *gate, struct hd_identity *identity,
+                           void (*fn)(void *ctx, int err), void *ctx)
 {
     return start_settling(gate, identity, fn, ctx);
 }
@@ -375,9 +375,9 @@ static struct hd_auth_host host_of(struct hd_app *app)
                                  .secret = read_secret};
 }
 
-int hd_gate_create(struct hd_app *app, struct hd_gate **out, struct hd_fault *fault)
+int hd_auth_service_create(struct hd_app *app, struct hd_auth_service **out, struct hd_fault *fault)
 {
-    struct hd_gate *gate = hd_calloc(1, sizeof(*gate));
+    struct hd_auth_service *gate = hd_calloc(1, sizeof(*gate));
     struct hd_auth_host host = host_of(app);
     int err;
 
@@ -389,12 +389,12 @@ int hd_gate_create(struct hd_app *app, struct hd_gate **out, struct hd_fault *fa
     if (!err)
         err = hd_client_create(app->loop, &gate->http);
     if (!err && hd_auth_settings(gate->auth)->has_code)
-        err = hd_gate_worker_create(app, gate, gate->auth, &gate->worker);
+        err = hd_auth_worker_create(app, gate, gate->auth, &gate->worker);
     if (!err && app->config->page_sign_in.val)
         err = hd_signer_create(gate, gate->http, app->config->page_sign_in.val, &host,
                                &gate->signer, fault);
     if (err) {
-        hd_gate_destroy(gate);
+        hd_auth_service_destroy(gate);
         return err;
     }
     if (hd_auth_key(gate->auth, 0)->id.len == 0)
@@ -405,51 +405,51 @@ int hd_gate_create(struct hd_app *app, struct hd_gate **out, struct hd_fault *fa
     return 0;
 }
 
-void hd_gate_destroy(struct hd_gate *gate)
+void hd_auth_service_destroy(struct hd_auth_service *gate)
 {
     if (!gate)
         return;
     /* Its requests end, and whoever waited for them is answered. */
     hd_client_destroy(gate->http);
-    hd_gate_worker_destroy(gate->worker);
+    hd_auth_worker_destroy(gate->worker);
     hd_signer_destroy(gate->signer);
     hd_auth_destroy(gate->auth);
     hd_map_fini(&gate->known);
     hd_free(gate);
 }
 
-int hd_gate_check(struct hd_gate *gate, struct hd_slice authorization, struct hd_slice api_key,
-                  hd_auth_fn fn, void *ctx)
+int hd_auth_service_check(struct hd_auth_service *gate, struct hd_slice authorization,
+                          struct hd_slice api_key, hd_auth_fn fn, void *ctx)
 {
     return hd_auth_check(gate->auth, authorization, api_key, fn, ctx);
 }
 
-void hd_gate_forget_key(struct hd_gate *gate, struct hd_slice key_id)
+void hd_auth_service_forget_key(struct hd_auth_service *gate, struct hd_slice key_id)
 {
     hd_auth_forget_key(gate->auth, key_id);
 }
 
-struct hd_gate_worker *hd_gate_worker(const struct hd_gate *gate)
+struct hd_auth_worker *hd_auth_service_worker(const struct hd_auth_service *gate)
 {
     return gate->worker;
 }
 
-struct hd_signer *hd_gate_signer(const struct hd_gate *gate)
+struct hd_signer *hd_auth_service_signer(const struct hd_auth_service *gate)
 {
     return gate->signer;
 }
 
-bool hd_gate_is_withdrawn(const struct hd_gate *gate, struct hd_slice fingerprint)
+bool hd_auth_service_is_withdrawn(const struct hd_auth_service *gate, struct hd_slice fingerprint)
 {
-    return gate->worker && hd_gate_worker_is_withdrawn(gate->worker, fingerprint);
+    return gate->worker && hd_auth_worker_is_withdrawn(gate->worker, fingerprint);
 }
 
-const struct hd_auth *hd_gate_auth(const struct hd_gate *gate)
+const struct hd_auth *hd_auth_service_auth(const struct hd_auth_service *gate)
 {
     return gate->auth;
 }
 
-int hd_gate_check_config(const struct hd_config *config, struct hd_fault *fault)
+int hd_auth_service_check_config(const struct hd_config *config, struct hd_fault *fault)
 {
     struct hd_app app = {.config = config};
     struct hd_auth_host host = host_of(&app);
@@ -469,7 +469,8 @@ int hd_gate_check_config(const struct hd_config *config, struct hd_fault *fault)
     return err;
 }
 
-int hd_gate_keys(const struct hd_config *config, struct hd_auth **out, struct hd_fault *fault)
+int hd_auth_service_keys(const struct hd_config *config, struct hd_auth **out,
+                         struct hd_fault *fault)
 {
     struct hd_app app = {.config = config};
     struct hd_auth_host host = host_of(&app);

@@ -29,9 +29,9 @@ struct handler {
     struct hd_slice name;
 };
 
-struct hd_gate_worker {
+struct hd_auth_worker {
     struct hd_app *app;
-    struct hd_gate *gate;
+    struct hd_auth_service *gate;
     const struct hd_auth *auth;
     const struct hd_auth_config *config;
     enum hd_rt_language language;
@@ -47,9 +47,9 @@ struct hd_gate_worker {
     struct hd_arena arena; /* of the handlers */
 };
 
-static const struct hd_gate_refusal unavailable = {
+static const struct hd_auth_refusal unavailable = {
     503, HD_S_INIT("credentials cannot be verified at the moment"), NULL};
-static const struct hd_gate_refusal broken = {
+static const struct hd_auth_refusal broken = {
     500, HD_S_INIT("the project's own authentication has failed"), NULL};
 
 /* ---- what the worker has ---------------------------------------------- */
@@ -70,7 +70,7 @@ static int normalise(struct hd_arena *arena, struct hd_slice name, struct hd_sli
     return 0;
 }
 
-static int read_handlers(struct hd_gate_worker *worker, hd_json_val list)
+static int read_handlers(struct hd_auth_worker *worker, hd_json_val list)
 {
     struct hd_json_iter it = hd_json_iter(list);
     int err = 0;
@@ -104,7 +104,7 @@ static void log_failure(hd_json_val error)
 }
 
 /* What the code said before it changed is not believed any more. */
-static void forget_all(struct hd_gate_worker *worker)
+static void forget_all(struct hd_auth_worker *worker)
 {
     hd_token_cache_fini(&worker->cache);
     hd_token_cache_init(&worker->cache, worker->config->cache_size);
@@ -112,7 +112,7 @@ static void forget_all(struct hd_gate_worker *worker)
 
 static void on_ready(void *ctx, enum hd_rt_language language, struct hd_slice head)
 {
-    struct hd_gate_worker *worker = ctx;
+    struct hd_auth_worker *worker = ctx;
     struct hd_json json = {NULL};
     hd_json_val auth;
     int err;
@@ -131,7 +131,7 @@ static void on_ready(void *ctx, enum hd_rt_language language, struct hd_slice he
     hd_json_fini(&json);
 }
 
-static const struct handler *find_handler(const struct hd_gate_worker *worker, const char *resource,
+static const struct handler *find_handler(const struct hd_auth_worker *worker, const char *resource,
                                           const char *dot, const char *action)
 {
     char key[96];
@@ -144,7 +144,7 @@ static const struct handler *find_handler(const struct hd_gate_worker *worker, c
     return NULL;
 }
 
-struct hd_slice hd_gate_worker_handler(const struct hd_gate_worker *worker, const char *resource,
+struct hd_slice hd_auth_worker_handler(const struct hd_auth_worker *worker, const char *resource,
                                        const char *action)
 {
     const struct handler *handler = find_handler(worker, resource, ".", action);
@@ -161,7 +161,7 @@ struct hd_slice hd_gate_worker_handler(const struct hd_gate_worker *worker, cons
 /* ---- answers ---------------------------------------------------------- */
 
 /* Without its message, which may have what was sent in it. */
-static void log_error(struct hd_gate_worker *worker, const char *op, hd_json_val error)
+static void log_error(struct hd_auth_worker *worker, const char *op, hd_json_val error)
 {
     int64_t now = hd_clock_now_us(), line = 0;
     struct hd_slice type = hd_json_string(hd_json_get(error, HD_S("type")));
@@ -178,10 +178,10 @@ static void log_error(struct hd_gate_worker *worker, const char *op, hd_json_val
 }
 
 /* An exception that names a status is an answer; any other is a mistake in the code. */
-static struct hd_gate_refusal read_refusal(struct hd_gate_worker *worker, const char *op,
+static struct hd_auth_refusal read_refusal(struct hd_auth_worker *worker, const char *op,
                                            int otherwise, hd_json_val error)
 {
-    struct hd_gate_refusal refusal = broken;
+    struct hd_auth_refusal refusal = broken;
     hd_json_val status = hd_json_get(error, HD_S("status"));
     struct hd_slice type = hd_json_string(hd_json_get(error, HD_S("type")));
     int64_t number = 0;
@@ -203,8 +203,8 @@ static struct hd_gate_refusal read_refusal(struct hd_gate_worker *worker, const 
 /* ---- who it is -------------------------------------------------------- */
 
 struct asking {
-    struct hd_gate_worker *worker;
-    hd_gate_fn fn;
+    struct hd_auth_worker *worker;
+    hd_auth_identity_fn fn;
     void *ctx;
     unsigned char fingerprint[HD_SHA256_LEN];
     bool has_credential; /* one of the headers that are a credential was sent */
@@ -216,7 +216,7 @@ static struct hd_slice fingerprint_of(const struct asking *asking)
     return hd_slice(asking->fingerprint, sizeof(asking->fingerprint));
 }
 
-static void end_asking(struct asking *asking, const struct hd_gate_refusal *refusal)
+static void end_asking(struct asking *asking, const struct hd_auth_refusal *refusal)
 {
     struct hd_identity *identity = asking->identity;
 
@@ -228,7 +228,7 @@ static void end_asking(struct asking *asking, const struct hd_gate_refusal *refu
 
 static void withdraw(struct asking *asking)
 {
-    struct hd_gate_worker *worker = asking->worker;
+    struct hd_auth_worker *worker = asking->worker;
 
     if (!asking->has_credential)
         return;
@@ -241,7 +241,7 @@ static void withdraw(struct asking *asking)
         hd_log(HD_LOG_WARN, "auth", "what was opened with a refused credential goes on");
 }
 
-bool hd_gate_worker_is_withdrawn(const struct hd_gate_worker *worker, struct hd_slice fingerprint)
+bool hd_auth_worker_is_withdrawn(const struct hd_auth_worker *worker, struct hd_slice fingerprint)
 {
     return fingerprint.len > 0 && hd_map_get(&worker->withdrawn, fingerprint);
 }
@@ -249,7 +249,7 @@ bool hd_gate_worker_is_withdrawn(const struct hd_gate_worker *worker, struct hd_
 static void on_settled(void *ctx, int err)
 {
     struct asking *asking = ctx;
-    struct hd_gate_worker *worker = asking->worker;
+    struct hd_auth_worker *worker = asking->worker;
     int64_t ttl = worker->config->code_cache_us;
 
     if (err) {
@@ -348,7 +348,7 @@ static void admit(struct asking *asking, hd_json_val user)
     asking->identity = hd_identity_new();
     err = asking->identity ? fill_identity(asking, user) : HD_ENOMEM;
     if (!err)
-        err = hd_gate_settle(asking->worker->gate, asking->identity, on_settled, asking);
+        err = hd_auth_service_settle(asking->worker->gate, asking->identity, on_settled, asking);
     if (!err)
         return;
     if (err == HD_EINVAL || err == HD_ELIMIT)
@@ -362,7 +362,7 @@ static void admit(struct asking *asking, hd_json_val user)
 static void on_asked(void *ctx, enum hd_rt_end end, const struct hd_rt_message *message)
 {
     struct asking *asking = ctx;
-    struct hd_gate_refusal refusal = unavailable;
+    struct hd_auth_refusal refusal = unavailable;
     struct hd_json json = {NULL};
 
     if (end != HD_RT_ANSWERED && end != HD_RT_REFUSED) {
@@ -517,7 +517,7 @@ static int write_request(struct hd_buf *out, const struct hd_http_request *reque
     return err;
 }
 
-static int call(struct hd_gate_worker *worker, struct hd_slice head, const struct hd_slice *blob,
+static int call(struct hd_auth_worker *worker, struct hd_slice head, const struct hd_slice *blob,
                 void (*on_end)(void *, enum hd_rt_end, const struct hd_rt_message *), void *ctx)
 {
     const struct hd_rt_call_options options = {.language = worker->language,
@@ -551,7 +551,7 @@ static int send_request(struct asking *asking, const struct hd_http_request *req
 /* Whether it is remembered who that is; then it was said. */
 static bool is_remembered(struct asking *asking)
 {
-    struct hd_gate_worker *worker = asking->worker;
+    struct hd_auth_worker *worker = asking->worker;
     struct hd_identity *known =
         asking->has_credential
             ? hd_token_cache_get(&worker->cache, fingerprint_of(asking), hd_clock_now_us())
@@ -564,8 +564,9 @@ static bool is_remembered(struct asking *asking)
     return true;
 }
 
-int hd_gate_worker_ask(struct hd_gate_worker *worker, const struct hd_http_request *request,
-                       struct hd_slice path_params, hd_gate_fn fn, void *ctx)
+int hd_auth_worker_authenticate(struct hd_auth_worker *worker,
+                                const struct hd_http_request *request, struct hd_slice path_params,
+                                hd_auth_identity_fn fn, void *ctx)
 {
     struct asking *asking;
     int err;
@@ -594,12 +595,12 @@ int hd_gate_worker_ask(struct hd_gate_worker *worker, const struct hd_http_reque
 /* ---- what it may do --------------------------------------------------- */
 
 struct question {
-    struct hd_gate_worker *worker;
-    hd_gate_answer_fn fn;
+    struct hd_auth_worker *worker;
+    hd_auth_decision_fn fn;
     void *ctx;
 };
 
-static struct question *make_question(struct hd_gate_worker *worker, hd_gate_answer_fn fn,
+static struct question *make_question(struct hd_auth_worker *worker, hd_auth_decision_fn fn,
                                       void *ctx)
 {
     struct question *question = hd_calloc(1, sizeof(*question));
@@ -610,7 +611,7 @@ static struct question *make_question(struct hd_gate_worker *worker, hd_gate_ans
 }
 
 static void end_question(struct question *question, const struct hd_rt_message *answer,
-                         const struct hd_gate_refusal *refusal)
+                         const struct hd_auth_refusal *refusal)
 {
     question->fn(question->ctx, answer, refusal);
     hd_free(question);
@@ -619,7 +620,7 @@ static void end_question(struct question *question, const struct hd_rt_message *
 static void on_there(void *ctx, enum hd_rt_end end, const struct hd_rt_message *message)
 {
     struct question *question = ctx;
-    const struct hd_gate_worker *worker = question->worker;
+    const struct hd_auth_worker *worker = question->worker;
     const struct hd_rt_message nothing = {.head = HD_S_INIT("{}")};
 
     (void)message;
@@ -630,7 +631,7 @@ static void on_there(void *ctx, enum hd_rt_end end, const struct hd_rt_message *
         end_question(question, NULL, &unavailable);
 }
 
-int hd_gate_worker_await(struct hd_gate_worker *worker, hd_gate_answer_fn fn, void *ctx)
+int hd_auth_worker_await(struct hd_auth_worker *worker, hd_auth_decision_fn fn, void *ctx)
 {
     const struct hd_rt_message nothing = {.head = HD_S_INIT("{}")};
     struct question *question;
@@ -653,7 +654,7 @@ int hd_gate_worker_await(struct hd_gate_worker *worker, hd_gate_answer_fn fn, vo
 static void on_answered(void *ctx, enum hd_rt_end end, const struct hd_rt_message *message)
 {
     struct question *question = ctx;
-    struct hd_gate_refusal refusal;
+    struct hd_auth_refusal refusal;
     struct hd_json json = {NULL};
 
     if (end == HD_RT_ANSWERED) {
@@ -677,7 +678,7 @@ static void put_text(struct hd_jw *jw, const char *name, struct hd_slice text)
     hd_jw_string(jw, text);
 }
 
-static int write_question(struct hd_buf *out, const struct hd_gate_question *question)
+static int write_question(struct hd_buf *out, const struct hd_auth_action *question)
 {
     struct hd_jw jw;
 
@@ -695,8 +696,8 @@ static int write_question(struct hd_buf *out, const struct hd_gate_question *que
     return hd_jw_finish(&jw);
 }
 
-int hd_gate_worker_authorize(struct hd_gate_worker *worker, const struct hd_gate_question *question,
-                             hd_gate_answer_fn fn, void *ctx)
+int hd_auth_worker_authorize(struct hd_auth_worker *worker, const struct hd_auth_action *question,
+                             hd_auth_decision_fn fn, void *ctx)
 {
     struct question *asked = make_question(worker, fn, ctx);
     struct hd_buf head;
@@ -716,10 +717,10 @@ int hd_gate_worker_authorize(struct hd_gate_worker *worker, const struct hd_gate
 
 /* ---- the whole -------------------------------------------------------- */
 
-int hd_gate_worker_create(struct hd_app *app, struct hd_gate *gate, const struct hd_auth *auth,
-                          struct hd_gate_worker **out)
+int hd_auth_worker_create(struct hd_app *app, struct hd_auth_service *gate,
+                          const struct hd_auth *auth, struct hd_auth_worker **out)
 {
-    struct hd_gate_worker *worker = hd_calloc(1, sizeof(*worker));
+    struct hd_auth_worker *worker = hd_calloc(1, sizeof(*worker));
     struct hd_project_code code = {.language = HD_RT_PYTHON};
     int err;
 
@@ -736,14 +737,14 @@ int hd_gate_worker_create(struct hd_app *app, struct hd_gate *gate, const struct
     hd_token_cache_init(&worker->cache, worker->config->cache_size);
     err = hd_app_on_ready(app, on_ready, worker);
     if (err) {
-        hd_gate_worker_destroy(worker);
+        hd_auth_worker_destroy(worker);
         return err;
     }
     *out = worker;
     return 0;
 }
 
-void hd_gate_worker_destroy(struct hd_gate_worker *worker)
+void hd_auth_worker_destroy(struct hd_auth_worker *worker)
 {
     if (!worker)
         return;

@@ -40,7 +40,7 @@ struct waiter {
 };
 
 struct hd_signer {
-    struct hd_gate *gate;
+    struct hd_auth_service *gate;
     struct hd_client *http;
     struct hd_sign_ins ways;
     struct provider *providers;
@@ -266,7 +266,8 @@ static void verify(struct exchange *e)
     if (!err)
         err = hd_buf_append_slice(&header, token);
     if (!err)
-        err = hd_gate_check(e->signer->gate, hd_buf_slice(&header), HD_S(""), on_verdict, e);
+        err =
+            hd_auth_service_check(e->signer->gate, hd_buf_slice(&header), HD_S(""), on_verdict, e);
     hd_buf_fini_secret(&header);
     if (err)
         refuse(e, 503, hd_error_text(err));
@@ -408,7 +409,7 @@ void hd_signer_exchange(struct hd_signer *signer, struct hd_slice name,
 
 static const struct hd_limits_config peer_limits = {.most = {[HD_LIMIT_REQUESTS] = PEER_LIMIT}};
 
-int hd_signer_create(struct hd_gate *gate, struct hd_client *http, hd_json_val list,
+int hd_signer_create(struct hd_auth_service *gate, struct hd_client *http, hd_json_val list,
                      const struct hd_auth_host *host, struct hd_signer **out,
                      struct hd_fault *fault)
 {
@@ -421,8 +422,8 @@ int hd_signer_create(struct hd_gate *gate, struct hd_client *http, hd_json_val l
     signer->http = http;
     err = hd_limits_create(&peer_limits, &signer->peers);
     if (!err)
-        err = hd_sign_ins_read(&signer->ways, list, hd_auth_settings(hd_gate_auth(gate)), host,
-                               fault);
+        err = hd_sign_ins_read(&signer->ways, list, hd_auth_settings(hd_auth_service_auth(gate)),
+                               host, fault);
     if (!err) {
         signer->providers = hd_calloc(signer->ways.count + 1, sizeof(*signer->providers));
         err = signer->providers ? 0 : HD_ENOMEM;

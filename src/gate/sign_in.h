@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "base/slice.h"
 
-struct hd_gate;
+struct hd_auth_service;
 struct hd_client;
 struct hd_signer;
 
@@ -24,9 +24,9 @@ struct hd_signer;
  * `list` is the member page.sign_in. HD_EINVAL says which member is wrong. Borrows everything; the
  * requests of `http` have ended before it is destroyed.
  */
-HD_MUST_CHECK int hd_signer_create(struct hd_gate *gate, struct hd_client *http, hd_json_val list,
-                                   const struct hd_auth_host *host, struct hd_signer **out,
-                                   struct hd_fault *fault);
+HD_MUST_CHECK int hd_signer_create(struct hd_auth_service *gate, struct hd_client *http,
+                                   hd_json_val list, const struct hd_auth_host *host,
+                                   struct hd_signer **out, struct hd_fault *fault);
 void hd_signer_destroy(struct hd_signer *signer);
 
 /*

@@ -15,8 +15,8 @@
 #define TOKEN_LEN ((size_t)2 * TOKEN_BYTES)
 #define MAX_USER ((size_t)1 << 20)
 
-struct hd_pass {
-    struct hd_pass *next, **link;
+struct hd_worker_access {
+    struct hd_worker_access *next, **link;
     struct hd_identity *who; /* NULL: no caller */
     bool is_inner;
     char token[TOKEN_LEN + 1];
@@ -29,11 +29,12 @@ static size_t bucket_of(struct hd_slice token)
     return ((unsigned char)token.ptr[0] * 16U + (unsigned char)token.ptr[1]) % HD_APP_PASS_BUCKETS;
 }
 
-int hd_pass_open(struct hd_app *app, struct hd_identity *who, bool is_inner, struct hd_pass **out)
+int hd_worker_access_open(struct hd_app *app, struct hd_identity *who, bool is_inner,
+                          struct hd_worker_access **out)
 {
-    struct hd_pass *pass = hd_calloc(1, sizeof(*pass));
+    struct hd_worker_access *pass = hd_calloc(1, sizeof(*pass));
     unsigned char bytes[TOKEN_BYTES];
-    struct hd_pass **bucket;
+    struct hd_worker_access **bucket;
 
     if (!pass)
         return HD_ENOMEM;
@@ -52,7 +53,7 @@ int hd_pass_open(struct hd_app *app, struct hd_identity *who, bool is_inner, str
     return 0;
 }
 
-void hd_pass_close(struct hd_pass *pass)
+void hd_worker_access_close(struct hd_worker_access *pass)
 {
     if (!pass)
         return;
@@ -74,23 +75,25 @@ static bool is_same(const char *a, const char *b)
     return differs == 0;
 }
 
-const struct hd_pass *hd_pass_find(const struct hd_app *app, struct hd_slice token)
+const struct hd_worker_access *hd_worker_access_find(const struct hd_app *app,
+                                                     struct hd_slice token)
 {
     if (token.len != TOKEN_LEN)
         return NULL;
-    for (const struct hd_pass *pass = app->passes[bucket_of(token)]; pass; pass = pass->next) {
+    for (const struct hd_worker_access *pass = app->passes[bucket_of(token)]; pass;
+         pass = pass->next) {
         if (is_same(pass->token, token.ptr))
             return pass;
     }
     return NULL;
 }
 
-struct hd_identity *hd_pass_who(const struct hd_pass *pass)
+struct hd_identity *hd_worker_access_identity(const struct hd_worker_access *pass)
 {
     return pass->who;
 }
 
-bool hd_pass_is_inner(const struct hd_pass *pass)
+bool hd_worker_access_is_inner(const struct hd_worker_access *pass)
 {
     return pass->is_inner;
 }
@@ -111,8 +114,8 @@ static int copy_user(struct hd_identity *identity, const struct hd_val *user)
     return err;
 }
 
-int hd_pass_open_run(struct hd_app *app, struct hd_slice actor, const struct hd_val *configurable,
-                     struct hd_pass **out)
+int hd_worker_access_open_run(struct hd_app *app, struct hd_slice actor,
+                              const struct hd_val *configurable, struct hd_worker_access **out)
 {
     const struct hd_val *user = hd_val_get(configurable, HD_USER);
     struct hd_identity *identity;
@@ -128,10 +131,10 @@ int hd_pass_open_run(struct hd_app *app, struct hd_slice actor, const struct hd_
     if (!err)
         err = hd_arena_copy(&identity->arena, hd_val_get_string(hd_val_get(user, HD_S("identity"))),
                             &identity->subject);
-    if (!err && user && hd_gate_worker(app->gate))
+    if (!err && user && hd_auth_service_worker(app->gate))
         err = copy_user(identity, user);
     if (!err)
-        err = hd_pass_open(app, identity, false, out);
+        err = hd_worker_access_open(app, identity, false, out);
     hd_identity_unref(identity);
     return err;
 }
@@ -146,7 +149,8 @@ static const char *host_of(const struct hd_config *config)
     return config->host;
 }
 
-void hd_pass_put(struct hd_jw *jw, const struct hd_app *app, const struct hd_pass *pass)
+void hd_worker_access_put(struct hd_jw *jw, const struct hd_app *app,
+                          const struct hd_worker_access *pass)
 {
     const char *host = host_of(app->config);
     bool is_v6 = strchr(host, ':') && host[0] != '[';

@@ -13,34 +13,37 @@
 #include "value/val.h"
 
 /* Named as a secret: such headers are neither logged nor given to graphs. */
-#define HD_PASS_HEADER HD_S("heddle-run-token")
+#define HD_WORKER_ACCESS_HEADER HD_S("heddle-run-token")
 
 struct hd_app;
-struct hd_pass;
+struct hd_worker_access;
 
 /*
  * Takes a reference; `who` NULL: requests need credentials of their own. `is_inner`: the middleware
  * of the project's application has seen the request already.
  */
-HD_MUST_CHECK int hd_pass_open(struct hd_app *app, struct hd_identity *who, bool is_inner,
-                               struct hd_pass **out);
+HD_MUST_CHECK int hd_worker_access_open(struct hd_app *app, struct hd_identity *who, bool is_inner,
+                                        struct hd_worker_access **out);
 /*
  * The same for a run, whose request may be long over: who started it (`actor`), as its
  * `configurable` describes it, without an administrator's rights. *out is NULL without
  * authentication.
  */
-HD_MUST_CHECK int hd_pass_open_run(struct hd_app *app, struct hd_slice actor,
-                                   const struct hd_val *configurable, struct hd_pass **out);
+HD_MUST_CHECK int hd_worker_access_open_run(struct hd_app *app, struct hd_slice actor,
+                                            const struct hd_val *configurable,
+                                            struct hd_worker_access **out);
 /* NULL is fine. */
-void hd_pass_close(struct hd_pass *pass);
+void hd_worker_access_close(struct hd_worker_access *pass);
 
 /* NULL: the token is none, or has ended. Borrowed until the loop goes on. */
-const struct hd_pass *hd_pass_find(const struct hd_app *app, struct hd_slice token);
+const struct hd_worker_access *hd_worker_access_find(const struct hd_app *app,
+                                                     struct hd_slice token);
 /* NULL: the pass names no caller. Borrowed. */
-struct hd_identity *hd_pass_who(const struct hd_pass *pass);
-bool hd_pass_is_inner(const struct hd_pass *pass);
+struct hd_identity *hd_worker_access_identity(const struct hd_worker_access *pass);
+bool hd_worker_access_is_inner(const struct hd_worker_access *pass);
 
 /* The member `api` of a call: {"url", "pass"}; nothing before the server listens. */
-void hd_pass_put(struct hd_jw *jw, const struct hd_app *app, const struct hd_pass *pass);
+void hd_worker_access_put(struct hd_jw *jw, const struct hd_app *app,
+                          const struct hd_worker_access *pass);
 
 #endif

@@ -17,29 +17,32 @@ static int check_label(struct hd_slice label, const char *what, struct hd_fault 
     return 0;
 }
 
-static int reserve(struct hd_labels *labels, size_t count, const char *what, struct hd_arena *arena,
-                   struct hd_fault *fault)
+static int reserve(struct hd_item_namespace *labels, size_t count, const char *what,
+                   struct hd_arena *arena, struct hd_fault *fault)
 {
-    *labels = (struct hd_labels){0};
-    if (count > HD_LABELS_MAX)
-        return hd_fault_set(fault, HD_EINVAL, "%s: more than %d labels", what, HD_LABELS_MAX);
+    *labels = (struct hd_item_namespace){0};
+    if (count > HD_ITEM_NAMESPACE_MAX)
+        return hd_fault_set(fault, HD_EINVAL, "%s: more than %d labels", what,
+                            HD_ITEM_NAMESPACE_MAX);
     labels->items = hd_arena_calloc(arena, count, sizeof(*labels->items));
     return labels->items ? 0 : hd_fault_set(fault, HD_ENOMEM, "out of memory");
 }
 
-static int check_size(const struct hd_labels *labels, const char *what, struct hd_fault *fault)
+static int check_size(const struct hd_item_namespace *labels, const char *what,
+                      struct hd_fault *fault)
 {
     size_t size = 0;
 
     for (size_t i = 0; i < labels->count; i++)
         size += labels->items[i].len + 1;
-    if (size > HD_LABELS_MAX_TEXT)
-        return hd_fault_set(fault, HD_EINVAL, "%s: longer than %d bytes", what, HD_LABELS_MAX_TEXT);
+    if (size > HD_ITEM_NAMESPACE_MAX_TEXT)
+        return hd_fault_set(fault, HD_EINVAL, "%s: longer than %d bytes", what,
+                            HD_ITEM_NAMESPACE_MAX_TEXT);
     return 0;
 }
 
-int hd_labels_parse(struct hd_labels *labels, hd_json_val val, const char *what,
-                    struct hd_arena *arena, struct hd_fault *fault)
+int hd_item_namespace_parse(struct hd_item_namespace *labels, hd_json_val val, const char *what,
+                            struct hd_arena *arena, struct hd_fault *fault)
 {
     struct hd_json_iter it = hd_json_iter(val);
     int err;
@@ -67,8 +70,8 @@ static size_t count_labels(struct hd_slice text)
     return count;
 }
 
-int hd_labels_split(struct hd_labels *labels, struct hd_slice text, const char *what,
-                    struct hd_arena *arena, struct hd_fault *fault)
+int hd_item_namespace_split(struct hd_item_namespace *labels, struct hd_slice text,
+                            const char *what, struct hd_arena *arena, struct hd_fault *fault)
 {
     size_t count = count_labels(text);
     int err = reserve(labels, count, what, arena, fault);
@@ -85,7 +88,7 @@ int hd_labels_split(struct hd_labels *labels, struct hd_slice text, const char *
     return err ? err : check_size(labels, what, fault);
 }
 
-int hd_labels_join(const struct hd_labels *labels, struct hd_buf *out)
+int hd_item_namespace_join(const struct hd_item_namespace *labels, struct hd_buf *out)
 {
     int err = 0;
 
@@ -98,7 +101,7 @@ int hd_labels_join(const struct hd_labels *labels, struct hd_buf *out)
     return err;
 }
 
-int hd_labels_check_put(const struct hd_labels *labels, struct hd_fault *fault)
+int hd_item_namespace_check_put(const struct hd_item_namespace *labels, struct hd_fault *fault)
 {
     if (labels->count == 0)
         return hd_fault_set(fault, HD_EINVAL, "namespace: must have at least one label");
@@ -108,7 +111,7 @@ int hd_labels_check_put(const struct hd_labels *labels, struct hd_fault *fault)
     return 0;
 }
 
-static bool labels_match(const struct hd_slice *labels, const struct hd_labels *pattern)
+static bool labels_match(const struct hd_slice *labels, const struct hd_item_namespace *pattern)
 {
     for (size_t i = 0; i < pattern->count; i++) {
         if (!hd_slice_eq(pattern->items[i], HD_S("*")) &&
@@ -118,18 +121,20 @@ static bool labels_match(const struct hd_slice *labels, const struct hd_labels *
     return true;
 }
 
-bool hd_labels_start_with(const struct hd_labels *labels, const struct hd_labels *pattern)
+bool hd_item_namespace_start_with(const struct hd_item_namespace *labels,
+                                  const struct hd_item_namespace *pattern)
 {
     return labels->count >= pattern->count && labels_match(labels->items, pattern);
 }
 
-bool hd_labels_end_with(const struct hd_labels *labels, const struct hd_labels *pattern)
+bool hd_item_namespace_end_with(const struct hd_item_namespace *labels,
+                                const struct hd_item_namespace *pattern)
 {
     return labels->count >= pattern->count &&
            labels_match(labels->items + (labels->count - pattern->count), pattern);
 }
 
-int hd_labels_cmp(const struct hd_labels *a, const struct hd_labels *b)
+int hd_item_namespace_cmp(const struct hd_item_namespace *a, const struct hd_item_namespace *b)
 {
     for (size_t i = 0; i < a->count && i < b->count; i++) {
         int order = hd_slice_cmp(a->items[i], b->items[i]);
@@ -158,7 +163,7 @@ void hd_label_set_fini(struct hd_label_set *set)
 static int grow(struct hd_label_set *set)
 {
     size_t cap = set->cap ? set->cap * 2 : 16;
-    struct hd_labels *items;
+    struct hd_item_namespace *items;
 
     if (set->count < set->cap)
         return 0;
@@ -179,21 +184,21 @@ static int copy_labels(struct hd_label_set *set, struct hd_slice text)
     int err = hd_arena_copy(set->arena, text, &kept);
 
     if (!err)
-        err = hd_labels_split(&set->items[set->count], kept, "namespace", set->arena, NULL);
+        err = hd_item_namespace_split(&set->items[set->count], kept, "namespace", set->arena, NULL);
     /* Any non-NULL value will do: the map is a set. */
     return err ? err : hd_map_put(&set->seen, kept, set);
 }
 
-int hd_label_set_add(struct hd_label_set *set, const struct hd_labels *labels)
+int hd_label_set_add(struct hd_label_set *set, const struct hd_item_namespace *labels)
 {
-    struct hd_labels cut = *labels;
+    struct hd_item_namespace cut = *labels;
     struct hd_buf text;
     int err;
 
     if (set->max_depth > 0 && cut.count > set->max_depth)
         cut.count = set->max_depth;
-    hd_buf_init(&text, HD_LABELS_MAX_TEXT);
-    err = hd_labels_join(&cut, &text);
+    hd_buf_init(&text, HD_ITEM_NAMESPACE_MAX_TEXT);
+    err = hd_item_namespace_join(&cut, &text);
     if (!err && hd_map_get(&set->seen, hd_buf_slice(&text)))
         goto done;
     if (!err && set->count == set->limit)
@@ -211,7 +216,7 @@ done:
 
 static int order(const void *a, const void *b)
 {
-    return hd_labels_cmp(a, b);
+    return hd_item_namespace_cmp(a, b);
 }
 
 void hd_label_set_sort(struct hd_label_set *set)

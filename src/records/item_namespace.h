@@ -16,10 +16,10 @@
 #include "base/map.h"
 #include "base/slice.h"
 
-#define HD_LABELS_MAX 64
-#define HD_LABELS_MAX_TEXT 4096 /* bytes of all, with the dots */
+#define HD_ITEM_NAMESPACE_MAX 64
+#define HD_ITEM_NAMESPACE_MAX_TEXT 4096 /* bytes of all, with the dots */
 
-struct hd_labels {
+struct hd_item_namespace {
     struct hd_slice *items;
     size_t count;
 };
@@ -28,23 +28,29 @@ struct hd_labels {
  * From a JSON array; `what` names it in errors ("prefix"). NULL and null are the
  * empty list. Strings are those of `val`. HD_EINVAL with a sentence, or HD_ENOMEM.
  */
-HD_MUST_CHECK int hd_labels_parse(struct hd_labels *labels, hd_json_val val, const char *what,
-                                  struct hd_arena *arena, struct hd_fault *fault);
+HD_MUST_CHECK int hd_item_namespace_parse(struct hd_item_namespace *labels, hd_json_val val,
+                                          const char *what, struct hd_arena *arena,
+                                          struct hd_fault *fault);
 /* From "a.b"; "" is the empty list. Borrows the text. */
-HD_MUST_CHECK int hd_labels_split(struct hd_labels *labels, struct hd_slice text, const char *what,
-                                  struct hd_arena *arena, struct hd_fault *fault);
+HD_MUST_CHECK int hd_item_namespace_split(struct hd_item_namespace *labels, struct hd_slice text,
+                                          const char *what, struct hd_arena *arena,
+                                          struct hd_fault *fault);
 /* Appends "a.b". */
-HD_MUST_CHECK int hd_labels_join(const struct hd_labels *labels, struct hd_buf *out);
+HD_MUST_CHECK int hd_item_namespace_join(const struct hd_item_namespace *labels,
+                                         struct hd_buf *out);
 
 /* May items be put there? Not under no label, and not under "langgraph", which is reserved. */
-HD_MUST_CHECK int hd_labels_check_put(const struct hd_labels *labels, struct hd_fault *fault);
+HD_MUST_CHECK int hd_item_namespace_check_put(const struct hd_item_namespace *labels,
+                                              struct hd_fault *fault);
 
 /* `*` in the pattern stands for any one label. */
-bool hd_labels_start_with(const struct hd_labels *labels, const struct hd_labels *pattern);
-bool hd_labels_end_with(const struct hd_labels *labels, const struct hd_labels *pattern);
+bool hd_item_namespace_start_with(const struct hd_item_namespace *labels,
+                                  const struct hd_item_namespace *pattern);
+bool hd_item_namespace_end_with(const struct hd_item_namespace *labels,
+                                const struct hd_item_namespace *pattern);
 
 /* Label by label, in byte order: not the order of the text with dots. */
-int hd_labels_cmp(const struct hd_labels *a, const struct hd_labels *b);
+int hd_item_namespace_cmp(const struct hd_item_namespace *a, const struct hd_item_namespace *b);
 
 /* ---- what a list of namespaces collects --------------------------------- */
 
@@ -53,7 +59,7 @@ struct hd_label_set {
     struct hd_arena *arena;
     size_t max_depth;
     struct hd_map seen;
-    struct hd_labels *items;
+    struct hd_item_namespace *items;
     size_t count, cap, limit;
 };
 
@@ -62,7 +68,8 @@ void hd_label_set_init(struct hd_label_set *set, struct hd_arena *arena, size_t 
                        size_t limit);
 void hd_label_set_fini(struct hd_label_set *set);
 /* Copies what it keeps. */
-HD_MUST_CHECK int hd_label_set_add(struct hd_label_set *set, const struct hd_labels *labels);
+HD_MUST_CHECK int hd_label_set_add(struct hd_label_set *set,
+                                   const struct hd_item_namespace *labels);
 void hd_label_set_sort(struct hd_label_set *set);
 
 #endif

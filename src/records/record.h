@@ -131,7 +131,7 @@ struct hd_run_rec {
     int64_t updated_at;
     int64_t due_at; /* not before this time; 0: it has ended */
     int attempt;    /* 1 when it has never been begun again */
-    struct hd_losses losses;
+    struct hd_run_losses losses;
     bool is_suspended;     /* its server stopped in an orderly way: that is no loss */
     struct hd_slice actor; /* who asked: the principal, or whom it shares the thread with */
     struct hd_slice assistant_id;

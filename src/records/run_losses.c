@@ -31,8 +31,8 @@ static int count_rows(struct heddle *store, struct hd_slice thread, struct hd_sl
     return hd_rows_read(store, queries, HD_COUNT(queries), on_row, counts, fault);
 }
 
-int hd_losses_add(struct hd_losses *losses, struct heddle *store, struct hd_slice principal,
-                  struct hd_slice thread_id, struct hd_slice run_id, struct hd_fault *fault)
+int hd_run_losses_add(struct hd_run_losses *losses, struct heddle *store, struct hd_slice principal,
+                      struct hd_slice thread_id, struct hd_slice run_id, struct hd_fault *fault)
 {
     int64_t counts[2] = {0, 0};
     struct hd_arena arena;

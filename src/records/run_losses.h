@@ -17,15 +17,15 @@ struct heddle;
 #define HD_MAX_LOSSES 3 /* then the run has failed */
 
 /* Zeroed: none yet. */
-struct hd_losses {
+struct hd_run_losses {
     int count;           /* in a row, all at this place: */
     int64_t checkpoints; /* stored by the run */
     int64_t writes;      /* stored in its thread */
 };
 
 /* One loss more, at the place where the run stands now. Waits for the store. */
-HD_MUST_CHECK int hd_losses_add(struct hd_losses *losses, struct heddle *store,
-                                struct hd_slice principal, struct hd_slice thread_id,
-                                struct hd_slice run_id, struct hd_fault *fault);
+HD_MUST_CHECK int hd_run_losses_add(struct hd_run_losses *losses, struct heddle *store,
+                                    struct hd_slice principal, struct hd_slice thread_id,
+                                    struct hd_slice run_id, struct hd_fault *fault);
 
 #endif

@@ -28,8 +28,8 @@ static void put_heads(struct hd_jw *jw, hd_json_val heads, struct hd_slice ns, s
     hd_jw_object_end(jw);
 }
 
-int hd_heads_set(struct hd_arena *arena, struct hd_slice *heads, struct hd_slice ns,
-                 struct hd_slice id)
+int hd_thread_heads_set(struct hd_arena *arena, struct hd_slice *heads, struct hd_slice ns,
+                        struct hd_slice id)
 {
     struct hd_json json = {NULL};
     struct hd_buf out;
@@ -91,17 +91,17 @@ static int find_checkpoint(struct heddle *store, const struct heddle_thread *thr
     return err && err != HD_ENOTFOUND ? hd_fault_set(fault, err, "%s", error.text) : err;
 }
 
-int hd_head_check(struct heddle *store, struct hd_slice principal, struct hd_slice thread,
-                  struct hd_slice ns, struct hd_slice id, struct hd_fault *fault)
+int hd_thread_heads_check(struct heddle *store, struct hd_slice principal, struct hd_slice thread,
+                          struct hd_slice ns, struct hd_slice id, struct hd_fault *fault)
 {
     const struct heddle_thread of = {bytes_of(principal), bytes_of(thread)};
 
     return find_checkpoint(store, &of, ns, id, NULL, NULL, NULL, fault);
 }
 
-int hd_heads_follow(struct heddle *store, struct hd_thread_rec *thread, struct hd_slice ns,
-                    struct hd_slice id, struct hd_slice run_id, struct hd_arena *arena,
-                    struct hd_fault *fault)
+int hd_thread_heads_follow(struct heddle *store, struct hd_thread_rec *thread, struct hd_slice ns,
+                           struct hd_slice id, struct hd_slice run_id, struct hd_arena *arena,
+                           struct hd_fault *fault)
 {
     const struct heddle_thread of = {bytes_of(thread->principal), bytes_of(thread->id)};
     struct hd_slice latest = {NULL, 0}, maker = run_id;
@@ -113,7 +113,7 @@ int hd_heads_follow(struct heddle *store, struct hd_thread_rec *thread, struct h
         return err;
     if (err || hd_slice_eq(latest, id) || !hd_slice_eq(maker, run_id))
         id = hd_slice(NULL, 0);
-    return hd_heads_set(arena, &thread->heads, ns, id);
+    return hd_thread_heads_set(arena, &thread->heads, ns, id);
 }
 
 struct made {
@@ -133,9 +133,9 @@ static int on_made(void *arg, size_t which, const struct hd_cell *cells)
     return err ? err : hd_order_add(&made->order, id, parent, false);
 }
 
-int hd_head_beside(struct heddle *store, struct hd_slice principal, struct hd_slice thread,
-                   struct hd_slice ns, struct hd_slice run_id, struct hd_arena *arena,
-                   struct hd_slice *out, struct hd_fault *fault)
+int hd_thread_heads_beside(struct heddle *store, struct hd_slice principal, struct hd_slice thread,
+                           struct hd_slice ns, struct hd_slice run_id, struct hd_arena *arena,
+                           struct hd_slice *out, struct hd_fault *fault)
 {
     const struct heddle_thread of = {bytes_of(principal), bytes_of(thread)};
     struct made made = {.arena = arena};
@@ -178,8 +178,9 @@ static int read_chosen(struct hd_arena *arena, struct hd_slice heads, struct hd_
     return err;
 }
 
-int hd_heads_get(struct heddle *store, const struct hd_thread_rec *thread, struct hd_slice ns,
-                 struct hd_arena *arena, struct hd_slice *out, struct hd_fault *fault)
+int hd_thread_heads_get(struct heddle *store, const struct hd_thread_rec *thread,
+                        struct hd_slice ns, struct hd_arena *arena, struct hd_slice *out,
+                        struct hd_fault *fault)
 {
     int err = 0;
 
@@ -187,7 +188,7 @@ int hd_heads_get(struct heddle *store, const struct hd_thread_rec *thread, struc
     if (thread->heads.len > 0)
         err = read_chosen(arena, thread->heads, ns, out, fault);
     if (!err && out->len > 0)
-        err = hd_head_check(store, thread->principal, thread->id, ns, *out, fault);
+        err = hd_thread_heads_check(store, thread->principal, thread->id, ns, *out, fault);
     if (err)
         *out = hd_slice(NULL, 0);
     return err == HD_ENOTFOUND ? 0 : err;

@@ -14,16 +14,16 @@ struct hd_thread_rec;
 #define HD_BRANCH_NAMES "branch_names"
 
 /* Changes the heads (JSON, see struct hd_thread_rec), in the arena; an empty id: none for `ns`. */
-HD_MUST_CHECK int hd_heads_set(struct hd_arena *arena, struct hd_slice *heads, struct hd_slice ns,
-                               struct hd_slice id);
+HD_MUST_CHECK int hd_thread_heads_set(struct hd_arena *arena, struct hd_slice *heads,
+                                      struct hd_slice ns, struct hd_slice id);
 
 /*
  * The head of `ns` in a thread, in the arena; empty: nobody chose one, or it has gone with the run
  * that made it.
  */
-HD_MUST_CHECK int hd_heads_get(struct heddle *store, const struct hd_thread_rec *thread,
-                               struct hd_slice ns, struct hd_arena *arena, struct hd_slice *out,
-                               struct hd_fault *fault);
+HD_MUST_CHECK int hd_thread_heads_get(struct heddle *store, const struct hd_thread_rec *thread,
+                                      struct hd_slice ns, struct hd_arena *arena,
+                                      struct hd_slice *out, struct hd_fault *fault);
 
 /*
  * A run (or an update, without a run_id) ended at `id`: the checkpoint is the head of `ns` from now
@@ -31,22 +31,23 @@ HD_MUST_CHECK int hd_heads_get(struct heddle *store, const struct hd_thread_rec 
  * where a graph in a worker branched off while its clock was behind. Changes thread->heads, in the
  * arena.
  */
-HD_MUST_CHECK int hd_heads_follow(struct heddle *store, struct hd_thread_rec *thread,
-                                  struct hd_slice ns, struct hd_slice id, struct hd_slice run_id,
-                                  struct hd_arena *arena, struct hd_fault *fault);
+HD_MUST_CHECK int hd_thread_heads_follow(struct heddle *store, struct hd_thread_rec *thread,
+                                         struct hd_slice ns, struct hd_slice id,
+                                         struct hd_slice run_id, struct hd_arena *arena,
+                                         struct hd_fault *fault);
 
 /*
  * The newest checkpoint of `ns` that a run has made, in the arena; empty: it has made none, or the
  * latest of the namespace.
  */
-HD_MUST_CHECK int hd_head_beside(struct heddle *store, struct hd_slice principal,
-                                 struct hd_slice thread, struct hd_slice ns, struct hd_slice run_id,
-                                 struct hd_arena *arena, struct hd_slice *out,
-                                 struct hd_fault *fault);
+HD_MUST_CHECK int hd_thread_heads_beside(struct heddle *store, struct hd_slice principal,
+                                         struct hd_slice thread, struct hd_slice ns,
+                                         struct hd_slice run_id, struct hd_arena *arena,
+                                         struct hd_slice *out, struct hd_fault *fault);
 
 /* Whether a checkpoint is there: 0, HD_ENOTFOUND (without a fault), or what went wrong. */
-HD_MUST_CHECK int hd_head_check(struct heddle *store, struct hd_slice principal,
-                                struct hd_slice thread, struct hd_slice ns, struct hd_slice id,
-                                struct hd_fault *fault);
+HD_MUST_CHECK int hd_thread_heads_check(struct heddle *store, struct hd_slice principal,
+                                        struct hd_slice thread, struct hd_slice ns,
+                                        struct hd_slice id, struct hd_fault *fault);
 
 #endif

@@ -213,8 +213,8 @@ static int follow_head(struct attempt *t)
 {
     if (t->checkpoint_id.len > 0 || !begins_now(t))
         return 0;
-    return hd_heads_get(t->a->app->store, &t->thread, t->ns, t->a->arena, &t->checkpoint_id,
-                        t->fault);
+    return hd_thread_heads_get(t->a->app->store, &t->thread, t->ns, t->a->arena, &t->checkpoint_id,
+                               t->fault);
 }
 
 static int check_checkpoint(struct attempt *t)
@@ -222,8 +222,8 @@ static int check_checkpoint(struct attempt *t)
     int err = 0;
 
     if (t->checkpoint_id.len > 0)
-        err = hd_head_check(t->a->app->store, t->a->principal, t->thread.id, t->ns,
-                            t->checkpoint_id, t->fault);
+        err = hd_thread_heads_check(t->a->app->store, t->a->principal, t->thread.id, t->ns,
+                                    t->checkpoint_id, t->fault);
     return err == HD_ENOTFOUND ? refuse(t, 404, "Checkpoint not found") : err;
 }
 
@@ -719,7 +719,8 @@ static int store(struct attempt *t)
     hd_batch_init(&batch);
     err = t->is_new_thread ? hd_thread_add(&batch, &t->thread) : hd_thread_put(&batch, &t->thread);
     if (!err && t->thread.rest_head.ns.len == 0 && !is_temporary(t))
-        err = hd_texts_add_label(&batch, t->a->principal, t->thread.id, t->a->request->input);
+        err =
+            hd_thread_texts_add_label(&batch, t->a->principal, t->thread.id, t->a->request->input);
     if (!err)
         err = hd_run_add(&batch, &t->a->run);
     if (!err)

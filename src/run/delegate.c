@@ -396,13 +396,13 @@ static int take_head_once(void *arg, struct hd_fault *fault)
     int err = hd_thread_read(store, d->principal, d->thread, &d->arena, &thread, fault);
 
     if (!err)
-        err = hd_heads_get(store, &thread, d->root, &d->arena, &d->chosen, fault);
+        err = hd_thread_heads_get(store, &thread, d->root, &d->arena, &d->chosen, fault);
     if (err || d->chosen.len == 0) {
         d->chosen = before;
         return err;
     }
     hd_batch_init(&batch);
-    err = hd_heads_set(&d->arena, &thread.heads, d->root, hd_slice(NULL, 0));
+    err = hd_thread_heads_set(&d->arena, &thread.heads, d->root, hd_slice(NULL, 0));
     if (!err)
         err = hd_thread_put(&batch, &thread);
     if (!err)

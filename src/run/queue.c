@@ -286,7 +286,7 @@ static int find_head(struct heddle *store, struct hd_active_run *active,
     int err = read_place(active, &ns, &names_checkpoint, fault);
 
     if (!err && !names_checkpoint)
-        err = hd_heads_get(store, thread, ns, &active->arena, &active->head, fault);
+        err = hd_thread_heads_get(store, thread, ns, &active->arena, &active->head, fault);
     return err;
 }
 
@@ -299,8 +299,8 @@ static int find_end(struct hd_active_run *active, struct hd_fault *fault)
     int err = read_place(active, &ns, &names_checkpoint, fault);
 
     return err ? err
-               : hd_head_beside(active->app->store, run->principal, run->thread_id, ns, run->run_id,
-                                &active->arena, &active->goes_on_at, fault);
+               : hd_thread_heads_beside(active->app->store, run->principal, run->thread_id, ns,
+                                        run->run_id, &active->arena, &active->goes_on_at, fault);
 }
 
 /* How far an earlier process came with it: `asked` waited when it began. */

@@ -80,8 +80,8 @@ static int change_thread(struct heddle *store, struct hd_thread_rec *thread,
     thread->head.graph_id = ending->graph_id;
     thread->head.assistant_id = ending->run->assistant_id;
     /* The run's own end is the head now, whatever a client chose before. */
-    return hd_heads_follow(store, thread, ending->ns, ending->checkpoint_id, ending->run->run_id,
-                           arena, fault);
+    return hd_thread_heads_follow(store, thread, ending->ns, ending->checkpoint_id,
+                                  ending->run->run_id, arena, fault);
 }
 
 /* The latest run that the thread has to show is another one, or none. */
@@ -366,7 +366,7 @@ static int delete_thread(struct heddle *store, struct hd_slice principal, struct
     if (!err)
         err = webhook ? hd_outbox_put(&batch, webhook) : hd_batch_delete(&batch, HD_OUTBOX, key, 2);
     if (!err)
-        err = hd_texts_delete(&batch, principal, thread_id);
+        err = hd_thread_texts_delete(&batch, principal, thread_id);
     if (!err && principal.len > 0)
         err = hd_participants_delete(store, &batch, principal, thread_id, fault);
     view = hd_batch_view(&batch);

@@ -197,7 +197,8 @@ static void on_stored(void *arg)
     } else {
         active->outcome.is_deleted = task->ending.is_rolled_back;
         if (!active->is_temporary)
-            hd_texts_note(active->app->texts, active->rec.principal, active->rec.thread_id);
+            hd_thread_indexer_note(active->app->texts, active->rec.principal,
+                                   active->rec.thread_id);
         end(active, task->webhook);
     }
     hd_free(task);

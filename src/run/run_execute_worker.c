@@ -13,7 +13,7 @@ static void on_piece(void *ctx, struct hd_slice ns, enum hd_stream_mode mode, st
     hd_run_execute_emit_text(active, ns, mode, text, active->root);
 }
 
-static void on_attempt(void *ctx, int attempt, const struct hd_losses *losses)
+static void on_attempt(void *ctx, int attempt, const struct hd_run_losses *losses)
 {
     struct hd_active_run *active = ctx;
 

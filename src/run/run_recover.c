@@ -119,8 +119,8 @@ static int recover(struct recovery *r, struct hd_run_rec *run)
     if (!err)
         run->thread_created = thread.created_at;
     if (!err && run->status == HD_RUN_STATE_RUNNING && !run->is_suspended)
-        err = hd_losses_add(&run->losses, r->store, run->principal, run->thread_id, run->run_id,
-                            r->fault);
+        err = hd_run_losses_add(&run->losses, r->store, run->principal, run->thread_id, run->run_id,
+                                r->fault);
     if (!err && run->status == HD_RUN_STATE_RUNNING) {
         bool is_lost = run->losses.count >= r->max_losses;
 

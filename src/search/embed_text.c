@@ -9,7 +9,7 @@
 
 /* ---- the list --------------------------------------------------------- */
 
-int hd_texts_add(struct hd_texts *texts, struct hd_slice text)
+int hd_embed_texts_add(struct hd_embed_texts *texts, struct hd_slice text)
 {
     size_t cap = texts->cap ? texts->cap * 2 : 8;
     struct hd_slice *grown;
@@ -100,7 +100,7 @@ static int write_json(struct hd_buf *out, hd_json_val val)
     return hd_json_is_array(val) ? write_list(out, val) : hd_json_write_val(out, val);
 }
 
-static int add_json(struct hd_texts *texts, hd_json_val val)
+static int add_json(struct hd_embed_texts *texts, hd_json_val val)
 {
     struct hd_buf buf;
     int err;
@@ -108,22 +108,22 @@ static int add_json(struct hd_texts *texts, hd_json_val val)
     hd_buf_init(&buf, SIZE_MAX / 2);
     err = write_json(&buf, val);
     if (!err)
-        err = hd_texts_add(texts, hd_buf_slice(&buf));
+        err = hd_embed_texts_add(texts, hd_buf_slice(&buf));
     hd_buf_fini(&buf);
     return err;
 }
 
-static int add_value(struct hd_texts *texts, hd_json_val val)
+static int add_value(struct hd_embed_texts *texts, hd_json_val val)
 {
     if (texts->count >= HD_EMBED_MAX_TEXTS)
         return HD_ELIMIT;
     switch (hd_json_type(val)) {
     case HD_JSON_STRING:
-        return hd_texts_add(texts, hd_json_string(val));
+        return hd_embed_texts_add(texts, hd_json_string(val));
     case HD_JSON_NUMBER:
-        return hd_texts_add(texts, hd_json_number_text(val));
+        return hd_embed_texts_add(texts, hd_json_number_text(val));
     case HD_JSON_BOOL:
-        return hd_texts_add(texts, hd_json_is_true(val) ? HD_S("True") : HD_S("False"));
+        return hd_embed_texts_add(texts, hd_json_is_true(val) ? HD_S("True") : HD_S("False"));
     case HD_JSON_ARRAY:
     case HD_JSON_OBJECT:
         return add_json(texts, val);
@@ -177,9 +177,9 @@ static bool is_within(struct hd_slice part, char open, char close)
     return part.len >= 2 && part.ptr[0] == open && part.ptr[part.len - 1] == close;
 }
 
-static int find(struct hd_texts *texts, hd_json_val value, struct hd_slice path);
+static int find(struct hd_embed_texts *texts, hd_json_val value, struct hd_slice path);
 
-static int find_each(struct hd_texts *texts, hd_json_val value, struct hd_slice path)
+static int find_each(struct hd_embed_texts *texts, hd_json_val value, struct hd_slice path)
 {
     struct hd_json_iter it = hd_json_iter(value);
     int err = 0;
@@ -208,7 +208,7 @@ static bool read_index(struct hd_slice text, int64_t *out)
     return true;
 }
 
-static int find_element(struct hd_texts *texts, hd_json_val list, struct hd_slice index,
+static int find_element(struct hd_embed_texts *texts, hd_json_val list, struct hd_slice index,
                         struct hd_slice path)
 {
     struct hd_json_iter it = hd_json_iter(list);
@@ -239,7 +239,7 @@ static struct hd_slice trimmed(struct hd_slice text)
 }
 
 /* One of "{a,b.c}": members alone, and the end of the path. */
-static int find_field(struct hd_texts *texts, hd_json_val value, struct hd_slice field)
+static int find_field(struct hd_embed_texts *texts, hd_json_val value, struct hd_slice field)
 {
     struct hd_slice part;
 
@@ -250,7 +250,7 @@ static int find_field(struct hd_texts *texts, hd_json_val value, struct hd_slice
     return value ? add_value(texts, value) : 0;
 }
 
-static int find_fields(struct hd_texts *texts, hd_json_val value, struct hd_slice fields)
+static int find_fields(struct hd_embed_texts *texts, hd_json_val value, struct hd_slice fields)
 {
     int err = 0;
 
@@ -268,7 +268,7 @@ static int find_fields(struct hd_texts *texts, hd_json_val value, struct hd_slic
 }
 
 /* As deep as the path is long, which is limited. */
-static int find(struct hd_texts *texts, hd_json_val value, struct hd_slice path)
+static int find(struct hd_embed_texts *texts, hd_json_val value, struct hd_slice path)
 {
     struct hd_slice part;
 
@@ -284,7 +284,7 @@ static int find(struct hd_texts *texts, hd_json_val value, struct hd_slice path)
     return value ? find(texts, value, path) : 0;
 }
 
-int hd_embed_find(struct hd_texts *texts, hd_json_val value, struct hd_slice path)
+int hd_embed_find(struct hd_embed_texts *texts, hd_json_val value, struct hd_slice path)
 {
     if (path.len > HD_EMBED_MAX_PATH)
         return HD_ELIMIT;

@@ -20,18 +20,19 @@
 #define HD_EMBED_MAX_TEXTS 1000
 
 /* Everything in it is in the arena. Zero-initialise, then set the arena. */
-struct hd_texts {
+struct hd_embed_texts {
     struct hd_arena *arena;
     struct hd_slice *list;
     size_t count, cap;
 };
 
-HD_MUST_CHECK int hd_texts_add(struct hd_texts *texts, struct hd_slice text);
+HD_MUST_CHECK int hd_embed_texts_add(struct hd_embed_texts *texts, struct hd_slice text);
 
 /*
  * Adds the texts of `value` at the path. HD_ELIMIT: more than HD_EMBED_MAX_TEXTS, or the path is
  * too long; or HD_ENOMEM.
  */
-HD_MUST_CHECK int hd_embed_find(struct hd_texts *texts, hd_json_val value, struct hd_slice path);
+HD_MUST_CHECK int hd_embed_find(struct hd_embed_texts *texts, hd_json_val value,
+                                struct hd_slice path);
 
 #endif

@@ -18,22 +18,22 @@
 
 /* ---- places ----------------------------------------------------------- */
 
-int hd_items_join(const struct hd_items *items, const struct hd_labels *labels,
+int hd_items_join(const struct hd_items *items, const struct hd_item_namespace *labels,
                   struct hd_slice *out)
 {
     struct hd_buf buf;
     int err;
 
-    hd_buf_init(&buf, HD_LABELS_MAX_TEXT);
-    err = hd_labels_join(labels, &buf);
+    hd_buf_init(&buf, HD_ITEM_NAMESPACE_MAX_TEXT);
+    err = hd_item_namespace_join(labels, &buf);
     if (!err)
         err = hd_arena_copy(items->arena, hd_buf_slice(&buf), out);
     hd_buf_fini(&buf);
     return err;
 }
 
-int hd_item_place(const struct hd_items *items, const struct hd_labels *labels, struct hd_slice key,
-                  struct hd_item_place *out)
+int hd_item_place(const struct hd_items *items, const struct hd_item_namespace *labels,
+                  struct hd_slice key, struct hd_item_place *out)
 {
     int err;
 
@@ -172,7 +172,7 @@ static int date_item(const struct hd_items *items, struct hd_item_rec *item)
 }
 
 static int add_texts(const struct hd_items *items, hd_json_val value, struct hd_slice path,
-                     struct hd_texts *texts)
+                     struct hd_embed_texts *texts)
 {
     int err = hd_embed_find(texts, value, path);
 
@@ -185,7 +185,7 @@ static int add_texts(const struct hd_items *items, hd_json_val value, struct hd_
 
 /* Each item has its own limit of texts. */
 static int find_texts(const struct hd_items *items, hd_json_val value, hd_json_val index,
-                      struct hd_texts *found)
+                      struct hd_embed_texts *found)
 {
     struct hd_json_iter it = hd_json_iter(index);
     const struct hd_slice *fields;
@@ -217,9 +217,9 @@ static int check_index(const struct hd_items *items, hd_json_val index)
 }
 
 int hd_item_texts(const struct hd_items *items, hd_json_val value, hd_json_val index,
-                  struct hd_texts *texts, size_t *count)
+                  struct hd_embed_texts *texts, size_t *count)
 {
-    struct hd_texts found = {.arena = items->arena};
+    struct hd_embed_texts found = {.arena = items->arena};
     int err = check_index(items, index);
 
     *count = 0;
@@ -229,7 +229,7 @@ int hd_item_texts(const struct hd_items *items, hd_json_val value, hd_json_val i
         index = NULL;
     err = find_texts(items, value, index, &found);
     for (size_t i = 0; !err && i < found.count; i++)
-        err = hd_texts_add(texts, found.list[i]);
+        err = hd_embed_texts_add(texts, found.list[i]);
     *count = err ? 0 : found.count;
     return err;
 }

@@ -36,16 +36,17 @@ struct hd_items {
 };
 
 struct hd_item_place {
-    struct hd_labels labels;
+    struct hd_item_namespace labels;
     struct hd_slice ns; /* the labels, joined */
     struct hd_slice key;
 };
 
 /* Of labels that were read; HD_EINVAL when no item can be there. */
-HD_MUST_CHECK int hd_item_place(const struct hd_items *items, const struct hd_labels *labels,
-                                struct hd_slice key, struct hd_item_place *out);
-HD_MUST_CHECK int hd_items_join(const struct hd_items *items, const struct hd_labels *labels,
-                                struct hd_slice *out);
+HD_MUST_CHECK int hd_item_place(const struct hd_items *items,
+                                const struct hd_item_namespace *labels, struct hd_slice key,
+                                struct hd_item_place *out);
+HD_MUST_CHECK int hd_items_join(const struct hd_items *items,
+                                const struct hd_item_namespace *labels, struct hd_slice *out);
 
 /* Minutes, as clients say it; NULL and null: what the configuration says. */
 HD_MUST_CHECK int hd_item_ttl(const struct hd_items *items, hd_json_val minutes, int64_t *out);
@@ -69,7 +70,7 @@ struct hd_item_change {
  * client's: false, a list of paths, or NULL and null for those of the configuration.
  */
 HD_MUST_CHECK int hd_item_texts(const struct hd_items *items, hd_json_val value, hd_json_val index,
-                                struct hd_texts *texts, size_t *count);
+                                struct hd_embed_texts *texts, size_t *count);
 
 /* All or nothing; of two changes of one item the later wins. */
 HD_MUST_CHECK int hd_items_change(const struct hd_items *items,
@@ -96,7 +97,7 @@ HD_MUST_CHECK int hd_items_search(const struct hd_items *items, const struct hd_
 
 /* Namespaces that begin, or end, with labels; `*` is any one. */
 struct hd_ns_match {
-    struct hd_labels labels;
+    struct hd_item_namespace labels;
     bool is_suffix;
 };
 

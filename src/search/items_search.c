@@ -384,10 +384,10 @@ struct listing {
 static int find_start(struct listing *listing)
 {
     const struct hd_ns_search *what = listing->what;
-    struct hd_labels fixed = {.count = 0};
+    struct hd_item_namespace fixed = {.count = 0};
 
     for (size_t i = 0; i < what->match_count; i++) {
-        const struct hd_labels *labels = &what->matches[i].labels;
+        const struct hd_item_namespace *labels = &what->matches[i].labels;
 
         if (what->matches[i].is_suffix)
             continue;
@@ -399,13 +399,13 @@ static int find_start(struct listing *listing)
     return hd_items_join(listing->items, &fixed, &listing->from);
 }
 
-static bool is_match(const struct hd_ns_search *what, const struct hd_labels *labels)
+static bool is_match(const struct hd_ns_search *what, const struct hd_item_namespace *labels)
 {
     for (size_t i = 0; i < what->match_count; i++) {
         const struct hd_ns_match *match = &what->matches[i];
 
-        if (match->is_suffix ? !hd_labels_end_with(labels, &match->labels)
-                             : !hd_labels_start_with(labels, &match->labels))
+        if (match->is_suffix ? !hd_item_namespace_end_with(labels, &match->labels)
+                             : !hd_item_namespace_start_with(labels, &match->labels))
             return false;
     }
     return true;
@@ -414,13 +414,13 @@ static bool is_match(const struct hd_ns_search *what, const struct hd_labels *la
 static int on_namespace(void *arg, struct hd_slice ns)
 {
     struct listing *listing = arg;
-    struct hd_labels labels;
+    struct hd_item_namespace labels;
     int err;
 
     if (!hd_slice_starts(ns, listing->from))
         return 1;
     hd_arena_reset(&listing->arena);
-    err = hd_labels_split(&labels, ns, "namespace", &listing->arena, listing->items->fault);
+    err = hd_item_namespace_split(&labels, ns, "namespace", &listing->arena, listing->items->fault);
     if (err || !is_match(listing->what, &labels))
         return err;
     return hd_label_set_add(&listing->set, &labels);
@@ -445,7 +445,7 @@ static void show_namespaces(struct listing *listing, struct hd_jw *jw)
     hd_label_set_sort(&listing->set);
     hd_jw_array(jw);
     for (size_t i = (size_t)listing->what->offset; i < listing->set.count && i < end; i++) {
-        const struct hd_labels *labels = &listing->set.items[i];
+        const struct hd_item_namespace *labels = &listing->set.items[i];
 
         hd_jw_array(jw);
         for (size_t n = 0; n < labels->count; n++)

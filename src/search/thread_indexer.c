@@ -40,9 +40,9 @@ struct page {
     size_t count;
 };
 
-struct hd_texts {
+struct hd_thread_indexer {
     struct hd_app *app;
-    hd_texts_reader reader;
+    hd_thread_texts_reader reader;
     uv_timer_t timer;
     uv_async_t wake;
     unsigned open_handles;
@@ -68,7 +68,7 @@ struct hd_texts {
     struct hd_fault fault;
 };
 
-hd_texts_reader hd_texts_reads_with(const struct hd_texts *texts)
+hd_thread_texts_reader hd_thread_indexer_reader(const struct hd_thread_indexer *texts)
 {
     return texts->reader;
 }
@@ -99,7 +99,8 @@ static struct hd_slice key_of(const struct noted *noted)
     return hd_slice(noted->principal.ptr, noted->principal.len + 1 + noted->thread_id.len);
 }
 
-void hd_texts_note(struct hd_texts *texts, struct hd_slice principal, struct hd_slice thread_id)
+void hd_thread_indexer_note(struct hd_thread_indexer *texts, struct hd_slice principal,
+                            struct hd_slice thread_id)
 {
     struct noted *noted;
     bool is_known;
@@ -125,7 +126,7 @@ void hd_texts_note(struct hd_texts *texts, struct hd_slice principal, struct hd_
  * The first noted thread, of one principal if it is given; NULL: none. It is busy until
  * finish_noted().
  */
-static struct noted *take_noted(struct hd_texts *texts, const struct hd_slice *principal)
+static struct noted *take_noted(struct hd_thread_indexer *texts, const struct hd_slice *principal)
 {
     struct noted *noted, **at = &texts->first;
 
@@ -146,7 +147,7 @@ static struct noted *take_noted(struct hd_texts *texts, const struct hd_slice *p
     return noted;
 }
 
-static void finish_noted(struct hd_texts *texts, struct noted *noted)
+static void finish_noted(struct hd_thread_indexer *texts, struct noted *noted)
 {
     struct noted **at = &texts->busy;
 
@@ -159,7 +160,8 @@ static void finish_noted(struct hd_texts *texts, struct noted *noted)
     hd_free(noted);
 }
 
-static bool is_busy(const struct hd_texts *texts, struct hd_slice principal, uint64_t newest)
+static bool is_busy(const struct hd_thread_indexer *texts, struct hd_slice principal,
+                    uint64_t newest)
 {
     const struct noted *noted = texts->busy;
 
@@ -172,7 +174,7 @@ static bool is_busy(const struct hd_texts *texts, struct hd_slice principal, uin
  * Waits for the threads of a principal that others are updating now: they are no longer noted, and
  * not yet in the index. Those that become busy meanwhile are not waited for.
  */
-static void await_busy(struct hd_texts *texts, struct hd_slice principal)
+static void await_busy(struct hd_thread_indexer *texts, struct hd_slice principal)
 {
     uint64_t newest;
 
@@ -183,8 +185,8 @@ static void await_busy(struct hd_texts *texts, struct hd_slice principal)
     uv_mutex_unlock(&texts->lock);
 }
 
-static int update_noted(struct hd_texts *texts, const struct hd_slice *principal, size_t limit,
-                        size_t *count, struct hd_fault *fault)
+static int update_noted(struct hd_thread_indexer *texts, const struct hd_slice *principal,
+                        size_t limit, size_t *count, struct hd_fault *fault)
 {
     struct noted *noted;
     int err = 0;
@@ -193,18 +195,18 @@ static int update_noted(struct hd_texts *texts, const struct hd_slice *principal
         noted = take_noted(texts, principal);
         if (!noted)
             break;
-        err = hd_texts_update(texts->app, noted->principal, noted->thread_id, fault);
+        err = hd_thread_texts_update(texts->app, noted->principal, noted->thread_id, fault);
         if (err)
-            hd_texts_note(texts, noted->principal, noted->thread_id);
+            hd_thread_indexer_note(texts, noted->principal, noted->thread_id);
         finish_noted(texts, noted);
     }
     return err;
 }
 
-int hd_texts_catch_up(struct hd_app *app, struct hd_slice principal, bool *is_complete,
-                      struct hd_fault *fault)
+int hd_thread_indexer_catch_up(struct hd_app *app, struct hd_slice principal, bool *is_complete,
+                               struct hd_fault *fault)
 {
-    struct hd_texts *texts = app->texts;
+    struct hd_thread_indexer *texts = app->texts;
     size_t count;
     int err = update_noted(texts, &principal, MAX_CATCH_UP, &count, fault);
 
@@ -235,7 +237,7 @@ static int on_entry(void *arg, size_t which, const struct hd_cell *cells)
 }
 
 /* The next page of a table whose key is principal and thread, behind the last thread looked at. */
-static int read_page(struct hd_texts *texts, enum hd_table_id table, unsigned rev_column,
+static int read_page(struct hd_thread_indexer *texts, enum hd_table_id table, unsigned rev_column,
                      struct hd_arena *arena, struct page *page)
 {
     const struct hd_cell after[] = {hd_cell_bytes(hd_buf_slice(&texts->at_principal)),
@@ -259,7 +261,7 @@ static int compare_entries(const struct entry *a, const struct entry *b)
     return order != 0 ? order : hd_slice_cmp(a->thread_id, b->thread_id);
 }
 
-static int move_to(struct hd_texts *texts, const struct entry *entry)
+static int move_to(struct hd_thread_indexer *texts, const struct entry *entry)
 {
     int err;
 
@@ -273,7 +275,7 @@ static int move_to(struct hd_texts *texts, const struct entry *entry)
  * Walks a page of threads beside the index's rows. Both are sorted by the same key and begin behind
  * the same one; rows of the index that the page does not reach are read again with the next.
  */
-static int compare_pages(struct hd_texts *texts, const struct page *threads,
+static int compare_pages(struct hd_thread_indexer *texts, const struct page *threads,
                          const struct page *indexed)
 {
     size_t at = 0, updated = 0;
@@ -289,7 +291,8 @@ static int compare_pages(struct hd_texts *texts, const struct page *threads,
             return move_to(texts, &indexed->entries[PAGE - 1]);
         if (at == indexed->count || compare_entries(&indexed->entries[at], thread) != 0 ||
             indexed->entries[at].rev != thread->rev) {
-            err = hd_texts_update(texts->app, thread->principal, thread->thread_id, &texts->fault);
+            err = hd_thread_texts_update(texts->app, thread->principal, thread->thread_id,
+                                         &texts->fault);
             updated++;
         }
         if (!err)
@@ -298,7 +301,7 @@ static int compare_pages(struct hd_texts *texts, const struct page *threads,
     return err;
 }
 
-static int compare_some(struct hd_texts *texts)
+static int compare_some(struct hd_thread_indexer *texts)
 {
     struct page *threads = hd_calloc(2, sizeof(*threads)), *indexed;
     struct hd_arena arena;
@@ -320,7 +323,7 @@ static int compare_some(struct hd_texts *texts)
     return err;
 }
 
-static void begin_comparison(struct hd_texts *texts)
+static void begin_comparison(struct hd_thread_indexer *texts)
 {
     uv_mutex_lock(&texts->lock);
     if (texts->must_compare) {
@@ -337,7 +340,7 @@ static void begin_comparison(struct hd_texts *texts)
 
 static void work(void *arg)
 {
-    struct hd_texts *texts = arg;
+    struct hd_thread_indexer *texts = arg;
     int64_t began = hd_clock_monotonic_us();
     size_t count = 0;
 
@@ -356,7 +359,7 @@ static void on_timer(uv_timer_t *timer);
 
 static void on_worked(void *arg)
 {
-    struct hd_texts *texts = arg;
+    struct hd_thread_indexer *texts = arg;
 
     texts->is_working = false;
     if (texts->err)
@@ -372,7 +375,7 @@ static void on_worked(void *arg)
 
 static void on_timer(uv_timer_t *timer)
 {
-    struct hd_texts *texts = timer->data;
+    struct hd_thread_indexer *texts = timer->data;
 
     texts->fault = (struct hd_fault){0};
     texts->is_working = true;
@@ -384,7 +387,7 @@ static void on_timer(uv_timer_t *timer)
 
 static void on_wake(uv_async_t *wake)
 {
-    struct hd_texts *texts = wake->data;
+    struct hd_thread_indexer *texts = wake->data;
 
     if (texts->reader && !texts->is_working && !texts->is_stopped &&
         !uv_is_active((uv_handle_t *)&texts->timer))
@@ -393,9 +396,9 @@ static void on_wake(uv_async_t *wake)
 
 /* ---- from start to end ------------------------------------------------- */
 
-int hd_texts_create(struct hd_app *app, struct hd_texts **out)
+int hd_thread_indexer_create(struct hd_app *app, struct hd_thread_indexer **out)
 {
-    struct hd_texts *texts = hd_calloc(1, sizeof(*texts));
+    struct hd_thread_indexer *texts = hd_calloc(1, sizeof(*texts));
 
     if (!texts)
         return HD_ENOMEM;
@@ -428,13 +431,13 @@ int hd_texts_create(struct hd_app *app, struct hd_texts **out)
     return 0;
 }
 
-void hd_texts_start(struct hd_texts *texts, hd_texts_reader reader)
+void hd_thread_indexer_start(struct hd_thread_indexer *texts, hd_thread_texts_reader reader)
 {
     texts->reader = reader;
     uv_timer_start(&texts->timer, on_timer, 0, 0);
 }
 
-void hd_texts_stop(struct hd_texts *texts, void (*done)(void *ctx), void *ctx)
+void hd_thread_indexer_stop(struct hd_thread_indexer *texts, void (*done)(void *ctx), void *ctx)
 {
     texts->is_stopped = true;
     texts->stopped = done;
@@ -446,7 +449,7 @@ void hd_texts_stop(struct hd_texts *texts, void (*done)(void *ctx), void *ctx)
 
 static void on_closed(uv_handle_t *handle)
 {
-    struct hd_texts *texts = handle->data;
+    struct hd_thread_indexer *texts = handle->data;
     struct noted *noted;
 
     if (--texts->open_handles > 0)
@@ -461,7 +464,7 @@ static void on_closed(uv_handle_t *handle)
     hd_free(texts);
 }
 
-void hd_texts_destroy(struct hd_texts *texts)
+void hd_thread_indexer_destroy(struct hd_thread_indexer *texts)
 {
     if (!texts)
         return;

@@ -43,7 +43,7 @@ static bool is_human(hd_json_val message)
 }
 
 struct label {
-    char text[HD_TEXTS_MAX_LABEL];
+    char text[HD_THREAD_TEXTS_MAX_LABEL];
     size_t len;
 };
 
@@ -101,8 +101,8 @@ static int put_texts(struct hd_batch_builder *batch, enum hd_op_kind kind,
     return err ? err : hd_batch_row(batch, kind, HD_THREAD_TEXTS, row);
 }
 
-int hd_texts_add_label(struct hd_batch_builder *batch, struct hd_slice principal,
-                       struct hd_slice thread_id, hd_json_val input)
+int hd_thread_texts_add_label(struct hd_batch_builder *batch, struct hd_slice principal,
+                              struct hd_slice thread_id, hd_json_val input)
 {
     struct label label;
 
@@ -110,8 +110,9 @@ int hd_texts_add_label(struct hd_batch_builder *batch, struct hd_slice principal
     return label.len > 0 ? put_texts(batch, HD_OP_PUT_NEW, principal, thread_id, 0, &label) : 0;
 }
 
-int hd_texts_label(struct heddle *store, struct hd_slice principal, struct hd_slice thread_id,
-                   struct hd_arena *arena, struct hd_slice *out, struct hd_fault *fault)
+int hd_thread_texts_label(struct heddle *store, struct hd_slice principal,
+                          struct hd_slice thread_id, struct hd_arena *arena, struct hd_slice *out,
+                          struct hd_fault *fault)
 {
     const struct hd_cell key[] = {hd_cell_bytes(principal), hd_cell_bytes(thread_id)};
     struct hd_cell cells[HD_MAX_COLUMNS];
@@ -139,7 +140,7 @@ static int on_word(void *arg, struct hd_slice word)
 {
     struct update *u = arg;
 
-    if (u->words.count >= HD_TEXTS_MAX_WORDS || hd_map_get(&u->words, word))
+    if (u->words.count >= HD_THREAD_TEXTS_MAX_WORDS || hd_map_get(&u->words, word))
         return 0;
     return hd_map_put(&u->words, word, u);
 }
@@ -157,7 +158,7 @@ static int on_text(void *arg, struct hd_slice text)
 
 static bool is_full(const struct update *u)
 {
-    return u->words.count >= HD_TEXTS_MAX_WORDS || u->bytes >= MAX_TEXT;
+    return u->words.count >= HD_THREAD_TEXTS_MAX_WORDS || u->bytes >= MAX_TEXT;
 }
 
 /* The newest first: they are what a long thread is looked for by. System messages are left out. */
@@ -211,7 +212,7 @@ static int add_all(struct update *u)
     int err;
 
     hd_buf_init(&values, MAX_VALUES);
-    err = hd_texts_reads_with(u->app->texts)(u->app, &u->thread, &u->arena, &values, u->fault);
+    err = hd_thread_indexer_reader(u->app->texts)(u->app, &u->thread, &u->arena, &values, u->fault);
     if (!err)
         err = hd_json_parse(&json, hd_buf_slice(&values), u->fault);
     hd_buf_fini(&values);
@@ -306,15 +307,15 @@ static int read_rev(struct update *u, int64_t *out)
     return err == HD_ENOTFOUND ? 0 : err;
 }
 
-int hd_texts_update(struct hd_app *app, struct hd_slice principal, struct hd_slice thread_id,
-                    struct hd_fault *fault)
+int hd_thread_texts_update(struct hd_app *app, struct hd_slice principal, struct hd_slice thread_id,
+                           struct hd_fault *fault)
 {
     struct update u = {.app = app, .fault = fault};
     int64_t rev = 0;
     int err;
 
     hd_arena_init(&u.arena, MAX_ARENA);
-    hd_map_init(&u.words, HD_TEXTS_MAX_WORDS);
+    hd_map_init(&u.words, HD_THREAD_TEXTS_MAX_WORDS);
     hd_batch_init(&u.batch);
     err = hd_thread_read(app->store, principal, thread_id, &u.arena, &u.thread, fault);
     if (!err)
@@ -334,8 +335,8 @@ int hd_texts_update(struct hd_app *app, struct hd_slice principal, struct hd_sli
     return err;
 }
 
-int hd_texts_delete(struct hd_batch_builder *batch, struct hd_slice principal,
-                    struct hd_slice thread_id)
+int hd_thread_texts_delete(struct hd_batch_builder *batch, struct hd_slice principal,
+                           struct hd_slice thread_id)
 {
     const struct hd_cell key[] = {hd_cell_bytes(principal), hd_cell_bytes(thread_id)};
     int err = hd_batch_delete(batch, HD_THREAD_TEXTS, key, HD_COUNT(key));
@@ -355,7 +356,7 @@ static int on_term(void *arg, struct hd_slice word)
     struct parsing *p = arg;
     int err;
 
-    if (p->terms->count == HD_TEXTS_MAX_TERMS)
+    if (p->terms->count == HD_THREAD_TEXTS_MAX_TERMS)
         return 0;
     err = hd_arena_copy(p->arena, word, &p->terms->items[p->terms->count]);
     p->terms->count += !err;
@@ -421,8 +422,9 @@ static int has_term(struct heddle *store, struct hd_slice principal, struct hd_s
     return hd_rows_read(store, &query, 1, on_any, out, fault);
 }
 
-int hd_texts_match(struct heddle *store, struct hd_slice principal, struct hd_slice thread_id,
-                   const struct hd_terms *terms, bool *out, struct hd_fault *fault)
+int hd_thread_texts_match(struct heddle *store, struct hd_slice principal,
+                          struct hd_slice thread_id, const struct hd_terms *terms, bool *out,
+                          struct hd_fault *fault)
 {
     int err = 0;
 
@@ -507,8 +509,9 @@ static int narrow(struct heddle *store, struct hd_slice principal, struct hd_sli
     return err;
 }
 
-int hd_texts_find(struct heddle *store, struct hd_slice principal, const struct hd_terms *terms,
-                  struct hd_map *found, bool *is_common, struct hd_fault *fault)
+int hd_thread_texts_find(struct heddle *store, struct hd_slice principal,
+                         const struct hd_terms *terms, struct hd_map *found, bool *is_common,
+                         struct hd_fault *fault)
 {
     size_t first = 0;
     int err = 0;

@@ -4,7 +4,7 @@
  *
  * The index has one row for each thread and word (table thread_words) and one row for each thread
  * (thread_texts) with the revision of the thread's record that was indexed. It covers the state
- * that the thread shows, newest messages first, up to HD_TEXTS_MAX_WORDS words. Runs do not wait
+ * that the thread shows, newest messages first, up to HD_THREAD_TEXTS_MAX_WORDS words. Runs do not wait
  * for it: each change of a thread notes it, and the indexer updates noted threads a moment later on
  * a store thread; a search first updates the noted threads of its own principal. After a start it
  * compares all threads with the index, so threads of older versions, imported threads and those
@@ -33,78 +33,81 @@
 
 struct heddle;
 struct hd_app;
-struct hd_texts;
+struct hd_thread_indexer;
 struct hd_thread_rec;
 
-#define HD_TEXTS_MAX_WORDS 2000 /* of one thread */
-#define HD_TEXTS_MAX_TERMS 16   /* of one search; further words are ignored */
-#define HD_TEXTS_MAX_LABEL 240  /* bytes */
+#define HD_THREAD_TEXTS_MAX_WORDS 2000 /* of one thread */
+#define HD_THREAD_TEXTS_MAX_TERMS 16   /* of one search; further words are ignored */
+#define HD_THREAD_TEXTS_MAX_LABEL 240  /* bytes */
 
 /*
  * Appends the `messages` of the state that a thread shows: an object {"messages": […]}, or null.
  * Given by the layer above, which knows how states are shown. For store threads.
  */
-typedef int (*hd_texts_reader)(struct hd_app *app, const struct hd_thread_rec *thread,
-                               struct hd_arena *arena, struct hd_buf *out, struct hd_fault *fault);
+typedef int (*hd_thread_texts_reader)(struct hd_app *app, const struct hd_thread_rec *thread,
+                                      struct hd_arena *arena, struct hd_buf *out,
+                                      struct hd_fault *fault);
 
 /* ---- rows (store threads) ------------------------------------------------ */
 
 /* Brings the index up to date for one thread. 0 too when there is no such thread. */
-HD_MUST_CHECK int hd_texts_update(struct hd_app *app, struct hd_slice principal,
-                                  struct hd_slice thread_id, struct hd_fault *fault);
+HD_MUST_CHECK int hd_thread_texts_update(struct hd_app *app, struct hd_slice principal,
+                                         struct hd_slice thread_id, struct hd_fault *fault);
 
 /* Appends what removes a thread from the index. Borrows both until applied. */
-HD_MUST_CHECK int hd_texts_delete(struct hd_batch_builder *batch, struct hd_slice principal,
-                                  struct hd_slice thread_id);
+HD_MUST_CHECK int hd_thread_texts_delete(struct hd_batch_builder *batch, struct hd_slice principal,
+                                         struct hd_slice thread_id);
 
 /* Appends the label of a thread that begins with this input; a label that is there stays. */
-HD_MUST_CHECK int hd_texts_add_label(struct hd_batch_builder *batch, struct hd_slice principal,
-                                     struct hd_slice thread_id, hd_json_val input);
+HD_MUST_CHECK int hd_thread_texts_add_label(struct hd_batch_builder *batch,
+                                            struct hd_slice principal, struct hd_slice thread_id,
+                                            hd_json_val input);
 
 /* Empty: the thread has none. */
-HD_MUST_CHECK int hd_texts_label(struct heddle *store, struct hd_slice principal,
-                                 struct hd_slice thread_id, struct hd_arena *arena,
-                                 struct hd_slice *out, struct hd_fault *fault);
+HD_MUST_CHECK int hd_thread_texts_label(struct heddle *store, struct hd_slice principal,
+                                        struct hd_slice thread_id, struct hd_arena *arena,
+                                        struct hd_slice *out, struct hd_fault *fault);
 
 /* The words of a search. */
 struct hd_terms {
-    struct hd_slice items[HD_TEXTS_MAX_TERMS]; /* the longest first */
-    size_t count;                              /* 0: the text has no words */
+    struct hd_slice items[HD_THREAD_TEXTS_MAX_TERMS]; /* the longest first */
+    size_t count;                                     /* 0: the text has no words */
 };
 HD_MUST_CHECK int hd_terms_parse(struct hd_terms *terms, struct hd_slice text,
                                  struct hd_arena *arena);
 /*
  * Makes *found the ids of the threads of a principal that have all of the terms; at least one is
  * needed. The caller ends the map, unless this fails. *is_common: each term has so many rows that
- * the ids were not collected; the caller walks threads with hd_texts_match() instead.
+ * the ids were not collected; the caller walks threads with hd_thread_texts_match() instead.
  */
-HD_MUST_CHECK int hd_texts_find(struct heddle *store, struct hd_slice principal,
-                                const struct hd_terms *terms, struct hd_map *found, bool *is_common,
-                                struct hd_fault *fault);
+HD_MUST_CHECK int hd_thread_texts_find(struct heddle *store, struct hd_slice principal,
+                                       const struct hd_terms *terms, struct hd_map *found,
+                                       bool *is_common, struct hd_fault *fault);
 /* Whether one thread has all of them. */
-HD_MUST_CHECK int hd_texts_match(struct heddle *store, struct hd_slice principal,
-                                 struct hd_slice thread_id, const struct hd_terms *terms, bool *out,
-                                 struct hd_fault *fault);
+HD_MUST_CHECK int hd_thread_texts_match(struct heddle *store, struct hd_slice principal,
+                                        struct hd_slice thread_id, const struct hd_terms *terms,
+                                        bool *out, struct hd_fault *fault);
 
 /* ---- the indexer ----------------------------------------------------------- */
 
-HD_MUST_CHECK int hd_texts_create(struct hd_app *app, struct hd_texts **out);
+HD_MUST_CHECK int hd_thread_indexer_create(struct hd_app *app, struct hd_thread_indexer **out);
 /* It must be stopped. */
-void hd_texts_destroy(struct hd_texts *texts);
+void hd_thread_indexer_destroy(struct hd_thread_indexer *texts);
 /* Starts to compare all threads with the index. */
-void hd_texts_start(struct hd_texts *texts, hd_texts_reader reader);
+void hd_thread_indexer_start(struct hd_thread_indexer *texts, hd_thread_texts_reader reader);
 /* `done`, perhaps before this returns, when nothing is under way. */
-void hd_texts_stop(struct hd_texts *texts, void (*done)(void *ctx), void *ctx);
-hd_texts_reader hd_texts_reads_with(const struct hd_texts *texts);
+void hd_thread_indexer_stop(struct hd_thread_indexer *texts, void (*done)(void *ctx), void *ctx);
+hd_thread_texts_reader hd_thread_indexer_reader(const struct hd_thread_indexer *texts);
 
 /* A thread has changed. For any thread of the process; without memory it is found later. */
-void hd_texts_note(struct hd_texts *texts, struct hd_slice principal, struct hd_slice thread_id);
+void hd_thread_indexer_note(struct hd_thread_indexer *texts, struct hd_slice principal,
+                            struct hd_slice thread_id);
 
 /*
  * Updates noted threads of a principal, a bounded number of them. *is_complete: no thread of any
  * principal that the comparison has not reached may be missing in the index. For store threads.
  */
-HD_MUST_CHECK int hd_texts_catch_up(struct hd_app *app, struct hd_slice principal,
-                                    bool *is_complete, struct hd_fault *fault);
+HD_MUST_CHECK int hd_thread_indexer_catch_up(struct hd_app *app, struct hd_slice principal,
+                                             bool *is_complete, struct hd_fault *fault);
 
 #endif

@@ -44,8 +44,8 @@ static int open_store(struct hd_app *app, struct hd_fault *fault)
     char shown[512];
 
     if (!err)
-        err = hd_hold_take(app->store, app->config->store, app->loop, app->lost, app->lost_ctx,
-                           &app->hold, (struct hd_fault *)&error);
+        err = hd_store_lock_take(app->store, app->config->store, app->loop, app->lost,
+                                 app->lost_ctx, &app->hold, (struct hd_fault *)&error);
     hd_url_show(app->config->store, shown, sizeof(shown));
     return err ? hd_fault_set(fault, err, "%s: %s", shown,
                               error.code ? error.text : hd_error_text(err))
@@ -160,13 +160,13 @@ static int open_parts(struct hd_app *app, struct hd_fault *fault)
     if (!err)
         err = hd_webhooks_create(app, &app->webhooks);
     if (!err && config->auth.val)
-        err = hd_gate_create(app, &app->gate, fault);
+        err = hd_auth_service_create(app, &app->gate, fault);
     if (!err)
         err = hd_scheduler_create(app, &app->scheduler);
     if (!err)
         err = hd_sweeper_create(app, &app->sweeper);
     if (!err)
-        err = hd_texts_create(app, &app->texts);
+        err = hd_thread_indexer_create(app, &app->texts);
     return err;
 }
 
@@ -239,17 +239,17 @@ void hd_app_drain(struct hd_app *app, void (*done)(void *ctx), void *ctx)
     hd_patience_end(app->patience);
     hd_scheduler_stop(app->scheduler, on_part_quiet, app);
     hd_sweeper_stop(app->sweeper, on_part_quiet, app);
-    hd_texts_stop(app->texts, on_part_quiet, app);
+    hd_thread_indexer_stop(app->texts, on_part_quiet, app);
     hd_queue_drain(app->queue, on_queue_quiet, app);
 }
 
 void hd_app_close(struct hd_app *app)
 {
-    hd_texts_destroy(app->texts);
+    hd_thread_indexer_destroy(app->texts);
     hd_sweeper_destroy(app->sweeper);
     hd_scheduler_destroy(app->scheduler);
     hd_webhooks_destroy(app->webhooks);
-    hd_gate_destroy(app->gate);
+    hd_auth_service_destroy(app->gate);
     hd_client_destroy(app->http);
     hd_runtime_destroy(app->runtime);
     hd_embedder_destroy(app->embedder);
@@ -263,7 +263,7 @@ void hd_app_close(struct hd_app *app)
     hd_limits_destroy(app->limits);
     hd_audit_destroy(app->audit);
     hd_patience_destroy(app->patience);
-    hd_hold_leave_loop(app->hold);
+    hd_store_lock_leave_loop(app->hold);
     app->embedder = NULL;
     app->runtime = NULL;
     app->limits = NULL;
@@ -288,7 +288,7 @@ void hd_app_close_store(struct hd_app *app)
 {
     heddle_close(app->store);
     app->store = NULL;
-    hd_hold_release(app->hold); /* behind the last write */
+    hd_store_lock_release(app->hold); /* behind the last write */
     app->hold = NULL;
     hd_graph_schemas_close(app); /* no thread reads them any more */
     hd_arena_fini(&app->runtime_arena);

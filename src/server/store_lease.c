@@ -28,12 +28,12 @@
 #define MAX_BODY ((size_t)8192)
 #define MAX_URL ((size_t)1 << 20)
 
-struct hd_lease {
+struct hd_store_lease {
     struct hd_backend *backend; /* the taker's, then the thread's */
     int64_t token;
     int64_t beat;
     int64_t started_at;
-    hd_lease_lost_fn lost;
+    hd_store_lease_lost_fn lost;
     void *ctx;
     pthread_t thread;
     bool has_thread;
@@ -81,7 +81,7 @@ static int on_row(void *arg, size_t which, const struct hd_cell *cells)
     return 1;
 }
 
-static int read_holder(struct hd_lease *lease, struct holder *out, struct hd_fault *fault)
+static int read_holder(struct hd_store_lease *lease, struct holder *out, struct hd_fault *fault)
 {
     /* All slots: a later version may give servers slots of their own. */
     const struct hd_query query = {
@@ -92,8 +92,8 @@ static int read_holder(struct hd_lease *lease, struct holder *out, struct hd_fau
 }
 
 /* Appends this server's row; `body` must stay until the batch is applied. */
-static int add_row(struct hd_lease *lease, struct hd_batch_builder *batch, enum hd_op_kind kind,
-                   struct hd_buf *body)
+static int add_row(struct hd_store_lease *lease, struct hd_batch_builder *batch,
+                   enum hd_op_kind kind, struct hd_buf *body)
 {
     struct hd_server_identity self;
     int err;
@@ -125,7 +125,7 @@ enum change {
     REMOVE   /* the row must be ours */
 };
 
-static int plan(struct hd_lease *lease, enum change change, const struct holder *old,
+static int plan(struct hd_store_lease *lease, enum change change, const struct holder *old,
                 struct hd_batch_builder *batch, struct hd_buf *body)
 {
     const struct hd_cell key[] = {slot()};
@@ -147,7 +147,7 @@ static int plan(struct hd_lease *lease, enum change change, const struct holder 
 }
 
 /* HD_ECONFLICT: the row is not what it must be. */
-static int change_row(struct hd_lease *lease, enum change change, const struct holder *old,
+static int change_row(struct hd_store_lease *lease, enum change change, const struct holder *old,
                       struct hd_fault *fault)
 {
     struct hd_batch_builder batch;
@@ -168,7 +168,7 @@ static int change_row(struct hd_lease *lease, enum change change, const struct h
 
 /* ---- beats ------------------------------------------------------------ */
 
-static void lose(struct hd_lease *lease, const struct holder *holder)
+static void lose(struct hd_store_lease *lease, const struct holder *holder)
 {
     char name[160], text[252];
 
@@ -179,7 +179,7 @@ static void lose(struct hd_lease *lease, const struct holder *holder)
 }
 
 /* The row is not ours, or a commit whose answer was lost has changed it already. */
-static int examine(struct hd_lease *lease, struct hd_fault *fault)
+static int examine(struct hd_store_lease *lease, struct hd_fault *fault)
 {
     struct holder holder;
     int err = read_holder(lease, &holder, fault);
@@ -196,7 +196,7 @@ static int examine(struct hd_lease *lease, struct hd_fault *fault)
     return err;
 }
 
-static void note_failure(struct hd_lease *lease, int err, const struct hd_fault *fault)
+static void note_failure(struct hd_store_lease *lease, int err, const struct hd_fault *fault)
 {
     if (!lease->is_failing)
         hd_log(HD_LOG_WARN, "serve", "the lease on the store was not renewed: %s",
@@ -205,7 +205,7 @@ static void note_failure(struct hd_lease *lease, int err, const struct hd_fault 
 }
 
 /* Whether the loop is stuck: a server that does nothing must not look alive. */
-static bool is_stuck(const struct hd_lease *lease, int64_t now)
+static bool is_stuck(const struct hd_store_lease *lease, int64_t now)
 {
     int64_t turned = atomic_load(&lease->turned_us);
 
@@ -213,7 +213,7 @@ static bool is_stuck(const struct hd_lease *lease, int64_t now)
 }
 
 /* True: the lease was renewed. */
-static bool beat(struct hd_lease *lease, int64_t began, bool has_news)
+static bool beat(struct hd_store_lease *lease, int64_t began, bool has_news)
 {
     struct hd_fault fault = {0};
     int err;
@@ -246,7 +246,7 @@ static void add_us(struct timespec *time, int64_t us)
 }
 
 /* With the lock. False: the time is up. */
-static bool wait_until(struct hd_lease *lease, const struct timespec *until)
+static bool wait_until(struct hd_store_lease *lease, const struct timespec *until)
 {
     return pthread_cond_timedwait(&lease->changed, &lease->lock, until) != ETIMEDOUT;
 }
@@ -259,7 +259,7 @@ static void wait_from_now(struct timespec *until, int64_t us)
 
 static void *run_beats(void *arg)
 {
-    struct hd_lease *lease = arg;
+    struct hd_store_lease *lease = arg;
 
     pthread_mutex_lock(&lease->lock);
     while (!lease->is_ending && !atomic_load(&lease->is_lost)) {
@@ -284,12 +284,12 @@ static void *run_beats(void *arg)
 
 /* ---- the fence -------------------------------------------------------- */
 
-static bool is_fresh(const struct hd_lease *lease)
+static bool is_fresh(const struct hd_store_lease *lease)
 {
     return hd_clock_boot_us() - atomic_load(&lease->confirmed_us) < FRESH_US;
 }
 
-static void hurry(struct hd_lease *lease)
+static void hurry(struct hd_store_lease *lease)
 {
     lease->is_hurried = true;
     pthread_cond_broadcast(&lease->changed);
@@ -298,7 +298,7 @@ static void hurry(struct hd_lease *lease)
 /* Before each batch, on the thread that applies it. */
 static int fence(void *arg, struct hd_fault *fault)
 {
-    struct hd_lease *lease = arg;
+    struct hd_store_lease *lease = arg;
     struct timespec until;
 
     if (!atomic_load(&lease->is_lost) && is_fresh(lease))
@@ -329,7 +329,7 @@ static void on_timer(uv_timer_t *timer)
  */
 static void on_check(uv_check_t *check)
 {
-    struct hd_lease *lease = check->data;
+    struct hd_store_lease *lease = check->data;
     int64_t now = hd_clock_boot_us();
     int64_t before = atomic_exchange(&lease->turned_us, now);
     struct timespec until;
@@ -344,7 +344,7 @@ static void on_check(uv_check_t *check)
     pthread_mutex_unlock(&lease->lock);
 }
 
-static int join_loop(struct hd_lease *lease, uv_loop_t *loop)
+static int join_loop(struct hd_store_lease *lease, uv_loop_t *loop)
 {
     (void)uv_timer_init(loop, &lease->timer); /* neither can fail */
     (void)uv_check_init(loop, &lease->check);
@@ -358,7 +358,7 @@ static int join_loop(struct hd_lease *lease, uv_loop_t *loop)
     return 0;
 }
 
-void hd_lease_leave_loop(struct hd_lease *lease)
+void hd_store_lease_leave_loop(struct hd_store_lease *lease)
 {
     if (!lease || !lease->has_handles)
         return;
@@ -378,7 +378,7 @@ static int refuse(const struct holder *holder, struct hd_fault *fault)
     return hd_fault_set(fault, HD_EBUSY, "it is in use by %s", name);
 }
 
-static int take_over(struct hd_lease *lease, const struct holder *holder, const char *why,
+static int take_over(struct hd_store_lease *lease, const struct holder *holder, const char *why,
                      struct hd_fault *fault)
 {
     char name[160];
@@ -396,7 +396,7 @@ struct watch {
 };
 
 /* One look at the row. 1: look again later. */
-static int look(struct hd_lease *lease, struct watch *watch, struct hd_fault *fault)
+static int look(struct hd_store_lease *lease, struct watch *watch, struct hd_fault *fault)
 {
     int64_t began = hd_clock_boot_us(), now;
     struct holder holder;
@@ -430,7 +430,7 @@ static int look(struct hd_lease *lease, struct watch *watch, struct hd_fault *fa
     return 1;
 }
 
-static int acquire(struct hd_lease *lease, struct hd_fault *fault)
+static int acquire(struct hd_store_lease *lease, struct hd_fault *fault)
 {
     struct watch watch = {.since_us = 0};
     int64_t began;
@@ -450,7 +450,7 @@ static int acquire(struct hd_lease *lease, struct hd_fault *fault)
 }
 
 /* A connection of its own: beats must not wait for those of runs and requests. */
-static int open_backend(struct hd_lease *lease, const char *text, struct hd_fault *fault)
+static int open_backend(struct hd_store_lease *lease, const char *text, struct hd_fault *fault)
 {
     struct hd_arena arena;
     struct hd_url url;
@@ -467,7 +467,7 @@ static int open_backend(struct hd_lease *lease, const char *text, struct hd_faul
     return err;
 }
 
-static int init_locks(struct hd_lease *lease)
+static int init_locks(struct hd_store_lease *lease)
 {
     pthread_condattr_t attr;
     int failed;
@@ -486,7 +486,7 @@ static int init_locks(struct hd_lease *lease)
     return 0;
 }
 
-static void destroy(struct hd_lease *lease)
+static void destroy(struct hd_store_lease *lease)
 {
     hd_backend_close(lease->backend);
     pthread_mutex_destroy(&lease->lock);
@@ -494,10 +494,10 @@ static void destroy(struct hd_lease *lease)
     hd_free(lease);
 }
 
-int hd_lease_take(struct heddle *store, const struct hd_lease_options *options,
-                  struct hd_lease **out, struct hd_fault *fault)
+int hd_store_lease_take(struct heddle *store, const struct hd_store_lease_options *options,
+                        struct hd_store_lease **out, struct hd_fault *fault)
 {
-    struct hd_lease *lease = hd_calloc(1, sizeof(*lease));
+    struct hd_store_lease *lease = hd_calloc(1, sizeof(*lease));
     int err;
 
     if (!lease || init_locks(lease)) {
@@ -525,7 +525,7 @@ int hd_lease_take(struct heddle *store, const struct hd_lease_options *options,
     return err;
 }
 
-void hd_lease_update(struct hd_lease *lease, const struct hd_server_identity *self)
+void hd_store_lease_update(struct hd_store_lease *lease, const struct hd_server_identity *self)
 {
     pthread_mutex_lock(&lease->lock);
     lease->self = *self;
@@ -534,7 +534,7 @@ void hd_lease_update(struct hd_lease *lease, const struct hd_server_identity *se
     pthread_mutex_unlock(&lease->lock);
 }
 
-void hd_lease_release(struct hd_lease *lease)
+void hd_store_lease_release(struct hd_store_lease *lease)
 {
     struct hd_fault fault = {0};
     int err;

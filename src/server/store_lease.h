@@ -24,16 +24,16 @@
 #include "server/server_identity.h"
 
 struct heddle;
-struct hd_lease;
+struct hd_store_lease;
 
 /* Called once, on a thread of the lease; the process has to end. */
-typedef void (*hd_lease_lost_fn)(void *ctx, const char *text);
+typedef void (*hd_store_lease_lost_fn)(void *ctx, const char *text);
 
-struct hd_lease_options {
+struct hd_store_lease_options {
     const char *url; /* of the store; the lease has a connection of its own */
     const struct hd_server_identity *self;
     uv_loop_t *loop;
-    hd_lease_lost_fn lost;
+    hd_store_lease_lost_fn lost;
     void *ctx;
 };
 
@@ -41,13 +41,14 @@ struct hd_lease_options {
  * Blocks for up to the lease. HD_EBUSY names the server that holds it. Fences `store`. Also after
  * an error the caller leaves the loop and releases *out, when that is not NULL.
  */
-HD_MUST_CHECK int hd_lease_take(struct heddle *store, const struct hd_lease_options *options,
-                                struct hd_lease **out, struct hd_fault *fault);
+HD_MUST_CHECK int hd_store_lease_take(struct heddle *store,
+                                      const struct hd_store_lease_options *options,
+                                      struct hd_store_lease **out, struct hd_fault *fault);
 /* Records the identity for those who are refused; with the next beat. */
-void hd_lease_update(struct hd_lease *lease, const struct hd_server_identity *self);
+void hd_store_lease_update(struct hd_store_lease *lease, const struct hd_server_identity *self);
 /* The loop is about to end: closes the lease's handles. Beats go on. Accepts NULL. */
-void hd_lease_leave_loop(struct hd_lease *lease);
+void hd_store_lease_leave_loop(struct hd_store_lease *lease);
 /* After the loop has closed the handles: removes the row. Accepts NULL. */
-void hd_lease_release(struct hd_lease *lease);
+void hd_store_lease_release(struct hd_store_lease *lease);
 
 #endif

@@ -6,16 +6,17 @@
 #include "server/store_lock_file.h"
 #include "store/rows.h"
 
-struct hd_hold {
+struct hd_store_lock {
     struct hd_server_identity self;
-    struct hd_hold_file *file; /* NULL: the store is not a file */
-    struct hd_lease *lease;    /* NULL: no other machine can use the store */
+    struct hd_store_lock_file *file; /* NULL: the store is not a file */
+    struct hd_store_lease *lease;    /* NULL: no other machine can use the store */
 };
 
-int hd_hold_take(struct heddle *store, const char *url, uv_loop_t *loop, hd_lease_lost_fn lost,
-                 void *ctx, struct hd_hold **out, struct hd_fault *fault)
+int hd_store_lock_take(struct heddle *store, const char *url, uv_loop_t *loop,
+                       hd_store_lease_lost_fn lost, void *ctx, struct hd_store_lock **out,
+                       struct hd_fault *fault)
 {
-    struct hd_hold *hold = hd_calloc(1, sizeof(*hold));
+    struct hd_store_lock *hold = hd_calloc(1, sizeof(*hold));
     const char *file = hd_rows_file(store);
     int err = 0;
 
@@ -24,36 +25,36 @@ int hd_hold_take(struct heddle *store, const char *url, uv_loop_t *loop, hd_leas
     hd_server_identity_init(&hold->self);
     *out = hold;
     if (file) {
-        err = hd_hold_file_take(file, &hold->self, &hold->file, fault);
+        err = hd_store_lock_file_take(file, &hold->self, &hold->file, fault);
     } else if (hd_rows_is_remote(store)) {
-        const struct hd_lease_options options = {
+        const struct hd_store_lease_options options = {
             .url = url, .self = &hold->self, .loop = loop, .lost = lost, .ctx = ctx};
 
-        err = hd_lease_take(store, &options, &hold->lease, fault);
+        err = hd_store_lease_take(store, &options, &hold->lease, fault);
     }
     return err;
 }
 
-void hd_hold_set_address(struct hd_hold *hold, const char *address)
+void hd_store_lock_set_address(struct hd_store_lock *hold, const char *address)
 {
     (void)snprintf(hold->self.address, sizeof(hold->self.address), "%s", address);
     if (hold->file)
-        hd_hold_file_update(hold->file, &hold->self);
+        hd_store_lock_file_update(hold->file, &hold->self);
     if (hold->lease)
-        hd_lease_update(hold->lease, &hold->self);
+        hd_store_lease_update(hold->lease, &hold->self);
 }
 
-void hd_hold_leave_loop(struct hd_hold *hold)
+void hd_store_lock_leave_loop(struct hd_store_lock *hold)
 {
     if (hold)
-        hd_lease_leave_loop(hold->lease);
+        hd_store_lease_leave_loop(hold->lease);
 }
 
-void hd_hold_release(struct hd_hold *hold)
+void hd_store_lock_release(struct hd_store_lock *hold)
 {
     if (!hold)
         return;
-    hd_hold_file_release(hold->file);
-    hd_lease_release(hold->lease);
+    hd_store_lock_file_release(hold->file);
+    hd_store_lease_release(hold->lease);
     hd_free(hold);
 }

@@ -10,21 +10,21 @@
 
 #include "server/store_lease.h"
 
-struct hd_hold;
+struct hd_store_lock;
 
 /*
  * HD_EBUSY names the server that holds the store. `lost` is called when another server has taken
  * over the store, which only happens after this one was paused or cut off; the process has to end.
  * Also after an error the caller leaves the loop and releases *out.
  */
-HD_MUST_CHECK int hd_hold_take(struct heddle *store, const char *url, uv_loop_t *loop,
-                               hd_lease_lost_fn lost, void *ctx, struct hd_hold **out,
-                               struct hd_fault *fault);
+HD_MUST_CHECK int hd_store_lock_take(struct heddle *store, const char *url, uv_loop_t *loop,
+                                     hd_store_lease_lost_fn lost, void *ctx,
+                                     struct hd_store_lock **out, struct hd_fault *fault);
 /* The URL that the server answers at, for those who are refused. */
-void hd_hold_set_address(struct hd_hold *hold, const char *address);
+void hd_store_lock_set_address(struct hd_store_lock *hold, const char *address);
 /* The loop is about to end. Accepts NULL, as the next. */
-void hd_hold_leave_loop(struct hd_hold *hold);
+void hd_store_lock_leave_loop(struct hd_store_lock *hold);
 /* After the loop has ended and the store is closed. */
-void hd_hold_release(struct hd_hold *hold);
+void hd_store_lock_release(struct hd_store_lock *hold);
 
 #endif

@@ -19,13 +19,13 @@
 #define WAIT_US 1000000
 #define STEP_US 20000
 
-struct hd_hold_file {
+struct hd_store_lock_file {
     int fd;
     char path[PATH_MAX + sizeof(SUFFIX)];
 };
 
 /* SQLite names its own companions after the file that symbolic links lead to. */
-static int set_path(struct hd_hold_file *hold, const char *database, struct hd_fault *fault)
+static int set_path(struct hd_store_lock_file *hold, const char *database, struct hd_fault *fault)
 {
     if (!realpath(database, hold->path))
         return hd_fault_set(fault, HD_EIO, "%.120s: %s", database, strerror(errno));
@@ -34,7 +34,7 @@ static int set_path(struct hd_hold_file *hold, const char *database, struct hd_f
 }
 
 /* The holder removes the file at its end: a lock on a removed file excludes no one. */
-static bool is_current(const struct hd_hold_file *hold)
+static bool is_current(const struct hd_store_lock_file *hold)
 {
     struct stat opened, named;
 
@@ -42,7 +42,7 @@ static bool is_current(const struct hd_hold_file *hold)
            opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
-static void close_file(struct hd_hold_file *hold)
+static void close_file(struct hd_store_lock_file *hold)
 {
     if (hold->fd >= 0)
         (void)close(hold->fd);
@@ -50,7 +50,7 @@ static void close_file(struct hd_hold_file *hold)
 }
 
 /* HD_EBUSY: another process has the lock, and `fd` stays open to read who it is. */
-static int try_lock(struct hd_hold_file *hold, struct hd_fault *fault)
+static int try_lock(struct hd_store_lock_file *hold, struct hd_fault *fault)
 {
     for (;;) {
         /* Workers must not inherit it: the lock lasts until the last descriptor is closed. */
@@ -70,7 +70,7 @@ static int try_lock(struct hd_hold_file *hold, struct hd_fault *fault)
     }
 }
 
-static int refuse(const struct hd_hold_file *hold, struct hd_fault *fault)
+static int refuse(const struct hd_store_lock_file *hold, struct hd_fault *fault)
 {
     struct hd_server_identity holder;
     char text[MAX_TEXT], name[160];
@@ -81,10 +81,10 @@ static int refuse(const struct hd_hold_file *hold, struct hd_fault *fault)
     return hd_fault_set(fault, HD_EBUSY, "it is in use by %s", name);
 }
 
-int hd_hold_file_take(const char *database, const struct hd_server_identity *self,
-                      struct hd_hold_file **out, struct hd_fault *fault)
+int hd_store_lock_file_take(const char *database, const struct hd_server_identity *self,
+                            struct hd_store_lock_file **out, struct hd_fault *fault)
 {
-    struct hd_hold_file *hold = hd_calloc(1, sizeof(*hold));
+    struct hd_store_lock_file *hold = hd_calloc(1, sizeof(*hold));
     int64_t until = hd_clock_monotonic_us() + WAIT_US;
     int err;
 
@@ -106,13 +106,14 @@ int hd_hold_file_take(const char *database, const struct hd_server_identity *sel
         hd_free(hold);
         return err;
     }
-    hd_hold_file_update(hold, self);
+    hd_store_lock_file_update(hold, self);
     *out = hold;
     return 0;
 }
 
 /* The lock counts without the text too. */
-void hd_hold_file_update(struct hd_hold_file *hold, const struct hd_server_identity *self)
+void hd_store_lock_file_update(struct hd_store_lock_file *hold,
+                               const struct hd_server_identity *self)
 {
     struct hd_buf text;
 
@@ -123,7 +124,7 @@ void hd_hold_file_update(struct hd_hold_file *hold, const struct hd_server_ident
     hd_buf_fini(&text);
 }
 
-void hd_hold_file_release(struct hd_hold_file *hold)
+void hd_store_lock_file_release(struct hd_store_lock_file *hold)
 {
     if (!hold)
         return;

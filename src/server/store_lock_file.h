@@ -10,14 +10,16 @@
 #include "base/error.h"
 #include "server/server_identity.h"
 
-struct hd_hold_file;
+struct hd_store_lock_file;
 
 /* HD_EBUSY names the server that holds the lock. */
-HD_MUST_CHECK int hd_hold_file_take(const char *database, const struct hd_server_identity *self,
-                                    struct hd_hold_file **out, struct hd_fault *fault);
+HD_MUST_CHECK int hd_store_lock_file_take(const char *database,
+                                          const struct hd_server_identity *self,
+                                          struct hd_store_lock_file **out, struct hd_fault *fault);
 /* Records the identity for those who are refused. */
-void hd_hold_file_update(struct hd_hold_file *hold, const struct hd_server_identity *self);
+void hd_store_lock_file_update(struct hd_store_lock_file *hold,
+                               const struct hd_server_identity *self);
 /* Removes the companion file. Accepts NULL. */
-void hd_hold_file_release(struct hd_hold_file *hold);
+void hd_store_lock_file_release(struct hd_store_lock_file *hold);
 
 #endif

@@ -25,7 +25,7 @@ struct batch {
     hd_json_val ops;
     struct hd_item_change *changes;
     size_t change_count;
-    struct hd_texts texts; /* those of changes and queries, in their order */
+    struct hd_embed_texts texts; /* those of changes and queries, in their order */
     struct hd_embedding *embedding;
     const float *vectors; /* of all texts */
     size_t used;          /* vectors of texts before this one are given out */
@@ -55,14 +55,14 @@ static int read_int(const struct batch *batch, hd_json_val op, const char *name,
 }
 
 static int read_labels(const struct batch *batch, hd_json_val list, const char *what,
-                       struct hd_labels *out)
+                       struct hd_item_namespace *out)
 {
-    return hd_labels_parse(out, list, what, batch->items.arena, batch->items.fault);
+    return hd_item_namespace_parse(out, list, what, batch->items.arena, batch->items.fault);
 }
 
 static int read_place(const struct batch *batch, hd_json_val op, struct hd_item_place *out)
 {
-    struct hd_labels labels;
+    struct hd_item_namespace labels;
     int err = read_labels(batch, member(op, "namespace"), "namespace", &labels);
 
     if (!err && labels.count == 0)
@@ -123,7 +123,7 @@ static int read_put(struct batch *batch, hd_json_val op)
         err = hd_fault_set(batch->items.fault, HD_EINVAL, "value: expected an object, found %s",
                            hd_json_type_name(value));
     if (!err && value)
-        err = hd_labels_check_put(&change->place.labels, batch->items.fault);
+        err = hd_item_namespace_check_put(&change->place.labels, batch->items.fault);
     if (!err && value)
         err = hd_item_ttl(&batch->items, member(op, "ttl"), &change->ttl_us);
     if (!err && value)
@@ -166,7 +166,7 @@ static const float *take_vectors(struct batch *batch, size_t count)
 static int answer_search(struct batch *batch, hd_json_val op, struct hd_jw *jw)
 {
     struct hd_item_search search = {.limit = 10, .filter = member(op, "filter")};
-    struct hd_labels labels;
+    struct hd_item_namespace labels;
     int err = read_labels(batch, member(op, "namespace_prefix"), "namespace_prefix", &labels);
 
     if (!err)
@@ -262,7 +262,7 @@ static int read_ops(struct batch *batch)
         struct hd_slice query = hd_json_string(member(it.val, "query"));
 
         if (is_op(it.val, "search") && query.len > 0)
-            err = hd_texts_add(&batch->texts, query);
+            err = hd_embed_texts_add(&batch->texts, query);
     }
     return err;
 }

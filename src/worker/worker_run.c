@@ -27,9 +27,9 @@ struct hd_worker_run {
     struct hd_app *app;
     struct hd_worker_run_options options; /* its own: `arena`, counted values */
     struct hd_arena arena;
-    struct hd_rt_call *call; /* NULL: not at work in a worker */
-    struct hd_pass *pass;    /* of that call; NULL: none */
-    uv_timer_t timer;        /* runs after a cancel */
+    struct hd_rt_call *call;       /* NULL: not at work in a worker */
+    struct hd_worker_access *pass; /* of that call; NULL: none */
+    uv_timer_t timer;              /* runs after a cancel */
     int attempt;
     bool is_continued;
     bool is_cancelled;
@@ -109,7 +109,7 @@ static void on_closed(uv_handle_t *handle)
 
 static void free_remote(struct hd_worker_run *remote)
 {
-    hd_pass_close(remote->pass);
+    hd_worker_access_close(remote->pass);
     let_values_go(&remote->options);
     hd_val_unref(remote->answer.tools);
     hd_val_unref(remote->state);
@@ -260,8 +260,8 @@ static void find_state(struct hd_worker_run *remote)
     if (get_state(remote, hd_slice(NULL, 0)) || is_own(remote))
         return;
     hd_arena_init(&arena, MAX_OWN);
-    remote->err = hd_head_beside(remote->app->store, o->principal, o->thread, o->root, o->run_id,
-                                 &arena, &at, &remote->fault);
+    remote->err = hd_thread_heads_beside(remote->app->store, o->principal, o->thread, o->root,
+                                         o->run_id, &arena, &at, &remote->fault);
     if (!remote->err && at.len == HD_UUID_LEN)
         memcpy(remote->own, at.ptr, HD_UUID_SIZE);
     if (!remote->err && at.len == 0)
@@ -347,8 +347,8 @@ static int read_progress(void *arg)
 
     find_state(remote);
     if (!remote->err)
-        remote->err = hd_losses_add(&o->losses, remote->app->store, o->principal, o->thread,
-                                    o->run_id, &remote->fault);
+        remote->err = hd_run_losses_add(&o->losses, remote->app->store, o->principal, o->thread,
+                                        o->run_id, &remote->fault);
     return remote->err;
 }
 
@@ -464,7 +464,7 @@ static void take_answer(struct hd_worker_run *remote, const struct hd_rt_message
 
 static void end_pass(struct hd_worker_run *remote)
 {
-    hd_pass_close(remote->pass);
+    hd_worker_access_close(remote->pass);
     remote->pass = NULL;
 }
 
@@ -503,8 +503,8 @@ static int send_run(struct hd_worker_run *remote)
 
     hd_buf_init(&head, MAX_HEAD);
     hd_buf_init(&input, MAX_BLOB);
-    err = hd_pass_open_run(remote->app, o->actor, hd_val_get(o->config, HD_S("configurable")),
-                           &remote->pass);
+    err = hd_worker_access_open_run(remote->app, o->actor,
+                                    hd_val_get(o->config, HD_S("configurable")), &remote->pass);
     if (!err)
         err = hd_worker_run_write_run(o, remote->attempt, remote->is_continued, remote->app,
                                       remote->pass, &head, &input);

@@ -39,9 +39,9 @@ struct hd_worker_run_options {
     struct hd_slice principal, actor, thread, root; /* as in struct hd_run_options */
     int64_t guard;
     int attempt;
-    struct hd_losses losses;    /* so far */
-    bool is_continued;          /* it has made checkpoints: it goes on, whatever the input is */
-    struct hd_slice goes_on_at; /* … at this one of them; empty: the latest */
+    struct hd_run_losses losses; /* so far */
+    bool is_continued;           /* it has made checkpoints: it goes on, whatever the input is */
+    struct hd_slice goes_on_at;  /* … at this one of them; empty: the latest */
 
     struct hd_slice checkpoint_id; /* empty: the latest */
     const struct hd_val *checkpoint_map;
@@ -61,7 +61,7 @@ struct hd_worker_run_options {
     /* `ns` relative to the root, `text` JSON for clients. May be NULL. */
     void (*on_piece)(void *ctx, struct hd_slice ns, enum hd_stream_mode mode, struct hd_slice text);
     /* The worker was lost, and it is begun once more. May be NULL. */
-    void (*on_attempt)(void *ctx, int attempt, const struct hd_losses *losses);
+    void (*on_attempt)(void *ctx, int attempt, const struct hd_run_losses *losses);
     /* Once, and last. */
     void (*on_done)(void *ctx, const struct hd_worker_run_result *result);
     void *ctx;

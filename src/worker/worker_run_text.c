@@ -151,8 +151,9 @@ static int put_beginning(struct hd_jw *jw, const struct hd_worker_run_options *o
 }
 
 int hd_worker_run_write_run(const struct hd_worker_run_options *options, int attempt,
-                            bool is_continued, const struct hd_app *app, const struct hd_pass *pass,
-                            struct hd_buf *head, struct hd_buf *input)
+                            bool is_continued, const struct hd_app *app,
+                            const struct hd_worker_access *pass, struct hd_buf *head,
+                            struct hd_buf *input)
 {
     struct hd_jw jw;
     int err;
@@ -175,7 +176,7 @@ int hd_worker_run_write_run(const struct hd_worker_run_options *options, int att
     put_text(&jw, "durability", options->durability.len > 0 ? options->durability : HD_S("async"));
     put_text(&jw, "checkpoint_ns", HD_S(""));
     if (app)
-        hd_pass_put(&jw, app, pass);
+        hd_worker_access_put(&jw, app, pass);
     err = put_config(&jw, options);
     if (!err)
         err = put_context(&jw, options);

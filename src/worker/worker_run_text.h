@@ -21,7 +21,7 @@
  */
 HD_MUST_CHECK int hd_worker_run_write_run(const struct hd_worker_run_options *options, int attempt,
                                           bool is_continued, const struct hd_app *app,
-                                          const struct hd_pass *pass, struct hd_buf *head,
+                                          const struct hd_worker_access *pass, struct hd_buf *head,
                                           struct hd_buf *input);
 
 /*

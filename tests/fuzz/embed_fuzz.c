@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *text = (const char *)data;
     const char *line = size ? memchr(text, '\n', size) : NULL;
     size_t len = line ? (size_t)(line - text) : 0;
-    struct hd_texts texts = {.arena = NULL};
+    struct hd_embed_texts texts = {.arena = NULL};
     struct hd_json json = {NULL};
     struct hd_arena arena;
 

@@ -10,7 +10,7 @@ static const char value[] = "{\"a\": {\"b\": \"x\", \"n\": 1, \"f\": 1.5, \"t\":
                             "null}, \"l\": [{\"c\": \"p\"}, {\"c\": \"q\", \"d\": [1, 2]}, \"r\"], "
                             "\"k\": \"ü\\\"\", \"o\": {\"y\": 2, \"b\": {\"q\": 1, \"a\": []}}}";
 
-static int find(const char *path, struct hd_texts *texts)
+static int find(const char *path, struct hd_embed_texts *texts)
 {
     struct hd_json json;
     int err;
@@ -69,7 +69,7 @@ static void test_paths(void **state)
 
     (void)state;
     for (size_t i = 0; i < HD_COUNT(list); i++) {
-        struct hd_texts texts = {.arena = NULL};
+        struct hd_embed_texts texts = {.arena = NULL};
         struct hd_arena arena;
         struct hd_buf joined;
 
@@ -91,7 +91,7 @@ static void test_paths(void **state)
 
 static void test_limits(void **state)
 {
-    struct hd_texts texts = {.arena = NULL};
+    struct hd_embed_texts texts = {.arena = NULL};
     char path[HD_EMBED_MAX_PATH + 2];
     struct hd_arena arena;
     int err = 0;

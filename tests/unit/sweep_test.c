@@ -209,8 +209,9 @@ static void what_runs_begin_at_stays(void **state)
     assert_err(hd_thread_prune_by_id(w->app.store, NOBODY, HD_S("t"), &latest, &removed, &w->fault),
                0);
     assert_int_equal(removed.checkpoints, 2);
-    assert_err(hd_head_check(w->app.store, NOBODY, HD_S("t"), HD_S(""), HD_S(ID("2")), &w->fault),
-               0);
+    assert_err(
+        hd_thread_heads_check(w->app.store, NOBODY, HD_S("t"), HD_S(""), HD_S(ID("2")), &w->fault),
+        0);
     assert_err(hd_thread_prune_by_id(w->app.store, NOBODY, HD_S("none"), &latest, &removed, NULL),
                HD_ENOTFOUND);
 }

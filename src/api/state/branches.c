@@ -51,7 +51,7 @@ static void touch(struct hd_thread_rec *thread)
 static int set_head(struct hd_call *call, struct hd_thread_rec *thread, const struct move *move)
 {
     const struct hd_spot *spot = move->spot;
-    int err = hd_heads_set(call->arena, &thread->heads, spot->root, move->chosen);
+    int err = hd_thread_heads_set(call->arena, &thread->heads, spot->root, move->chosen);
 
     if (err || !hd_slice_eq(thread->head.ns, spot->root))
         return err;

@@ -58,7 +58,7 @@ static int store_thread(struct hd_call *call, struct hd_thread_rec *thread)
     if (!err)
         err = hd_rows_apply(call->app->store, lane, &view, NULL, &call->fault);
     if (!err)
-        hd_texts_note(call->app->texts, thread->principal, thread->id);
+        hd_thread_indexer_note(call->app->texts, thread->principal, thread->id);
     hd_batch_fini(&batch);
     return err;
 }
@@ -102,8 +102,8 @@ static int find_chosen(struct hd_call *call, struct hd_spot *spot)
     spot->chosen = hd_slice(NULL, 0);
     if (spot->inner.len > 0)
         return 0;
-    return hd_heads_get(call->app->store, &spot->thread, spot->root, call->arena, &spot->chosen,
-                        &call->fault);
+    return hd_thread_heads_get(call->app->store, &spot->thread, spot->root, call->arena,
+                               &spot->chosen, &call->fault);
 }
 
 /* ---- namespaces ------------------------------------------------------- */

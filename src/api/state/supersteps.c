@@ -213,8 +213,8 @@ static int apply_refresh(struct hd_call *call, struct hd_thread_rec *thread, voi
     thread->event_seq++; /* of the event that tells it */
     if (spot->inner.len > 0)
         return 0;
-    err = hd_heads_follow(call->app->store, thread, spot->root, refresh->checkpoint_id,
-                          hd_slice(NULL, 0), call->arena, &call->fault);
+    err = hd_thread_heads_follow(call->app->store, thread, spot->root, refresh->checkpoint_id,
+                                 hd_slice(NULL, 0), call->arena, &call->fault);
     if (err || !is_shown || thread->status == HD_THREAD_BUSY)
         return err;
     if (thread->head.ns.len == 0)

@@ -4,12 +4,12 @@
 
 #include "tests/unit/check.h"
 
-static struct hd_labels split(const char *text, struct hd_arena *arena)
+static struct hd_item_namespace split(const char *text, struct hd_arena *arena)
 {
-    struct hd_labels labels;
+    struct hd_item_namespace labels;
     struct hd_fault fault = {0};
 
-    if (hd_labels_split(&labels, hd_slice_cstr(text), "namespace", arena, &fault) != 0)
+    if (hd_item_namespace_split(&labels, hd_slice_cstr(text), "namespace", arena, &fault) != 0)
         fail_msg("%s: %s", text, fault.text);
     return labels;
 }
@@ -26,16 +26,17 @@ static void lists_and_texts_are_the_same(void **state)
     (void)state;
     hd_arena_init(&arena, 1 << 20);
     for (size_t i = 0; i < HD_COUNT(cases); i++) {
-        struct hd_labels labels, other = split(cases[i][1], &arena);
+        struct hd_item_namespace labels, other = split(cases[i][1], &arena);
         struct hd_json json;
         struct hd_buf text;
 
         hd_buf_init(&text, 4096);
         assert_err(hd_json_parse(&json, hd_slice_cstr(cases[i][0]), NULL), 0);
-        assert_err(hd_labels_parse(&labels, hd_json_root(&json), "prefix", &arena, NULL), 0);
-        assert_err(hd_labels_join(&labels, &text), 0);
+        assert_err(hd_item_namespace_parse(&labels, hd_json_root(&json), "prefix", &arena, NULL),
+                   0);
+        assert_err(hd_item_namespace_join(&labels, &text), 0);
         assert_slice(hd_buf_slice(&text), hd_slice_cstr(cases[i][1]));
-        assert_int_equal(hd_labels_cmp(&labels, &other), 0);
+        assert_int_equal(hd_item_namespace_cmp(&labels, &other), 0);
         hd_buf_fini(&text);
         hd_json_fini(&json);
     }
@@ -62,11 +63,12 @@ static void bad_lists_are_refused(void **state)
     hd_arena_init(&arena, 1 << 20);
     for (size_t i = 0; i < HD_COUNT(cases); i++) {
         struct hd_fault fault = {0};
-        struct hd_labels labels;
+        struct hd_item_namespace labels;
         struct hd_json json;
 
         assert_err(hd_json_parse(&json, hd_slice_cstr(cases[i].text), NULL), 0);
-        if (hd_labels_parse(&labels, hd_json_root(&json), "prefix", &arena, &fault) != HD_EINVAL ||
+        if (hd_item_namespace_parse(&labels, hd_json_root(&json), "prefix", &arena, &fault) !=
+                HD_EINVAL ||
             !strstr(fault.text, cases[i].says))
             fail_msg("%s: %s", cases[i].text, fault.text);
         hd_json_fini(&json);
@@ -77,39 +79,40 @@ static void bad_lists_are_refused(void **state)
 static void bad_texts_are_refused(void **state)
 {
     static const char *const texts[] = {".", "a.", ".a", "a..b"};
-    char text[HD_LABELS_MAX_TEXT + 1];
-    struct hd_labels labels;
+    char text[HD_ITEM_NAMESPACE_MAX_TEXT + 1];
+    struct hd_item_namespace labels;
     struct hd_arena arena;
 
     (void)state;
     hd_arena_init(&arena, 1 << 20);
     for (size_t i = 0; i < HD_COUNT(texts); i++)
-        assert_err(hd_labels_split(&labels, hd_slice_cstr(texts[i]), "namespace", &arena, NULL),
-                   HD_EINVAL);
+        assert_err(
+            hd_item_namespace_split(&labels, hd_slice_cstr(texts[i]), "namespace", &arena, NULL),
+            HD_EINVAL);
     memset(text, 'a', sizeof(text));
-    assert_err(hd_labels_split(&labels, hd_slice(text, sizeof(text)), "n", &arena, NULL),
+    assert_err(hd_item_namespace_split(&labels, hd_slice(text, sizeof(text)), "n", &arena, NULL),
                HD_EINVAL);
     for (size_t i = 1; i < sizeof(text); i += 2)
         text[i] = '.';
-    assert_err(hd_labels_split(&labels, hd_slice(text, 129), "n", &arena, NULL), HD_EINVAL);
-    assert_err(hd_labels_split(&labels, hd_slice(text, 127), "n", &arena, NULL), 0);
-    assert_int_equal(labels.count, HD_LABELS_MAX);
+    assert_err(hd_item_namespace_split(&labels, hd_slice(text, 129), "n", &arena, NULL), HD_EINVAL);
+    assert_err(hd_item_namespace_split(&labels, hd_slice(text, 127), "n", &arena, NULL), 0);
+    assert_int_equal(labels.count, HD_ITEM_NAMESPACE_MAX);
     hd_arena_fini(&arena);
 }
 
 static void some_places_are_not_for_items(void **state)
 {
     struct hd_arena arena;
-    struct hd_labels labels;
+    struct hd_item_namespace labels;
 
     (void)state;
     hd_arena_init(&arena, 4096);
     labels = split("", &arena);
-    assert_err(hd_labels_check_put(&labels, NULL), HD_EINVAL);
+    assert_err(hd_item_namespace_check_put(&labels, NULL), HD_EINVAL);
     labels = split("langgraph.x", &arena);
-    assert_err(hd_labels_check_put(&labels, NULL), HD_EINVAL);
+    assert_err(hd_item_namespace_check_put(&labels, NULL), HD_EINVAL);
     labels = split("x.langgraph", &arena);
-    assert_err(hd_labels_check_put(&labels, NULL), 0);
+    assert_err(hd_item_namespace_check_put(&labels, NULL), 0);
     hd_arena_fini(&arena);
 }
 
@@ -132,11 +135,11 @@ static void beginnings_and_ends_match(void **state)
     (void)state;
     hd_arena_init(&arena, 1 << 20);
     for (size_t i = 0; i < HD_COUNT(cases); i++) {
-        struct hd_labels labels = split(cases[i].labels, &arena);
-        struct hd_labels pattern = split(cases[i].pattern, &arena);
+        struct hd_item_namespace labels = split(cases[i].labels, &arena);
+        struct hd_item_namespace pattern = split(cases[i].pattern, &arena);
 
-        if (hd_labels_start_with(&labels, &pattern) != cases[i].starts ||
-            hd_labels_end_with(&labels, &pattern) != cases[i].ends)
+        if (hd_item_namespace_start_with(&labels, &pattern) != cases[i].starts ||
+            hd_item_namespace_end_with(&labels, &pattern) != cases[i].ends)
             fail_msg("%s and %s", cases[i].labels, cases[i].pattern);
     }
     hd_arena_fini(&arena);
@@ -150,15 +153,15 @@ static int collect(const char *const *texts, size_t count, size_t max_depth, siz
 
     hd_label_set_init(&set, arena, max_depth, limit);
     for (size_t i = 0; err == 0 && i < count; i++) {
-        struct hd_labels labels;
+        struct hd_item_namespace labels;
 
-        err = hd_labels_split(&labels, hd_slice_cstr(texts[i]), "namespace", arena, NULL);
+        err = hd_item_namespace_split(&labels, hd_slice_cstr(texts[i]), "namespace", arena, NULL);
         if (err == 0)
             err = hd_label_set_add(&set, &labels);
     }
     hd_label_set_sort(&set);
     for (size_t i = 0; err == 0 && i < set.count; i++) {
-        err = hd_labels_join(&set.items[i], out);
+        err = hd_item_namespace_join(&set.items[i], out);
         if (err == 0)
             err = hd_buf_append_byte(out, ' ');
     }
