@@ -97,7 +97,7 @@ static int unknown_member(const struct members *members, struct hd_slice name)
     if (!members->is_langgraph)
         return hd_fault_set(members->fault, HD_EINVAL, "%s: unknown setting \"%.*s\"%s",
                             members->path, HD_SHOW(name), hd_near_text(&near));
-    hd_config_warn(members->config, "%s: nobody reads \"%.*s\"%s", members->path, HD_SHOW(name),
+    hd_config_warn(members->config, "%s: ignored member \"%.*s\"%s", members->path, HD_SHOW(name),
                    hd_near_text(&near));
     return 0;
 }
@@ -474,7 +474,7 @@ static int read_defaults(struct hd_config *config, struct hd_fault *fault)
     return err;
 }
 
-/* What follows from several settings. */
+/* Checks that involve several settings. */
 static int derive(struct hd_config *config, struct hd_fault *fault)
 {
     bool is_strict = config->outgoing_private == HD_OUTGOING_DENY ||
@@ -579,8 +579,8 @@ int hd_config_check_host(const char *host, bool has_authentication, struct hd_fa
     if (has_authentication || hd_host_is_loopback(host))
         return 0;
     return hd_fault_set(fault, HD_EINVAL,
-                        "host %.64s can be reached by others, and nobody is asked who they are: "
-                        "listen on 127.0.0.1, ::1 or localhost, or say with `auth` in the file who "
-                        "may use the server (docs/authentication.md)",
+                        "host %.64s is reachable from other machines and authentication is off: "
+                        "listen on 127.0.0.1, ::1 or localhost, or configure `auth` in the file "
+                        "(docs/authentication.md)",
                         host);
 }

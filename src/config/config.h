@@ -1,13 +1,13 @@
 /*
- * The server's configuration. One table (config_table.c) says all there is: a
- * setting's name, type, default and meaning. Everything else follows from the name:
+ * The server's configuration. One table (config_table.c) has the name, type, default and meaning of
+ * every setting. Everything else follows from the name:
  *
  *   stream.end_event             the name, and the member of the JSON file, nested or not
  *   --stream-end-event           the flag
  *   HEDDLE_STREAM_END_EVENT      the environment variable
  *
- * A flag wins over the environment, the environment over the file, the file over
- * the default. Every value is checked, and an error says where it came from.
+ * A flag wins over the environment, the environment over the file, the file over the default. Every
+ * value is checked, and an error names its source.
  */
 #ifndef HD_CONFIG_CONFIG_H
 #define HD_CONFIG_CONFIG_H
@@ -56,7 +56,7 @@ struct hd_config_ports {
 
 /* A part of the file that is read elsewhere. */
 struct hd_config_object {
-    hd_json_val val;        /* NULL: there is none */
+    hd_json_val val;        /* NULL: none */
     struct hd_slice folder; /* paths in it are relative to it; may be empty */
     struct hd_json json;    /* private */
 };
@@ -77,7 +77,7 @@ enum hd_http_part {
 };
 
 enum hd_ttl_strategy { HD_TTL_DELETE, HD_TTL_KEEP_LATEST, HD_TTL_KEEP_BRANCHES };
-/* Whether credentials are checked before the application's middleware sees a request. */
+/* True if credentials are checked before the application's middleware receives a request. */
 enum hd_middleware_order {
     HD_MIDDLEWARE_DEFAULT, /* as middleware_first */
     HD_MIDDLEWARE_AUTH_FIRST,
@@ -95,7 +95,7 @@ struct hd_config {
     const char *tls_certificate; /* files; "": without TLS */
     const char *tls_key;
     struct hd_config_list allowed_hosts;   /* names of the server besides those of loopback */
-    struct hd_config_list trusted_proxies; /* whose X-Forwarded-For is believed */
+    struct hd_config_list trusted_proxies; /* with trusted X-Forwarded-For */
     const struct hd_net *proxies;          /* the same, read */
     struct hd_config_graphs graphs;
     struct hd_config_object auth; /* gate/auth_service.h */
@@ -190,14 +190,14 @@ struct hd_config {
 
     const char *audit_file; /* "": none */
 
-    bool record; /* what runs say to models and other servers: recording.h */
+    bool record; /* exchanges with models and other servers: recording.h */
 
     int log_level;  /* enum hd_log_level */
     int log_format; /* enum hd_log_format */
     bool log_access;
     bool metrics;
 
-    struct hd_config_list warnings; /* sentences about what the file has and nobody reads */
+    struct hd_config_list warnings; /* about ignored members of the file */
 
     struct hd_arena arena; /* private */
 };
@@ -209,8 +209,8 @@ struct hd_config_source {
 };
 
 /*
- * Reads everything, also the file that --config or HEDDLE_CONFIG names. HD_EINVAL
- * (or HD_ENOMEM) with a sentence; nothing is to be freed then.
+ * Reads everything, also the file that --config or HEDDLE_CONFIG names. HD_EINVAL (or HD_ENOMEM)
+ * with a sentence; then nothing needs to be freed.
  */
 HD_MUST_CHECK int hd_config_load(struct hd_config *config, const struct hd_config_source *source,
                                  struct hd_fault *fault);
@@ -218,7 +218,9 @@ void hd_config_fini(struct hd_config *config);
 
 /* 127.0.0.0/8, ::1 (with or without brackets, also as ::ffff:127.0.0.1), localhost. */
 bool hd_host_is_loopback(const char *host);
-/* HD_EINVAL, saying what to do, when nobody authenticates and the host is not loopback. */
+/*
+ * HD_EINVAL, with the remedy in the text, when authentication is off and the host is not loopback.
+ */
 HD_MUST_CHECK int hd_config_check_host(const char *host, bool has_authentication,
                                        struct hd_fault *fault);
 

@@ -1,4 +1,4 @@
-/* What the config_*.c files share. */
+/* Shared by the config_*.c files. */
 #ifndef HD_CONFIG_CONFIG_INTERNAL_H
 #define HD_CONFIG_CONFIG_INTERNAL_H
 
@@ -22,7 +22,7 @@ HD_MUST_CHECK int hd_config_set_json(const struct hd_config_place *place, hd_jso
 HD_MUST_CHECK int hd_config_read_json(struct hd_config *config, const char *path,
                                       struct hd_slice text, struct hd_fault *fault);
 
-/* What a path such as "./agent.py:graph" names. */
+/* The target of a path such as "./agent.py:graph". */
 enum hd_code_kind {
     HD_CODE_NONE,     /* a declaration */
     HD_CODE,          /* of *language */
@@ -43,8 +43,8 @@ enum hd_alias_kind {
     HD_ALIAS_SETTING, /* `to` is the setting's name */
     HD_ALIAS_NOT,     /* the same, a boolean, the other way round */
     HD_ALIAS_QUIET,   /* nothing needs to be done */
-    HD_ALIAS_WARN,    /* `to` says why nothing is done */
-    HD_ALIAS_REFUSE   /* `to` says why it cannot be */
+    HD_ALIAS_WARN,    /* `to` has the reason */
+    HD_ALIAS_REFUSE   /* `to` has the reason */
 };
 
 struct hd_config_alias {
@@ -56,7 +56,7 @@ struct hd_config_alias {
 /* NULL after the last. */
 const struct hd_config_alias *hd_config_alias_at(size_t index);
 const struct hd_config_alias *hd_config_alias_find(struct hd_slice name);
-/* In such a file members that nobody knows are warned of, not refused. */
+/* In such a file unknown members cause a warning, not an error. */
 bool hd_config_is_langgraph(const char *path, hd_json_val root);
 
 /* A sentence for config->warnings; dropped without memory. */

@@ -49,14 +49,14 @@ static const struct hd_config_alias aliases[] = {
     IS("webhooks.url.max_url_length", "webhooks.max_url_length"),
     IS_NOT("webhooks.url.disable_loopback", "webhooks.allow_loopback"),
 
-    /* An operator who asks for encryption must not believe to have it. */
+    /* Unsupported encryption is an error: ignoring it would leave data in clear text. */
     {"encryption", HD_ALIAS_REFUSE,
      "Heddle does not encrypt with code of the project: leave it out, and encrypt the disk or the "
      "database"},
     {"ui", HD_ALIAS_WARN, "components of a page are not served"},
     QUIET("ui_config"),
 
-    /* For those who build images. */
+    /* For image builds. */
     QUIET("$schema"),
     QUIET("api_version"),
     QUIET("base_image"),
@@ -87,7 +87,7 @@ const struct hd_config_alias *hd_config_alias_find(struct hd_slice name)
     return NULL;
 }
 
-/* By the file's name, or by what nobody else has. */
+/* By the file's name, or by members that only langgraph.json has. */
 bool hd_config_is_langgraph(const char *path, hd_json_val root)
 {
     static const char *const telling[] = {"dependencies", "python_version", "node_version"};

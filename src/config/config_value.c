@@ -197,7 +197,9 @@ static int set_choice(const struct hd_config_place *place, struct hd_slice text)
 
 /* ---- lists -------------------------------------------------------------- */
 
-/* One more element, zeroed; NULL after saying what is wrong. Lists are short: no spare room. */
+/*
+ * Appends a zeroed element; NULL with `fault` set on failure. Lists are short: no spare capacity.
+ */
 static void *grow(const struct hd_config_place *place, void *items, size_t *count, size_t size)
 {
     char *more;
@@ -347,7 +349,9 @@ enum hd_code_kind hd_config_code(struct hd_slice path, enum hd_rt_language *lang
     return memchr(file.ptr, '/', file.len) || file.len == 0 ? HD_CODE_UNKNOWN : HD_CODE;
 }
 
-/* Workers know the project's folder; what a flag names is relative to the current one. */
+/*
+ * Workers resolve paths in the project's folder; the path of a flag is relative to the current one.
+ */
 static int put_code(const struct hd_config_place *place, struct hd_config_graph *graph,
                     struct hd_slice path)
 {
@@ -395,7 +399,7 @@ int hd_config_check_code(const struct hd_config_place *place, struct hd_slice id
                       HD_SHOW(path));
     case HD_CODE_UNKNOWN:
         return refuse(place, id,
-                      "is in no language that is known: \"%.*s\" is neither .py, .ts, .js nor a "
+                      "has an unknown language: \"%.*s\" is neither .py, .ts, .js nor a "
                       "declaration (.json)",
                       HD_SHOW(path));
     default:
@@ -465,7 +469,7 @@ static bool is_list(const struct hd_setting *setting)
            setting->type == HD_SETTING_GRAPHS;
 }
 
-/* What a source gives replaces what a lower one gave. */
+/* The value of a source replaces that of a lower one. */
 static void clear_list(const struct hd_config_place *place)
 {
     if (place->setting->type == HD_SETTING_LIST)
@@ -558,7 +562,7 @@ static int set_list_json(const struct hd_config_place *place, hd_json_val val)
     return err;
 }
 
-/* A document of its own: that of the file will be gone. */
+/* A separate document: that of the file is freed. */
 static int set_object(const struct hd_config_place *place, hd_json_val val)
 {
     struct hd_config_object *object = target(place);

@@ -1,4 +1,4 @@
-/* What a project has in which language, and what its workers are told of it. */
+/* The parts of a project by language, and their description for workers. */
 #include "config/project.h"
 
 #include <errno.h>
@@ -34,7 +34,7 @@ static const char *const part_names[] = {
     [HD_PROJECT_EMBED] = "store.index.embed",
 };
 
-/* What the file says there, whatever it is. */
+/* The member of the file, of any type. */
 static struct hd_slice part_text(const struct hd_config *config, enum hd_project_part part)
 {
     if (part == HD_PROJECT_AUTH)
@@ -83,7 +83,7 @@ bool hd_project_needs_workers(const struct hd_config *config)
     return hd_project_uses(config, HD_RT_PYTHON) || hd_project_uses(config, HD_RT_JS);
 }
 
-/* ---- what a worker is told -------------------------------------------- */
+/* ---- description for a worker ----------------------------------------- */
 
 static void write_graphs(struct hd_jw *jw, const struct hd_config *config,
                          enum hd_rt_language language)
@@ -161,7 +161,7 @@ static int write_project(const struct hd_config *config, enum hd_rt_language lan
 
 /* ---- all of it -------------------------------------------------------- */
 
-/* What is code must be somewhere; that it can be loaded only its worker can tell. */
+/* Code must exist as a file; only its worker can check that it loads. */
 static int check_parts(const struct hd_config *config, const char *folder, struct hd_fault *fault)
 {
     int err = 0;

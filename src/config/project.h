@@ -38,8 +38,8 @@ bool hd_project_needs_workers(const struct hd_config *config);
 /* "python", "js". */
 const char *hd_project_language_name(enum hd_rt_language language);
 /*
- * By the path's ending: .py, or .ts, .js and their kin; without one it is a Python module. False:
- * a declaration (.json), or nothing that is known.
+ * By the path's ending: .py, or .ts, .js and their kin; without one it is a Python module. False: a
+ * declaration (.json), or unknown.
  */
 bool hd_project_language(struct hd_slice path, enum hd_rt_language *out);
 

@@ -20,7 +20,7 @@
 
 static const struct {
     const char *name;
-    const char *instead; /* the member of langgraph.json; NULL: there is none */
+    const char *instead; /* the member of langgraph.json; NULL: none */
 } refused[] = {
     {"LANGSERVE_GRAPHS", "graphs"},
     {"LANGGRAPH_HTTP", "http"},
@@ -144,7 +144,7 @@ int hd_project_check_environment(const struct hd_config *config, struct hd_fault
     return check_defaults(config, fault);
 }
 
-/* All members but `context`, which is of its own. */
+/* All members but `context`, which is handled separately. */
 static int write_config(hd_json_val object, struct hd_arena *arena, struct hd_slice *out)
 {
     struct hd_json_iter it = hd_json_iter(object);

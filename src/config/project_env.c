@@ -117,7 +117,7 @@ int hd_project_set_environment(const struct hd_config *config, struct hd_fault *
         (void)hd_fault_set(fault, err, "%s", why.text);
     }
     for (size_t i = 0; !err && i < env.count; i++) {
-        /* What is empty in the file does not take away what there is. */
+        /* An empty variable in the file does not override the environment. */
         if (setenv(env.items[i].name, env.items[i].value, *env.items[i].value != '\0') != 0)
             err = hd_fault_set(fault, HD_ENOMEM, "out of memory");
     }

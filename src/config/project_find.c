@@ -189,7 +189,7 @@ static int check_python(const char *python, struct hd_fault *fault)
 
 /* ---- the npm package -------------------------------------------------- */
 
-/* Node.js looks for packages here, then in each folder above. NULL: there is none. */
+/* Node.js looks for packages here, then in each folder above. NULL: not found. */
 static const char *find_package(const char *folder, const char *name, struct hd_arena *arena)
 {
     char at[PATH_MAX];
@@ -209,7 +209,7 @@ static const char *find_package(const char *folder, const char *name, struct hd_
     return NULL;
 }
 
-/* Where package.json says that the program is. */
+/* The program's path in package.json. */
 static const char *read_bin(const char *folder, struct hd_slice text, struct hd_arena *arena)
 {
     struct hd_json json;
@@ -332,7 +332,7 @@ static int set_env(const struct hd_dotenv *env, struct hd_arena *arena,
     for (size_t i = 0; i < env->count; i++) {
         const struct hd_dotenv_item *item = &env->items[i];
 
-        /* What is empty in the file does not take away what there is. */
+        /* An empty variable in the file does not override the environment. */
         if (!*item->value && getenv(item->name))
             continue;
         list[count] = hd_arena_printf(arena, "%s=%s", item->name, item->value);
@@ -353,7 +353,7 @@ static int start_python(const struct hd_config *config, const char *folder, stru
     if (!python)
         return no_program("runtime.python", config->runtime_python,
                           "the project has Python graphs, and there is no Python: install it, or "
-                          "say where it is with --runtime-python",
+                          "set --runtime-python",
                           fault);
     err = check_python(python, fault);
     if (!err)
@@ -372,7 +372,7 @@ static int start_node(const struct hd_config *config, const char *folder, struct
     if (!node)
         return no_program("runtime.node", config->runtime_node,
                           "the project has TypeScript or JavaScript graphs, and there is no node: "
-                          "install Node.js 20 or newer, or say where it is with --runtime-node",
+                          "install Node.js 20 or newer, or set --runtime-node",
                           fault);
     package = find_package(folder, PACKAGE, arena);
     script = package ? package_program(package, arena) : NULL;

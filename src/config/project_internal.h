@@ -1,4 +1,4 @@
-/* What the project_*.c files share. */
+/* Shared by the project_*.c files. */
 #ifndef HD_CONFIG_PROJECT_INTERNAL_H
 #define HD_CONFIG_PROJECT_INTERNAL_H
 
@@ -12,7 +12,9 @@
 HD_MUST_CHECK int hd_project_find_file(const char *folder, const char *name, struct hd_slice path,
                                        struct hd_fault *fault);
 
-/* argv and env of the program; HD_EINVAL says what is missing and how it is installed. */
+/*
+ * argv and env of the program; HD_EINVAL: `fault` names the missing package and how to install it.
+ */
 HD_MUST_CHECK int hd_project_find_program(const struct hd_config *config,
                                           enum hd_rt_language language, const char *folder,
                                           struct hd_arena *arena, struct hd_rt_program *program,

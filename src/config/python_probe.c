@@ -15,8 +15,8 @@
 extern char **environ;
 
 /*
- * Nothing is imported: the packages are looked for alone, which takes no time. The runtime's
- * folder tells whether the package has one.
+ * Packages are located, not imported, which is fast. The runtime's folder shows whether the package
+ * has a runtime.
  */
 static char program[] =
     "import sys\n"
@@ -65,7 +65,7 @@ enum hd_probe hd_probe_python(const char *python)
 
     if (posix_spawn_file_actions_init(&actions) != 0)
         return HD_PROBE_BROKEN;
-    /* Errors of the program itself are for the one who looks. */
+    /* Errors of the program itself go to stderr. */
     if (posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0) == 0 &&
         posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0) == 0 &&
         posix_spawn(&pid, python, &actions, NULL, argv, environ) == 0)

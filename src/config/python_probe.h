@@ -1,8 +1,8 @@
-/* Asks a Python whether it can run graphs. */
+/* Checks whether a Python can run graphs. */
 #ifndef HD_CONFIG_PYTHON_PROBE_H
 #define HD_CONFIG_PYTHON_PROBE_H
 
-/* What the program ends with: nothing that others end with. */
+/* Exit statuses of the probe, distinct from those of Python itself. */
 enum hd_probe {
     HD_PROBE_GOOD = 80,
     HD_PROBE_NO_PACKAGE,

@@ -53,7 +53,7 @@ struct hd_ttl hd_ttl_read(struct hd_slice text)
     return ttl;
 }
 
-/* As short as it says the same. */
+/* The shortest form with the same value. */
 static void write_number(double number, char *out, size_t size)
 {
     for (int digits = 6; digits <= 17; digits++) {
@@ -84,7 +84,7 @@ int hd_ttl_write(const struct hd_ttl *ttl, struct hd_arena *arena, struct hd_sli
 static int wrong(struct hd_fault *fault)
 {
     return hd_fault_set(fault, HD_EINVAL,
-                        "ttl: expected a number of minutes (0: for ever), or an object with "
+                        "ttl: expected a number of minutes (0: no expiry), or an object with "
                         "\"ttl\" (such a number), \"strategy\" (\"delete\", \"keep_latest\" or "
                         "\"keep_branches\"), \"keep_last\" (from 1 on) and \"sliding\"");
 }
@@ -115,7 +115,7 @@ int hd_ttl_parse(const struct hd_config *config, hd_json_val val, struct hd_ttl 
     if (is_given(sliding))
         out->is_fixed = !hd_json_is_true(sliding);
     if (out->minutes > MAX_MINUTES)
-        out->minutes = MAX_MINUTES; /* for ever */
+        out->minutes = MAX_MINUTES; /* no expiry */
     return 0;
 }
 

@@ -23,7 +23,7 @@
 #define HD_KEEP_LAST_MAX 1000000
 
 struct hd_ttl {
-    double minutes; /* 0: for ever */
+    double minutes; /* 0: no expiry */
     enum hd_ttl_strategy strategy;
     size_t keep_last; /* HD_TTL_KEEP_BRANCHES */
     bool is_fixed;
@@ -32,13 +32,13 @@ struct hd_ttl {
 /* NULL-terminated, by enum hd_ttl_strategy. */
 extern const char *const hd_ttl_strategies[];
 
-/* What the JSON says; what it does not say, or says wrongly, is the default. */
+/* Reads the JSON; absent and invalid members get the default. */
 struct hd_ttl hd_ttl_read(struct hd_slice ttl);
-/* As JSON, in the arena; empty for ever. */
+/* As JSON, in the arena; empty: no expiry. */
 HD_MUST_CHECK int hd_ttl_write(const struct hd_ttl *ttl, struct hd_arena *arena,
                                struct hd_slice *out);
 /*
- * From a request: minutes alone (0: for ever), or an object with them (`refresh` is another word
+ * From a request: minutes alone (0: no expiry), or an object with them (`refresh` is another word
  * for `sliding`); what it leaves out is as configured. HD_EINVAL with a sentence.
  */
 HD_MUST_CHECK int hd_ttl_parse(const struct hd_config *config, hd_json_val val, struct hd_ttl *out,

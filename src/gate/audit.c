@@ -27,7 +27,7 @@ static int open_file(const char *path)
     return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 }
 
-/* What the disk does not take is lost: requests do not wait for a log. */
+/* Lines that cannot be written are lost: requests do not wait for the log. */
 static void write_waiting(struct hd_audit *audit)
 {
     size_t done = 0;
@@ -190,7 +190,8 @@ void hd_audit_reopen(struct hd_audit *audit)
     write_waiting(audit);
     file = open_file(audit->path);
     if (file < 0) {
-        hd_log(HD_LOG_ERROR, "audit", "%s: %s; the old file goes on", audit->path, strerror(errno));
+        hd_log(HD_LOG_ERROR, "audit", "%s: %s; the old file stays in use", audit->path,
+               strerror(errno));
         return;
     }
     (void)close(audit->file);

@@ -32,11 +32,11 @@
 struct hd_auth_service {
     struct hd_app *app;
     struct hd_auth *auth;
-    struct hd_client *http; /* its own: where keys come from is configured, whoever asks */
+    struct hd_client *http; /* separate: key set URLs come from the configuration */
     struct hd_map known;    /* principals whose rows are stored; only while there are no old keys */
     struct hd_auth_worker *worker;  /* NULL: no code of the project authenticates */
     struct hd_signer *signer;       /* NULL: page.sign_in is not configured */
-    char shared[HD_PRINCIPAL_SIZE]; /* the compartment of everybody; "": not, or not yet */
+    char shared[HD_PRINCIPAL_SIZE]; /* the shared compartment; "": none, or not yet set */
 };
 
 static int64_t now_us(void *ctx)
@@ -115,7 +115,7 @@ struct fetching {
     void *handle;
 };
 
-/* Of Cache-Control; -1: it says nothing. */
+/* The max-age of Cache-Control; -1: absent. */
 static int64_t max_age_of(struct hd_slice headers)
 {
     struct hd_slice value = hd_header_find(headers, "cache-control");
@@ -235,7 +235,7 @@ struct settling {
     struct hd_auth_service *gate;
     void *handle; /* of the check; or `fn` and what it is given */
     void (*fn)(void *ctx, int err);
-    struct hd_identity *identity; /* the check's; nobody else has it yet */
+    struct hd_identity *identity; /* of the check, which is the only owner */
     char principal[HD_PRINCIPAL_SIZE];
     char organisations[HD_MAX_ORGANISATIONS][HD_PRINCIPAL_SIZE];
     int err;
@@ -409,7 +409,7 @@ void hd_auth_service_destroy(struct hd_auth_service *gate)
 {
     if (!gate)
         return;
-    /* Its requests end, and whoever waited for them is answered. */
+    /* Cancels its requests; their callbacks are called. */
     hd_client_destroy(gate->http);
     hd_auth_worker_destroy(gate->worker);
     hd_signer_destroy(gate->signer);

@@ -82,7 +82,7 @@ static int read_handlers(struct hd_auth_worker *worker, hd_json_val list)
     while (!err && hd_json_next(&it)) {
         struct handler *handler = &worker->handlers[worker->handler_count];
 
-        /* One that is left out would let through what it is to refuse. */
+        /* A handler that is skipped would permit requests that it refuses. */
         if (!hd_json_is_string(it.val) || worker->handler_count == MAX_HANDLERS)
             return HD_EINVAL;
         err = hd_arena_copy(&worker->arena, hd_json_string(it.val), &handler->name);
@@ -98,12 +98,12 @@ static void log_failure(hd_json_val error)
     struct hd_slice type = hd_json_string(hd_json_get(error, HD_S("type")));
     struct hd_slice text = hd_json_string(hd_json_get(error, HD_S("message")));
 
-    hd_log(HD_LOG_ERROR, "auth", "auth.path cannot be used, nobody is let in: %.*s: %.*s",
+    hd_log(HD_LOG_ERROR, "auth", "auth.path cannot be used, all requests are refused: %.*s: %.*s",
            (int)(type.len < 64 ? type.len : 64), type.ptr, (int)(text.len < 400 ? text.len : 400),
            text.ptr);
 }
 
-/* What the code said before it changed is not believed any more. */
+/* Results of the previous version of the code are dropped. */
 static void forget_all(struct hd_auth_worker *worker)
 {
     hd_token_cache_fini(&worker->cache);
@@ -200,7 +200,7 @@ static struct hd_auth_refusal read_refusal(struct hd_auth_worker *worker, const 
     return refusal;
 }
 
-/* ---- who it is -------------------------------------------------------- */
+/* ---- authenticate ---------------------------------------------------- */
 
 struct asking {
     struct hd_auth_worker *worker;
@@ -238,7 +238,7 @@ static void withdraw(struct asking *asking)
     }
     hd_token_cache_forget(&worker->cache, fingerprint_of(asking));
     if (hd_map_put(&worker->withdrawn, fingerprint_of(asking), worker))
-        hd_log(HD_LOG_WARN, "auth", "what was opened with a refused credential goes on");
+        hd_log(HD_LOG_WARN, "auth", "streams opened with a revoked credential are still open");
 }
 
 bool hd_auth_worker_is_withdrawn(const struct hd_auth_worker *worker, struct hd_slice fingerprint)
@@ -266,7 +266,9 @@ static void on_settled(void *ctx, int err)
     end_asking(asking, NULL);
 }
 
-/* What LangGraph's own server has in every user, and then what the code said besides. */
+/*
+ * The members that LangGraph's server sets for every user, then the others that the code returned.
+ */
 static int write_user(struct hd_buf *out, hd_json_val user)
 {
     static const char *const names[] = {"identity", "is_authenticated", "display_name",
@@ -384,7 +386,7 @@ static void on_asked(void *ctx, enum hd_rt_end end, const struct hd_rt_message *
     hd_json_fini(&json);
 }
 
-/* Every line of that name, as the code sees them all: one alone may be anybody's. */
+/* All lines of that header, since the code sees all of them and any may decide. */
 static int add_lines(struct hd_buf *out, const struct hd_http_request *request,
                      struct hd_slice name, bool *is_there)
 {
@@ -405,7 +407,7 @@ static int add_lines(struct hd_buf *out, const struct hd_http_request *request,
     return err ? err : hd_buf_append(out, &end, sizeof(end));
 }
 
-/* Whether a header's name says that its value may tell one user from another. */
+/* True for header names whose values may identify a user. */
 static bool may_decide(struct hd_slice name)
 {
     static const char *const words[] = {"auth",    "token",  "key",    "secret",  "session", "cred",
@@ -421,7 +423,7 @@ static bool may_decide(struct hd_slice name)
     return false;
 }
 
-/* Where nobody has said which headers decide, one that may is not left out. */
+/* Without configured headers, every header that may identify a user is part of the key. */
 static int add_others(struct hd_buf *out, const struct hd_http_request *request)
 {
     int err = 0;
@@ -548,7 +550,7 @@ static int send_request(struct asking *asking, const struct hd_http_request *req
     return err;
 }
 
-/* Whether it is remembered who that is; then it was said. */
+/* True if the cache has the result; then the callback has been called. */
 static bool is_remembered(struct asking *asking)
 {
     struct hd_auth_worker *worker = asking->worker;
@@ -644,7 +646,7 @@ int hd_auth_worker_await(struct hd_auth_worker *worker, hd_auth_decision_fn fn, 
     question = make_question(worker, fn, ctx);
     if (!question)
         return HD_ENOMEM;
-    /* A worker answers when it is ready, and not before it has said what it has. */
+    /* A worker replies once it is ready, after it has reported its handlers. */
     err = call(worker, HD_S("{\"op\":\"ping\"}"), NULL, on_there, question);
     if (err)
         hd_free(question);

@@ -1,10 +1,10 @@
 /*
- * Custom auth: code of the project (`auth.path`) that says who somebody is, and what it may do.
- * The code is in workers (docs/runtime.md: authenticate, authorize); who it lets in becomes an
- * identity like any other, with a principal and a compartment. Belongs to the loop.
+ * Custom auth: code of the project (`auth.path`) that authenticates and authorizes requests. It
+ * runs in workers (docs/runtime.md: authenticate, authorize); a user it accepts becomes an ordinary
+ * identity with a principal and a compartment. Runs on the loop.
  *
- * What the code said of somebody is remembered as `auth.cache` says, by the headers that are named
- * there. A credential that it refuses later is withdrawn: what was opened with it ends.
+ * Results are cached as `auth.cache` configures, keyed by the headers named there. A credential
+ * that the code refuses later is withdrawn: streams opened with it end.
  */
 #ifndef HD_GATE_AUTH_WORKER_H
 #define HD_GATE_AUTH_WORKER_H
@@ -24,17 +24,17 @@ struct hd_arena;
 struct hd_auth_service;
 struct hd_auth_worker;
 
-/* How somebody is turned away: what the code said, or what is wrong with it. */
+/* A refusal: the response of the code, or its failure. */
 struct hd_auth_refusal {
     int status;
     struct hd_slice detail;
     hd_json_val headers; /* an object of texts, or NULL */
 };
 
-/* `identity` NULL: `refusal` says why. Both are borrowed for the call. */
+/* `identity` NULL: `refusal` has the reason. Both are borrowed for the call. */
 typedef void (*hd_auth_identity_fn)(void *ctx, struct hd_identity *identity,
                                     const struct hd_auth_refusal *refusal);
-/* What the code answered; NULL: `refusal` says why not. Borrowed for the call. */
+/* `answer` NULL: `refusal` has the reason. Both are borrowed for the call. */
 typedef void (*hd_auth_decision_fn)(void *ctx, const struct hd_rt_message *answer,
                                     const struct hd_auth_refusal *refusal);
 
@@ -43,20 +43,20 @@ HD_MUST_CHECK int hd_auth_worker_create(struct hd_app *app, struct hd_auth_servi
 void hd_auth_worker_destroy(struct hd_auth_worker *worker);
 
 /*
- * Who sends the request. `path_params` is a JSON object. Answers at once, before this returns, or
- * later. An error: it will not answer.
+ * Authenticates a request. `path_params` is a JSON object. `fn` is called before this returns or
+ * later; on error it is not called.
  */
 HD_MUST_CHECK int hd_auth_worker_authenticate(struct hd_auth_worker *worker,
                                               const struct hd_http_request *request,
                                               struct hd_slice path_params, hd_auth_identity_fn fn,
                                               void *ctx);
 
-/* `fn` when it is known which handlers there are: at once, before this returns, or later. */
+/* Calls `fn` once a worker has reported its handlers: before this returns or later. */
 HD_MUST_CHECK int hd_auth_worker_await(struct hd_auth_worker *worker, hd_auth_decision_fn fn,
                                        void *ctx);
 /*
- * The most specific handler of an operation, as the worker calls it; empty: there is none. Valid
- * until the loop goes on.
+ * The name of the most specific handler of an operation; empty: none. Valid during this loop
+ * callback.
  */
 struct hd_slice hd_auth_worker_handler(const struct hd_auth_worker *worker, const char *resource,
                                        const char *action);
@@ -69,12 +69,12 @@ struct hd_auth_action {
     struct hd_slice value; /* JSON */
 };
 
-/* Later answers `fn`. An error: it will not. */
+/* Calls `fn` later. On error it is not called. */
 HD_MUST_CHECK int hd_auth_worker_authorize(struct hd_auth_worker *worker,
                                            const struct hd_auth_action *question,
                                            hd_auth_decision_fn fn, void *ctx);
 
-/* Whether the code has refused the credential since it let somebody in with it. */
+/* True if the code has refused the credential after accepting it. */
 bool hd_auth_worker_is_withdrawn(const struct hd_auth_worker *worker, struct hd_slice fingerprint);
 
 #endif

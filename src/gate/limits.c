@@ -27,7 +27,7 @@ struct usage {
     int64_t requests_until;   /* the time at which all requests so far would have been even */
     int64_t bytes;
     int64_t measured_at; /* 0: not yet, or something was deleted since */
-    bool is_measured;    /* by somebody, now */
+    bool is_measured;    /* by one caller, now */
     bool is_stale;       /* something was deleted meanwhile */
 };
 
@@ -94,7 +94,7 @@ static int refuse(struct hd_limits *limits, enum hd_limit limit, int64_t seconds
     return seconds < 1 ? 1 : (int)seconds;
 }
 
-/* ---- who is remembered ------------------------------------------------- */
+/* ---- principals in memory ---------------------------------------------- */
 
 static bool is_idle(const struct usage *usage, int64_t now)
 {
@@ -103,7 +103,7 @@ static bool is_idle(const struct usage *usage, int64_t now)
            usage->measured_at + FRESH_SECONDS * SECOND <= now;
 }
 
-/* Forgets those of whom nothing is worth knowing; now and then, so that it costs little. */
+/* Drops idle principals; only from time to time, to keep the cost low. */
 static void tidy(struct hd_limits *limits, int64_t now)
 {
     struct hd_map kept;
@@ -254,7 +254,7 @@ static int on_item(void *arg, const struct hd_item_rec *item)
     return 0;
 }
 
-/* What is in the records themselves. */
+/* Bytes of the records themselves. */
 static int on_thread(void *arg, const struct hd_thread_rec *thread)
 {
     *(int64_t *)arg += (int64_t)(thread->metadata.len + thread->config.len +
@@ -313,7 +313,7 @@ int hd_principal_bytes(struct heddle *store, struct hd_slice principal, int64_t 
     return err;
 }
 
-/* Whether the caller is to measure; otherwise *bytes is what was measured last. */
+/* True if the caller must measure; otherwise *bytes is the last measurement. */
 static bool begin_measuring(struct hd_limits *limits, struct hd_slice principal, int64_t *bytes)
 {
     int64_t most = limits->config.most[HD_LIMIT_BYTES], now = hd_clock_monotonic_us();

@@ -1,9 +1,9 @@
 /*
- * What one principal may have: requests in a minute, runs in flight, open streams, bytes stored.
- * A limit of 0 is none. The empty principal, while nobody authenticates, has none.
+ * Limits of a principal: requests per minute, active runs, open streams, stored bytes. 0 means no
+ * limit. The empty principal (authentication is off) has none.
  *
- * Safe to use from any thread. What is counted belongs to this process: several servers on one
- * database each allow as much.
+ * Thread-safe. Counts are per process: several servers on one database each apply the limits
+ * separately.
  */
 #ifndef HD_GATE_LIMITS_H
 #define HD_GATE_LIMITS_H
@@ -28,31 +28,31 @@ void hd_limits_destroy(struct hd_limits *limits);
 
 /* "requests", "runs", "streams", "bytes". */
 const char *hd_limit_name(enum hd_limit limit);
-/* How often somebody was refused for it. */
+/* The number of refusals. */
 uint64_t hd_limits_refused(const struct hd_limits *limits, enum hd_limit limit);
 
 /*
- * All of these answer 0 when there is room, else the number of seconds after which it makes
- * sense to try again. Without memory there is room.
+ * These return 0 when permitted, else the number of seconds to wait before a retry. Out of memory
+ * permits.
  */
 
-/* One more request. A minute's worth may come at once. */
+/* Counts a request. Bursts up to the limit of one minute are permitted. */
 HD_MUST_CHECK int hd_limits_request(struct hd_limits *limits, struct hd_slice principal);
 
-/* One more run or stream; hd_limits_give() when it is over, once for each that had room. */
+/* Counts a run or stream; hd_limits_give() at its end, once for each that was permitted. */
 HD_MUST_CHECK int hd_limits_take(struct hd_limits *limits, struct hd_slice principal,
                                  enum hd_limit limit);
 void hd_limits_give(struct hd_limits *limits, struct hd_slice principal, enum hd_limit limit);
-/* Takes whether or not there is room: a run that was admitted by an earlier process. */
+/* Counts without a check: for runs that an earlier process admitted. */
 void hd_limits_hold(struct hd_limits *limits, struct hd_slice principal, enum hd_limit limit);
 
 /*
- * Whether more may be stored. Measures now and then, so it waits for the store: for store threads.
- * HD_E…: it could not measure; *retry is untouched.
+ * Checks the stored bytes. Measures from time to time, so it waits for the store: for store
+ * threads. On error *retry is untouched.
  */
 HD_MUST_CHECK int hd_limits_room(struct hd_limits *limits, struct heddle *store,
                                  struct hd_slice principal, int *retry, struct hd_fault *fault);
-/* Something was deleted: measure again. */
+/* Measures again at the next check, after a deletion. */
 void hd_limits_freed(struct hd_limits *limits, struct hd_slice principal);
 
 /* Bytes of a principal's threads, assistants, crons and items. Waits for the store. */

@@ -14,14 +14,14 @@
 #define MINUTE (60 * SECOND)
 #define ASK_MS 10000
 #define FRESH_US (60 * MINUTE) /* a document is renewed after this */
-#define AGAIN_US (5 * SECOND)  /* one that could not be had is asked for again after this */
+#define AGAIN_US (5 * SECOND)  /* pause before a failed discovery is retried */
 #define MAX_DOCUMENT ((size_t)16 << 10)
 #define MAX_WAITING 1000
 #define MAX_EXCHANGES 64 /* at once */
 #define PEER_LIMIT 60    /* exchanges of one peer in a minute */
 #define MAX_FORM ((size_t)64 << 10)
 
-/* One way to sign in, and what its issuer says of itself. */
+/* One sign-in method and the discovered metadata of its issuer. */
 struct provider {
     struct hd_signer *signer;
     const struct hd_sign_in *way;
@@ -29,7 +29,7 @@ struct provider {
     struct hd_arena arena;
     bool is_known;
     bool is_asking;
-    bool has_failed;  /* when it was asked the last time: nobody waits for it any more */
+    bool has_failed;  /* the last discovery; requests no longer wait for it */
     int64_t asked_at; /* 0: never */
 };
 
@@ -48,7 +48,7 @@ struct hd_signer {
     struct waiter *waiting;
     size_t waiting_count;
     size_t exchanges;
-    struct hd_limits *peers; /* how often each has asked */
+    struct hd_limits *peers; /* exchanges by address */
 };
 
 /* An exchange under way. */
@@ -66,7 +66,7 @@ struct exchange {
 
 /* ---- discovery -------------------------------------------------------- */
 
-/* Those who begin to wait meanwhile wait for something else. */
+/* Callbacks added during the calls wait for the next discovery. */
 static void wake(struct hd_signer *signer)
 {
     struct waiter *waiter = signer->waiting;
@@ -98,7 +98,7 @@ static void learn(struct provider *provider, const struct hd_client_response *re
         err = hd_oidc_read(&found, response->body, way, &arena, &reason);
     provider->has_failed = err != 0;
     if (err) {
-        hd_log(HD_LOG_WARN, "auth", "page.sign_in: what issuer %.*s says of itself: %s",
+        hd_log(HD_LOG_WARN, "auth", "page.sign_in: metadata of issuer %.*s: %s",
                (int)way->issuer->alias.len, way->issuer->alias.ptr,
                err == HD_ENOMEM ? hd_error_text(err) : reason);
         hd_arena_fini(&arena);
@@ -135,14 +135,14 @@ static void ask_issuer(struct provider *provider, int64_t now)
 
     provider->asked_at = now;
     if (hd_client_send(provider->signer->http, &what, on_document, provider, &request)) {
-        hd_log(HD_LOG_WARN, "auth", "page.sign_in: an issuer cannot be asked now");
+        hd_log(HD_LOG_WARN, "auth", "page.sign_in: an issuer is unavailable");
         return;
     }
     provider->is_asking = true;
     provider->signer->asking++;
 }
 
-/* Whether somebody has to wait for it. */
+/* True if requests must wait for it. */
 static bool refresh(struct provider *provider, int64_t now)
 {
     int64_t pause = provider->is_known ? FRESH_US : AGAIN_US;
@@ -207,7 +207,7 @@ static void refuse(struct exchange *e, int status, const char *text)
 
 static void verify(struct exchange *e);
 
-/* A token of another issuer than the one that was asked is no proof of anything. */
+/* Refuse tokens of other issuers. */
 static bool is_of_issuer(const struct exchange *e, const struct hd_identity *identity)
 {
     return hd_slice_eq(identity->issuer, e->provider->way->issuer->alias);
@@ -273,7 +273,7 @@ static void verify(struct exchange *e)
         refuse(e, 503, hd_error_text(err));
 }
 
-/* The word is the issuer's; what else it says may be about what was sent. */
+/* Only the error code is shown: the description may contain parts of the request. */
 static void refuse_as_issuer(struct exchange *e)
 {
     bool is_clients = strcmp(e->tokens.error, "invalid_grant") == 0;
@@ -342,7 +342,7 @@ static void ask_for_tokens(void *ctx)
     int err;
 
     if (!e->provider->known.token_endpoint) {
-        refuse(e, 503, "the issuer cannot be asked at the moment");
+        refuse(e, 503, "the issuer is unavailable");
         return;
     }
     hd_buf_init(&form, MAX_FORM);
@@ -360,7 +360,7 @@ static void ask_for_tokens(void *ctx)
         refuse(e, 503, hd_error_text(err));
 }
 
-/* ---- who asks --------------------------------------------------------- */
+/* ---- rate limit by address ------------------------------------------- */
 
 static struct provider *find_provider(struct hd_signer *signer, struct hd_slice name)
 {

@@ -1,8 +1,8 @@
 /*
- * People who sign in with an issuer (page.sign_in): where they are sent to, and what they come back
- * with is exchanged for a token. The issuers' endpoints are discovered, kept, and renewed.
+ * Sign-in with an OpenID issuer (page.sign_in): the address of its login page, and the exchange of
+ * a code for a token. The issuers' endpoints are discovered, cached and refreshed.
  *
- * A code or a token is in memory for as long as an exchange takes, and nowhere else. Loop.
+ * Codes and tokens exist only in memory and only during an exchange. Runs on the loop.
  */
 #ifndef HD_GATE_SIGN_IN_H
 #define HD_GATE_SIGN_IN_H
@@ -21,8 +21,8 @@ struct hd_client;
 struct hd_signer;
 
 /*
- * `list` is the member page.sign_in. HD_EINVAL says which member is wrong. Borrows everything; the
- * requests of `http` have ended before it is destroyed.
+ * `list` is the member page.sign_in. HD_EINVAL: `fault` names the invalid member. Borrows
+ * everything; the requests of `http` must have ended before it is destroyed.
  */
 HD_MUST_CHECK int hd_signer_create(struct hd_auth_service *gate, struct hd_client *http,
                                    hd_json_val list, const struct hd_auth_host *host,
@@ -30,30 +30,30 @@ HD_MUST_CHECK int hd_signer_create(struct hd_auth_service *gate, struct hd_clien
 void hd_signer_destroy(struct hd_signer *signer);
 
 /*
- * `fn`, at once or later: what can be known of all issuers is known; one that failed is asked again
- * meanwhile, but not waited for. An error: it is not called.
+ * Calls `fn`, before this returns or later, once discovery has succeeded or failed for every
+ * issuer. Failed discoveries are retried without a wait. On error `fn` is not called.
  */
 HD_MUST_CHECK int hd_signer_prepare(struct hd_signer *signer, void (*fn)(void *ctx), void *ctx);
 
 /* NULL after the last. */
 const struct hd_sign_in *hd_signer_at(const struct hd_signer *signer, size_t index);
-/* Where people are sent to; NULL: the issuer cannot be asked at the moment. */
+/* The address of the login page; NULL: the issuer is unavailable. */
 const char *hd_signer_address(const struct hd_signer *signer, size_t index);
 
-/* What became of an exchange. */
+/* The result of an exchange. */
 struct hd_signed {
-    int status;     /* 200; otherwise that of the refusal */
-    char text[160]; /* its sentence */
-    int retry_s;    /* 0: not before something else is done */
+    int status;     /* 200, or the status of the refusal */
+    char text[160]; /* its error text */
+    int retry_s;    /* 0: a retry is useless */
     struct hd_slice token;
     struct hd_slice refresh_token; /* empty: none */
-    int64_t expires_in;            /* seconds; < 0: the token does not say */
+    int64_t expires_in;            /* seconds; < 0: unknown */
 };
 typedef void (*hd_signed_fn)(void *ctx, const struct hd_signed *result);
 
 /*
- * Everything is borrowed until `fn` is called, once, at once or later. `peer` is who asks: nobody
- * can make this server ask others often.
+ * Everything is borrowed until `fn` is called, once, before this returns or later. `peer` is the
+ * client's address: its exchanges are rate limited, since each sends a request to the issuer.
  */
 void hd_signer_exchange(struct hd_signer *signer, struct hd_slice name,
                         const struct hd_oidc_grant *grant, struct hd_slice peer, hd_signed_fn fn,

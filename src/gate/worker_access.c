@@ -100,7 +100,7 @@ bool hd_worker_access_is_inner(const struct hd_worker_access *pass)
 
 /* ---- runs ------------------------------------------------------------- */
 
-/* What the project's own code knows of the user. */
+/* The user as custom auth returned it. */
 static int copy_user(struct hd_identity *identity, const struct hd_val *user)
 {
     struct hd_buf text;
@@ -141,7 +141,7 @@ int hd_worker_access_open_run(struct hd_app *app, struct hd_slice actor,
 
 /* ---- the address ------------------------------------------------------ */
 
-/* Where this machine reaches the server: every address of it is reached by the loopback's. */
+/* The server's address on this machine: loopback reaches every listening address. */
 static const char *host_of(const struct hd_config *config)
 {
     if (!*config->host || strcmp(config->host, "0.0.0.0") == 0 || strcmp(config->host, "::") == 0)

@@ -25,7 +25,7 @@ struct hd_worker_access;
 HD_MUST_CHECK int hd_worker_access_open(struct hd_app *app, struct hd_identity *who, bool is_inner,
                                         struct hd_worker_access **out);
 /*
- * The same for a run, whose request may be long over: who started it (`actor`), as its
+ * The same for a run after its request has ended, as the user who started it (`actor`), as its
  * `configurable` describes it, without an administrator's rights. *out is NULL without
  * authentication.
  */

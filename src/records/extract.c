@@ -4,7 +4,7 @@
 
 #include "base/suggest.h"
 
-/* What a thread has; `extracted` itself is none of it. */
+/* The members of a thread; `extracted` itself is none of it. */
 static const char *const members[] = {
     "values",     "metadata",   "interrupts",       "config", "context",   "status",
     "created_at", "updated_at", "state_updated_at", "error",  "thread_id",

@@ -2,9 +2,8 @@
  * The `extract` of a thread search: names and the paths of what they stand for,
  * such as {"last": "values.messages[-1].content"}.
  *
- * A path begins with a member of the thread (values, metadata, …) and goes on
- * with ".key", "[3]", "[-1]" (from the end) or "[\"any key\"]". What is not there
- * is null.
+ * A path begins with a member of the thread (values, metadata, …) and continues with ".key", "[3]",
+ * "[-1]" (from the end) or "[\"any key\"]". A missing value is null.
  */
 #ifndef HD_RECORDS_EXTRACT_H
 #define HD_RECORDS_EXTRACT_H
@@ -41,13 +40,13 @@ struct hd_extract {
 };
 
 /*
- * NULL and null are no paths at all. HD_EINVAL with a sentence, or HD_ENOMEM. What
- * is in `extract` lives in `arena`, but for strings, which are those of `val`.
+ * NULL and null are no paths at all. HD_EINVAL with a sentence, or HD_ENOMEM. The contents of
+ * `extract` are in `arena`, except strings, which are borrowed from `val`.
  */
 HD_MUST_CHECK int hd_extract_parse(struct hd_extract *extract, hd_json_val val,
                                    struct hd_arena *arena, struct hd_fault *fault);
 
-/* The member of the thread that a path begins with, e.g. to know that values are needed. */
+/* The member of the thread that a path begins with, e.g. to find out whether values are needed. */
 static inline struct hd_slice hd_extract_member(const struct hd_extract_path *path)
 {
     return path->steps[0].key;

@@ -184,7 +184,10 @@ static int on_expired(void *arg, size_t which, const struct hd_cell *cells)
 int hd_invitations_expire(struct heddle *store, int64_t now, size_t most, size_t *count,
                           struct hd_fault *fault)
 {
-    /* Nobody lengthens the life of an invitation, so what has expired may just go. */
+    /*
+     * The life of an invitation is never extended, so an expired one is deleted without a
+     * condition.
+     */
     const struct hd_cell high = hd_cell_int(now + 1);
     const struct hd_query query = {.table = HD_INVITATIONS,
                                    .index = HD_INVITATIONS_BY_EXPIRY,

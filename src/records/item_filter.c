@@ -89,8 +89,8 @@ static bool is_equal(hd_json_val a, hd_json_val b)
 }
 
 /*
- * -1, 0, 1, or 2 when they have no order. Integers are compared exactly; others
- * as doubles, and two that differ by less than those can tell have no order.
+ * -1, 0, 1, or 2 when they have no order. Integers are compared exactly; others as doubles; two
+ * that differ by less than the precision of doubles have no order.
  */
 static int compare(hd_json_val a, hd_json_val b)
 {

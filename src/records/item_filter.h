@@ -1,11 +1,10 @@
 /*
  * Filters of item searches: which values match {"field": wanted, …}.
  *
- * All fields must match. `wanted` is a value that must be equal (numbers by their
- * value, a field that is missing is null), an object whose members match in turn,
- * an array whose elements do, or an object of operators: {"$gte": 1, "$lt": 10}.
- * Operators: $eq, $ne; $gt, $gte, $lt, $lte between two numbers or two strings
- * (by code points). What cannot be compared does not match.
+ * All fields must match. `wanted` is a value that must be equal (numbers by their value, a field
+ * that is missing is null), an object whose members match in turn, an array whose elements do, or
+ * an object of operators: {"$gte": 1, "$lt": 10}. Operators: $eq, $ne; $gt, $gte, $lt, $lte between
+ * two numbers or two strings (by code points). Values that cannot be compared do not match.
  */
 #ifndef HD_RECORDS_ITEM_FILTER_H
 #define HD_RECORDS_ITEM_FILTER_H

@@ -22,7 +22,7 @@ static enum hd_role role_of(const struct hd_cell *cells)
     return role == HD_ROLE_VIEWER || role == HD_ROLE_EDITOR ? (enum hd_role)role : HD_ROLE_NONE;
 }
 
-/* ---- whose thread ----------------------------------------------------- */
+/* ---- owner of a thread ------------------------------------------------ */
 
 struct grant {
     struct grant *next;
@@ -329,7 +329,7 @@ static int encode_body(const struct hd_participant_rec *participant, struct hd_a
 int hd_participant_add(struct hd_batch_builder *batch, const struct hd_thread_rec *thread,
                        const struct hd_participant_rec *participant)
 {
-    /* The time of its creation tells a thread from another one that came later under its id. */
+    /* The creation time distinguishes a thread from a later one with the same id. */
     const struct hd_cell key[] = {hd_cell_bytes(thread->principal), hd_cell_bytes(thread->id)};
     struct hd_slice body;
     int err = encode_body(participant, &batch->arena, &body);

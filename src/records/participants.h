@@ -1,12 +1,12 @@
 /*
- * Who else may use a thread: its participants, and the invitations to become one.
+ * Shared threads: their participants, and the invitations to become one.
  *
- * A participant is a principal, or an organisation: whoever's token names that one. Its row is
- * found by the participant, so that looking for a thread that is not one's own is a single read,
- * whether or not there is anything to find. Rows are added and changed only while the thread
- * exists: the batch expects its record, and deleting a thread takes them along.
+ * A participant is a principal, or an organisation: every user whose token names it. The key of its
+ * row begins with the participant, so looking up a thread of another owner is a single read,
+ * whether or not the thread is shared. Rows are added and changed only while the thread exists: the
+ * batch expects its record, and deleting a thread deletes them.
  *
- * An invitation is known by the hash of its token, which nobody stores.
+ * The key of an invitation is the hash of its token; the token itself is not stored.
  *
  * As with other records (record.h): reading is for store threads, writing appends to a batch.
  *
@@ -31,9 +31,9 @@ struct heddle;
 
 #define HD_MAX_PARTICIPANTS 1000 /* of a thread */
 #define HD_MAX_INVITATIONS 100   /* of a thread */
-#define HD_MAX_SHARED 100000     /* threads, with somebody; more are not listed */
+#define HD_MAX_SHARED 100000     /* threads of one participant; more are not listed */
 
-/* "viewer", "editor", "owner"; "none" for nobody's. */
+/* "viewer", "editor", "owner"; "none" for no role. */
 const char *hd_role_name(enum hd_role role);
 
 /* ---- participants ----------------------------------------------------- */
@@ -41,7 +41,7 @@ const char *hd_role_name(enum hd_role role);
 struct hd_participant_rec {
     struct hd_slice member; /* its principal */
     struct hd_slice thread_id;
-    struct hd_slice owner; /* the principal whose thread it is */
+    struct hd_slice owner; /* the thread's owner */
     enum hd_role role;
     int64_t created_at;
     bool is_organisation;
@@ -50,9 +50,9 @@ struct hd_participant_rec {
 };
 
 /*
- * Whose thread of that id is shared with the actor, or with one of its organisations, and what
- * it may do there. Of several owners the one who shared first counts, and the greatest role that
- * this one gave. One read. *owner is in the arena. HD_ENOTFOUND: nobody's.
+ * The owner and the role of a thread with that id that is shared with the actor or with one of its
+ * organisations. Of several owners the one that shared first counts, with the greatest role it
+ * gave. One read. *owner is in the arena. HD_ENOTFOUND: not shared.
  */
 HD_MUST_CHECK int hd_participation_find(struct heddle *store, struct hd_slice actor,
                                         const struct hd_slice *organisations, size_t count,
@@ -60,7 +60,7 @@ HD_MUST_CHECK int hd_participation_find(struct heddle *store, struct hd_slice ac
                                         struct hd_slice *owner, enum hd_role *role,
                                         struct hd_fault *fault);
 
-/* A thread that is shared with somebody. */
+/* A thread that is shared with a participant. */
 struct hd_shared {
     struct hd_slice thread_id;
     struct hd_slice owner;
@@ -138,8 +138,8 @@ HD_MUST_CHECK int hd_invitation_add(struct hd_batch_builder *batch,
                                     const struct hd_thread_rec *thread,
                                     struct hd_invitation_rec *invitation);
 /*
- * It was accepted once: one use less, and the last one takes it away. Conflicts when somebody else
- * has changed it since it was read, so belongs into the batch with what it is accepted for.
+ * Counts one acceptance; the last one deletes the invitation. The batch conflicts when the
+ * invitation has changed since it was read, so the participant's row belongs into the same batch.
  */
 HD_MUST_CHECK int hd_invitation_use(struct hd_batch_builder *batch,
                                     struct hd_invitation_rec *invitation);
@@ -152,7 +152,7 @@ typedef int (*hd_invitation_fn)(void *arg, const struct hd_invitation_rec *invit
 HD_MUST_CHECK int hd_invitations_scan(struct heddle *store, struct hd_slice owner,
                                       struct hd_slice thread_id, hd_invitation_fn fn, void *arg,
                                       struct hd_fault *fault);
-/* Removes up to `most` of everybody's that have expired; *count of them were. */
+/* Removes up to `most` expired invitations of all principals; *count is their number. */
 HD_MUST_CHECK int hd_invitations_expire(struct heddle *store, int64_t now, size_t most,
                                         size_t *count, struct hd_fault *fault);
 

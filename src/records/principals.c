@@ -132,7 +132,7 @@ int hd_principal_delete(struct hd_batch_builder *batch, struct hd_slice id)
 
 /* ---- settling --------------------------------------------------------- */
 
-/* What each key makes of somebody, and what is stored of it. */
+/* The user's principal under each key, and its stored row. */
 struct candidates {
     char ids[MAX_KEYS][HD_PRINCIPAL_SIZE];
     bool is_stored[MAX_KEYS];
@@ -209,8 +209,8 @@ static int add_row(struct heddle *store, struct hd_principal_rec *principal, str
 }
 
 /*
- * Of a principal that has moved away the row stays: when its key is the newest again, because
- * somebody went back to an older key, it is used anew.
+ * The row of a moved principal stays: it is used again when an operator makes an older key the
+ * newest.
  */
 static int bring_back(struct heddle *store, struct hd_slice id, struct hd_fault *fault)
 {

@@ -1,9 +1,9 @@
 /*
- * Who principals are: the rows of the table `principals`. For store threads.
+ * Principals: the rows of the table `principals`. For store threads.
  *
- * A principal is a keyed hash, so what it was made of is stored beside it: with that, and a new
- * key, `heddle rekey` can make it anew. While a principal moves nobody may act as it; whoever was
- * let in before has been for at most HD_AUTH_RECHECK_US, if its server knows the old key as one.
+ * A principal is a keyed hash, so its input is stored beside it: from that and a new key `heddle
+ * rekey` computes it again. While a principal moves, requests of it are refused; requests accepted
+ * before end within HD_AUTH_RECHECK_US if their server has the old key configured as an old one.
  */
 #ifndef HD_RECORDS_PRINCIPALS_H
 #define HD_RECORDS_PRINCIPALS_H
@@ -58,8 +58,8 @@ HD_MUST_CHECK int hd_principal_delete(struct hd_batch_builder *batch, struct hd_
 struct hd_slice hd_principal_lane(void);
 
 /*
- * The principal of somebody: that of the newest key, or of an older one while what it has is still
- * there. Its row exists afterwards. HD_EBUSY: it is being moved; try again in a few seconds.
+ * The principal of a user: that of the newest key, or of an older one while its rows have not
+ * moved. Its row exists afterwards. HD_EBUSY: it is being moved; try again in a few seconds.
  */
 HD_MUST_CHECK int hd_principal_settle(struct heddle *store, const struct hd_auth *auth,
                                       enum hd_principal_kind kind, struct hd_slice alias,

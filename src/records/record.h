@@ -1,18 +1,16 @@
 /*
  * The server's records: threads, runs, assistants, items and crons as structs.
  *
- * Reading waits for the store: for store threads. Writing appends operations to
- * a batch, so that several records change together; hd_rows_apply() applies it. A
- * record with a `rev` is put only if nobody has changed it since it was read. Adding
- * and putting set the rev that it has once the batch is applied; if the batch is not,
- * on HD_ECONFLICT, read again, decide again, try again.
+ * Reading waits for the store: for store threads. Writing appends operations to a batch, so that
+ * several records change together; hd_rows_apply() applies it. A record with a `rev` is put only if
+ * it has not changed since it was read. Adding and putting set the rev that it has once the batch
+ * is applied; on HD_ECONFLICT the batch is not applied: read again, decide again, retry.
  *
- * What a record points to is in the arena it was read into, or lives as long as
- * the callback it was given to. A batch borrows what its records point to until
- * it is applied. Members called JSON are kept as text, byte for byte; they must
- * be valid JSON, and an empty slice says that there is none.
+ * The members of a record point into the arena it was read into, or are valid during the callback
+ * it was passed to. A batch borrows what its records point to until it is applied. Members called
+ * JSON are kept as text, byte for byte; they must be valid JSON, and an empty slice means none.
  *
- *   record_body.c       bodies: objects whose members are taken out as text
+ *   record_body.c       bodies: objects with members extracted as text
  *   record_thread.c record_run.c run_recover.c
  *   record_assistant.c record_item.c record_cron.c
  */
@@ -41,7 +39,7 @@ const char *hd_thread_status_name(enum hd_thread_status status);
 /* False when there is no such status; *out is untouched then. */
 bool hd_thread_status_find(struct hd_slice name, enum hd_thread_status *out);
 
-/* The checkpoint whose values are the thread's. All empty: there is none. */
+/* The checkpoint with the thread's values. All empty: none. */
 struct hd_head {
     struct hd_slice ns;
     struct hd_slice checkpoint_id; /* empty: the newest of the namespace */
@@ -65,7 +63,7 @@ struct hd_thread_rec {
     struct hd_slice config;   /* JSON object */
     struct hd_slice ttl;      /* JSON */
     struct hd_head head;
-    struct hd_slice heads;      /* JSON object: namespace to the checkpoint that somebody chose */
+    struct hd_slice heads;      /* JSON object: namespace to the checkpoint that a user chose */
     struct hd_slice interrupts; /* JSON object: task id to list */
     struct hd_slice error;      /* JSON */
     /* Of a busy one: what it is again if nothing comes of its runs. */
@@ -99,10 +97,10 @@ HD_MUST_CHECK int hd_threads_scan(struct heddle *store, struct hd_slice principa
 HD_MUST_CHECK int hd_threads_scan_updated(struct heddle *store, struct hd_slice principal,
                                           bool is_newest_first, hd_thread_fn fn, void *arg,
                                           struct hd_fault *fault);
-/* All threads of everybody, by principal and id. */
+/* All threads of all principals, by principal and id. */
 HD_MUST_CHECK int hd_threads_scan_all(struct heddle *store, hd_thread_fn fn, void *arg,
                                       struct hd_fault *fault);
-/* Threads of everybody whose time has come, the first to expire first. */
+/* Expired threads of all principals, the first to expire first. */
 HD_MUST_CHECK int hd_threads_expired(struct heddle *store, int64_t now, hd_thread_fn fn, void *arg,
                                      struct hd_fault *fault);
 
@@ -133,7 +131,7 @@ struct hd_run_rec {
     int attempt;    /* 1 when it has never been begun again */
     struct hd_run_losses losses;
     bool is_suspended;     /* its server stopped in an orderly way: that is no loss */
-    struct hd_slice actor; /* who asked: the principal, or whom it shares the thread with */
+    struct hd_slice actor; /* the principal, or the participant, that created it */
     struct hd_slice assistant_id;
     enum hd_multitask multitask;
     struct hd_slice metadata; /* JSON object */
@@ -163,10 +161,10 @@ HD_MUST_CHECK int hd_run_add(struct hd_batch_builder *batch, struct hd_run_rec *
 HD_MUST_CHECK int hd_run_put(struct hd_batch_builder *batch, struct hd_run_rec *run);
 HD_MUST_CHECK int hd_run_delete(struct hd_batch_builder *batch, const struct hd_run_rec *run);
 
-/* When a run that has not ended may begin at the earliest; 0: at once, whatever the clock says. */
+/* The earliest start of a run that has not ended; 0: at once, independent of the clock. */
 int64_t hd_run_not_before(const struct hd_run_rec *run);
 
-/* The runs of a thread that are pending or at work: these first, then in their order. */
+/* The pending and running runs of a thread: running ones first, then in their order. */
 HD_MUST_CHECK int hd_runs_active(struct heddle *store, struct hd_slice principal,
                                  struct hd_slice thread_id, struct hd_arena *arena,
                                  struct hd_run_rec **out, size_t *count, struct hd_fault *fault);
@@ -185,8 +183,8 @@ HD_MUST_CHECK int hd_run_mark_running(struct heddle *store, struct hd_run_rec *r
                                       struct hd_fault *fault);
 
 /*
- * A run at work is left to the next process. Changes `run` too: is_suspended, rev and time.
- * HD_ENOTFOUND: it is not at work any more, or not there.
+ * Leaves a running run to the next process. Changes `run` too: is_suspended, rev and time.
+ * HD_ENOTFOUND: it is no longer running, or does not exist.
  */
 HD_MUST_CHECK int hd_run_mark_suspended(struct heddle *store, struct hd_run_rec *run,
                                         struct hd_fault *fault);
@@ -195,7 +193,7 @@ HD_MUST_CHECK int hd_run_mark_suspended(struct heddle *store, struct hd_run_rec 
 typedef int (*hd_run_recovered_fn)(void *arg, const struct hd_run_rec *run, int64_t event_seq);
 
 /*
- * After a start: hands over all runs that have not ended. A run that was at work has one attempt
+ * After a start: hands over all runs that have not ended. A run that was running has one attempt
  * more than before and, unless it is suspended, one loss more; both are stored first. One with
  * `max_losses` ends with an error instead, and its thread with it.
  */
@@ -221,12 +219,12 @@ struct hd_assistant_rec {
 HD_MUST_CHECK int hd_assistant_read(struct heddle *store, struct hd_slice principal,
                                     struct hd_slice id, struct hd_arena *arena,
                                     struct hd_assistant_rec *out, struct hd_fault *fault);
-/* What it was in one of its versions. */
+/* An assistant in one of its versions. */
 HD_MUST_CHECK int hd_assistant_read_version(struct heddle *store, struct hd_slice principal,
                                             struct hd_slice id, int64_t version,
                                             struct hd_arena *arena, struct hd_assistant_rec *out,
                                             struct hd_fault *fault);
-/* The greatest number of its versions, 0 when there is none. */
+/* The greatest number of its versions, 0: none. */
 HD_MUST_CHECK int hd_assistant_last_version(struct heddle *store, struct hd_slice principal,
                                             struct hd_slice id, int64_t *out,
                                             struct hd_fault *fault);
@@ -263,7 +261,7 @@ struct hd_item_rec {
     struct hd_slice key;
     int64_t created_at;
     int64_t updated_at;
-    int64_t expires_at;    /* 0: never. One whose time has come is not seen any more */
+    int64_t expires_at;    /* 0: never. Expired items are invisible */
     int64_t ttl_us;        /* 0: none */
     struct hd_slice value; /* JSON object */
 };
@@ -292,8 +290,8 @@ typedef int (*hd_item_fn)(void *arg, const struct hd_item_rec *item);
 typedef int (*hd_ns_fn)(void *arg, struct hd_slice ns);
 
 /*
- * All items in the namespace `prefix` and below it; all there are when it is empty.
- * Without `with_values` nobody reads them, and `value` is empty.
+ * All items in the namespace `prefix` and below it; all there are when it is empty. Without
+ * `with_values` values are not read, and `value` is empty.
  */
 HD_MUST_CHECK int hd_items_scan(struct heddle *store, struct hd_slice principal,
                                 struct hd_slice prefix, bool with_values, hd_item_fn fn, void *arg,
@@ -302,8 +300,7 @@ HD_MUST_CHECK int hd_items_scan(struct heddle *store, struct hd_slice principal,
 HD_MUST_CHECK int hd_namespaces_scan(struct heddle *store, struct hd_slice principal,
                                      struct hd_slice from, hd_ns_fn fn, void *arg,
                                      struct hd_fault *fault);
-/* What an item means: a vector for each of its texts. Belongs to the item as it was written then.
- */
+/* The vectors of an item, one for each of its texts. They belong to the item's revision. */
 struct hd_vectors_rec {
     struct hd_slice principal;
     struct hd_slice ns;
@@ -345,7 +342,7 @@ HD_MUST_CHECK int hd_items_pick(struct heddle *store, struct hd_slice principal,
                                 const struct hd_item_name *names, size_t count, bool with_values,
                                 hd_item_fn fn, void *arg, struct hd_fault *fault);
 
-/* Items of everybody whose time has come; `value` is empty. */
+/* Expired items of all principals; `value` is empty. */
 HD_MUST_CHECK int hd_items_expired(struct heddle *store, int64_t now, hd_item_fn fn, void *arg,
                                    struct hd_fault *fault);
 
@@ -385,7 +382,7 @@ typedef int (*hd_cron_fn)(void *arg, const struct hd_cron_rec *cron);
 /* All crons of a principal, by id. */
 HD_MUST_CHECK int hd_crons_scan(struct heddle *store, struct hd_slice principal, hd_cron_fn fn,
                                 void *arg, struct hd_fault *fault);
-/* Crons of everybody with next_at < before, the first due first. */
+/* Crons of all principals with next_at < before, the first due first. */
 HD_MUST_CHECK int hd_crons_due(struct heddle *store, int64_t before, hd_cron_fn fn, void *arg,
                                struct hd_fault *fault);
 
@@ -393,7 +390,7 @@ HD_MUST_CHECK int hd_crons_due(struct heddle *store, int64_t before, hd_cron_fn 
 
 /* The thread was used: sets expires_at. */
 void hd_ttl_touch(struct hd_thread_rec *thread, int64_t now);
-/* Its time is over and it only waits to be swept: nobody sees it any more. */
+/* It has expired and waits for the sweep: readers do not see it. */
 bool hd_thread_is_over(const struct hd_thread_rec *thread, int64_t now);
 
 #endif

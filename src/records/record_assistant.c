@@ -1,6 +1,6 @@
 /*
- * An assistant's row is what it is now; each of its versions has a row with the
- * same body. Changing one adds a version, and two who do so at once meet there.
+ * An assistant's row is what it is now; each of its versions has a row with the same body. Changing
+ * one adds a version; two concurrent changes conflict there.
  */
 #include "records/record_internal.h"
 

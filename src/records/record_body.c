@@ -7,7 +7,7 @@
 
 /* ---- taking apart ----------------------------------------------------- */
 
-/* Where the reading stands; `at` never passes `end`. */
+/* The reader's position; `at` never passes `end`. */
 struct cursor {
     const char *at;
     const char *end;

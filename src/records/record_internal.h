@@ -1,5 +1,5 @@
 /*
- * What the record_*.c files share: bodies, and reading rows.
+ * Shared by the record_*.c files: bodies, and reading rows.
  *
  * A body is one JSON object of ours. Its members are taken out as text, without
  * looking into them: metadata and inputs go through as they came, and cost the
@@ -52,7 +52,7 @@ static inline struct hd_cell hd_record_time(int64_t us)
 /* Copies the bytes of a row into the arena. */
 HD_MUST_CHECK int hd_record_keep(struct hd_arena *arena, enum hd_table_id table,
                                  const struct hd_cell *cells, struct hd_cell *out);
-/* The first row of `query`, in the arena; HD_ENOTFOUND when there is none. */
+/* The first row of `query`, in the arena; HD_ENOTFOUND without a row. */
 HD_MUST_CHECK int hd_record_first(struct heddle *store, struct hd_query query,
                                   struct hd_arena *arena, struct hd_cell cells[HD_MAX_COLUMNS],
                                   struct hd_fault *fault);
@@ -63,7 +63,7 @@ HD_MUST_CHECK int hd_record_get(struct heddle *store, enum hd_table_id table,
                                 struct hd_arena *arena, struct hd_cell cells[HD_MAX_COLUMNS],
                                 struct hd_fault *fault);
 
-/* What is in the arena stays for the call. An answer as that of hd_row_fn. */
+/* The arena is valid during the call. Returns as hd_row_fn does. */
 typedef int (*hd_record_fn)(void *arg, const struct hd_cell *cells, struct hd_arena *arena,
                             struct hd_fault *fault);
 
@@ -71,7 +71,7 @@ typedef int (*hd_record_fn)(void *arg, const struct hd_cell *cells, struct hd_ar
 HD_MUST_CHECK int hd_record_scan(struct heddle *store, struct hd_query query, hd_record_fn fn,
                                  void *arg, struct hd_fault *fault);
 
-/* What is wrong with a record that was read: HD_ECORRUPT, named by its table and id. */
+/* HD_ECORRUPT with a fault that names the record's table and id. */
 int hd_record_damaged(enum hd_table_id table, struct hd_slice id, struct hd_fault *fault);
 
 #endif

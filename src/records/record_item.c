@@ -54,7 +54,7 @@ int hd_item_read(struct heddle *store, struct hd_slice principal, struct hd_slic
 struct scan {
     hd_item_fn fn;
     void *arg;
-    int64_t now; /* 0: also those whose time has come */
+    int64_t now; /* 0: also expired ones */
     bool is_ended;
 };
 

@@ -466,7 +466,7 @@ int hd_run_mark_running(struct heddle *store, struct hd_run_rec *run, struct hd_
 
     changed.status = HD_RUN_STATE_RUNNING;
     err = change_now(store, run, &changed, &failure);
-    /* A commit whose answer was lost has marked it already: no one else does. */
+    /* An earlier commit whose reply was lost has set the mark: no other writer sets it. */
     if (err == HD_ENOTFOUND && read_rev(store, &changed, HD_RUN_STATE_RUNNING, NULL) == 0) {
         *run = changed;
         return 0;

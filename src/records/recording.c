@@ -139,7 +139,7 @@ static int add_row(struct hd_recording *recording, struct hd_batch_builder *batc
     return hd_batch_row(batch, HD_OP_PUT, HD_EXCHANGES, row);
 }
 
-/* What is deleted meanwhile does not come back. */
+/* Rows of a thread deleted meanwhile are not written again. */
 static int expect_thread(struct hd_batch_builder *batch, const struct hd_run_options *options)
 {
     struct hd_slice key;

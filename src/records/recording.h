@@ -1,8 +1,8 @@
 /*
- * Recordings: what a run said to models, MCP servers and other agents, and what they
- * answered, kept beside the thread, and runs that are performed again from it without any network.
+ * Recordings: the exchanges of a run with models, MCP servers and other agents, stored with the
+ * thread, and the replay of runs from them without network.
  *
- * An exchange is known by its *place*: the steps, nodes and sends that lead to the task it
+ * An exchange is identified by its *place*: the steps, nodes and sends that lead to the task it
  * belongs to. Ids of tasks and checkpoints are new in every run; places are not.
  */
 #ifndef HD_RECORDS_RECORDING_H
@@ -26,7 +26,7 @@ HD_MUST_CHECK int hd_recording_create(struct heddle *store, struct hd_recording 
 void hd_recording_destroy(struct hd_recording *recording);
 struct hd_recorder *hd_recording_recorder(struct hd_recording *recording);
 
-/* What replaying has come upon, in the order of the exchanges. */
+/* The findings of a replay, in the order of the exchanges. */
 struct hd_replay_notes {
     size_t answered;
     size_t missing;     /* exchanges that were not recorded */

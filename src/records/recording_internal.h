@@ -1,4 +1,4 @@
-/* What an exchange is stored as: shared by who records and who replays. */
+/* The stored form of an exchange, shared by recording and replay. */
 #ifndef HD_RECORDS_RECORDING_INTERNAL_H
 #define HD_RECORDS_RECORDING_INTERNAL_H
 
@@ -26,9 +26,12 @@ struct hd_kept_exchange {
     bool is_partial;
 };
 
-/* Where in the run it happens: `step/node` and, for a send, `[index]`, from the root graph on. */
+/*
+ * The place of an exchange in the run: `step/node` and, for a send, `[index]`, from the root graph
+ * on.
+ */
 HD_MUST_CHECK int hd_place_write(struct hd_buf *out, const struct hd_record_request *request);
-/* The run that it belongs to, also when a delegate says it; may be empty. */
+/* The run that it belongs to, also for the exchanges of a delegate; may be empty. */
 struct hd_slice hd_place_run(const struct hd_record_request *request);
 
 HD_MUST_CHECK int hd_kept_write(struct hd_buf *out, const struct hd_kept_exchange *kept);

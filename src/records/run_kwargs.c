@@ -5,7 +5,7 @@
 /* The path of objects to the member that has a root. */
 static const char *const path[] = {"config", "configurable", "checkpoint_ns"};
 
-/* What follows the root: "" for the root itself. */
+/* The rest behind the root: "" for the root itself. */
 static struct hd_slice without_root(struct hd_slice ns)
 {
     const char *bar = ns.len > 0 ? memchr(ns.ptr, '|', ns.len) : NULL;

@@ -1,7 +1,7 @@
 /*
- * How often a run lost the process that worked on it. A server or worker that dies may have been
- * killed by the run itself, so a run is not begun again for ever. Only losses at the same place
- * count: a run that has stored something since the last one makes progress and may go on.
+ * Counts how often a run lost the process that executed it. A server or worker that dies may have
+ * been killed by the run itself, so the number of restarts is limited. Only losses at the same
+ * place count: a run that has stored something since the last one makes progress and may continue.
  */
 #ifndef HD_RECORDS_RUN_LOSSES_H
 #define HD_RECORDS_RUN_LOSSES_H
@@ -23,7 +23,7 @@ struct hd_run_losses {
     int64_t writes;      /* stored in its thread */
 };
 
-/* One loss more, at the place where the run stands now. Waits for the store. */
+/* Adds a loss at the run's present place. Waits for the store. */
 HD_MUST_CHECK int hd_run_losses_add(struct hd_run_losses *losses, struct heddle *store,
                                     struct hd_slice principal, struct hd_slice thread_id,
                                     struct hd_slice run_id, struct hd_fault *fault);

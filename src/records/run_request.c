@@ -64,7 +64,7 @@ static int read_bool(hd_json_val body, const char *name, bool *out, struct hd_fa
     return 0;
 }
 
-/* One of some words; *out stays as it is when there is none. */
+/* One of some words; *out stays unchanged without a match. */
 static int read_word(hd_json_val body, const char *name, const char *const *words, int *out,
                      struct hd_fault *fault)
 {

@@ -1,4 +1,4 @@
-/* The heads that users chose: of a namespace the checkpoint at which its runs go on. */
+/* Heads chosen by users: the checkpoint of a namespace from which its runs continue. */
 #ifndef HD_RECORDS_THREAD_HEADS_H
 #define HD_RECORDS_THREAD_HEADS_H
 
@@ -18,8 +18,8 @@ HD_MUST_CHECK int hd_thread_heads_set(struct hd_arena *arena, struct hd_slice *h
                                       struct hd_slice ns, struct hd_slice id);
 
 /*
- * The head of `ns` in a thread, in the arena; empty: nobody chose one, or it has gone with the run
- * that made it.
+ * The head of `ns` in a thread, in the arena; empty: none was chosen, or it was deleted with the
+ * run that made it.
  */
 HD_MUST_CHECK int hd_thread_heads_get(struct heddle *store, const struct hd_thread_rec *thread,
                                       struct hd_slice ns, struct hd_arena *arena,
@@ -45,7 +45,7 @@ HD_MUST_CHECK int hd_thread_heads_beside(struct heddle *store, struct hd_slice p
                                          struct hd_slice run_id, struct hd_arena *arena,
                                          struct hd_slice *out, struct hd_fault *fault);
 
-/* Whether a checkpoint is there: 0, HD_ENOTFOUND (without a fault), or what went wrong. */
+/* Looks up a checkpoint: 0, HD_ENOTFOUND (without a fault), or another error. */
 HD_MUST_CHECK int hd_thread_heads_check(struct heddle *store, struct hd_slice principal,
                                         struct hd_slice thread, struct hd_slice ns,
                                         struct hd_slice id, struct hd_fault *fault);

@@ -33,7 +33,7 @@ struct replay {
     void *ctx;
     struct hd_fault *fault;
 
-    /* the run at work */
+    /* the current run */
     struct hd_waiter waiter;
     bool has_ended;
     enum hd_run_state status;
@@ -246,7 +246,7 @@ static int newest(const struct replay *r, struct hd_slice root, char out[HD_UUID
 
 /* ---- the request, as it is made again --------------------------------- */
 
-/* From where it went on then; what is not the newest now must be named. */
+/* The checkpoint it continued from; one that is no longer the newest must be named. */
 static int find_start(struct replay *r, const struct place *place, const struct hd_val *then,
                       bool *was_edited, struct hd_val **start)
 {
@@ -327,8 +327,8 @@ static int store_run(struct replay *r, struct hd_run_rec *run)
 }
 
 /*
- * The keys of then are gone, and not needed: nothing is sent. What a run was given and what the
- * environment had must be there all the same.
+ * The original keys are gone and not needed, since nothing is sent. Secrets of the run and of the
+ * environment must exist all the same.
  */
 #define PRETENDED "replay"
 
@@ -459,7 +459,7 @@ static int copy_assistant(void *arg, const struct hd_assistant_rec *assistant)
     return err == HD_ECONFLICT ? 0 : err; /* the system's own are there */
 }
 
-/* Those of somebody else who asked for a run. */
+/* Copies the assistants of the participant that created a run. */
 static int copy_assistants(struct replay *r, const struct hd_run_rec *run)
 {
     if (hd_slice_eq(run->actor, r->principal))
@@ -482,7 +482,7 @@ static int replay_all(struct replay *r)
     if (err)
         return err;
     err = hd_assistants_scan(r->original, r->principal, copy_assistant, r, r->fault);
-    if (!err && r->principal.len > 0) /* what is everybody's */
+    if (!err && r->principal.len > 0) /* shared assistants */
         err = hd_assistants_scan(r->original, hd_slice(NULL, 0), copy_assistant, r, r->fault);
     for (size_t i = 1; i <= r->count && !err; i++)
         err = copy_assistants(r, &r->runs[r->count - i]);

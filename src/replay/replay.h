@@ -16,14 +16,14 @@
 #include "records/recording.h"
 #include "value/val.h"
 
-/* What became of one run. Everything is borrowed for the call. */
+/* The result of one run. Everything is borrowed for the call. */
 struct hd_replayed {
     const struct hd_run_rec *run;    /* as it is stored */
     size_t number;                   /* from 1 on */
     enum hd_run_state status;        /* how it ended this time */
     const char *error;               /* NULL, or what it failed with */
     size_t steps_then, steps_now;    /* checkpoints of its root graph */
-    bool was_edited;                 /* somebody had changed the state before it by hand */
+    bool was_edited;                 /* the state was edited before it */
     bool ended_otherwise;            /* `status` is not that of `run`, which has ended */
     bool differs;                    /* a state, a request, or how the run ended */
     int64_t step;                    /* the first that differs */

@@ -1,4 +1,4 @@
-/* Answers from a recording; notes where what is asked is not what was asked then. */
+/* Replies from a recording; notes requests that differ from the recorded ones. */
 #include "records/recording.h"
 
 #include <heddle.h>
@@ -72,7 +72,7 @@ static struct kept *find(struct hd_replaying *replaying, const struct hd_record_
 
 static void note(struct hd_replaying *replaying, const char *fmt, ...) HD_PRINTF(2, 3);
 
-/* What does not fit any more is only counted. */
+/* Notes beyond the limit are only counted. */
 static void note(struct hd_replaying *replaying, const char *fmt, ...)
 {
     char line[1024];
@@ -87,7 +87,7 @@ static void note(struct hd_replaying *replaying, const char *fmt, ...)
         (void)!hd_buf_append(&replaying->notes.text, line, (size_t)len);
 }
 
-/* Where the bodies differ; ids that are new in each run do not count. */
+/* Compares the bodies; ids that are new in each run do not count. */
 static int compare(struct hd_replaying *replaying, struct hd_slice place, struct hd_slice then,
                    struct hd_slice now)
 {
@@ -100,13 +100,13 @@ static int compare(struct hd_replaying *replaying, struct hd_slice place, struct
         return 0;
     if (hd_val_parse_json(then, &a, NULL) || hd_val_parse_json(now, &b, NULL)) {
         replaying->notes.differing++;
-        note(replaying, "  %.*s: asks something else\n", (int)place.len, place.ptr);
+        note(replaying, "  %.*s: the request differs\n", (int)place.len, place.ptr);
     } else {
         hd_diff_init(&diff);
         err = hd_diff_find(&diff, a, b, &differs);
         if (!err && differs) {
             replaying->notes.differing++;
-            note(replaying, "  %.*s: asks something else at %s\n", (int)place.len, place.ptr,
+            note(replaying, "  %.*s: the request differs at %s\n", (int)place.len, place.ptr,
                  diff.path.ptr);
         }
         hd_diff_fini(&diff);

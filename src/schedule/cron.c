@@ -48,7 +48,7 @@ int hd_cron_plan(struct hd_cron_rec *cron, int64_t after, struct hd_fault *fault
 
 /* ---- firing (store threads) ------------------------------------------- */
 
-/* A cron whose time has come. */
+/* A due cron. */
 struct due {
     struct due *next;
     struct hd_slice principal;
@@ -95,7 +95,7 @@ static int apply(struct hd_app *app, const struct hd_cron_rec *cron, struct hd_b
     return hd_rows_apply(app->store, cron->id, &view, NULL, fault);
 }
 
-/* HD_ECONFLICT: somebody else was faster, or has changed it. */
+/* HD_ECONFLICT: another process advanced or changed it. */
 static int advance(struct hd_app *app, struct hd_cron_rec *cron, int64_t now,
                    struct hd_fault *fault)
 {
@@ -133,8 +133,8 @@ static int forget(struct hd_app *app, const struct hd_cron_rec *cron, struct hd_
 }
 
 /*
- * Whose thread it is for: its maker's own, or one that somebody shares with it. What is shared with
- * an organisation does not count: nobody knows whether its maker still belongs to that.
+ * Finds the owner of the cron's thread: the cron's creator, or a user that shares the thread with
+ * it. Threads shared with an organisation do not count: the creator may have left it.
  */
 static int find_owner(struct firing *firing, const struct hd_cron_rec *cron, struct hd_slice *out,
                       struct hd_fault *fault)
@@ -156,7 +156,7 @@ static int find_owner(struct firing *firing, const struct hd_cron_rec *cron, str
     return !err && role < HD_ROLE_EDITOR ? HD_ENOTFOUND : err;
 }
 
-/* Whom clients know as the cron's owner; empty: nobody authenticates. */
+/* The cron's owner as clients see it; empty: authentication is off. */
 static int read_subject(struct firing *firing, const struct hd_cron_rec *cron, struct hd_slice *out,
                         struct hd_fault *fault)
 {
@@ -174,7 +174,9 @@ static int read_subject(struct firing *firing, const struct hd_cron_rec *cron, s
     return err;
 }
 
-/* Admits the run of a cron that was advanced. What is refused is logged: nobody waits for it. */
+/*
+ * Admits the run of a cron that was advanced. Refusals are logged, since no request waits for them.
+ */
 static int admit(struct firing *firing, const struct hd_cron_rec *cron, struct hd_fault *fault)
 {
     struct hd_json json = {NULL};
@@ -295,7 +297,7 @@ static int keep(struct hd_scheduler *s, const struct hd_admission *admission, st
     return err;
 }
 
-/* What cannot be kept is stored all the same, and begun by the next process. */
+/* A run that does not fit into memory is stored, and started by the next process. */
 static void on_fired(void *arg, const struct hd_admission *admission)
 {
     struct hd_scheduler *s = arg;

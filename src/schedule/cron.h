@@ -1,5 +1,5 @@
 /*
- * Crons at work: runs that are started by the clock.
+ * Crons: runs that are started by the clock.
  *
  * When a cron fires is in its record (next_at). The scheduler sleeps until the
  * first is due, but never longer than a minute, because other processes on the same
@@ -22,15 +22,15 @@ struct hd_app;
 struct hd_scheduler;
 
 /*
- * Sets next_at to the first firing after `after` that is not behind its end; 0 when
- * there is none, or when it is not enabled. HD_EINVAL: the schedule or the time zone is
- * none. Reads a file; for store threads.
+ * Sets next_at to the first firing after `after` that is not behind its end; 0 without a firing, or
+ * when it is not enabled. HD_EINVAL: invalid schedule or time zone. Reads a file; for store
+ * threads.
  */
 HD_MUST_CHECK int hd_cron_plan(struct hd_cron_rec *cron, int64_t after, struct hd_fault *fault);
 
 /*
  * Fires what is due at `now`, at most so many: advances each, admits its run, and hands that over.
- * *next is when the next one is due, 0 when there is none. For store threads.
+ * *next is when the next one is due, 0: none. For store threads.
  */
 struct hd_admission;
 typedef void (*hd_fired_fn)(void *arg, const struct hd_admission *admission);

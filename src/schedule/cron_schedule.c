@@ -46,7 +46,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* What stands before `separator`, taken off `s` together with it. */
+/* Returns the part of `s` before `separator` and removes it and the separator from `s`. */
 static struct hd_slice cut(struct hd_slice *s, char separator)
 {
     const char *found = s->len > 0 ? memchr(s->ptr, separator, s->len) : NULL;
@@ -359,8 +359,8 @@ static int64_t first_minute(const struct hd_schedule *s, int64_t local)
 }
 
 /*
- * The first match at or after `local` and before `end` (local seconds); `end` when
- * there is none. Goes from day to day, over whole months where they do not match.
+ * The first match at or after `local` and before `end` (local seconds); `end`: no match. Tests day
+ * by day, and skips months that do not match.
  */
 static int64_t next_local(const struct hd_schedule *s, int64_t local, int64_t end)
 {
@@ -400,8 +400,8 @@ static int64_t least(int64_t a, int64_t b)
 }
 
 /*
- * The first firing at or after `from` in one span, or HD_TZ_FOREVER. When the span
- * begins later than `from` was asked for, the jump into it is part of the answer.
+ * The first firing at or after `from` in one span, or HD_TZ_FOREVER. When the span begins after
+ * `from`, the jump into it counts.
  */
 static int64_t next_in_span(const struct hd_schedule *s, const struct hd_tz_span *span,
                             int64_t from, int64_t end)

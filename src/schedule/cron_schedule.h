@@ -13,7 +13,7 @@
  * and each Friday). A day is unrestricted when its field is `*`, with
  * a step of 1 or without.
  *
- * Where local time jumps (daylight-saving time):
+ * When local time jumps (daylight-saving time):
  *   - a schedule that names hours fires for local times that are skipped at the
  *     moment of the jump, once for all of them; and for local times that come twice
  *     it fires the first time only;
@@ -57,8 +57,8 @@ HD_MUST_CHECK int hd_schedule_parse(struct hd_schedule *schedule, struct hd_slic
                                     struct hd_fault *fault);
 
 /*
- * The first firing strictly after `after_us` (microseconds UTC); `tz` NULL is UTC.
- * HD_ENOTFOUND when there is none within the years 1 to 9999.
+ * The first firing strictly after `after_us` (microseconds UTC); `tz` NULL is UTC. HD_ENOTFOUND: no
+ * firing within the years 1 to 9999.
  */
 HD_MUST_CHECK int hd_schedule_next(const struct hd_schedule *schedule, const struct hd_tz *tz,
                                    int64_t after_us, int64_t *next_us, struct hd_fault *fault);

@@ -66,7 +66,7 @@ static int on_thread(void *arg, const struct hd_thread_rec *thread)
         (struct hd_prune){.strategy = ttl.strategy, .keep_last = ttl.keep_last, .is_over = true};
     err = hd_thread_prune(s->app->store, thread, &prune, &s->sweep->removed, &told);
     if (err == HD_ECONFLICT)
-        return 0; /* somebody uses it */
+        return 0; /* it is in use */
     if (!err && ttl.strategy == HD_TTL_DELETE)
         err = note(s->sweep, thread);
     else if (!err)

@@ -3,10 +3,9 @@
  * they need to be kept.
  *
  * A sweep is done on a store thread and bounded, in number and in bytes, and never holds a lane of
- * the store for longer than a batch takes (store/prune.h); when there is more, the next one
- * follows soon, otherwise after the configured interval. Several processes may
- * sweep one database: what is removed was looked at before, and stays when
- * somebody has changed it meanwhile.
+ * the store for longer than a batch takes (store/prune.h); when there is more, the next one follows
+ * soon, otherwise after the configured interval. Several processes may sweep one database: a row is
+ * removed only if it has not changed since the sweep read it.
  */
 #ifndef HD_SCHEDULE_SWEEP_H
 #define HD_SCHEDULE_SWEEP_H

@@ -74,7 +74,7 @@ static bool take_head(struct hd_reader *r, struct head *head)
            head->leap_count <= HD_TZ_MAX_FILE;
 }
 
-/* What lies behind the changes and types, which nobody here needs. */
+/* The size of the data behind the changes and types, which is not used. */
 static size_t rest_size(const struct head *head, size_t time_size)
 {
     return head->char_count + head->leap_count * (time_size + 4) + head->std_count + head->ut_count;
@@ -270,7 +270,7 @@ int hd_tz_open(struct hd_tz **out, const char *directory, struct hd_slice name,
     return open_file(out, directory ? directory : SYSTEM_DIRECTORY, name, fault);
 }
 
-/* ---- asking ----------------------------------------------------------- */
+/* ---- lookup ----------------------------------------------------------- */
 
 static int32_t offset_before(const struct hd_tz *tz, size_t index)
 {
@@ -293,7 +293,7 @@ static size_t changes_until(const struct hd_tz *tz, int64_t seconds)
     return low;
 }
 
-/* After the last change the rule goes on; the change itself is still the file's. */
+/* After the last change the rule applies; the change itself is still the file's. */
 static struct hd_tz_span last_span(const struct hd_tz *tz, int64_t seconds)
 {
     struct hd_tz_span span = {-HD_TZ_FOREVER, HD_TZ_FOREVER, tz->first_offset, tz->first_offset};

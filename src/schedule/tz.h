@@ -31,10 +31,10 @@ struct hd_tz_span {
 };
 
 /*
- * Reads the zone `name` ("Europe/Berlin") from `directory`, NULL for the system's.
- * "", "UTC" and "Etc/UTC" need no file and give NULL. HD_EINVAL for a name that is
- * no zone, HD_ENOTFOUND when there are no zones at all, HD_ECORRUPT for a file that
- * is damaged; the fault says it all. Reads a file: not for the loop.
+ * Reads the zone `name` ("Europe/Berlin") from `directory`, NULL for the system's. "", "UTC" and
+ * "Etc/UTC" need no file and give NULL. HD_EINVAL for a name that is no zone, HD_ENOTFOUND when
+ * there are no zones at all, HD_ECORRUPT for a file that is damaged; `fault` has the reason. Reads
+ * a file: not for the loop.
  */
 HD_MUST_CHECK int hd_tz_open(struct hd_tz **out, const char *directory, struct hd_slice name,
                              struct hd_fault *fault);

@@ -1,6 +1,6 @@
 /*
- * The rule at the end of a zone's file, a POSIX TZ string: what goes on for ever
- * after the last change that the file lists.
+ * The rule at the end of a zone's file, a POSIX TZ string: it applies after the last change that
+ * the file lists.
  */
 #ifndef HD_SCHEDULE_TZ_INTERNAL_H
 #define HD_SCHEDULE_TZ_INTERNAL_H

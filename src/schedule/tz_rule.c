@@ -93,7 +93,7 @@ static bool take_date(struct hd_slice *s, struct hd_tz_date *date)
     return is_good && (!take(s, '/') || take_time(s, MAX_TIME_HOURS, &date->seconds));
 }
 
-/* POSIX counts offsets westwards, everybody else eastwards. */
+/* POSIX counts offsets westwards, all other formats eastwards. */
 int hd_tz_rule_parse(struct hd_tz_rule *rule, struct hd_slice text)
 {
     *rule = (struct hd_tz_rule){0};
@@ -117,7 +117,7 @@ int hd_tz_rule_parse(struct hd_tz_rule *rule, struct hd_slice text)
     return 0;
 }
 
-/* ---- asking ----------------------------------------------------------- */
+/* ---- lookup ----------------------------------------------------------- */
 
 struct change {
     int64_t at;

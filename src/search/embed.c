@@ -43,7 +43,7 @@ struct hd_embedder {
     size_t count;        /* of embeddings under way */
 };
 
-/* What came for some of the texts. */
+/* A response with vectors of some texts. */
 struct part {
     struct part *next;
     struct hd_slice data; /* floats, or JSON */
@@ -55,7 +55,7 @@ struct hd_embedding {
     const struct hd_slice *texts;
     size_t count;
     size_t asked;   /* the texts before this one */
-    size_t pending; /* those that are being asked for */
+    size_t pending; /* those requested */
     struct part *parts, **last;
     float *vectors;
     hd_embedded_fn done;
@@ -183,7 +183,7 @@ const struct hd_slice *hd_embedder_fields(const struct hd_embedder *embedder, si
     return embedder->fields;
 }
 
-/* ---- asking ----------------------------------------------------------- */
+/* ---- requests --------------------------------------------------------- */
 
 static int ask(struct hd_embedding *embedding);
 
@@ -199,7 +199,7 @@ static void end(struct hd_embedding *embedding, int err, const char *why)
     embedding->done(embedding->ctx, err, &fault);
 }
 
-/* Keeps what came, and asks for the rest. */
+/* Keeps the vectors received and requests the rest. */
 static void take(struct hd_embedding *embedding, struct hd_slice data)
 {
     struct part *part = hd_malloc(sizeof(*part) + data.len);
@@ -405,7 +405,7 @@ static int read_numbers(const struct hd_embedder *e, hd_json_val list, float *ou
 
     if (!hd_json_is_array(list) || hd_json_size(list) != e->dims)
         return hd_fault_set(fault, HD_EUNAVAILABLE,
-                            "store.index.embed: a vector has %zu numbers, not %zu as dims says",
+                            "store.index.embed: a vector has %zu numbers, but dims is %zu",
                             hd_json_size(list), e->dims);
     while (hd_json_next(&it)) {
         if (!hd_json_double(it.val, &number))

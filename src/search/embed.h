@@ -1,9 +1,9 @@
 /*
  * Search by meaning: `store.index` of the configuration.
  *
- * Texts of items, and queries, become vectors: by the project's own function in a worker, or by
- * a server that speaks OpenAI's /embeddings. The loop asks; what comes back is read on a store
- * thread. An item is as near to a query as its nearest text.
+ * Texts of items, and queries, become vectors: by the project's function in a worker, or by a
+ * server with OpenAI's /embeddings. The loop sends the request; a store thread parses the response.
+ * The nearest text of an item determines its score.
  */
 #ifndef HD_SEARCH_EMBED_H
 #define HD_SEARCH_EMBED_H
@@ -27,22 +27,22 @@ void hd_embedder_destroy(struct hd_embedder *embedder);
 /* How many embeddings are under way, for shutting down; 0 for NULL. The loop's. */
 size_t hd_embedder_count(const struct hd_embedder *embedder);
 size_t hd_embedder_dims(const struct hd_embedder *embedder);
-/* The paths of texts in items that do not say it themselves. */
+/* The paths of texts in items without paths in their request. */
 const struct hd_slice *hd_embedder_fields(const struct hd_embedder *embedder, size_t *count);
 
 struct hd_embedding;
-/* On the loop. `err` not 0: there are no vectors, and `fault` says why. */
+/* On the loop. `err` not 0: there are no vectors, and `fault` has the reason. */
 typedef void (*hd_embedded_fn)(void *ctx, int err, const struct hd_fault *fault);
 
 /*
- * Asks for the vectors of these texts, which must stay, as the embedding must, until `done` is
+ * Requests the vectors of these texts. The texts and the embedding must stay valid until `done` is
  * called: once, later, on the loop. On error it is not called.
  */
 HD_MUST_CHECK int hd_embed(struct hd_embedder *embedder, const struct hd_slice *texts, size_t count,
                            hd_embedded_fn done, void *ctx, struct hd_embedding **out);
 /*
- * Reads what came: a vector of length 1 for each text, hd_embedder_dims() numbers each. For a
- * store thread. They belong to the embedding. HD_EUNAVAILABLE: they are not as they should be.
+ * Parses the response: a vector of length 1 for each text, hd_embedder_dims() numbers each. For a
+ * store thread. They belong to the embedding. HD_EUNAVAILABLE: the response is invalid.
  */
 HD_MUST_CHECK int hd_embedding_read(struct hd_embedding *embedding, const float **out,
                                     struct hd_fault *fault);
@@ -52,7 +52,7 @@ void hd_embedding_free(struct hd_embedding *embedding);
 /* As they are stored: `count` numbers, little endian. */
 HD_MUST_CHECK int hd_embed_pack(const float *vectors, size_t count, struct hd_arena *arena,
                                 struct hd_slice *out);
-/* How near a vector is to the nearest of those packed: from -1 to 1; NAN: there are none. */
+/* The similarity of a vector and the nearest of the packed ones: from -1 to 1; NAN: no vectors. */
 double hd_embed_nearness(const float *query, size_t dims, struct hd_slice packed);
 
 #endif

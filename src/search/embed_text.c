@@ -92,7 +92,7 @@ static int write_list(struct hd_buf *out, hd_json_val val)
     return err ? err : hd_buf_append_byte(out, ']');
 }
 
-/* With the blanks that Python puts, so that models are told the same by both. */
+/* With the blanks that Python writes, so that models receive the same text from both servers. */
 static int write_json(struct hd_buf *out, hd_json_val val)
 {
     if (hd_json_is_object(val))

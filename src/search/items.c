@@ -234,7 +234,7 @@ int hd_item_texts(const struct hd_items *items, hd_json_val value, hd_json_val i
     return err;
 }
 
-/* Without an index old vectors stay where they are: nobody takes them for those of this value. */
+/* Without an index old vectors stay: their revision does not match the new value. */
 static int add_vectors(const struct hd_items *items, const struct hd_item_change *change,
                        const struct hd_item_rec *item, struct hd_batch_builder *batch)
 {

@@ -1,5 +1,5 @@
 /*
- * What is done with items, whoever asks: the API, or a graph in a worker.
+ * Operations on items, for the API and for graphs in workers.
  *
  *   items.c         places, getting and changing
  *   items_search.c  searching, and listing namespaces
@@ -24,13 +24,13 @@
 
 struct hd_app;
 
-/* Whose items, and where what is read is kept. */
+/* The owner of the items, and the arena for the results. */
 struct hd_items {
     const struct hd_app *app;
     struct hd_slice principal;
     struct hd_arena *arena;
     struct hd_fault *fault;
-    /* Whether an item is there for who asks; NULL: all are. */
+    /* True if the caller may see an item; NULL: it may see all. */
     int (*sees)(void *ctx, const struct hd_item_rec *item, bool *out);
     void *ctx;
 };
@@ -48,10 +48,10 @@ HD_MUST_CHECK int hd_item_place(const struct hd_items *items,
 HD_MUST_CHECK int hd_items_join(const struct hd_items *items,
                                 const struct hd_item_namespace *labels, struct hd_slice *out);
 
-/* Minutes, as clients say it; NULL and null: what the configuration says. */
+/* Minutes, from a request; NULL and null: the configured default. */
 HD_MUST_CHECK int hd_item_ttl(const struct hd_items *items, hd_json_val minutes, int64_t *out);
 
-/* HD_ENOTFOUND: there is none. */
+/* HD_ENOTFOUND: no such item. */
 HD_MUST_CHECK int hd_items_get(const struct hd_items *items, const struct hd_item_place *place,
                                bool refreshes, struct hd_item_rec *out);
 
@@ -66,13 +66,13 @@ struct hd_item_change {
 };
 
 /*
- * Adds the texts that an item with this value is found by, and says how many. `index` is the
+ * Adds the texts that an item with this value is found by; *count is their number. `index` is the
  * client's: false, a list of paths, or NULL and null for those of the configuration.
  */
 HD_MUST_CHECK int hd_item_texts(const struct hd_items *items, hd_json_val value, hd_json_val index,
                                 struct hd_embed_texts *texts, size_t *count);
 
-/* All or nothing; of two changes of one item the later wins. */
+/* Atomic; of two changes of one item the later wins. */
 HD_MUST_CHECK int hd_items_change(const struct hd_items *items,
                                   const struct hd_item_change *changes, size_t count);
 

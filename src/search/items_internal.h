@@ -1,4 +1,4 @@
-/* What the files of items share. */
+/* Shared by the files of items. */
 #ifndef HD_SEARCH_ITEMS_INTERNAL_H
 #define HD_SEARCH_ITEMS_INTERNAL_H
 

@@ -14,7 +14,7 @@
 #define MAX_NAME 4096               /* bytes of a namespace and a key */
 #define MAX_SCORES ((size_t)1 << 26)
 #define MAX_NAMESPACES 1000000
-#define MAX_NEAR 1000 /* items that a database is asked for */
+#define MAX_NEAR 1000 /* items requested of a database */
 #define MAX_LABELS_ARENA ((size_t)1 << 20)
 
 /* ---- items ------------------------------------------------------------ */
@@ -40,7 +40,7 @@ struct search {
 enum progress {
     NOTHING,
     SCORED, /* all vectors that there are have their scores */
-    FOUND   /* all that is to be shown */
+    FOUND   /* all results to show */
 };
 
 /* ---- how near they are ------------------------------------------------ */
@@ -161,7 +161,7 @@ static int on_item(void *arg, const struct hd_item_rec *item)
     return err;
 }
 
-/* What is nearest comes first, then what was written last. */
+/* The nearest first, then the last written. */
 static int compare_found(const void *a, const void *b)
 {
     const struct found *one = a, *other = b;
@@ -221,11 +221,11 @@ static int show_sorted(struct search *search, struct hd_jw *jw)
 /* ---- those that a database finds --------------------------------------- */
 
 /*
- * A database that can compare vectors (hd_vectors_nearest()) names the nearest, and these alone are
- * looked at. Scores are ours in any case. As the database's own may differ in the last digits, and
- * as items may be none that are wanted, it is asked for some more; what is certainly nearer than
- * all it did not name is where it would be if all had been compared. When that is not enough, all
- * are.
+ * A database that can compare vectors (hd_vectors_nearest()) returns candidates, and only these are
+ * read. Scores are always computed here. The database's scores may differ in the last digits, and
+ * the filter may drop candidates, so more than the limit are requested; a candidate that is
+ * certainly nearer than all others has the same position as in a full comparison. When too few are
+ * certain, all items are compared.
  */
 struct near {
     struct search *search;
@@ -252,7 +252,10 @@ static int on_near(void *arg, size_t which, const struct hd_vectors_rec *vectors
     return err;
 }
 
-/* Whatever was not named has no greater score, by the errors of two sums of products at most. */
+/*
+ * An item that is not a candidate has no greater score, up to the rounding errors of two sums of
+ * products.
+ */
 static double greatest_unnamed(const struct near *near, size_t limit)
 {
     size_t dims = hd_embedder_dims(near->search->items->app->embedder);
@@ -380,7 +383,7 @@ struct listing {
     struct hd_arena arena; /* of one namespace */
 };
 
-/* What a prefix begins with before its first wildcard. */
+/* The labels of a prefix before its first wildcard. */
 static int find_start(struct listing *listing)
 {
     const struct hd_ns_search *what = listing->what;

@@ -286,7 +286,7 @@ static int compare_pages(struct hd_thread_indexer *texts, const struct page *thr
 
         while (at < indexed->count && compare_entries(&indexed->entries[at], thread) < 0)
             at++;
-        /* Whether the index has this one is not known from a page that ended before it. */
+        /* A page that ended before this thread does not show whether the index has it. */
         if (at == indexed->count && indexed->count == PAGE)
             return move_to(texts, &indexed->entries[PAGE - 1]);
         if (at == indexed->count || compare_entries(&indexed->entries[at], thread) != 0 ||

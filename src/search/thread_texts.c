@@ -66,7 +66,7 @@ static int add_to_label(void *arg, struct hd_slice text)
         label->len = hd_utf8_cut(label->text, label->len);
     while (label->len > 0 && label->text[label->len - 1] == ' ')
         label->len--;
-    return label->len > 0; /* the first text that says anything */
+    return label->len > 0; /* the first text that is not empty */
 }
 
 /* Of a list of messages, or one message, or one text. */

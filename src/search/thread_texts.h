@@ -4,11 +4,11 @@
  *
  * The index has one row for each thread and word (table thread_words) and one row for each thread
  * (thread_texts) with the revision of the thread's record that was indexed. It covers the state
- * that the thread shows, newest messages first, up to HD_THREAD_TEXTS_MAX_WORDS words. Runs do not wait
- * for it: each change of a thread notes it, and the indexer updates noted threads a moment later on
- * a store thread; a search first updates the noted threads of its own principal. After a start it
- * compares all threads with the index, so threads of older versions, imported threads and those
- * noted before a crash are indexed too.
+ * that the thread shows, newest messages first, up to HD_THREAD_TEXTS_MAX_WORDS words. Runs do not
+ * wait for it: each change of a thread notes it, and the indexer updates noted threads a moment
+ * later on a store thread; a search first updates the noted threads of its own principal. After a
+ * start it compares all threads with the index, so threads of older versions, imported threads and
+ * those noted before a crash are indexed too.
  *
  * An update expects the thread's record to be the one that it read. A thread that was deleted or
  * moved meanwhile therefore cannot come back into the index.
@@ -42,7 +42,7 @@ struct hd_thread_rec;
 
 /*
  * Appends the `messages` of the state that a thread shows: an object {"messages": […]}, or null.
- * Given by the layer above, which knows how states are shown. For store threads.
+ * Supplied by the layer above, which formats states. For store threads.
  */
 typedef int (*hd_thread_texts_reader)(struct hd_app *app, const struct hd_thread_rec *thread,
                                       struct hd_arena *arena, struct hd_buf *out,
@@ -83,7 +83,7 @@ HD_MUST_CHECK int hd_terms_parse(struct hd_terms *terms, struct hd_slice text,
 HD_MUST_CHECK int hd_thread_texts_find(struct heddle *store, struct hd_slice principal,
                                        const struct hd_terms *terms, struct hd_map *found,
                                        bool *is_common, struct hd_fault *fault);
-/* Whether one thread has all of them. */
+/* True if one thread has all of them. */
 HD_MUST_CHECK int hd_thread_texts_match(struct heddle *store, struct hd_slice principal,
                                         struct hd_slice thread_id, const struct hd_terms *terms,
                                         bool *out, struct hd_fault *fault);

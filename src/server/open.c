@@ -67,7 +67,7 @@ static int open_agents(struct hd_app *app)
     return err ? err : hd_agents_create(app->engine, &options, &app->agents);
 }
 
-/* What one principal may have, and the log of what each did. */
+/* Limits of principals, and the audit log. */
 static int open_watch(struct hd_app *app, struct hd_fault *fault)
 {
     const struct hd_config *config = app->config;
@@ -196,7 +196,7 @@ int hd_app_open(struct hd_app *app, struct hd_fault *fault)
 
 /* ---- the end ---------------------------------------------------------- */
 
-/* Something may be looked up still that no request waits for: whether a key was revoked, say. */
+/* A lookup may be pending that no request waits for, such as the check of a revoked key. */
 static void on_all_quiet(uv_timer_t *timer)
 {
     struct hd_app *app = timer->data;
@@ -209,7 +209,7 @@ static void on_all_quiet(uv_timer_t *timer)
     app->drained(app->drained_ctx);
 }
 
-/* The last one may be in the middle of something: all is told in a turn of its own. */
+/* The last one may still be in its own callback, so `done` is called in a later loop iteration. */
 static void on_part_quiet(void *ctx)
 {
     struct hd_app *app = ctx;

@@ -7,17 +7,16 @@
 #include "base/error.h"
 
 /*
- * Opens the store that the configuration names and everything on it; `loop`,
- * `config` and the graphs must be set before. What was in flight goes on.
+ * Opens the store that the configuration names and everything on it; `loop`, `config` and the
+ * graphs must be set before. Unfinished runs continue.
  */
 HD_MUST_CHECK int hd_app_open(struct hd_app *app, struct hd_fault *fault);
 /*
- * For the end of the process: starts nothing more, stops runs so that the next process goes on
- * with them, and delivers what webhooks it can within the configured time. `done`, later,
- * when all is quiet.
+ * For shutdown: starts no new work, stops runs so that the next process continues them, and
+ * delivers webhooks within the configured time. Calls `done` later, when all work has ended.
  */
 void hd_app_drain(struct hd_app *app, void (*done)(void *ctx), void *ctx);
-/* Nothing may be at work. The loop must run until its handles are closed; the store last. */
+/* No work may be pending. The loop must run until its handles are closed; then close the store. */
 void hd_app_close(struct hd_app *app);
 void hd_app_close_store(struct hd_app *app);
 

@@ -33,12 +33,12 @@ HD_MUST_CHECK int hd_server_identity_write(const struct hd_server_identity *iden
 /* Members that are missing or too long stay empty; text that is not JSON gives an empty one. */
 void hd_server_identity_read(struct hd_slice json, struct hd_server_identity *out);
 
-/* "the server at http://localhost:2024 (process 12 on host a)", as much as is known. */
+/* "the server at http://localhost:2024 (process 12 on host a)", with the parts that are set. */
 void hd_server_identity_describe(const struct hd_server_identity *identity, char *out, size_t size);
 
 /*
- * Whether the process certainly no longer exists: `self` is on the same host, sees the same process
- * ids, and finds no process with this id and start time. False when that cannot be known.
+ * True if the process certainly no longer exists: `self` is on the same host, sees the same process
+ * ids, and finds no process with this id and start time. False when this cannot be determined.
  */
 bool hd_server_identity_is_gone(const struct hd_server_identity *identity,
                                 const struct hd_server_identity *self);

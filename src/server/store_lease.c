@@ -178,7 +178,10 @@ static void lose(struct hd_store_lease *lease, const struct holder *holder)
     lease->lost(lease->ctx, text);
 }
 
-/* The row is not ours, or a commit whose answer was lost has changed it already. */
+/*
+ * The row belongs to another server, or an earlier commit of ours changed it and its reply was
+ * lost.
+ */
 static int examine(struct hd_store_lease *lease, struct hd_fault *fault)
 {
     struct holder holder;
@@ -204,7 +207,7 @@ static void note_failure(struct hd_store_lease *lease, int err, const struct hd_
     lease->is_failing = true;
 }
 
-/* Whether the loop is stuck: a server that does nothing must not look alive. */
+/* True if the loop is stuck: a hung server must not renew its lease. */
 static bool is_stuck(const struct hd_store_lease *lease, int64_t now)
 {
     int64_t turned = atomic_load(&lease->turned_us);
@@ -324,8 +327,8 @@ static void on_timer(uv_timer_t *timer)
 }
 
 /*
- * After a pause another server may hold the store: nothing goes on before the lease is renewed, or
- * an attempt has shown that the database is away.
+ * After a pause another server may hold the store: the loop waits until the lease is renewed or an
+ * attempt has shown that the database is unreachable.
  */
 static void on_check(uv_check_t *check)
 {
@@ -409,7 +412,7 @@ static int look(struct hd_store_lease *lease, struct watch *watch, struct hd_fau
     if (!holder.is_there)
         return change_row(lease, CLAIM, NULL, fault);
     if (holder.token == lease->token)
-        return 0; /* a commit whose answer was lost */
+        return 0; /* our commit whose reply was lost */
     if (hd_server_identity_is_gone(&holder.identity, &lease->self))
         return take_over(lease, &holder, "whose process is gone", fault);
     if (watch->seen.is_there && watch->seen.token == holder.token) {
@@ -449,7 +452,7 @@ static int acquire(struct hd_store_lease *lease, struct hd_fault *fault)
     return err;
 }
 
-/* A connection of its own: beats must not wait for those of runs and requests. */
+/* A separate connection: beats must not wait for those of runs and requests. */
 static int open_backend(struct hd_store_lease *lease, const char *text, struct hd_fault *fault)
 {
     struct hd_arena arena;

@@ -20,7 +20,7 @@ struct hd_store_lock;
 HD_MUST_CHECK int hd_store_lock_take(struct heddle *store, const char *url, uv_loop_t *loop,
                                      hd_store_lease_lost_fn lost, void *ctx,
                                      struct hd_store_lock **out, struct hd_fault *fault);
-/* The URL that the server answers at, for those who are refused. */
+/* The server's URL, which refused servers report. */
 void hd_store_lock_set_address(struct hd_store_lock *hold, const char *address);
 /* The loop is about to end. Accepts NULL, as the next. */
 void hd_store_lock_leave_loop(struct hd_store_lock *hold);

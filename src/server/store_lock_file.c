@@ -49,7 +49,7 @@ static void close_file(struct hd_store_lock_file *hold)
     hold->fd = -1;
 }
 
-/* HD_EBUSY: another process has the lock, and `fd` stays open to read who it is. */
+/* HD_EBUSY: another process has the lock, and `fd` stays open to read its owner. */
 static int try_lock(struct hd_store_lock_file *hold, struct hd_fault *fault)
 {
     for (;;) {

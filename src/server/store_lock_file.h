@@ -16,7 +16,7 @@ struct hd_store_lock_file;
 HD_MUST_CHECK int hd_store_lock_file_take(const char *database,
                                           const struct hd_server_identity *self,
                                           struct hd_store_lock_file **out, struct hd_fault *fault);
-/* Records the identity for those who are refused. */
+/* Records the identity that refused servers report. */
 void hd_store_lock_file_update(struct hd_store_lock_file *hold,
                                const struct hd_server_identity *self);
 /* Removes the companion file. Accepts NULL. */

@@ -1,8 +1,8 @@
 /*
  * Threads as text: what `heddle export` writes and `heddle import` reads.
  *
- * JSON lines (docs/operations.md). The first says what follows, the last how many rows there
- * were; a line `{"thread": …}` begins a thread; all others are rows, `{"table": …, "row": {…}}`:
+ * JSON lines (docs/operations.md). The first is a header, the last has the number of rows; a line
+ * `{"thread": …}` begins a thread; all others are rows, `{"table": …, "row": {…}}`:
  *
  *   {"heddle": "export", "version": 1, …}
  *   {"table": "items", "row": {"namespace": "a", "key": "b", …, "value": {"json": {…}}}}
@@ -10,11 +10,10 @@
  *   {"table": "checkpoints", "row": {…}}
  *   {"end": 2}
  *
- * Rows are those of the tables, unpacked, without the principal and the thread's id: a thread
- * may come back as another's. Values stay in the pieces they are stored in, so a long conversation
- * is as long here as it is there. What can be read is readable: `{"json": …}` is JSON as it was,
- * `{"text": "…"}` text, `{"base64": "…"}` (with - and _) anything else. Everything comes back
- * byte for byte.
+ * Rows are those of the tables, unpacked, without the principal and the thread's id: a thread may
+ * come back as another's. Values stay in the pieces they are stored in, so a long conversation does
+ * not grow. Readable contents stay readable: `{"json": …}` is JSON as it was, `{"text": "…"}` text,
+ * `{"base64": "…"}` (with - and _) anything else. Everything comes back byte for byte.
  *
  *   dump_value.c  values, events, exchanges      dump_read.c   lines to rows (pure)
  *   dump_write.c  rows to lines (pure)           export.c import.c
@@ -39,7 +38,7 @@ struct heddle;
 #define HD_DUMP_VERSION 1
 #define HD_DUMP_MAX_LINE ((size_t)512 << 20)
 
-/* What becomes of a column. */
+/* The form of a column in a dump. */
 enum hd_dump_column {
     HD_DUMP_LEFT_OUT, /* the principal, the thread, what is made anew */
     HD_DUMP_INT,
@@ -53,7 +52,7 @@ enum hd_dump_column {
 
 /* HD_DUMP_LEFT_OUT for all columns of a table that is not written at all. */
 enum hd_dump_column hd_dump_column(enum hd_table_id table, unsigned column);
-/* Whether the stored column is packed; the cells here are not. */
+/* True if the stored column is packed; the cells here are not. */
 bool hd_dump_is_packed(enum hd_table_id table, unsigned column);
 
 /* ---- lines (pure) ------------------------------------------------------ */
@@ -69,7 +68,7 @@ struct hd_dump_line {
     int64_t rows;                         /* at the end */
 };
 
-/* HD_EINVAL says what is wrong. What it points to is in the arena. */
+/* HD_EINVAL: `fault` has the reason. The result points into the arena. */
 HD_MUST_CHECK int hd_dump_read(struct hd_slice line, struct hd_arena *arena,
                                struct hd_dump_line *out, struct hd_fault *fault);
 /* Appends a row with its newline; `cells` are unpacked. HD_ECORRUPT: they are of other types. */
@@ -99,7 +98,7 @@ struct hd_import {
     FILE *in; /* one that can be read twice */
     bool replaces;
     uint64_t threads, rows; /* set: what was brought in */
-    uint64_t ended_runs;    /* set: they were under way and cannot go on here */
+    uint64_t ended_runs;    /* set: they were active and cannot continue here */
     uint64_t line;          /* set: where the error is; 0: in no line */
 };
 

@@ -1,4 +1,4 @@
-/* What the files of transfer/dump.h share: the encodings within rows. All pure. */
+/* Shared by the files of transfer/dump.h: the encodings within rows. Pure functions. */
 #ifndef HD_TRANSFER_DUMP_INTERNAL_H
 #define HD_TRANSFER_DUMP_INTERNAL_H
 
@@ -17,9 +17,9 @@ HD_MUST_CHECK int hd_dump_read_bytes(hd_json_val val, struct hd_slice raw, struc
                                      struct hd_slice *out);
 
 /*
- * The readable form of what is stored, appended as a JSON value. HD_ECORRUPT, and nothing that is
- * of use, when it cannot be read; who writes takes base64 then, as when reading does not give back
- * the same bytes.
+ * The readable form of what is stored, appended as a JSON value. HD_ECORRUPT, with incomplete
+ * output, when it cannot be read; the writer then uses base64, as when reading does not return the
+ * same bytes.
  */
 HD_MUST_CHECK int hd_dump_write_ref(struct hd_buf *out, struct hd_slice ref, struct hd_slice own,
                                     struct hd_arena *arena);

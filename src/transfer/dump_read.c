@@ -134,7 +134,7 @@ static int read_header(struct reader *r, hd_json_val root)
         return hd_fault_set(r->fault, HD_EINVAL, "not the beginning of an export");
     if (r->line->version != HD_DUMP_VERSION)
         return hd_fault_set(r->fault, HD_EVERSION,
-                            "an export of version %lld; this program knows version %d",
+                            "an export of version %lld; this program reads version %d",
                             (long long)r->line->version, HD_DUMP_VERSION);
     return 0;
 }

@@ -1,5 +1,5 @@
 /*
- * What is binary in a row, as JSON and back:
+ * Binary parts of a row as JSON and back:
  *
  *   reference   {"text"|"base64": …}: a short value
  *               {"size": n, "checksum": "16 digits", "parts": [part, …]}: a long one, its parts

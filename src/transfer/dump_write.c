@@ -3,7 +3,7 @@
 
 #include "transfer/dump_internal.h"
 
-/* What a thread has, in the order in which reading it is safe while it grows: see export.c. */
+/* The tables of a thread, in the order in which reading is safe while it grows: see export.c. */
 const enum hd_table_id hd_dump_thread_tables[] = {
     HD_THREADS,     HD_CHECKPOINTS, HD_WRITES,       HD_CHUNKS,      HD_RUNS,
     HD_EVENT_PAGES, HD_EXCHANGES,   HD_PARTICIPANTS, HD_THREAD_INFO, HD_TABLE_COUNT,
@@ -20,7 +20,7 @@ static bool is_listed(const enum hd_table_id *list, enum hd_table_id table)
     return *list == table;
 }
 
-/* Whose it is, and of which thread: said once, or by who imports it. */
+/* Principal and thread: written once per thread, or set by the import. */
 static bool is_address(enum hd_table_id table, const char *name)
 {
     if (strcmp(name, "principal") == 0)
@@ -119,7 +119,7 @@ static int read_readable(struct hd_buf *out, enum hd_dump_column kind, struct hd
     return err;
 }
 
-/* The readable form, if it says everything: what is read back from it must be the same. */
+/* The readable form, if it is complete: reading it must return the same bytes. */
 static int put_readable(struct hd_jw *jw, enum hd_dump_column kind, struct hd_slice bytes,
                         struct hd_slice own, struct hd_arena *arena)
 {

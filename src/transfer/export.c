@@ -74,12 +74,12 @@ static int write_table(struct writer *w, enum hd_table_id table, int index,
 static int on_epoch(void *arg, size_t which, const struct hd_cell *cells)
 {
     (void)which;
-    if (cells[HD_THREADS_CREATED].number != 0) /* otherwise somebody is copying into it */
+    if (cells[HD_THREADS_CREATED].number != 0) /* odd: a copy into it is active */
         *(int64_t *)arg = cells[HD_THREADS_EPOCH].number;
     return 0;
 }
 
-/* -1: the library does not know the thread. */
+/* -1: the library has no such thread. */
 static int read_epoch(struct writer *w, const struct hd_cell *key, int64_t *out)
 {
     struct hd_query query = {.table = HD_THREADS,
@@ -211,7 +211,7 @@ static int on_thread(void *arg, const struct hd_thread_rec *thread)
     return write_thread(arg, thread->id);
 }
 
-/* Those that the library alone knows. */
+/* Threads that exist only in the library. */
 static int write_unrecorded(struct writer *w, struct heddle_bytes id)
 {
     struct hd_thread_rec record;

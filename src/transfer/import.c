@@ -2,11 +2,11 @@
  * Reading exports, twice: the first time to see that everything is good, the second to bring it in.
  *
  * A thread comes in as a copy does (store/copy.c): first its row, created at 0 and with an odd
- * epoch, so that nobody sees it; then everything else, in batches that expect that epoch; its
- * record last, together with the even epoch, so that it appears all at once. Whoever wants the
- * thread meanwhile takes it over by changing the epoch, and the import fails. Values are compared
- * with their checksums before. Rows are added, never replaced, so what is taken away again after a
- * failure is what was brought in.
+ * epoch, which hides it; then everything else, in batches that expect that epoch; its record last,
+ * together with the even epoch, so that it appears all at once. Another writer takes the thread
+ * over by changing the epoch, and the import fails. Values are compared with their checksums
+ * before. Rows are added, never replaced, so the clean-up after a failure deletes only imported
+ * rows.
  */
 #include <heddle.h>
 #include <string.h>
@@ -34,7 +34,7 @@ struct importer {
     uint64_t rows;
     bool is_ended;
 
-    struct hd_arena thread_arena; /* of the thread at work */
+    struct hd_arena thread_arena; /* of the current thread */
     struct hd_slice thread;       /* its id; empty: none yet */
     struct hd_slice key;          /* its stored key */
     size_t order;                 /* of its table, in hd_dump_thread_tables */
@@ -108,7 +108,7 @@ static int check_key(struct importer *im)
     return len > MAX_KEY ? bad(im, "the row's key is too long") : 0;
 }
 
-/* What the server would stumble upon. */
+/* Values that the server cannot read. */
 static int check_status(struct importer *im)
 {
     enum hd_run_state run;
@@ -330,11 +330,11 @@ static int apply(struct importer *im, struct hd_batch_builder *builder)
     hd_batch_reset(builder);
     if (err == HD_ECONFLICT)
         return hd_fault_set(im->fault, HD_EEXISTS,
-                            "somebody else writes there, or a row is there twice");
+                            "another writer changed the thread, or a row occurs twice");
     return err;
 }
 
-/* All that a thread has, whoever made it. */
+/* All rows of a thread, of any writer. */
 static int remove_thread(struct importer *im)
 {
     static const enum hd_table_id tables[] = {HD_THREAD_INFO, HD_RUNS, HD_EVENT_PAGES, HD_EXCHANGES,
@@ -360,8 +360,8 @@ static int remove_thread(struct importer *im)
 }
 
 /*
- * What was brought in of the file goes again: threads that were finished as a whole; of the last
- * one the rows that are in the file, and those of the library while they are still ours.
+ * Removes imported rows: complete threads as a whole; of the last thread the rows in the file, and
+ * the library's rows while the epoch is still ours.
  */
 static int take_thread_back(struct importer *im)
 {
@@ -390,7 +390,7 @@ static int take_row_back(struct importer *im)
 
 /* ---- bringing in ------------------------------------------------------ */
 
-/* The thread's row, so that nobody else takes its place; nobody sees it. */
+/* The thread's row reserves its id; readers do not see it. */
 static int add_thread_row(struct importer *im, const struct hd_cell *row)
 {
     struct hd_cell cells[HD_MAX_COLUMNS];
@@ -419,7 +419,7 @@ static int flush(struct importer *im)
     return err ? err : apply(im, &im->batch);
 }
 
-/* What was under way where it comes from cannot go on here. */
+/* Runs that were active at the source cannot continue here. */
 static void end_run(struct importer *im, struct hd_cell *row)
 {
     enum hd_run_state state;
@@ -477,7 +477,7 @@ static int start_thread(struct importer *im)
     return err;
 }
 
-/* Everything is there, and every value what its checksum says: it may be seen. */
+/* All rows are stored and all checksums match: make the thread visible. */
 static int finish_thread(struct importer *im)
 {
     struct hd_store *store = hd_store_of(im->import->store);

@@ -1,4 +1,4 @@
-/* Who moves, and when: see rekey.h. */
+/* The order of principals to move: see rekey.h. */
 #include "transfer/rekey.h"
 
 #include <heddle.h>
@@ -23,7 +23,7 @@ struct moving {
     struct hd_fault *fault;
     struct hd_arena arena; /* of the group */
     struct journey {
-        struct hd_principal_rec principal; /* whose row says that it moves */
+        struct hd_principal_rec principal; /* marked as moving */
         struct hd_slice from, to;
         bool is_begun; /* something may have moved before */
     } group[GROUP];
@@ -48,7 +48,7 @@ static int apply(struct moving *m, struct hd_batch_builder *builder)
     return err;
 }
 
-/* What its row says from now on. HD_ECONFLICT: somebody else changed it. */
+/* Updates its row. HD_ECONFLICT: another writer changed it. */
 static int set_state(struct moving *m, struct hd_principal_rec *principal,
                      enum hd_principal_state state)
 {
@@ -111,7 +111,7 @@ static bool must_move(const struct moving *m, const struct hd_principal_rec *pri
                                 : principal->state != HD_PRINCIPAL_MOVED;
 }
 
-/* Where it goes, or where it had begun to go. */
+/* The new principal, or that of an interrupted move. */
 static int find_other(struct moving *m, const struct hd_principal_rec *principal,
                       struct hd_slice *out)
 {
@@ -196,7 +196,7 @@ static int count_group(struct moving *m)
     return err;
 }
 
-/* From now on nobody is let in as one of them, and soon nobody is who was before. */
+/* Marks the principals as moving: new requests are refused at once, earlier ones soon. */
 static int announce(struct moving *m)
 {
     int err = 0;
@@ -242,7 +242,7 @@ static int move_all(struct moving *m, struct hd_mover *mover, bool *is_so, bool 
     return err;
 }
 
-/* A principal whose runs do not end goes on as it was, unless a part of it has gone already. */
+/* A principal with runs that do not end stays unchanged, unless a part of it has moved already. */
 static int move_one(struct moving *m, struct journey *journey)
 {
     struct hd_mover mover = {
@@ -278,7 +278,7 @@ static int move_group(struct moving *m)
     return err;
 }
 
-/* ---- who asked for runs ------------------------------------------------- */
+/* ---- creators of runs --------------------------------------------------- */
 
 /* The body names the actor when it is not the thread's owner: wherever it is, it has moved too. */
 static int on_run(void *arg, size_t which, const struct hd_cell *cells)

@@ -2,18 +2,18 @@
  * Principals under another key: `heddle rekey`.
  *
  * A principal is a keyed hash, and everything that belongs to it is stored under it. With a new key
- * all that moves, one principal after the other, while servers run that know both keys:
+ * all that moves, one principal after the other, while servers that have both keys run:
  *
- *   1. its row says that it moves: from then on nobody is let in as it (records/principals.h), and
- *      after HD_AUTH_RECHECK_US nobody is who was before;
- *   2. its runs under way are waited for;
+ *   1. its row is marked as moving: new requests of it are refused (records/principals.h), and
+ *      after HD_AUTH_RECHECK_US so are requests accepted before;
+ *   2. wait for its active runs;
  *   3. its rows move, each with the condition that it is still as it was read. A thread's record
  *      goes first: without it late writers are refused (store/thread_fence.h), so no writer
  *      is answered as stored when its row is gone;
- *   4. what came meanwhile is looked for, until nothing is left under the old principal;
- *   5. its row says where it is now.
+ *   4. rows written meanwhile move too, until none are left under the old principal;
+ *   5. its row names the new principal.
  *
- * Whoever is interrupted begins again: what has moved has moved, and the row still says so. Blocks.
+ * An interrupted command can be repeated: moved rows stay moved, and the mark stays set. Blocks.
  */
 #ifndef HD_TRANSFER_REKEY_H
 #define HD_TRANSFER_REKEY_H

@@ -1,4 +1,4 @@
-/* The two halves of transfer/rekey.h: who moves, and how rows do. */
+/* The two halves of transfer/rekey.h: the principals, and their rows. */
 #ifndef HD_TRANSFER_REKEY_INTERNAL_H
 #define HD_TRANSFER_REKEY_INTERNAL_H
 
@@ -15,9 +15,9 @@ struct hd_mover {
 
 /* How much there is under the old principal: nothing changes. */
 HD_MUST_CHECK int hd_mover_count(struct hd_mover *mover);
-/* *is_so: a run of the principal is pending or at work. */
+/* *is_so: a run of the principal is pending or running. */
 HD_MUST_CHECK int hd_mover_is_busy(struct hd_mover *mover, bool *is_so);
-/* Moves what can be moved; mover->left says what could not, because of runs or other writers. */
+/* Moves what can be moved; mover->left counts what could not, because of runs or other writers. */
 HD_MUST_CHECK int hd_mover_pass(struct hd_mover *mover);
 
 #endif

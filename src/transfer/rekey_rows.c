@@ -1,5 +1,5 @@
 /*
- * What belongs to a principal, row by row, to another.
+ * Moves the rows of a principal to another.
  *
  * A row moves in one batch: it must still be as it was read, goes, and is added under its new
  * key. On a conflict nothing of the batch happens, and the next pass tries again.
@@ -16,18 +16,18 @@
 #define BATCH_ROWS 100
 #define THREADS_PAGE 100
 
-/* Where a principal is found in a table, and what shows that a row has changed. */
+/* The columns of a principal in a table, and the column that changes with a row. */
 struct place {
     enum hd_table_id table;
-    int index;            /* whose first column is the principal */
+    int index;            /* with the principal as first column */
     unsigned column;      /* of the principal */
     unsigned guard;       /* an INT column */
     enum hd_op_kind kind; /* HD_OP_PUT: what came later wins */
 };
 
 /*
- * In this order: see rekey.h. A thread is whole under its new principal before anybody it is shared
- * with is led there, so what follows FIRST_AFTER waits for all threads.
+ * In this order: see rekey.h. A thread is complete under its new principal before participants are
+ * redirected there, so the tables after FIRST_AFTER wait for all threads.
  */
 static const struct place places[] = {
     {HD_THREAD_INFO, HD_PRIMARY, HD_THREAD_INFO_PRINCIPAL, HD_THREAD_INFO_REV, HD_OP_ADD},
@@ -262,7 +262,7 @@ static int move_rows(struct hd_mover *mover, size_t first, size_t end)
 
 /* ---- checkpoints ------------------------------------------------------ */
 
-/* Its record went before, or there was none: nobody writes to it any more. */
+/* Its record moved before, or it had none: writers are refused. */
 static int move_thread(struct hd_mover *mover, struct hd_slice thread, struct hd_arena *arena)
 {
     struct hd_store *store = hd_store_of(mover->rekey->store);

@@ -1,5 +1,5 @@
 /*
- * Whether every row of a database can be decoded: JSON parses, packed columns unpack, pages of
+ * Checks that every row of a database can be decoded: JSON parses, packed columns unpack, pages of
  * events and recorded exchanges read to their end. Rows have no checksums (values do, see
  * heddle_check()), so a changed byte that leaves a row well formed is not found.
  */

@@ -33,7 +33,7 @@ struct scanner {
     size_t tail;
 };
 
-/* A principal is a hash, and one of many thousands begins as somebody's keys do. */
+/* A principal is a random-looking hash, and one in many thousands begins like an API key. */
 static bool is_principal(const struct scanner *s, const struct hd_secret_finding *finding)
 {
     struct hd_slice column = hd_slice_cstr(hd_tables[s->table].columns[s->column].name);

@@ -17,7 +17,7 @@ struct heddle;
 
 struct hd_secret_place {
     enum hd_table_id table;
-    const struct hd_cell *cells; /* the row: its key says where */
+    const struct hd_cell *cells; /* the row; its key identifies it */
     unsigned column;
     const struct hd_secret_finding *finding;
 };
@@ -34,7 +34,7 @@ struct hd_secret_scan {
     uint64_t rows[HD_TABLE_COUNT]; /* set: how many were read */
 };
 
-/* What cannot be unpacked is HD_ECORRUPT. */
+/* HD_ECORRUPT: a column cannot be unpacked. */
 HD_MUST_CHECK int hd_secret_scan(struct heddle *store, struct hd_secret_scan *scan,
                                  struct hd_fault *fault);
 

@@ -34,7 +34,7 @@ HD_MUST_CHECK int hd_outbox_remove(struct heddle *store, const struct hd_outbox_
 HD_MUST_CHECK int hd_outbox_find(struct heddle *store, const struct hd_outbox_row *row, bool *out,
                                  struct hd_fault *fault);
 
-/* What `row` points to is valid during the call. */
+/* `row` is valid during the call. */
 typedef int (*hd_outbox_fn)(void *ctx, const struct hd_outbox_row *row);
 
 /* The oldest rows first, at most `limit` of those behind `after` (its key and time; NULL: all). */

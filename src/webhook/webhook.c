@@ -44,7 +44,7 @@ struct hd_webhook {
     struct hd_client_request *request; /* of one that flies */
     struct hd_outbox_row row;          /* points to `text` and `body` */
     struct hd_buf body;                /* JSON, an object */
-    bool is_done;                      /* delivered or given up: the row is to be deleted */
+    bool is_done;                      /* delivered or given up: delete the row */
     bool is_sent;
     bool is_there; /* the row, when it was looked up */
     int err;       /* of the store */
@@ -246,7 +246,7 @@ static void go_on(struct hd_webhooks *webhooks);
 static void launch(struct hd_webhook *delivery);
 static void on_timer(uv_timer_t *timer);
 
-/* Goes on after the delay that follows its last attempt. */
+/* Retries after the delay that follows its last attempt. */
 static void wait_turn(struct hd_webhook *delivery)
 {
     struct hd_webhooks *webhooks = delivery->webhooks;
@@ -271,7 +271,7 @@ static void use_row(void *arg)
                                                        &delivery->fault);
 }
 
-/* A row that cannot be looked up is taken to be there: the receiver knows the id. */
+/* A row that cannot be read counts as present: the receiver detects duplicates by the id. */
 static void on_row_used(void *arg)
 {
     struct hd_webhook *delivery = arg;
@@ -497,7 +497,7 @@ static void attempt(struct hd_webhook *delivery)
 
 static void load(struct hd_webhooks *webhooks);
 
-/* Begins what may begin; sets the timer; says when it was the last. */
+/* Starts deliveries that are due, sets the timer, and reports the last one. */
 static void go_on(struct hd_webhooks *webhooks)
 {
     int64_t now = hd_clock_monotonic_us();
@@ -673,7 +673,7 @@ void hd_webhook_cancel(struct hd_webhook *webhook)
     free_delivery(webhook);
 }
 
-/* What does not fit into memory is loaded when there is room. */
+/* Rows that do not fit into memory are loaded later. */
 void hd_webhook_send(struct hd_webhook *webhook)
 {
     struct hd_webhooks *webhooks = webhook ? webhook->webhooks : NULL;

@@ -1,5 +1,5 @@
 /*
- * Webhooks: the end of a run, told to a URL that the run was given.
+ * Webhooks: the end of a run is sent to the URL in its request.
  *
  * At least once: the webhook is stored in the batch that ends the run (outbox.h) and sent then,
  * with retries, until it is delivered or given up, also by later processes. Everything here
@@ -29,7 +29,7 @@ struct hd_webhook_counts {
     uint64_t dropped; /* given up */
 };
 
-/* Whether a run may have this URL: HD_EINVAL says why not. For any thread. */
+/* Checks a run's URL. HD_EINVAL: it is not permitted. For any thread. */
 HD_MUST_CHECK int hd_webhook_allowed(const struct hd_config *config, struct hd_slice url,
                                      struct hd_fault *fault);
 
@@ -56,8 +56,8 @@ void hd_webhooks_recover(struct hd_webhooks *webhooks);
 struct hd_webhook_counts hd_webhooks_counts(const struct hd_webhooks *webhooks);
 
 /*
- * Takes no more. What can be delivered within so long still is, the rest stays in the outbox; then
- * `done`, which may come before this returns.
+ * Accepts no more webhooks. Delivers for at most that time, the rest stays in the outbox; then
+ * calls `done`, possibly before this returns.
  */
 void hd_webhooks_stop(struct hd_webhooks *webhooks, int64_t within_us, void (*done)(void *ctx),
                       void *ctx);

@@ -1,6 +1,6 @@
 /*
- * Headers that webhooks are sent with (webhooks.headers): "Bearer ${{ env.LG_WEBHOOK_TOKEN }}" takes
- * in a variable of the environment, whose name must begin with webhooks.env_prefix.
+ * Headers that webhooks are sent with (webhooks.headers): "Bearer ${{ env.LG_WEBHOOK_TOKEN }}"
+ * includes an environment variable; its name must begin with webhooks.env_prefix.
  */
 #ifndef HD_WEBHOOK_WEBHOOK_HEADERS_H
 #define HD_WEBHOOK_WEBHOOK_HEADERS_H
@@ -18,7 +18,7 @@
 HD_MUST_CHECK int hd_webhook_headers(const struct hd_config *config, struct hd_arena *arena,
                                      const char *out[HD_WEBHOOK_MAX_HEADERS], size_t *count,
                                      struct hd_fault *fault);
-/* The same, to know before anything is opened. */
+/* The same as a check, before anything is opened. */
 HD_MUST_CHECK int hd_webhook_headers_check(const struct hd_config *config, struct hd_fault *fault);
 
 #endif

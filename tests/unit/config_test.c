@@ -250,7 +250,7 @@ static void bad_flags_are_refused(void **state)
         {"--store=sqlite:", "--store: "},
         {"--host=", "--host: a value is missing"},
         {"--host=http://x", "--host: not a host's name or address"},
-        {"--host=0.0.0.0", "host 0.0.0.0 can be reached by others"},
+        {"--host=0.0.0.0", "host 0.0.0.0 is reachable from other machines"},
         {"--host=example.org", "listen on 127.0.0.1, ::1 or localhost"},
         {"--config=/nonexistent/heddle.json", "/nonexistent/heddle.json: No such file"},
         {"--config=/", "/: "},

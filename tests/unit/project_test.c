@@ -183,7 +183,7 @@ static void bad_projects_are_refused(void **state)
         const char *text, *says;
     } cases[] = {
         {"{\"graphs\": {\"a\": \"./agent.py\"}}", "\"./agent.py:graph\""},
-        {"{\"graphs\": {\"a\": \"./agent.rb:graph\"}}", "no language that is known"},
+        {"{\"graphs\": {\"a\": \"./agent.rb:graph\"}}", "has an unknown language"},
         {"{\"graphs\": {\"a\": {\"description\": \"x\"}}}", "must be a path"},
         {"{\"encryption\": {\"path\": \"./e.py:e\"}}", "does not encrypt"},
         {"{\"http\": {\"mount_prefix\": \"p/\"}}", "not a path"},

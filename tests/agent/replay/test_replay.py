@@ -84,7 +84,7 @@ def test_another_prompt_shows_where_it_asks_something_else(recorded, tmp_path):
     file.write_text(json.dumps(graph))
     status, text = replay(server, thread, "--graph", f"agent={file}")
     assert status == 1
-    assert "asks something else at .messages[0].content" in text
+    assert "the request differs at .messages[0].content" in text
     assert "differs" in text and "2 runs, 2 differ" in text
 
 
@@ -98,7 +98,7 @@ def test_another_request_is_a_difference_even_when_the_states_are_the_same(recor
     file = tmp_path / "agent.json"
     file.write_text(json.dumps(graph))
     status, text = replay(server, thread, "--graph", f"agent={file}")
-    assert "asks something else at .messages[0].content" in text
+    assert "the request differs at .messages[0].content" in text
     assert "step" not in text.replace(" steps,", ""), text
     assert status == 1 and "2 runs, 2 differ" in text, text
 

@@ -175,8 +175,8 @@ def test_expiry_is_as_configured(project):
 def test_unknown_keys_give_a_warning(project):
     server = project(config=config(grafs={}, python_version="3.12", http={"disable_stores": True}, ui={}), files=GRAPH)
     said = server.log.read_text()
-    assert 'nobody reads "grafs"; did you mean "graphs"?' in said
-    assert 'nobody reads "http.disable_stores"; did you mean "http.disable_store"?' in said
+    assert 'ignored member "grafs"; did you mean "graphs"?' in said
+    assert 'ignored member "http.disable_stores"; did you mean "http.disable_store"?' in said
     assert "ui is not used" in said
     assert "python_version" not in said
 
@@ -187,7 +187,7 @@ MISTAKES = {
     "no such file": ({"graphs": {"a": "./src/agnt.py:graph"}}, ["src/agent.py"], [], 'did you mean "agent.py"?'),
     "no such folder": ({"graphs": {"a": "./scr/agent.py:graph"}}, ["src/agent.py"], [], "there is no folder"),
     "no name": ({"graphs": {"a": "./agent.py"}}, ["agent.py"], [], '"./agent.py:graph"'),
-    "no language": ({"graphs": {"a": "./agent.rb:graph"}}, [], [], "no language that is known"),
+    "no language": ({"graphs": {"a": "./agent.rb:graph"}}, [], [], "has an unknown language"),
     "no python": ({"graphs": {"a": "./a.py:g"}}, ["a.py"], ["--runtime-python", "/no/python"], "is not a program"),
     "not a python": ({"graphs": {"a": "./a.py:g"}}, ["a.py"], ["--runtime-python", "/bin/true"], "does not work"),
     "no package": (
