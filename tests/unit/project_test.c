@@ -188,7 +188,7 @@ static void bad_projects_are_refused(void **state)
         {"{\"encryption\": {\"path\": \"./e.py:e\"}}", "does not encrypt"},
         {"{\"http\": {\"mount_prefix\": \"p/\"}}", "not a path"},
         {"{\"http\": {\"cors\": {\"allow_origin_regex\": \"(\"}}}", "not a regular expression"},
-        {"{\"http\": {\"cors\": {\"allow_methods\": [\"GET\\r\\nx\"]}}}", "no name"},
+        {"{\"http\": {\"cors\": {\"allow_methods\": [\"GET\\r\\nx\"]}}}", "not a valid name"},
         {"{\"webhooks\": {\"url\": {\"disable_loopback\": 1}}}", "must be a boolean"},
         {"{\"env\": 1}", "the path of a file or an object"},
         {"{\"runtime\": {\"key\": \"short\"}}", "too short"},
