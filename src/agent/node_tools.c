@@ -31,7 +31,7 @@
 
 /* ---- reading ---------------------------------------------------------- */
 
-static int fail_kind(struct hd_decl *decl, const struct hd_at *at)
+static int fail_kind(struct hd_decl *decl, const struct hd_decl_at *at)
 {
     struct hd_near near;
     const char *name;
@@ -43,17 +43,18 @@ static int fail_kind(struct hd_decl *decl, const struct hd_at *at)
                         hd_near_text(&near));
 }
 
-static int read_source(struct hd_decl *decl, const struct hd_at *at, struct hd_tools_source *out)
+static int read_source(struct hd_decl *decl, const struct hd_decl_at *at,
+                       struct hd_tools_source *out)
 {
     struct hd_json_iter it = hd_json_iter(at->val);
     struct hd_fault fault = {0};
     const struct hd_val *literal;
-    struct hd_at member;
+    struct hd_decl_at member;
     int err;
 
     if (!hd_json_is_object(at->val) || hd_json_size(at->val) != 1 || !hd_json_next(&it))
         return hd_decl_fail(decl, at, "must be an object with one member: a kind of source");
-    member = hd_at_key(at, it.key, it.val);
+    member = hd_decl_at_key(at, it.key, it.val);
     out->kind = hd_source_kind_find(it.key);
     if (!out->kind)
         return fail_kind(decl, &member);
@@ -66,8 +67,8 @@ static int read_source(struct hd_decl *decl, const struct hd_at *at, struct hd_t
     return err == HD_EINVAL ? hd_decl_fail(decl, &member, "%s", fault.text) : err;
 }
 
-static int read_sources(struct hd_decl *decl, const struct hd_at *at, const struct hd_field *field,
-                        void *out)
+static int read_sources(struct hd_decl *decl, const struct hd_decl_at *at,
+                        const struct hd_field *field, void *out)
 {
     struct hd_json_iter it = hd_json_iter(at->val);
     size_t size = hd_json_size(at->val);
@@ -83,7 +84,7 @@ static int read_sources(struct hd_decl *decl, const struct hd_at *at, const stru
     if (!sources.list)
         return HD_ENOMEM;
     while (err == 0 && hd_json_next(&it)) {
-        struct hd_at element = hd_at_index(at, sources.count, it.val);
+        struct hd_decl_at element = hd_decl_at_index(at, sources.count, it.val);
 
         err = read_source(decl, &element, &sources.list[sources.count++]);
     }
@@ -91,8 +92,8 @@ static int read_sources(struct hd_decl *decl, const struct hd_at *at, const stru
     return err;
 }
 
-static int read_approval(struct hd_decl *decl, const struct hd_at *at, const struct hd_field *field,
-                         void *out)
+static int read_approval(struct hd_decl *decl, const struct hd_decl_at *at,
+                         const struct hd_field *field, void *out)
 {
     const struct hd_expr **expr = out;
     struct hd_fault fault = {0};
@@ -104,8 +105,8 @@ static int read_approval(struct hd_decl *decl, const struct hd_at *at, const str
     return err ? hd_decl_fail(decl, at, "%s", fault.text) : 0;
 }
 
-static int read_channel(struct hd_decl *decl, const struct hd_at *at, const struct hd_field *field,
-                        void *out)
+static int read_channel(struct hd_decl *decl, const struct hd_decl_at *at,
+                        const struct hd_field *field, void *out)
 {
     size_t ignored;
     int err = hd_read_string(decl, at, field, out);
@@ -124,7 +125,7 @@ static const struct hd_field fields[] = {
      INT64_C(16) << 20, 0},
 };
 
-static int read_node(struct hd_decl *decl, const struct hd_at *at, struct hd_node *node)
+static int read_node(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node)
 {
     struct hd_tools_spec *spec = hd_arena_calloc(&decl->hold->arena, 1, sizeof(*spec));
     size_t ignored;

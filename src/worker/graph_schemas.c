@@ -53,7 +53,8 @@ int hd_graph_schemas_open(struct hd_app *app, struct hd_fault *fault)
         form = make_form();
         if (!form)
             return HD_ENOMEM;
-        err = hd_graph_foreign(hd_slice(NULL, 0), ids_of(graph->language), &form->graph, fault);
+        err =
+            hd_worker_graph_create(hd_slice(NULL, 0), ids_of(graph->language), &form->graph, fault);
         if (err) {
             free_form(form);
             return err;
@@ -97,14 +98,15 @@ static int read_structure(struct hd_app_form *form, const struct hd_app_graph *g
     err = copy_member(told, HD_S("structure"), &text);
     form->has_structure = text.len > 0;
     if (!err)
-        err = hd_graph_foreign(hd_buf_slice(&text), ids_of(graph->language), &form->graph, &fault);
+        err = hd_worker_graph_create(hd_buf_slice(&text), ids_of(graph->language), &form->graph,
+                                     &fault);
     hd_buf_fini(&text);
     if (err != HD_EINVAL && err != HD_ELIMIT)
         return err;
     hd_log(HD_LOG_WARN, "runtime", "graph %.*s: its structure cannot be read: %s",
            (int)graph->id.len, graph->id.ptr, fault.text);
     form->has_structure = false;
-    return hd_graph_foreign(hd_slice(NULL, 0), ids_of(graph->language), &form->graph, &fault);
+    return hd_worker_graph_create(hd_slice(NULL, 0), ids_of(graph->language), &form->graph, &fault);
 }
 
 static void log_error(const struct hd_app_graph *graph, hd_json_val error)

@@ -19,9 +19,9 @@
  * borrows from it. `ns` is relative. On a store thread. HD_EUNSUPPORTED, with the reason in
  * `fault`: it cannot go on there.
  */
-HD_MUST_CHECK int hd_cross_read(struct hd_app *app, const struct hd_rt_scope *scope,
-                                struct hd_slice ns, const struct heddle_tuple *tuple,
-                                struct hd_arena *arena, const struct heddle_tuple **out,
-                                struct hd_fault *fault);
+HD_MUST_CHECK int hd_runtime_migrate_read(struct hd_app *app, const struct hd_rt_scope *scope,
+                                          struct hd_slice ns, const struct heddle_tuple *tuple,
+                                          struct hd_arena *arena, const struct heddle_tuple **out,
+                                          struct hd_fault *fault);
 
 #endif

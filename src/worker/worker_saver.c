@@ -117,8 +117,8 @@ int hd_worker_get(struct hd_worker_op *op)
         return answer_tuple(op, NULL);
     op->request->free_blobs = free_tuple; /* the blobs are its values */
     op->request->free_arg = tuple;
-    err = hd_cross_read(op->app, op->scope, relative(op, tuple->ns), tuple, op->in.arena, &shown,
-                        &op->request->fault);
+    err = hd_runtime_migrate_read(op->app, op->scope, relative(op, tuple->ns), tuple, op->in.arena,
+                                  &shown, &op->request->fault);
     return err ? err : answer_tuple(op, shown);
 }
 

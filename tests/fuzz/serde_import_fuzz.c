@@ -44,7 +44,7 @@ static void check_structure(struct hd_slice text)
 {
     struct hd_fault fault = {0};
     struct hd_graph *graph;
-    int err = hd_graph_foreign(text, HD_IDS_PYTHON, &graph, &fault);
+    int err = hd_worker_graph_create(text, HD_IDS_PYTHON, &graph, &fault);
 
     require(err == 0 || fault.text[0] != '\0', "refused without a reason");
     if (err)

@@ -115,7 +115,7 @@ static void look_for(struct talk *talk, struct hd_slice channel, size_t known, s
     told->first = NEVER;
     told->unknown_count = 0;
     at.only = channel;
-    assert_err(hd_state_news(&at, &walk, on_news, told, &failure), 0);
+    assert_err(hd_state_delta(&at, &walk, on_news, told, &failure), 0);
 }
 
 /* Of every message that any state has. */
@@ -255,14 +255,15 @@ static void what_is_not_shown_as_stored_is_not_told(void **state)
     }
     native = talk->graph;
     /* Nobody has told what it is made of. */
-    assert_err(hd_graph_foreign(hd_slice("", 0), HD_IDS_PYTHON, &talk->graph, NULL), 0);
+    assert_err(hd_worker_graph_create(hd_slice("", 0), HD_IDS_PYTHON, &talk->graph, NULL), 0);
     look_for(talk, HD_S("messages"), 0, &told);
     assert_int_equal(told.unknown_count, talk->count);
     hd_graph_destroy(talk->graph);
     talk->graph = native;
     at = address(talk);
     at.ns = HD_S("nothing:1");
-    assert_err(hd_state_news(&at, &(struct hd_state_walk){0}, on_news, &told, &failure), HD_EINVAL);
+    assert_err(hd_state_delta(&at, &(struct hd_state_walk){0}, on_news, &told, &failure),
+               HD_EINVAL);
     hd_failure_fini(&failure);
     talk_destroy(talk);
 }
@@ -284,7 +285,7 @@ static int tell_all(void *arg)
     struct hd_address at = address(talk);
     struct hd_failure failure = {NULL, NULL};
     size_t count = 0;
-    int err = hd_state_news(&at, &walk, count_news, &count, &failure);
+    int err = hd_state_delta(&at, &walk, count_news, &count, &failure);
 
     hd_failure_fini(&failure);
     return err;

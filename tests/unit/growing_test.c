@@ -15,16 +15,16 @@ static struct hd_val *message(int number)
 }
 
 /* Saves, and says whether it went on from what was saved before. */
-static bool save(struct hd_growing *growing, const struct hd_val *list)
+static bool save(struct hd_list_tracker *growing, const struct hd_val *list)
 {
     struct hd_growth *growth;
     struct hd_buf expected;
     char *text;
     bool has_base;
 
-    assert_err(hd_growing_save(growing, list, &growth), 0);
+    assert_err(hd_list_tracker_save(growing, list, &growth), 0);
     if (!growth) {
-        assert_true(hd_val_count(list) < HD_GROWING_MIN);
+        assert_true(hd_val_count(list) < HD_LIST_TRACKER_MIN);
         return false;
     }
     hd_buf_init(&expected, 1 << 24);
@@ -52,7 +52,7 @@ static struct hd_val *messages(int count)
 
 static void appending_goes_on(void **state)
 {
-    struct hd_growing growing = {0};
+    struct hd_list_tracker growing = {0};
     struct hd_val *list = messages(100), *old, *copy;
 
     (void)state;
@@ -70,12 +70,12 @@ static void appending_goes_on(void **state)
     assert_true(save(&growing, copy));
     hd_val_unref(copy);
     hd_val_unref(list);
-    hd_growing_fini(&growing);
+    hd_list_tracker_fini(&growing);
 }
 
 static void other_changes_start_afresh(void **state)
 {
-    struct hd_growing growing = {0};
+    struct hd_list_tracker growing = {0};
     struct hd_val *list = messages(100), *other;
 
     (void)state;
@@ -89,31 +89,31 @@ static void other_changes_start_afresh(void **state)
     assert_false(save(&growing, other));
     hd_val_unref(other);
     assert_false(save(&growing, list));
-    other = messages(HD_GROWING_MIN - 1);
+    other = messages(HD_LIST_TRACKER_MIN - 1);
     assert_false(save(&growing, other));
     hd_val_unref(other);
     assert_false(save(&growing, hd_val_null()));
     assert_null(growing.listing);
     assert_false(save(&growing, list));
     hd_val_unref(list);
-    hd_growing_fini(&growing);
+    hd_list_tracker_fini(&growing);
 }
 
 static int save_twice(void *arg)
 {
-    struct hd_growing growing = {0};
+    struct hd_list_tracker growing = {0};
     struct hd_val *list = hd_val_ref(arg);
     struct hd_growth *growth = NULL;
-    int err = hd_growing_save(&growing, list, &growth);
+    int err = hd_list_tracker_save(&growing, list, &growth);
 
     hd_growth_destroy(growth);
     growth = NULL;
     list = hd_val_append(list, hd_val_null());
     if (!err)
-        err = list ? hd_growing_save(&growing, list, &growth) : HD_ENOMEM;
+        err = list ? hd_list_tracker_save(&growing, list, &growth) : HD_ENOMEM;
     hd_growth_destroy(growth);
     hd_val_unref(list);
-    hd_growing_fini(&growing);
+    hd_list_tracker_fini(&growing);
     return err;
 }
 
@@ -128,7 +128,7 @@ static void every_allocation_may_fail(void **state)
 
 static void too_deep_is_an_error(void **state)
 {
-    struct hd_growing growing = {0};
+    struct hd_list_tracker growing = {0};
     struct hd_growth *growth = NULL;
     struct hd_val *list = messages(40), *deep = hd_val_null();
 
@@ -136,10 +136,10 @@ static void too_deep_is_an_error(void **state)
     for (int i = 0; i < HD_JSON_MAX_DEPTH + 1; i++)
         deep = hd_val_append(hd_val_list(), deep);
     list = hd_val_append(list, deep);
-    assert_err(hd_growing_save(&growing, list, &growth), HD_ELIMIT);
+    assert_err(hd_list_tracker_save(&growing, list, &growth), HD_ELIMIT);
     assert_null(growth);
     hd_val_unref(list);
-    hd_growing_fini(&growing);
+    hd_list_tracker_fini(&growing);
 }
 
 int main(void)

@@ -16,9 +16,10 @@
 
 /* ---- keeping ---------------------------------------------------------- */
 
-static struct hd_recall_key key_of(const char *thread, const char *ns)
+static struct hd_list_cache_key key_of(const char *thread, const char *ns)
 {
-    return (struct hd_recall_key){hd_slice_cstr("me"), hd_slice_cstr(thread), hd_slice_cstr(ns)};
+    return (struct hd_list_cache_key){hd_slice_cstr("me"), hd_slice_cstr(thread),
+                                      hd_slice_cstr(ns)};
 }
 
 static size_t find(const struct hd_graph *graph, const char *channel)
@@ -27,53 +28,53 @@ static size_t find(const struct hd_graph *graph, const char *channel)
 }
 
 /* A list of so many numbers, as a run leaves it. */
-static void grow(struct hd_growing *growing, int count)
+static void grow(struct hd_list_tracker *growing, int count)
 {
     struct hd_val *list = hd_val_list();
     struct hd_growth *growth;
 
     for (int i = 0; i < count; i++)
         list = hd_val_append(list, hd_val_int(i));
-    assert_int_equal(hd_growing_save(growing, list, &growth), 0);
+    assert_int_equal(hd_list_tracker_save(growing, list, &growth), 0);
     assert_non_null(growth);
     hd_growth_destroy(growth);
     hd_val_unref(list);
 }
 
-static void keep(struct hd_recall *recall, const struct hd_graph *graph, const char *thread,
+static void keep(struct hd_list_cache *recall, const struct hd_graph *graph, const char *thread,
                  const char *ns, int count)
 {
-    struct hd_recall_key key = key_of(thread, ns);
-    struct hd_growing *growing = hd_calloc(graph->channel_count, sizeof(*growing));
+    struct hd_list_cache_key key = key_of(thread, ns);
+    struct hd_list_tracker *growing = hd_calloc(graph->channel_count, sizeof(*growing));
 
     assert_non_null(growing);
     grow(&growing[find(graph, "b")], count);
-    hd_recall_keep(recall, &key, graph, growing);
+    hd_list_cache_keep(recall, &key, graph, growing);
     for (size_t i = 0; i < graph->channel_count; i++)
         assert_null(growing[i].listing);
     hd_free(growing);
 }
 
 /* How many elements are kept; 0: nothing is. */
-static size_t take(struct hd_recall *recall, const struct hd_graph *graph, const char *thread,
+static size_t take(struct hd_list_cache *recall, const struct hd_graph *graph, const char *thread,
                    const char *ns)
 {
-    struct hd_recall_key key = key_of(thread, ns);
-    struct hd_growing *growing = hd_calloc(graph->channel_count, sizeof(*growing));
+    struct hd_list_cache_key key = key_of(thread, ns);
+    struct hd_list_tracker *growing = hd_calloc(graph->channel_count, sizeof(*growing));
     size_t count;
 
     assert_non_null(growing);
-    hd_recall_take(recall, &key, graph, growing);
+    hd_list_cache_take(recall, &key, graph, growing);
     count = hd_val_count(growing[find(graph, "b")].list);
     for (size_t i = 0; i < graph->channel_count; i++)
-        hd_growing_fini(&growing[i]);
+        hd_list_tracker_fini(&growing[i]);
     hd_free(growing);
     return count;
 }
 
 static void what_is_kept_is_taken_once(void **state)
 {
-    struct hd_recall *recall = hd_recall_create(1 << 20);
+    struct hd_list_cache *recall = hd_list_cache_create(1 << 20);
     struct hd_graph *graph = read_graph(LISTS);
 
     (void)state;
@@ -89,13 +90,13 @@ static void what_is_kept_is_taken_once(void **state)
     assert_int_equal(take(recall, graph, "u", ""), 41);
     assert_int_equal(take(recall, graph, "t", "sub"), 30);
     keep(recall, graph, "t", "", 20);
-    hd_recall_destroy(recall);
+    hd_list_cache_destroy(recall);
     hd_graph_destroy(graph);
 }
 
 static void the_oldest_go_first(void **state)
 {
-    struct hd_recall *recall = hd_recall_create(40000);
+    struct hd_list_cache *recall = hd_list_cache_create(40000);
     struct hd_graph *graph = read_graph(LISTS);
     char thread[16];
     int kept = 0;
@@ -119,7 +120,7 @@ static void the_oldest_go_first(void **state)
     }
     keep(recall, graph, "huge", "", 100000); /* more than there is room for */
     assert_int_equal(take(recall, graph, "huge", ""), 0);
-    hd_recall_destroy(recall);
+    hd_list_cache_destroy(recall);
     hd_graph_destroy(graph);
 }
 

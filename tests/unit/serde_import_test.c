@@ -317,10 +317,10 @@ static struct hd_graph *graph_of(hd_json_val subject)
 
     hd_buf_init(&text, MAX_FILE);
     append(&text, get(subject, "structure"));
-    if (hd_graph_foreign(hd_buf_slice(&text),
-                         hd_slice_eq(text_of(subject, "ids"), HD_S("js")) ? HD_IDS_JS
-                                                                          : HD_IDS_PYTHON,
-                         &graph, &fault))
+    if (hd_worker_graph_create(hd_buf_slice(&text),
+                               hd_slice_eq(text_of(subject, "ids"), HD_S("js")) ? HD_IDS_JS
+                                                                                : HD_IDS_PYTHON,
+                               &graph, &fault))
         fail_msg("%s: %s", text_of(subject, "name").ptr, fault.text);
     hd_buf_fini(&text);
     return graph;
@@ -410,7 +410,7 @@ static void check_subject(hd_json_val subject)
     struct heddle *store;
 
     assert_int_equal(heddle_open(&store, "memory:", &error), 0);
-    assert_int_equal(hd_graph_foreign(HD_S("null"), graph->ids, &open, NULL), 0);
+    assert_int_equal(hd_worker_graph_create(HD_S("null"), graph->ids, &open, NULL), 0);
     while (hd_json_next(&step)) {
         struct hd_json_iter it = hd_json_iter(get(step.val, "states"));
 
@@ -509,7 +509,7 @@ static void check_read(struct heddle *store, const struct hd_graph *graph)
 
     hd_arena_init(&arena, MAX_FILE);
     assert_int_equal(heddle_get(store, &key, &tuple, &error), 0);
-    if (hd_cross_tuple(&at, tuple, &arena, &shown, &fault))
+    if (hd_runtime_migrate_tuple(&at, tuple, &arena, &shown, &fault))
         fail_msg("%s", fault.text);
     for (size_t i = 0; i < shown->write_count; i++) {
         struct hd_slice id = hd_slice(shown->writes[i].task_id.data, shown->writes[i].task_id.len);
@@ -579,7 +579,7 @@ static void work_in_subgraphs_is_refused(void **unused)
     put_all(store, get(element(get(find_subject(&written, "nested"), "steps"), 0), "puts"));
     at = address(store, graph, NULL);
     assert_int_equal(heddle_get(store, &key, &tuple, &error), 0);
-    assert_int_equal(hd_cross_tuple(&at, tuple, &arena, &shown, &fault), HD_EUNSUPPORTED);
+    assert_int_equal(hd_runtime_migrate_tuple(&at, tuple, &arena, &shown, &fault), HD_EUNSUPPORTED);
     assert_non_null(strstr(fault.text, "subgraph"));
     heddle_tuple_free(tuple);
     heddle_close(store);
@@ -612,7 +612,7 @@ static void bad_structures_are_refused(void **unused)
         struct hd_graph *graph;
 
         assert_int_equal(
-            hd_graph_foreign(hd_slice_cstr(cases[i].text), HD_IDS_PYTHON, &graph, &fault),
+            hd_worker_graph_create(hd_slice_cstr(cases[i].text), HD_IDS_PYTHON, &graph, &fault),
             cases[i].err);
         if (!strstr(fault.text, cases[i].says))
             fail_msg("'%s' does not say %s", fault.text, cases[i].says);
@@ -632,7 +632,8 @@ static void endless_structures_are_refused(void **unused)
     assert_int_equal(hd_buf_append_slice(&text, HD_S("null")), 0);
     for (int i = 0; i < 40; i++)
         assert_int_equal(hd_buf_append_slice(&text, HD_S("}}}")), 0);
-    assert_int_equal(hd_graph_foreign(hd_buf_slice(&text), HD_IDS_JS, &graph, &fault), HD_ELIMIT);
+    assert_int_equal(hd_worker_graph_create(hd_buf_slice(&text), HD_IDS_JS, &graph, &fault),
+                     HD_ELIMIT);
     hd_buf_fini(&text);
 }
 
@@ -647,7 +648,7 @@ static void it_cannot_be_updated_here(void **unused)
     struct hd_val *out;
 
     (void)unused;
-    assert_int_equal(hd_graph_foreign(HD_S(""), HD_IDS_PYTHON, &graph, NULL), 0);
+    assert_int_equal(hd_worker_graph_create(HD_S(""), HD_IDS_PYTHON, &graph, NULL), 0);
     at.graph = graph;
     assert_int_equal(hd_state_update(&at, &step, 1, NULL, &out, &failure), HD_EUNSUPPORTED);
     assert_non_null(strstr(failure.text, "worker"));

@@ -34,7 +34,7 @@ struct model_spec {
     size_t tools;   /* HD_GRAPH_END: none */
     int64_t idle_ms, tries;
     bool streams;
-    struct hd_at channel_at, tools_at;
+    struct hd_decl_at channel_at, tools_at;
 };
 
 /* ---- the declaration -------------------------------------------------- */
@@ -55,11 +55,11 @@ static const struct hd_field fields[] = {
 };
 
 /* The response goes to `messages` unless another message channel, or an update, is declared. */
-static int find_channel(struct hd_decl *decl, const struct hd_at *at, struct model_spec *spec)
+static int find_channel(struct hd_decl *decl, const struct hd_decl_at *at, struct model_spec *spec)
 {
     bool is_given = hd_raw(&spec->channel_at);
     struct hd_slice name = is_given ? hd_json_string(spec->channel_at.val) : HD_S("messages");
-    const struct hd_at *where = is_given ? &spec->channel_at : at;
+    const struct hd_decl_at *where = is_given ? &spec->channel_at : at;
     int err;
 
     if (is_given && spec->update)
@@ -81,9 +81,9 @@ static int find_channel(struct hd_decl *decl, const struct hd_at *at, struct mod
 }
 
 /* The node may not be parsed yet: uses the file. */
-static int find_tools(struct hd_decl *decl, const struct hd_at *at, struct model_spec *spec)
+static int find_tools(struct hd_decl *decl, const struct hd_decl_at *at, struct model_spec *spec)
 {
-    const struct hd_at *where = &spec->tools_at;
+    const struct hd_decl_at *where = &spec->tools_at;
     struct hd_slice name = hd_json_string(where->val);
     hd_json_val node;
     int err;
@@ -100,7 +100,7 @@ static int find_tools(struct hd_decl *decl, const struct hd_at *at, struct model
     return err;
 }
 
-static int read_node(struct hd_decl *decl, const struct hd_at *at, struct hd_node *node)
+static int read_node(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node)
 {
     struct model_spec *spec = hd_arena_calloc(&decl->hold->arena, 1, sizeof(*spec));
     int err;
@@ -118,7 +118,7 @@ static int read_node(struct hd_decl *decl, const struct hd_at *at, struct hd_nod
         err = find_channel(decl, at, spec);
     if (err == 0)
         err = find_tools(decl, at, spec);
-    spec->channel_at = spec->tools_at = (struct hd_at){0};
+    spec->channel_at = spec->tools_at = (struct hd_decl_at){0};
     return err;
 }
 

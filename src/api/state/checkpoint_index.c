@@ -253,11 +253,11 @@ int hd_point_messages(struct hd_call *call, const struct hd_spot *spot, struct h
 }
 
 int hd_point_news(struct hd_call *call, const struct hd_spot *spot,
-                  const struct hd_state_walk *walk, hd_state_news_fn fn, void *ctx)
+                  const struct hd_state_walk *walk, hd_state_delta_fn fn, void *ctx)
 {
     struct hd_address at = hd_spot_address(call, spot, hd_slice(NULL, 0));
     struct hd_failure failure = {NULL, NULL};
 
     at.only = HD_S("messages");
-    return hd_call_failure(call, hd_state_news(&at, walk, fn, ctx, &failure), &failure);
+    return hd_call_failure(call, hd_state_delta(&at, walk, fn, ctx, &failure), &failure);
 }

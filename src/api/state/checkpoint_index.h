@@ -53,8 +53,8 @@ struct hd_point *hd_points_find(const struct hd_points *points, struct hd_slice 
  */
 HD_MUST_CHECK int hd_point_messages(struct hd_call *call, const struct hd_spot *spot,
                                     struct hd_slice id, struct hd_json *json);
-/* The messages that checkpoints brought, as hd_state_news() tells them. */
+/* The messages that checkpoints brought, as hd_state_delta() tells them. */
 HD_MUST_CHECK int hd_point_news(struct hd_call *call, const struct hd_spot *spot,
-                                const struct hd_state_walk *walk, hd_state_news_fn fn, void *ctx);
+                                const struct hd_state_walk *walk, hd_state_delta_fn fn, void *ctx);
 
 #endif

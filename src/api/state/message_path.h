@@ -28,7 +28,7 @@ HD_MUST_CHECK int hd_way_find(struct hd_points *points, struct hd_point *head, s
 
 /*
  * Finds the point of each; those of one way stand together, in any order, and do so afterwards.
- * Asks what each state brought (hd_state_news()). Where that is not known of many, halves the way,
+ * Asks what each state brought (hd_state_delta()). Where that is not known of many, halves the way,
  * so that only states are read between which something was said. Remembers what it found
  * (message_path_memory.h).
  */

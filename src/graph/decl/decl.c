@@ -10,13 +10,13 @@
 struct graph_members {
     struct hd_slice name, title, description;
     struct hd_val *config_schema, *context_schema;
-    struct hd_at state, input, output, nodes, edges, graphs, before, after;
+    struct hd_decl_at state, input, output, nodes, edges, graphs, before, after;
     int64_t recursion_limit;
 };
 
 /* A JSON Schema of an object; kept as it is. */
-static int read_schema(struct hd_decl *decl, const struct hd_at *at, const struct hd_field *field,
-                       void *out)
+static int read_schema(struct hd_decl *decl, const struct hd_decl_at *at,
+                       const struct hd_field *field, void *out)
 {
     hd_json_val type = hd_json_get(at->val, HD_S("type"));
     struct hd_val **schema = out;
@@ -26,12 +26,12 @@ static int read_schema(struct hd_decl *decl, const struct hd_at *at, const struc
     if (!hd_json_is_object(at->val))
         return hd_decl_fail_type(decl, at, "a JSON Schema");
     if (type && !hd_slice_eq(hd_json_string(type), HD_S("object"))) {
-        struct hd_at type_at = hd_at_key(at, HD_S("type"), type);
+        struct hd_decl_at type_at = hd_decl_at_key(at, HD_S("type"), type);
 
         return hd_decl_fail(decl, &type_at, "must be \"object\"");
     }
     err = hd_val_from_json(at->val, schema, NULL);
-    return err == 0 ? hd_hold_keep(decl->hold, *schema) : err;
+    return err == 0 ? hd_decl_memory_keep(decl->hold, *schema) : err;
 }
 
 static const struct hd_field graph_fields[] = {
@@ -54,7 +54,7 @@ static const struct hd_field graph_fields[] = {
 
 /* ---- small parts ------------------------------------------------------ */
 
-static int check_graph_name(struct hd_decl *decl, const struct hd_at *at, struct hd_slice name)
+static int check_graph_name(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_slice name)
 {
     bool is_good = name.len > 0 && name.len <= MAX_GRAPH_NAME;
 
@@ -73,11 +73,11 @@ static int check_graph_name(struct hd_decl *decl, const struct hd_at *at, struct
 }
 
 /* The outermost graph needs a name; others have the one they are declared under. */
-static int set_name(struct hd_decl *decl, const struct hd_at *at,
+static int set_name(struct hd_decl *decl, const struct hd_decl_at *at,
                     const struct graph_members *members)
 {
     struct hd_graph *graph = decl->draft->graph;
-    struct hd_at name_at = hd_at_key(at, HD_S("name"), at->val);
+    struct hd_decl_at name_at = hd_decl_at_key(at, HD_S("name"), at->val);
 
     graph->title = members->title;
     graph->description = members->description;
@@ -91,7 +91,7 @@ static int set_name(struct hd_decl *decl, const struct hd_at *at,
     return check_graph_name(decl, &name_at, members->name);
 }
 
-static int read_channel_list(struct hd_decl *decl, const struct hd_at *at, const size_t **list,
+static int read_channel_list(struct hd_decl *decl, const struct hd_decl_at *at, const size_t **list,
                              size_t *count)
 {
     static const struct hd_field field = {.name = "channels"};
@@ -116,7 +116,7 @@ static void set_breakpoint(struct hd_node *node, bool is_before)
         node->stops_after = true;
 }
 
-static int read_breakpoints(struct hd_decl *decl, const struct hd_at *at, bool is_before)
+static int read_breakpoints(struct hd_decl *decl, const struct hd_decl_at *at, bool is_before)
 {
     struct hd_json_iter it = hd_json_iter(at->val);
     struct hd_draft *draft = decl->draft;
@@ -133,7 +133,7 @@ static int read_breakpoints(struct hd_decl *decl, const struct hd_at *at, bool i
     if (!hd_json_is_array(at->val))
         return hd_decl_fail(decl, at, "must be a list of nodes, or \"*\"");
     while (err == 0 && hd_json_next(&it)) {
-        struct hd_at element = hd_at_index(at, index++, it.val);
+        struct hd_decl_at element = hd_decl_at_index(at, index++, it.val);
 
         err = hd_read_node(decl, &element, NULL, &node);
         if (err == 0)
@@ -144,9 +144,9 @@ static int read_breakpoints(struct hd_decl *decl, const struct hd_at *at, bool i
 
 /* ---- subgraphs -------------------------------------------------------- */
 
-static int read_graph(struct hd_decl *decl, const struct hd_at *at, struct hd_draft *draft);
+static int read_graph(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_draft *draft);
 
-static struct hd_draft *add_draft(struct hd_decl *decl, const struct hd_at *at,
+static struct hd_draft *add_draft(struct hd_decl *decl, const struct hd_decl_at *at,
                                   struct hd_graph *graph)
 {
     struct hd_draft *draft = hd_arena_calloc(&decl->hold->arena, 1, sizeof(*draft));
@@ -166,7 +166,7 @@ static struct hd_draft *add_draft(struct hd_decl *decl, const struct hd_at *at,
     return draft->path ? draft : NULL;
 }
 
-static int name_graph(struct hd_decl *decl, const struct hd_at *at)
+static int name_graph(struct hd_decl *decl, const struct hd_decl_at *at)
 {
     struct hd_graph *graph = hd_arena_calloc(&decl->hold->arena, 1, sizeof(*graph));
     struct hd_draft *draft;
@@ -183,7 +183,7 @@ static int name_graph(struct hd_decl *decl, const struct hd_at *at)
 }
 
 /* First all names: graphs may refer to those declared beside them. */
-static int name_graphs(struct hd_decl *decl, const struct hd_at *at)
+static int name_graphs(struct hd_decl *decl, const struct hd_decl_at *at)
 {
     struct hd_json_iter it = hd_json_iter(at->val);
     int err = 0;
@@ -198,14 +198,14 @@ static int name_graphs(struct hd_decl *decl, const struct hd_at *at)
         return hd_decl_fail(decl, at, "graphs are nested at most %d levels deep",
                             HD_GRAPH_MAX_LEVELS);
     while (err == 0 && hd_json_next(&it)) {
-        struct hd_at member = hd_at_key(at, it.key, it.val);
+        struct hd_decl_at member = hd_decl_at_key(at, it.key, it.val);
 
         err = name_graph(decl, &member);
     }
     return err;
 }
 
-static int read_graphs(struct hd_decl *decl, const struct hd_at *at)
+static int read_graphs(struct hd_decl *decl, const struct hd_decl_at *at)
 {
     struct hd_json_iter it = hd_json_iter(at->val);
     struct hd_draft *outer = decl->draft;
@@ -213,7 +213,7 @@ static int read_graphs(struct hd_decl *decl, const struct hd_at *at)
 
     decl->level++;
     while (err == 0 && hd_json_next(&it)) {
-        struct hd_at member = hd_at_key(at, it.key, it.val);
+        struct hd_decl_at member = hd_decl_at_key(at, it.key, it.val);
 
         err = read_graph(decl, &member, hd_map_get(&outer->graph_map, it.key));
     }
@@ -260,7 +260,7 @@ static int read_parts(struct hd_decl *decl, const struct graph_members *members)
     return err == 0 ? read_graphs(decl, &members->graphs) : err;
 }
 
-static int read_graph(struct hd_decl *decl, const struct hd_at *at, struct hd_draft *draft)
+static int read_graph(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_draft *draft)
 {
     static const struct hd_fields fields = HD_FIELDS(graph_fields, NULL);
     struct graph_members members = {.recursion_limit = 0};
@@ -287,7 +287,7 @@ static void free_drafts(struct hd_decl *decl)
     }
 }
 
-static int read_root(struct hd_decl *decl, const struct hd_at *at, struct hd_graph *graph)
+static int read_root(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_graph *graph)
 {
     struct hd_draft *draft;
     int err;
@@ -304,7 +304,7 @@ static int read_root(struct hd_decl *decl, const struct hd_at *at, struct hd_gra
 
 static int read_text(struct hd_decl *decl, struct hd_slice text, struct hd_graph *graph)
 {
-    struct hd_at at = {.key = HD_S("")};
+    struct hd_decl_at at = {.key = HD_S("")};
     struct hd_fault fault = {0};
     struct hd_json json;
     int err;
@@ -332,11 +332,11 @@ int hd_graph_read(struct hd_slice text, struct hd_graph **out, struct hd_graph_e
         *error = (struct hd_graph_error){0};
     if (!root)
         return HD_ENOMEM;
-    hd_hold_init(&root->hold);
+    hd_decl_memory_init(&root->hold);
     decl.hold = &root->hold;
     err = read_text(&decl, text, &root->graph);
     if (err == 0)
-        err = hd_hold_freeze(&root->hold);
+        err = hd_decl_memory_freeze(&root->hold);
     if (err == 0) {
         *out = &root->graph;
         return 0;
@@ -353,7 +353,7 @@ void hd_graph_destroy(struct hd_graph *graph)
 
     if (!root)
         return;
-    hd_hold_fini(&root->hold);
+    hd_decl_memory_fini(&root->hold);
     hd_free(root);
 }
 

@@ -1,14 +1,11 @@
 /*
- * Reading declarations: what the decl_*.c, expr_*.c and node_*.c files share.
+ * The declaration parser, shared by decl_*.c, expr_*.c and node_*.c.
  *
- * A declaration is read in one pass over its JSON, graph by graph. The names of
- * a graph's channels, nodes and subgraphs are known before anything refers to
- * them, so nearly all names are resolved where they stand. What needs the
- * finished graph (who can be reached, what a send may bring) is checked
- * afterwards, in decl_check.c.
+ * The parser makes one pass over the JSON, graph by graph. It collects the names of a graph's
+ * channels, nodes and subgraphs first, so it resolves nearly all references in place. decl_check.c
+ * afterwards checks properties of the whole graph: reachability and the arguments of sends.
  *
- * The first error ends the reading; it has the path of the member and one
- * sentence.
+ * Parsing stops at the first error, which has the path of the member and one sentence.
  */
 #ifndef HD_GRAPH_DECL_DECL_H
 #define HD_GRAPH_DECL_DECL_H
@@ -29,45 +26,46 @@
 
 /* ---- memory ----------------------------------------------------------- */
 
-/* What is compiled lives in an arena; values are counted, or frozen, and must be let go. */
-struct hd_hold {
+/* Memory of a compiled graph: an arena, and references to values, counted or frozen. */
+struct hd_decl_memory {
     struct hd_arena arena;
     struct hd_kept *kept;
     struct hd_kept *frozen; /* each once */
 };
 
-/* A graph as it is given out, with all that it owns. */
+/* A graph with all the memory it owns. */
 struct hd_graph_root {
     struct hd_graph graph; /* must be first: hd_graph_destroy() */
-    struct hd_hold hold;
+    struct hd_decl_memory hold;
 };
 
-void hd_hold_init(struct hd_hold *hold);
-void hd_hold_fini(struct hd_hold *hold);
-/* Freezes all that was kept: from now on any thread may use it. Nothing is kept afterwards. */
-HD_MUST_CHECK int hd_hold_freeze(struct hd_hold *hold);
-/* Takes `val`, which may be NULL (HD_ENOMEM), and keeps it as long as the hold. */
-HD_MUST_CHECK int hd_hold_keep(struct hd_hold *hold, struct hd_val *val);
+void hd_decl_memory_init(struct hd_decl_memory *hold);
+void hd_decl_memory_fini(struct hd_decl_memory *hold);
+/* Freezes all values, so that any thread may use them. No value may be added afterwards. */
+HD_MUST_CHECK int hd_decl_memory_freeze(struct hd_decl_memory *hold);
+/* Takes `val`, which may be NULL (HD_ENOMEM), and frees it with the memory. */
+HD_MUST_CHECK int hd_decl_memory_keep(struct hd_decl_memory *hold, struct hd_val *val);
 /*
- * One more element for an array that grows in the arena; zeroed. `array` points
- * to the pointer to the elements, which may move.
+ * Appends a zeroed element to an array in the arena. `array` points to the pointer to the elements,
+ * which may move.
  */
-HD_MUST_CHECK void *hd_hold_push(struct hd_hold *hold, void *array, size_t *count, size_t size);
+HD_MUST_CHECK void *hd_decl_memory_push(struct hd_decl_memory *hold, void *array, size_t *count,
+                                        size_t size);
 
-/* ---- where we are ----------------------------------------------------- */
+/* ---- positions -------------------------------------------------------- */
 
-/* A value of the declaration and the way to it. Frames live on the stack. */
-struct hd_at {
-    const struct hd_at *up; /* NULL: `key` is a finished JSON pointer */
-    struct hd_slice key;    /* ptr == NULL: an element, number `index` */
+/* A value of the declaration and its path. Frames live on the stack. */
+struct hd_decl_at {
+    const struct hd_decl_at *up; /* NULL: `key` is a finished JSON pointer */
+    struct hd_slice key;         /* ptr == NULL: an element, number `index` */
     size_t index;
     hd_json_val val;
 };
 
-struct hd_at hd_at_key(const struct hd_at *up, struct hd_slice key, hd_json_val val);
-struct hd_at hd_at_index(const struct hd_at *up, size_t index, hd_json_val val);
+struct hd_decl_at hd_decl_at_key(const struct hd_decl_at *up, struct hd_slice key, hd_json_val val);
+struct hd_decl_at hd_decl_at_index(const struct hd_decl_at *up, size_t index, hd_json_val val);
 
-/* A name that an expression uses and that only a send can bring; checked at the end. */
+/* A name in an expression that only a send's argument can define; checked at the end. */
 struct hd_pending {
     struct hd_pending *next;
     struct hd_slice name;
@@ -75,7 +73,7 @@ struct hd_pending {
     size_t node;
 };
 
-/* A node or a channel of the graph around, which is not known yet. */
+/* A reference to a node or a channel of the parent graph, resolved later. */
 struct hd_outward {
     struct hd_outward *next;
     struct hd_slice name;
@@ -84,7 +82,7 @@ struct hd_outward {
     bool is_send;
 };
 
-/* A graph that is being read. */
+/* A graph during parsing. */
 struct hd_draft {
     struct hd_draft *next; /* all drafts of the declaration */
     struct hd_draft *outer;
@@ -99,19 +97,19 @@ struct hd_draft {
     struct hd_pending **pending_end;
     struct hd_outward *outward;
     struct hd_outward **outward_end;
-    bool goes_outward;   /* to a node that only the state knows */
+    bool goes_outward;   /* to a node named by the state */
     bool has_limit;      /* recursion_limit is in the file */
-    bool sends_anywhere; /* to a node that only the state knows */
+    bool sends_anywhere; /* to a node named by the state */
     bool is_used;
-    int height; /* levels from here down; 0: not known yet, -1: being asked for */
+    int height; /* levels of subgraphs; 0: not computed, -1: being computed */
 };
 
 struct hd_decl {
-    struct hd_hold *hold;
+    struct hd_decl_memory *hold;
     struct hd_graph_error *error;
     struct hd_draft *drafts;
     struct hd_draft *draft; /* of the graph that is being read */
-    struct hd_node *node;   /* whose expressions are being read; NULL: nobody's */
+    struct hd_node *node;   /* whose expressions are being parsed; NULL: none */
     size_t node_total;
     size_t channel_total;
     int level;
@@ -119,24 +117,24 @@ struct hd_decl {
 
 /* ---- errors ----------------------------------------------------------- */
 
-/* Says what is wrong with the value at `at`; returns HD_EINVAL. */
-int hd_decl_fail(struct hd_decl *decl, const struct hd_at *at, const char *fmt, ...)
+/* Sets the error for the value at `at`; returns HD_EINVAL. */
+int hd_decl_fail(struct hd_decl *decl, const struct hd_decl_at *at, const char *fmt, ...)
     HD_PRINTF(3, 4);
-/* The same with a path that was made before, and the code. */
+/* Sets an error with a precomputed path, and returns `code`. */
 int hd_decl_fail_path(struct hd_decl *decl, int code, const char *path, const char *fmt, ...)
     HD_PRINTF(4, 5);
 /* "must be …, not a number" */
-int hd_decl_fail_type(struct hd_decl *decl, const struct hd_at *at, const char *wanted);
+int hd_decl_fail_type(struct hd_decl *decl, const struct hd_decl_at *at, const char *wanted);
 /* The JSON pointer of `at`, in the arena; NULL when memory is exhausted. */
-const char *hd_decl_path(struct hd_decl *decl, const struct hd_at *at);
+const char *hd_decl_path(struct hd_decl *decl, const struct hd_decl_at *at);
 
 /* ---- members ---------------------------------------------------------- */
 
 struct hd_field;
-typedef int (*hd_field_fn)(struct hd_decl *decl, const struct hd_at *at,
+typedef int (*hd_field_fn)(struct hd_decl *decl, const struct hd_decl_at *at,
                            const struct hd_field *field, void *out);
 
-/* One member of an object: how it is read, and where to. */
+/* One member of an object: its reader and destination. */
 struct hd_field {
     const char *name;
     hd_field_fn read;
@@ -149,7 +147,7 @@ struct hd_field {
 struct hd_fields {
     const struct hd_field *list;
     size_t count;
-    const struct hd_fields *also; /* known, but read by somebody else */
+    const struct hd_fields *also; /* accepted, but read by another table */
 };
 
 #define HD_FIELDS(array, more)           \
@@ -159,31 +157,31 @@ struct hd_fields {
 #define HD_PLACE(name) (1u << HD_PLACE_##name)
 
 /* Reads an object: unknown members and missing ones are errors. */
-HD_MUST_CHECK int hd_decl_fields(struct hd_decl *decl, const struct hd_at *at,
+HD_MUST_CHECK int hd_decl_fields(struct hd_decl *decl, const struct hd_decl_at *at,
                                  const struct hd_fields *fields, void *out);
 
-/* Functions for tables of fields. The comment says what `out` points to. */
-int hd_read_string(struct hd_decl *decl, const struct hd_at *at, const struct hd_field *field,
+/* Readers for tables of fields. The comment is the type of *out. */
+int hd_read_string(struct hd_decl *decl, const struct hd_decl_at *at, const struct hd_field *field,
                    void *out); /* struct hd_slice, not empty */
-int hd_read_text(struct hd_decl *decl, const struct hd_at *at, const struct hd_field *field,
+int hd_read_text(struct hd_decl *decl, const struct hd_decl_at *at, const struct hd_field *field,
                  void *out); /* struct hd_slice */
-int hd_read_bool(struct hd_decl *decl, const struct hd_at *at, const struct hd_field *field,
+int hd_read_bool(struct hd_decl *decl, const struct hd_decl_at *at, const struct hd_field *field,
                  void *out); /* bool */
-int hd_read_int(struct hd_decl *decl, const struct hd_at *at, const struct hd_field *field,
+int hd_read_int(struct hd_decl *decl, const struct hd_decl_at *at, const struct hd_field *field,
                 void *out); /* int64_t */
-int hd_read_raw(struct hd_decl *decl, const struct hd_at *at, const struct hd_field *field,
-                void *out); /* struct hd_at: for later, while `at->up` lives; see hd_raw() */
-int hd_read_names(struct hd_decl *decl, const struct hd_at *at, const struct hd_field *field,
+int hd_read_raw(struct hd_decl *decl, const struct hd_decl_at *at, const struct hd_field *field,
+                void *out); /* struct hd_decl_at: for later, while `at->up` lives; see hd_raw() */
+int hd_read_names(struct hd_decl *decl, const struct hd_decl_at *at, const struct hd_field *field,
                   void *out); /* struct hd_slices */
-int hd_read_channels(struct hd_decl *decl, const struct hd_at *at, const struct hd_field *field,
-                     void *out); /* struct hd_indexes, of the state */
-int hd_read_node(struct hd_decl *decl, const struct hd_at *at, const struct hd_field *field,
+int hd_read_channels(struct hd_decl *decl, const struct hd_decl_at *at,
+                     const struct hd_field *field, void *out); /* struct hd_indexes, of the state */
+int hd_read_node(struct hd_decl *decl, const struct hd_decl_at *at, const struct hd_field *field,
                  void *out); /* size_t, not __end__ */
-int hd_read_expr(struct hd_decl *decl, const struct hd_at *at, const struct hd_field *field,
+int hd_read_expr(struct hd_decl *decl, const struct hd_decl_at *at, const struct hd_field *field,
                  void *out); /* const struct hd_expr * */
-int hd_read_update(struct hd_decl *decl, const struct hd_at *at, const struct hd_field *field,
+int hd_read_update(struct hd_decl *decl, const struct hd_decl_at *at, const struct hd_field *field,
                    void *out); /* const struct hd_expr *: channels of this graph to values */
-int hd_read_exprs(struct hd_decl *decl, const struct hd_at *at, const struct hd_field *field,
+int hd_read_exprs(struct hd_decl *decl, const struct hd_decl_at *at, const struct hd_field *field,
                   void *out); /* struct hd_exprs */
 
 struct hd_slices {
@@ -199,8 +197,8 @@ struct hd_exprs {
     size_t count;
 };
 
-/* Whether hd_read_raw() has read it. */
-static inline bool hd_raw(const struct hd_at *at)
+/* True if hd_read_raw() has read it. */
+static inline bool hd_raw(const struct hd_decl_at *at)
 {
     return at->val != NULL;
 }
@@ -208,61 +206,62 @@ static inline bool hd_raw(const struct hd_at *at)
 /* ---- parts of a declaration ------------------------------------------- */
 
 /* HD_EINVAL when some object has a member twice. */
-HD_MUST_CHECK int hd_decl_check_unique(struct hd_decl *decl, const struct hd_at *at);
+HD_MUST_CHECK int hd_decl_check_unique(struct hd_decl *decl, const struct hd_decl_at *at);
 /* A name that is not taken, reserved, empty or too long; `what` is "channel" or "node". */
-HD_MUST_CHECK int hd_decl_check_name(struct hd_decl *decl, const struct hd_at *at,
+HD_MUST_CHECK int hd_decl_check_name(struct hd_decl *decl, const struct hd_decl_at *at,
                                      struct hd_slice name, const char *what);
 /* A copy that lives as long as the graph. */
 HD_MUST_CHECK int hd_decl_copy(struct hd_decl *decl, struct hd_slice s, struct hd_slice *out);
 
-/* decl_channels.c: `state`, and room for the channels that the graph makes itself. */
-HD_MUST_CHECK int hd_decl_read_state(struct hd_decl *decl, const struct hd_at *at, size_t more);
+/* decl_channels.c: `state`; reserves `more` internal channels. */
+HD_MUST_CHECK int hd_decl_read_state(struct hd_decl *decl, const struct hd_decl_at *at,
+                                     size_t more);
 HD_MUST_CHECK int hd_decl_add_channel(struct hd_decl *decl, const char *name,
                                       enum hd_graph_reducer reducer, size_t *out);
-HD_MUST_CHECK int hd_decl_find_channel(struct hd_decl *decl, const struct hd_at *at,
+HD_MUST_CHECK int hd_decl_find_channel(struct hd_decl *decl, const struct hd_decl_at *at,
                                        struct hd_slice name, size_t *out);
 
 /* decl_nodes.c: first all names, later the nodes. */
-HD_MUST_CHECK int hd_decl_name_nodes(struct hd_decl *decl, const struct hd_at *at);
-HD_MUST_CHECK int hd_decl_read_nodes(struct hd_decl *decl, const struct hd_at *at);
+HD_MUST_CHECK int hd_decl_name_nodes(struct hd_decl *decl, const struct hd_decl_at *at);
+HD_MUST_CHECK int hd_decl_read_nodes(struct hd_decl *decl, const struct hd_decl_at *at);
 /* *out may become HD_GRAPH_END when `end_too`. */
-HD_MUST_CHECK int hd_decl_find_node(struct hd_decl *decl, const struct hd_at *at,
+HD_MUST_CHECK int hd_decl_find_node(struct hd_decl *decl, const struct hd_decl_at *at,
                                     struct hd_slice name, bool end_too, size_t *out);
-/* Reads an object of a kind: knows the members that all kinds have. */
-HD_MUST_CHECK int hd_decl_node_fields(struct hd_decl *decl, const struct hd_at *at,
+/* Reads a node object: accepts the members common to all kinds. */
+HD_MUST_CHECK int hd_decl_node_fields(struct hd_decl *decl, const struct hd_decl_at *at,
                                       const struct hd_field *list, size_t count, void *out);
-/* Remembers that the current node may go to `node`; says so once per node. */
+/* Records that the current node may go to `node`; once per node. */
 HD_MUST_CHECK int hd_decl_add_exit(struct hd_decl *decl, size_t node, bool is_send,
                                    struct hd_slice label);
-/* `goto`: a node, a list, sends, or an expression that gives them. */
-HD_MUST_CHECK int hd_decl_read_goto(struct hd_decl *decl, const struct hd_at *at, unsigned places,
-                                    const struct hd_expr **out);
-/* The update of a command for the graph around. */
-HD_MUST_CHECK int hd_decl_read_outward(struct hd_decl *decl, const struct hd_at *at,
+/* `goto`: a node, a list, sends, or an expression that evaluates to them. */
+HD_MUST_CHECK int hd_decl_read_goto(struct hd_decl *decl, const struct hd_decl_at *at,
+                                    unsigned places, const struct hd_expr **out);
+/* The update of a command for the parent graph. */
+HD_MUST_CHECK int hd_decl_read_outward(struct hd_decl *decl, const struct hd_decl_at *at,
                                        const struct hd_expr **out);
-/* Members that nodes of all kinds have. */
+/* Members common to all node kinds. */
 extern const struct hd_fields hd_node_common;
 
 /* decl_edges.c */
-HD_MUST_CHECK int hd_decl_read_edges(struct hd_decl *decl, const struct hd_at *at);
+HD_MUST_CHECK int hd_decl_read_edges(struct hd_decl *decl, const struct hd_decl_at *at);
 /* `has_default`: one of the routes always holds. */
-HD_MUST_CHECK int hd_decl_read_routes(struct hd_decl *decl, const struct hd_at *at,
+HD_MUST_CHECK int hd_decl_read_routes(struct hd_decl *decl, const struct hd_decl_at *at,
                                       struct hd_branch *out, bool *has_default);
-HD_MUST_CHECK int hd_decl_read_fanout(struct hd_decl *decl, const struct hd_at *at,
+HD_MUST_CHECK int hd_decl_read_fanout(struct hd_decl *decl, const struct hd_decl_at *at,
                                       const struct hd_fields *also, struct hd_fanout *out);
-/* How many join channels there can be at most. */
+/* Upper bound of the number of join channels. */
 size_t hd_decl_count_joins(hd_json_val edges);
 
-/* decl_check.c: everything that needs all graphs. */
+/* decl_check.c: checks that need all graphs. */
 HD_MUST_CHECK int hd_decl_check(struct hd_decl *decl);
-/* decl_reach.c: every node can be reached, and no run goes on for ever. */
+/* decl_reach.c: every node is reachable and every run can end. */
 HD_MUST_CHECK int hd_decl_check_reach(struct hd_decl *decl);
-/* The graph that a node of the current draft means by a name; NULL when there is none. */
+/* Resolves a subgraph's name in the draft's scope; NULL: unknown. */
 struct hd_draft *hd_decl_find_graph(struct hd_draft *draft, struct hd_slice name);
 
 /* ---- expressions: decl_expr.c ----------------------------------------- */
 
-/* What paths may begin with, innermost first; the channels of the draft come after the last. */
+/* Names that paths may start with, innermost first; the draft's channels come last. */
 struct hd_names {
     const struct hd_names *outer;
     struct hd_slice name;
@@ -270,13 +269,13 @@ struct hd_names {
     size_t slot; /* enum hd_place, or the number of a loop's variable */
 };
 
-HD_MUST_CHECK int hd_decl_expr(struct hd_decl *decl, const struct hd_at *at,
+HD_MUST_CHECK int hd_decl_expr(struct hd_decl *decl, const struct hd_decl_at *at,
                                const struct hd_names *names, const struct hd_expr **out);
-HD_MUST_CHECK int hd_decl_expr_in(struct hd_decl *decl, const struct hd_at *at, unsigned places,
-                                  const struct hd_expr **out);
+HD_MUST_CHECK int hd_decl_expr_in(struct hd_decl *decl, const struct hd_decl_at *at,
+                                  unsigned places, const struct hd_expr **out);
 
 /* A name of a loop's variable: letters, digits and `_`. */
-HD_MUST_CHECK int hd_decl_check_variable(struct hd_decl *decl, const struct hd_at *at,
+HD_MUST_CHECK int hd_decl_check_variable(struct hd_decl *decl, const struct hd_decl_at *at,
                                          struct hd_slice name);
 
 #endif

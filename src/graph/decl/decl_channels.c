@@ -56,12 +56,12 @@ struct channel_spec {
     enum hd_graph_type type;
     bool has_type;
     bool is_accumulating;
-    struct hd_at type_at, default_at, accumulate_at;
+    struct hd_decl_at type_at, default_at, accumulate_at;
     struct hd_slice title, description;
 };
 
-static int read_reducer(struct hd_decl *decl, const struct hd_at *at, const struct hd_field *field,
-                        void *out)
+static int read_reducer(struct hd_decl *decl, const struct hd_decl_at *at,
+                        const struct hd_field *field, void *out)
 {
     struct hd_slice name = hd_json_string(at->val);
     struct hd_near near;
@@ -103,7 +103,7 @@ static int read_type(struct hd_decl *decl, struct channel_spec *spec)
 }
 
 /* A reducer that works on one type only implies it; one that works on several needs to be told. */
-static int check_type(struct hd_decl *decl, const struct hd_at *at, struct channel_spec *spec)
+static int check_type(struct hd_decl *decl, const struct hd_decl_at *at, struct channel_spec *spec)
 {
     unsigned allowed = spec->reducer->types;
 
@@ -162,7 +162,7 @@ static struct hd_val *empty_value(enum hd_graph_type type)
 }
 
 /* Messages may be written in any form that add_messages takes. */
-static int convert_messages(struct hd_decl *decl, const struct hd_at *at, struct hd_val *list,
+static int convert_messages(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_val *list,
                             struct hd_val **out)
 {
     struct hd_val *messages = hd_val_list();
@@ -174,7 +174,7 @@ static int convert_messages(struct hd_decl *decl, const struct hd_at *at, struct
 
         err = hd_val_to_message(hd_val_at(list, i), &message, &fault);
         if (err == HD_EINVAL) {
-            struct hd_at element = hd_at_index(at, i, at->val);
+            struct hd_decl_at element = hd_decl_at_index(at, i, at->val);
 
             err = hd_decl_fail(decl, &element, "%s", fault.text);
         }
@@ -193,7 +193,7 @@ static int convert_messages(struct hd_decl *decl, const struct hd_at *at, struct
 
 static int read_default(struct hd_decl *decl, const struct channel_spec *spec, struct hd_val **out)
 {
-    const struct hd_at *at = &spec->default_at;
+    const struct hd_decl_at *at = &spec->default_at;
     struct hd_fault fault = {0};
     int err;
 
@@ -224,7 +224,7 @@ static int set_initial(struct hd_decl *decl, const struct channel_spec *spec,
     else
         return 0;
     if (err == 0)
-        err = hd_hold_keep(decl->hold, initial);
+        err = hd_decl_memory_keep(decl->hold, initial);
     if (err == 0)
         channel->initial = initial;
     return err;
@@ -253,7 +253,7 @@ static int check_combination(struct hd_decl *decl, const struct channel_spec *sp
     return 0;
 }
 
-static int read_channel(struct hd_decl *decl, const struct hd_at *at,
+static int read_channel(struct hd_decl *decl, const struct hd_decl_at *at,
                         struct hd_graph_channel *channel)
 {
     static const struct hd_fields fields = HD_FIELDS(channel_fields, NULL);
@@ -279,7 +279,7 @@ static int read_channel(struct hd_decl *decl, const struct hd_at *at,
 
 /* ---- the state -------------------------------------------------------- */
 
-static int add_state_channel(struct hd_decl *decl, const struct hd_at *at)
+static int add_state_channel(struct hd_decl *decl, const struct hd_decl_at *at)
 {
     struct hd_draft *draft = decl->draft;
     struct hd_graph_channel *channel = &draft->channels[draft->graph->channel_count];
@@ -296,7 +296,7 @@ static int add_state_channel(struct hd_decl *decl, const struct hd_at *at)
     return err;
 }
 
-int hd_decl_read_state(struct hd_decl *decl, const struct hd_at *at, size_t more)
+int hd_decl_read_state(struct hd_decl *decl, const struct hd_decl_at *at, size_t more)
 {
     struct hd_draft *draft = decl->draft;
     struct hd_json_iter it = hd_json_iter(at->val);
@@ -316,7 +316,7 @@ int hd_decl_read_state(struct hd_decl *decl, const struct hd_at *at, size_t more
         return HD_ENOMEM;
     draft->graph->channels = draft->channels;
     while (err == 0 && hd_json_next(&it)) {
-        struct hd_at member = hd_at_key(at, it.key, it.val);
+        struct hd_decl_at member = hd_decl_at_key(at, it.key, it.val);
 
         err = add_state_channel(decl, &member);
     }
@@ -335,7 +335,7 @@ int hd_decl_add_channel(struct hd_decl *decl, const char *name, enum hd_graph_re
     return name ? hd_decl_copy(decl, hd_slice_cstr(name), &channel->name) : HD_ENOMEM;
 }
 
-int hd_decl_find_channel(struct hd_decl *decl, const struct hd_at *at, struct hd_slice name,
+int hd_decl_find_channel(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_slice name,
                          size_t *out)
 {
     struct hd_draft *draft = decl->draft;
@@ -361,8 +361,8 @@ static bool has_index(const size_t *list, size_t count, size_t index)
     return false;
 }
 
-int hd_read_channels(struct hd_decl *decl, const struct hd_at *at, const struct hd_field *field,
-                     void *out)
+int hd_read_channels(struct hd_decl *decl, const struct hd_decl_at *at,
+                     const struct hd_field *field, void *out)
 {
     struct hd_json_iter it = hd_json_iter(at->val);
     size_t size = hd_json_size(at->val), count = 0;
@@ -376,7 +376,7 @@ int hd_read_channels(struct hd_decl *decl, const struct hd_at *at, const struct 
     if (!list)
         return HD_ENOMEM;
     while (err == 0 && hd_json_next(&it)) {
-        struct hd_at element = hd_at_index(at, count, it.val);
+        struct hd_decl_at element = hd_decl_at_index(at, count, it.val);
 
         err = hd_read_string(decl, &element, field, &name);
         if (err == 0)

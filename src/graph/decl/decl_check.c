@@ -29,11 +29,12 @@ static struct hd_draft *draft_of(struct hd_decl *decl, const struct hd_graph *gr
 }
 
 /* The frames of a node; `at[2]` is the node's. */
-static void node_at(const struct hd_draft *draft, const struct hd_node *node, struct hd_at at[3])
+static void node_at(const struct hd_draft *draft, const struct hd_node *node,
+                    struct hd_decl_at at[3])
 {
-    at[0] = (struct hd_at){.key = hd_slice_cstr(draft->path)};
-    at[1] = hd_at_key(&at[0], HD_S("nodes"), NULL);
-    at[2] = hd_at_key(&at[1], node->name, NULL);
+    at[0] = (struct hd_decl_at){.key = hd_slice_cstr(draft->path)};
+    at[1] = hd_decl_at_key(&at[0], HD_S("nodes"), NULL);
+    at[2] = hd_decl_at_key(&at[1], node->name, NULL);
 }
 
 /* ---- who runs whom ---------------------------------------------------- */
@@ -43,11 +44,11 @@ static int measure(struct hd_decl *decl, struct hd_draft *draft);
 static int measure_node(struct hd_decl *decl, struct hd_draft *draft, const struct hd_node *node)
 {
     struct hd_draft *inner = draft_of(decl, node->graph);
-    struct hd_at at[3], graph_at;
+    struct hd_decl_at at[3], graph_at;
     int err;
 
     node_at(draft, node, at);
-    graph_at = hd_at_key(&at[2], HD_S("graph"), NULL);
+    graph_at = hd_decl_at_key(&at[2], HD_S("graph"), NULL);
     if (inner->height < 0)
         return hd_decl_fail(decl, &graph_at, "graph \"%.*s\" would run itself",
                             HD_SHOW(inner->graph->name));
@@ -105,11 +106,11 @@ static int check_input(struct hd_decl *decl, const struct hd_draft *draft, struc
 {
     const struct hd_subgraph_spec *spec = node->spec;
     struct hd_slice key = {0};
-    struct hd_at at[3], input_at;
+    struct hd_decl_at at[3], input_at;
     int err = 0;
 
     node_at(draft, node, at);
-    input_at = hd_at_key(&at[2], HD_S("input"), NULL);
+    input_at = hd_decl_at_key(&at[2], HD_S("input"), NULL);
     if (!spec->input && count_shared(draft, inner) == 0)
         return hd_decl_fail(decl, &at[2],
                             "graph \"%.*s\" has no channel of this graph; say what "
@@ -117,7 +118,7 @@ static int check_input(struct hd_decl *decl, const struct hd_draft *draft, struc
                             HD_SHOW(inner->graph->name));
     decl->draft = inner;
     for (size_t i = 0; spec->input && err == 0 && hd_expr_member(spec->input, i, &key); i++) {
-        struct hd_at member = hd_at_key(&input_at, key, NULL);
+        struct hd_decl_at member = hd_decl_at_key(&input_at, key, NULL);
         size_t ignored;
 
         err = hd_decl_find_channel(decl, &member, key, &ignored);
@@ -134,7 +135,7 @@ static int check_outward(struct hd_decl *decl, struct hd_draft *draft, struct hd
     decl->draft = draft;
     decl->node = node;
     for (struct hd_outward *out = inner->outward; out && err == 0; out = out->next) {
-        struct hd_at at = {.key = hd_slice_cstr(out->path)};
+        struct hd_decl_at at = {.key = hd_slice_cstr(out->path)};
         size_t index = 0;
 
         if (out->is_channel)

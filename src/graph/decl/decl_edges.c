@@ -6,13 +6,13 @@
 #define MAX_ROUTES 1000
 
 struct edge {
-    struct hd_at from, to, routes, fanout;
+    struct hd_decl_at from, to, routes, fanout;
 };
 
 /* ---- routes ----------------------------------------------------------- */
 
 struct route_members {
-    struct hd_at when, to;
+    struct hd_decl_at when, to;
     struct hd_slice label;
 };
 
@@ -22,7 +22,7 @@ static const struct hd_field route_fields[] = {
     {"label", hd_read_text, offsetof(struct route_members, label), false, 0, 100, 0},
 };
 
-static int read_target(struct hd_decl *decl, const struct hd_at *at, struct hd_route *route,
+static int read_target(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_route *route,
                        struct hd_target *target)
 {
     int err;
@@ -38,7 +38,7 @@ static int read_target(struct hd_decl *decl, const struct hd_at *at, struct hd_r
     return err;
 }
 
-static int read_targets(struct hd_decl *decl, const struct hd_at *at, struct hd_slice label,
+static int read_targets(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_slice label,
                         struct hd_route *route)
 {
     struct hd_json_iter it = hd_json_iter(at->val);
@@ -56,7 +56,7 @@ static int read_targets(struct hd_decl *decl, const struct hd_at *at, struct hd_
     if (hd_json_is_string(at->val))
         err = read_target(decl, at, route, targets);
     for (size_t i = 0; err == 0 && hd_json_next(&it); i++) {
-        struct hd_at element = hd_at_index(at, i, it.val);
+        struct hd_decl_at element = hd_decl_at_index(at, i, it.val);
 
         err = read_target(decl, &element, route, &targets[i]);
     }
@@ -65,7 +65,7 @@ static int read_targets(struct hd_decl *decl, const struct hd_at *at, struct hd_
     return err;
 }
 
-static int read_route(struct hd_decl *decl, const struct hd_at *at, struct hd_route *route)
+static int read_route(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_route *route)
 {
     static const struct hd_fields fields = HD_FIELDS(route_fields, NULL);
     struct route_members members = {0};
@@ -76,7 +76,7 @@ static int read_route(struct hd_decl *decl, const struct hd_at *at, struct hd_ro
     return err == 0 ? read_targets(decl, &members.to, members.label, route) : err;
 }
 
-int hd_decl_read_routes(struct hd_decl *decl, const struct hd_at *at, struct hd_branch *out,
+int hd_decl_read_routes(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_branch *out,
                         bool *has_default)
 {
     struct hd_json_iter it = hd_json_iter(at->val);
@@ -94,7 +94,7 @@ int hd_decl_read_routes(struct hd_decl *decl, const struct hd_at *at, struct hd_
     out->routes = routes;
     *has_default = false;
     while (err == 0 && hd_json_next(&it)) {
-        struct hd_at element = hd_at_index(at, out->route_count, it.val);
+        struct hd_decl_at element = hd_decl_at_index(at, out->route_count, it.val);
         struct hd_route *route = &routes[out->route_count++];
 
         if (*has_default)
@@ -108,7 +108,7 @@ int hd_decl_read_routes(struct hd_decl *decl, const struct hd_at *at, struct hd_
 /* ---- fanout ----------------------------------------------------------- */
 
 struct fanout_members {
-    struct hd_at over, as, arg;
+    struct hd_decl_at over, as, arg;
     size_t to;
 };
 
@@ -119,8 +119,8 @@ static const struct hd_field fanout_fields[] = {
     {"arg", hd_read_raw, offsetof(struct fanout_members, arg), false, 0, 0, 0},
 };
 
-int hd_decl_read_fanout(struct hd_decl *decl, const struct hd_at *at, const struct hd_fields *also,
-                        struct hd_fanout *out)
+int hd_decl_read_fanout(struct hd_decl *decl, const struct hd_decl_at *at,
+                        const struct hd_fields *also, struct hd_fanout *out)
 {
     const struct hd_fields fields = HD_FIELDS(fanout_fields, also);
     struct hd_names item = {.name = HD_S("item"), .is_place = true, .slot = HD_PLACE_ITEM};
@@ -146,7 +146,8 @@ int hd_decl_read_fanout(struct hd_decl *decl, const struct hd_at *at, const stru
 
 /* ---- edges ------------------------------------------------------------ */
 
-static int find_source(struct hd_decl *decl, const struct hd_at *at, bool start_too, size_t *out)
+static int find_source(struct hd_decl *decl, const struct hd_decl_at *at, bool start_too,
+                       size_t *out)
 {
     struct hd_slice name = hd_json_string(at->val);
 
@@ -161,7 +162,7 @@ static int find_source(struct hd_decl *decl, const struct hd_at *at, bool start_
     return hd_decl_find_node(decl, at, name, false, out);
 }
 
-static int find_goal(struct hd_decl *decl, const struct hd_at *at, size_t *out)
+static int find_goal(struct hd_decl *decl, const struct hd_decl_at *at, size_t *out)
 {
     if (!hd_json_is_string(at->val))
         return hd_decl_fail_type(decl, at, "the name of a node");
@@ -170,7 +171,7 @@ static int find_goal(struct hd_decl *decl, const struct hd_at *at, size_t *out)
 
 static int add_index(struct hd_decl *decl, size_t **list, size_t *count, size_t index)
 {
-    size_t *place = hd_hold_push(decl->hold, list, count, sizeof(*place));
+    size_t *place = hd_decl_memory_push(decl->hold, list, count, sizeof(*place));
 
     if (!place)
         return HD_ENOMEM;
@@ -178,7 +179,7 @@ static int add_index(struct hd_decl *decl, size_t **list, size_t *count, size_t 
     return 0;
 }
 
-static int add_plain(struct hd_decl *decl, const struct hd_at *at, size_t from, size_t to)
+static int add_plain(struct hd_decl *decl, const struct hd_decl_at *at, size_t from, size_t to)
 {
     struct hd_node *node = &decl->draft->nodes[from];
     bool is_repeated = to == HD_GRAPH_END && node->has_end_edge;
@@ -200,7 +201,7 @@ static int add_plain(struct hd_decl *decl, const struct hd_at *at, size_t from, 
 
 /* ---- joins ------------------------------------------------------------ */
 
-static int read_sources(struct hd_decl *decl, const struct hd_at *at, struct hd_indexes *out)
+static int read_sources(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_indexes *out)
 {
     struct hd_json_iter it = hd_json_iter(at->val);
     size_t size = hd_json_size(at->val);
@@ -212,7 +213,7 @@ static int read_sources(struct hd_decl *decl, const struct hd_at *at, struct hd_
     if (!out->list)
         return HD_ENOMEM;
     while (err == 0 && hd_json_next(&it)) {
-        struct hd_at element = hd_at_index(at, out->count, it.val);
+        struct hd_decl_at element = hd_decl_at_index(at, out->count, it.val);
 
         err = find_source(decl, &element, false, &out->list[out->count]);
         for (size_t i = 0; i < out->count && err == 0; i++) {
@@ -268,8 +269,8 @@ static int connect_join(struct hd_decl *decl, const struct hd_indexes *from, siz
     return err;
 }
 
-static int add_join(struct hd_decl *decl, const struct hd_at *at, const struct hd_indexes *from,
-                    size_t to)
+static int add_join(struct hd_decl *decl, const struct hd_decl_at *at,
+                    const struct hd_indexes *from, size_t to)
 {
     const struct hd_graph *graph = decl->draft->graph;
     enum hd_graph_reducer reducer;
@@ -288,7 +289,7 @@ static int add_join(struct hd_decl *decl, const struct hd_at *at, const struct h
     return err == 0 ? connect_join(decl, from, to, channel) : err;
 }
 
-static int read_join(struct hd_decl *decl, const struct hd_at *at, const struct edge *edge)
+static int read_join(struct hd_decl *decl, const struct hd_decl_at *at, const struct edge *edge)
 {
     struct hd_indexes from = {0};
     size_t to = 0;
@@ -309,7 +310,7 @@ static int read_branch(struct hd_decl *decl, const struct edge *edge, size_t fro
 {
     struct hd_node *node = &decl->draft->nodes[from];
     struct hd_branch *branch =
-        hd_hold_push(decl->hold, &node->branches, &node->branch_count, sizeof(*branch));
+        hd_decl_memory_push(decl->hold, &node->branches, &node->branch_count, sizeof(*branch));
     struct hd_fanout *fanout;
     bool has_default;
     int err;
@@ -328,7 +329,7 @@ static int read_branch(struct hd_decl *decl, const struct edge *edge, size_t fro
     return err;
 }
 
-static int read_edge(struct hd_decl *decl, const struct hd_at *at, const struct edge *edge)
+static int read_edge(struct hd_decl *decl, const struct hd_decl_at *at, const struct edge *edge)
 {
     size_t from = 0, to = 0;
     int err;
@@ -351,7 +352,7 @@ static const struct hd_field edge_fields[] = {
     {"fanout", hd_read_raw, offsetof(struct edge, fanout), false, 0, 0, 0},
 };
 
-static int read_object(struct hd_decl *decl, const struct hd_at *at, struct edge *edge)
+static int read_object(struct hd_decl *decl, const struct hd_decl_at *at, struct edge *edge)
 {
     static const struct hd_fields fields = HD_FIELDS(edge_fields, NULL);
     int err = hd_decl_fields(decl, at, &fields, edge);
@@ -364,20 +365,20 @@ static int read_object(struct hd_decl *decl, const struct hd_at *at, struct edge
     return err;
 }
 
-static int read_pair(struct hd_decl *decl, const struct hd_at *at, struct edge *edge)
+static int read_pair(struct hd_decl *decl, const struct hd_decl_at *at, struct edge *edge)
 {
     struct hd_json_iter it = hd_json_iter(at->val);
 
     if (hd_json_size(at->val) != 2)
         return hd_decl_fail(decl, at, "must have two elements: from and to");
     (void)hd_json_next(&it);
-    edge->from = hd_at_index(at, 0, it.val);
+    edge->from = hd_decl_at_index(at, 0, it.val);
     (void)hd_json_next(&it);
-    edge->to = hd_at_index(at, 1, it.val);
+    edge->to = hd_decl_at_index(at, 1, it.val);
     return 0;
 }
 
-static int read_form(struct hd_decl *decl, const struct hd_at *at, struct edge *edge)
+static int read_form(struct hd_decl *decl, const struct hd_decl_at *at, struct edge *edge)
 {
     if (hd_json_is_array(at->val))
         return read_pair(decl, at, edge);
@@ -387,14 +388,14 @@ static int read_form(struct hd_decl *decl, const struct hd_at *at, struct edge *
 }
 
 /* LangGraph attaches what waits for several nodes after the plain edges. */
-static int read_pass(struct hd_decl *decl, const struct hd_at *at, bool joins)
+static int read_pass(struct hd_decl *decl, const struct hd_decl_at *at, bool joins)
 {
     struct hd_json_iter it = hd_json_iter(at->val);
     size_t index = 0;
     int err = 0;
 
     while (err == 0 && hd_json_next(&it)) {
-        struct hd_at element = hd_at_index(at, index++, it.val);
+        struct hd_decl_at element = hd_decl_at_index(at, index++, it.val);
         struct edge edge = {0};
 
         err = read_form(decl, &element, &edge);
@@ -404,7 +405,7 @@ static int read_pass(struct hd_decl *decl, const struct hd_at *at, bool joins)
     return err;
 }
 
-int hd_decl_read_edges(struct hd_decl *decl, const struct hd_at *at)
+int hd_decl_read_edges(struct hd_decl *decl, const struct hd_decl_at *at)
 {
     const struct hd_node *start = &decl->draft->nodes[HD_GRAPH_START];
     int err;

@@ -4,20 +4,21 @@
 #include "base/alloc.h"
 #include "graph/decl/decl_expr.h"
 
-static int read_expr(struct hd_decl *decl, const struct hd_at *at, const struct hd_names *names,
-                     int depth, struct hd_expr *out);
+static int read_expr(struct hd_decl *decl, const struct hd_decl_at *at,
+                     const struct hd_names *names, int depth, struct hd_expr *out);
 
 /* ---- calls ------------------------------------------------------------ */
 
-const struct hd_call *hd_call_find(struct hd_slice name, struct hd_near *near)
+const struct hd_builtin *hd_builtin_find(struct hd_slice name, struct hd_near *near)
 {
-    static const struct hd_calls *const tables[] = {
-        &hd_calls_logic, &hd_calls_number, &hd_calls_text, &hd_calls_list, &hd_calls_message,
+    static const struct hd_builtins *const tables[] = {
+        &hd_builtins_logic, &hd_builtins_number,  &hd_builtins_text,
+        &hd_builtins_list,  &hd_builtins_message,
     };
 
     for (size_t i = 0; i < HD_COUNT(tables); i++) {
         for (size_t j = 0; j < tables[i]->count; j++) {
-            const struct hd_call *call = &tables[i]->list[j];
+            const struct hd_builtin *call = &tables[i]->list[j];
 
             if (hd_slice_eq(hd_slice_cstr(call->name), name))
                 return call;
@@ -34,7 +35,7 @@ static int make_items(struct hd_decl *decl, struct hd_expr *expr, size_t count)
     return expr->items ? 0 : HD_ENOMEM;
 }
 
-static int read_one(struct hd_decl *decl, const struct hd_at *at, const struct hd_names *names,
+static int read_one(struct hd_decl *decl, const struct hd_decl_at *at, const struct hd_names *names,
                     int depth, struct hd_expr *out)
 {
     int err = make_items(decl, out, 1);
@@ -42,22 +43,23 @@ static int read_one(struct hd_decl *decl, const struct hd_at *at, const struct h
     return err == 0 ? read_expr(decl, at, names, depth, &out->items[0]) : err;
 }
 
-static int read_list(struct hd_decl *decl, const struct hd_at *at, const struct hd_names *names,
-                     int depth, struct hd_expr *out)
+static int read_list(struct hd_decl *decl, const struct hd_decl_at *at,
+                     const struct hd_names *names, int depth, struct hd_expr *out)
 {
     struct hd_json_iter it = hd_json_iter(at->val);
     size_t index = 0;
     int err = make_items(decl, out, hd_json_size(at->val));
 
     while (err == 0 && hd_json_next(&it)) {
-        struct hd_at element = hd_at_index(at, index, it.val);
+        struct hd_decl_at element = hd_decl_at_index(at, index, it.val);
 
         err = read_expr(decl, &element, names, depth, &out->items[index++]);
     }
     return err;
 }
 
-static int check_count(struct hd_decl *decl, const struct hd_at *at, const struct hd_call *call)
+static int check_count(struct hd_decl *decl, const struct hd_decl_at *at,
+                       const struct hd_builtin *call)
 {
     size_t count = hd_json_size(at->val);
 
@@ -73,8 +75,8 @@ static int check_count(struct hd_decl *decl, const struct hd_at *at, const struc
                         call->max, count);
 }
 
-static int read_args(struct hd_decl *decl, const struct hd_at *at, const struct hd_names *names,
-                     int depth, struct hd_expr *out)
+static int read_args(struct hd_decl *decl, const struct hd_decl_at *at,
+                     const struct hd_names *names, int depth, struct hd_expr *out)
 {
     int err;
 
@@ -91,20 +93,21 @@ static int read_args(struct hd_decl *decl, const struct hd_at *at, const struct 
 
 /* ---- calls with named arguments --------------------------------------- */
 
-static int fail_member(struct hd_decl *decl, const struct hd_at *at, const struct hd_call *call)
+static int fail_member(struct hd_decl *decl, const struct hd_decl_at *at,
+                       const struct hd_builtin *call)
 {
     struct hd_near near;
 
     hd_near_init(&near, at->key);
-    for (const struct hd_call_member *m = call->members; m->name; m++)
+    for (const struct hd_builtin_member *m = call->members; m->name; m++)
         hd_near_try(&near, hd_slice_cstr(m->name));
     return hd_decl_fail(decl, at, "unknown member of %s%s", call->name, hd_near_text(&near));
 }
 
-static int read_named_member(struct hd_decl *decl, const struct hd_at *at,
+static int read_named_member(struct hd_decl *decl, const struct hd_decl_at *at,
                              const struct hd_names *names, int depth, struct hd_expr *out)
 {
-    const struct hd_call_member *members = out->call->members;
+    const struct hd_builtin_member *members = out->call->members;
 
     for (size_t i = 0; members[i].name; i++) {
         if (hd_slice_eq(hd_slice_cstr(members[i].name), at->key))
@@ -113,11 +116,11 @@ static int read_named_member(struct hd_decl *decl, const struct hd_at *at,
     return fail_member(decl, at, out->call);
 }
 
-static int read_named(struct hd_decl *decl, const struct hd_at *at, const struct hd_names *names,
-                      int depth, struct hd_expr *out)
+static int read_named(struct hd_decl *decl, const struct hd_decl_at *at,
+                      const struct hd_names *names, int depth, struct hd_expr *out)
 {
     struct hd_json_iter it = hd_json_iter(at->val);
-    const struct hd_call_member *members = out->call->members;
+    const struct hd_builtin_member *members = out->call->members;
     size_t count = 0;
     int err;
 
@@ -128,7 +131,7 @@ static int read_named(struct hd_decl *decl, const struct hd_at *at, const struct
         count++;
     err = make_items(decl, out, count);
     while (err == 0 && hd_json_next(&it)) {
-        struct hd_at member = hd_at_key(at, it.key, it.val);
+        struct hd_decl_at member = hd_decl_at_key(at, it.key, it.val);
 
         err = read_named_member(decl, &member, names, depth, out);
     }
@@ -148,7 +151,7 @@ static bool is_call(hd_json_val val)
            hd_slice_starts(it.key, HD_S("@"));
 }
 
-static size_t count_members(const struct hd_call *call)
+static size_t count_members(const struct hd_builtin *call)
 {
     size_t count = 0;
 
@@ -158,8 +161,8 @@ static size_t count_members(const struct hd_call *call)
 }
 
 /* Content is a string or a list, so an object can only mean the members. */
-static int read_message(struct hd_decl *decl, const struct hd_at *at, const struct hd_names *names,
-                        int depth, struct hd_expr *out)
+static int read_message(struct hd_decl *decl, const struct hd_decl_at *at,
+                        const struct hd_names *names, int depth, struct hd_expr *out)
 {
     int err;
 
@@ -180,11 +183,11 @@ static size_t next_slot(const struct hd_names *names)
 }
 
 struct loop {
-    struct hd_at over, as, each;
+    struct hd_decl_at over, as, each;
 };
 
-static int read_loop(struct hd_decl *decl, const struct hd_at *at, const struct hd_names *names,
-                     int depth, struct hd_expr *out)
+static int read_loop(struct hd_decl *decl, const struct hd_decl_at *at,
+                     const struct hd_names *names, int depth, struct hd_expr *out)
 {
     const struct hd_field list[] = {
         {"over", hd_read_raw, offsetof(struct loop, over), true, 0, 0, 0},
@@ -210,7 +213,7 @@ static int read_loop(struct hd_decl *decl, const struct hd_at *at, const struct 
     return err;
 }
 
-static int read_path_argument(struct hd_decl *decl, const struct hd_at *at,
+static int read_path_argument(struct hd_decl *decl, const struct hd_decl_at *at,
                               const struct hd_names *names, struct hd_expr *out)
 {
     if (!hd_json_is_string(at->val))
@@ -219,7 +222,7 @@ static int read_path_argument(struct hd_decl *decl, const struct hd_at *at,
     return hd_decl_path_read(decl, at, names, hd_json_string(at->val), &out->path);
 }
 
-static int read_literal(struct hd_decl *decl, const struct hd_at *at, struct hd_expr *out)
+static int read_literal(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_expr *out)
 {
     struct hd_fault fault = {0};
     struct hd_val *val = NULL;
@@ -230,14 +233,14 @@ static int read_literal(struct hd_decl *decl, const struct hd_at *at, struct hd_
     return err == 0 ? hd_decl_literal(decl, val, out) : err;
 }
 
-static int read_call(struct hd_decl *decl, const struct hd_at *at, const struct hd_names *names,
-                     int depth, struct hd_expr *out)
+static int read_call(struct hd_decl *decl, const struct hd_decl_at *at,
+                     const struct hd_names *names, int depth, struct hd_expr *out)
 {
     struct hd_near near;
 
     hd_near_init(&near, at->key);
     out->op = HD_EXPR_CALL;
-    out->call = hd_call_find(at->key, &near);
+    out->call = hd_builtin_find(at->key, &near);
     if (!out->call)
         return hd_decl_fail(decl, at, "unknown call%s", hd_near_text(&near));
     switch (out->call->args) {
@@ -262,8 +265,8 @@ static int read_call(struct hd_decl *decl, const struct hd_at *at, const struct 
 
 /* ---- objects ---------------------------------------------------------- */
 
-static int read_member(struct hd_decl *decl, const struct hd_at *at, const struct hd_names *names,
-                       int depth, struct hd_expr *out, size_t index)
+static int read_member(struct hd_decl *decl, const struct hd_decl_at *at,
+                       const struct hd_names *names, int depth, struct hd_expr *out, size_t index)
 {
     struct hd_val *key;
     int err;
@@ -275,7 +278,7 @@ static int read_member(struct hd_decl *decl, const struct hd_at *at, const struc
     if (hd_slice_eq(at->key, HD_S("$")))
         return hd_decl_fail(decl, at, "must be the first member: it makes the object a record");
     key = hd_val_string(at->key);
-    err = hd_hold_keep(decl->hold, key);
+    err = hd_decl_memory_keep(decl->hold, key);
     if (err == 0) {
         out->keys[index] = key;
         err = read_expr(decl, at, names, depth, &out->items[index]);
@@ -283,8 +286,8 @@ static int read_member(struct hd_decl *decl, const struct hd_at *at, const struc
     return err;
 }
 
-static int read_object(struct hd_decl *decl, const struct hd_at *at, const struct hd_names *names,
-                       int depth, struct hd_expr *out)
+static int read_object(struct hd_decl *decl, const struct hd_decl_at *at,
+                       const struct hd_names *names, int depth, struct hd_expr *out)
 {
     struct hd_json_iter it = hd_json_iter(at->val);
     size_t size = hd_json_size(at->val), index = 0;
@@ -301,7 +304,7 @@ static int read_object(struct hd_decl *decl, const struct hd_at *at, const struc
         (void)hd_json_next(&it);
     }
     while (err == 0 && hd_json_next(&it)) {
-        struct hd_at member = hd_at_key(at, it.key, it.val);
+        struct hd_decl_at member = hd_decl_at_key(at, it.key, it.val);
 
         if (size == 1 && hd_slice_starts(it.key, HD_S("@")))
             err = read_call(decl, &member, names, depth, out);
@@ -330,8 +333,8 @@ static bool is_plain(hd_json_val val, bool records_too, int depth)
     return is_so;
 }
 
-static int read_expr(struct hd_decl *decl, const struct hd_at *at, const struct hd_names *names,
-                     int depth, struct hd_expr *out)
+static int read_expr(struct hd_decl *decl, const struct hd_decl_at *at,
+                     const struct hd_names *names, int depth, struct hd_expr *out)
 {
     if (depth >= HD_EXPR_MAX_DEPTH)
         return hd_decl_fail(decl, at, "an expression has at most %d levels", HD_EXPR_MAX_DEPTH);
@@ -347,7 +350,7 @@ static int read_expr(struct hd_decl *decl, const struct hd_at *at, const struct 
     return read_list(decl, at, names, depth + 1, out);
 }
 
-int hd_decl_expr(struct hd_decl *decl, const struct hd_at *at, const struct hd_names *names,
+int hd_decl_expr(struct hd_decl *decl, const struct hd_decl_at *at, const struct hd_names *names,
                  const struct hd_expr **out)
 {
     struct hd_expr *expr = hd_arena_calloc(&decl->hold->arena, 1, sizeof(*expr));
@@ -358,7 +361,7 @@ int hd_decl_expr(struct hd_decl *decl, const struct hd_at *at, const struct hd_n
     return err;
 }
 
-int hd_decl_expr_in(struct hd_decl *decl, const struct hd_at *at, unsigned places,
+int hd_decl_expr_in(struct hd_decl *decl, const struct hd_decl_at *at, unsigned places,
                     const struct hd_expr **out)
 {
     static const char *const names_of[HD_PLACE_COUNT] = {
@@ -380,13 +383,13 @@ int hd_decl_expr_in(struct hd_decl *decl, const struct hd_at *at, unsigned place
 
 /* ---- fields ----------------------------------------------------------- */
 
-int hd_read_expr(struct hd_decl *decl, const struct hd_at *at, const struct hd_field *field,
+int hd_read_expr(struct hd_decl *decl, const struct hd_decl_at *at, const struct hd_field *field,
                  void *out)
 {
     return hd_decl_expr_in(decl, at, field->places, out);
 }
 
-int hd_read_exprs(struct hd_decl *decl, const struct hd_at *at, const struct hd_field *field,
+int hd_read_exprs(struct hd_decl *decl, const struct hd_decl_at *at, const struct hd_field *field,
                   void *out)
 {
     struct hd_json_iter it = hd_json_iter(at->val);
@@ -403,7 +406,7 @@ int hd_read_exprs(struct hd_decl *decl, const struct hd_at *at, const struct hd_
     if (!exprs.list)
         return HD_ENOMEM;
     while (err == 0 && hd_json_next(&it)) {
-        struct hd_at element = hd_at_index(at, exprs.count, it.val);
+        struct hd_decl_at element = hd_decl_at_index(at, exprs.count, it.val);
 
         err = hd_decl_expr_in(decl, &element, field->places, &exprs.list[exprs.count++]);
     }
@@ -411,7 +414,7 @@ int hd_read_exprs(struct hd_decl *decl, const struct hd_at *at, const struct hd_
     return err;
 }
 
-int hd_read_update(struct hd_decl *decl, const struct hd_at *at, const struct hd_field *field,
+int hd_read_update(struct hd_decl *decl, const struct hd_decl_at *at, const struct hd_field *field,
                    void *out)
 {
     struct hd_json_iter it = hd_json_iter(at->val);
@@ -422,7 +425,7 @@ int hd_read_update(struct hd_decl *decl, const struct hd_at *at, const struct hd
     if (!hd_json_is_object(at->val) && !hd_slice_starts(text, HD_S("{{")))
         return hd_decl_fail_type(decl, at, "an object of channels to values");
     while (!is_call(at->val) && err == 0 && hd_json_next(&it)) {
-        struct hd_at member = hd_at_key(at, it.key, it.val);
+        struct hd_decl_at member = hd_decl_at_key(at, it.key, it.val);
 
         if (!hd_slice_starts(it.key, HD_S("@")))
             err = hd_decl_find_channel(decl, &member, it.key, &ignored);
@@ -433,7 +436,7 @@ int hd_read_update(struct hd_decl *decl, const struct hd_at *at, const struct hd
 /* ---- alone ------------------------------------------------------------ */
 
 struct hd_expr_alone {
-    struct hd_hold hold;
+    struct hd_decl_memory hold;
     const struct hd_expr *expr;
 };
 
@@ -459,7 +462,7 @@ static int read_alone(struct hd_decl *decl, struct hd_slice text, const struct h
 {
     struct hd_fault fault = {0};
     struct hd_json json;
-    struct hd_at at = {.key = HD_S("")};
+    struct hd_decl_at at = {.key = HD_S("")};
     int err = hd_json_parse(&json, text, &fault);
 
     if (err == HD_EINVAL)
@@ -485,7 +488,7 @@ int hd_expr_create(struct hd_slice json, const struct hd_slice *channels, size_t
 
     if (!alone)
         return HD_ENOMEM;
-    hd_hold_init(&alone->hold);
+    hd_decl_memory_init(&alone->hold);
     decl.hold = &alone->hold;
     hd_map_init(&draft.channel_map, channel_count);
     err = name_channels(&decl, channels, channel_count);
@@ -503,7 +506,7 @@ void hd_expr_destroy(struct hd_expr_alone *alone)
 {
     if (!alone)
         return;
-    hd_hold_fini(&alone->hold);
+    hd_decl_memory_fini(&alone->hold);
     hd_free(alone);
 }
 

@@ -6,11 +6,11 @@
 #include "graph/expr/builtin.h"
 
 /* decl_expr_path.c */
-HD_MUST_CHECK int hd_decl_path_read(struct hd_decl *decl, const struct hd_at *at,
+HD_MUST_CHECK int hd_decl_path_read(struct hd_decl *decl, const struct hd_decl_at *at,
                                     const struct hd_names *names, struct hd_slice text,
                                     const struct hd_path **out);
 /* A string: a literal, a path or a text with paths. */
-HD_MUST_CHECK int hd_decl_string_expr(struct hd_decl *decl, const struct hd_at *at,
+HD_MUST_CHECK int hd_decl_string_expr(struct hd_decl *decl, const struct hd_decl_at *at,
                                       const struct hd_names *names, struct hd_expr *out);
 HD_MUST_CHECK int hd_decl_literal(struct hd_decl *decl, struct hd_val *val, struct hd_expr *out);
 
@@ -19,6 +19,8 @@ bool hd_decl_is_record(hd_json_val val);
 /* Whether there is one anywhere in it. */
 bool hd_decl_has_record(hd_json_val val);
 /* One without expressions, checked; and the kind of one with. */
-HD_MUST_CHECK int hd_decl_record(struct hd_decl *decl, const struct hd_at *at, struct hd_expr *out);
-HD_MUST_CHECK int hd_decl_record_kind(struct hd_decl *decl, const struct hd_at *at, size_t *out);
+HD_MUST_CHECK int hd_decl_record(struct hd_decl *decl, const struct hd_decl_at *at,
+                                 struct hd_expr *out);
+HD_MUST_CHECK int hd_decl_record_kind(struct hd_decl *decl, const struct hd_decl_at *at,
+                                      size_t *out);
 #endif

@@ -16,7 +16,7 @@
 
 struct scan {
     struct hd_decl *decl;
-    const struct hd_at *at;
+    const struct hd_decl_at *at;
     struct hd_slice whole; /* for messages */
     const char *pos;
     const char *end;
@@ -126,7 +126,7 @@ static int scan_steps(struct scan *s, struct hd_path *path)
 
     while (s->pos < s->end && err == 0) {
         struct hd_path_step *step =
-            hd_hold_push(s->decl->hold, &path->steps, &path->step_count, sizeof(*step));
+            hd_decl_memory_push(s->decl->hold, &path->steps, &path->step_count, sizeof(*step));
 
         if (!step)
             return HD_ENOMEM;
@@ -249,8 +249,9 @@ static struct hd_slice trim(struct hd_slice text)
     return text;
 }
 
-int hd_decl_path_read(struct hd_decl *decl, const struct hd_at *at, const struct hd_names *names,
-                      struct hd_slice text, const struct hd_path **out)
+int hd_decl_path_read(struct hd_decl *decl, const struct hd_decl_at *at,
+                      const struct hd_names *names, struct hd_slice text,
+                      const struct hd_path **out)
 {
     struct hd_path *path = hd_arena_calloc(&decl->hold->arena, 1, sizeof(*path));
     struct scan s = {.decl = decl, .at = at, .whole = trim(text)};
@@ -273,7 +274,7 @@ int hd_decl_path_read(struct hd_decl *decl, const struct hd_at *at, const struct
 
 int hd_decl_literal(struct hd_decl *decl, struct hd_val *val, struct hd_expr *out)
 {
-    int err = hd_hold_keep(decl->hold, val);
+    int err = hd_decl_memory_keep(decl->hold, val);
 
     if (err == 0) {
         out->op = HD_EXPR_LITERAL;
@@ -306,14 +307,15 @@ static int add_literal(struct hd_decl *decl, struct hd_expr *text, struct hd_sli
 
     if (part.len == 0)
         return 0;
-    item = hd_hold_push(decl->hold, &text->items, &text->count, sizeof(*item));
+    item = hd_decl_memory_push(decl->hold, &text->items, &text->count, sizeof(*item));
     return item ? hd_decl_literal(decl, hd_val_string(part), item) : HD_ENOMEM;
 }
 
-static int add_path(struct hd_decl *decl, const struct hd_at *at, const struct hd_names *names,
+static int add_path(struct hd_decl *decl, const struct hd_decl_at *at, const struct hd_names *names,
                     struct hd_expr *text, struct hd_slice part)
 {
-    struct hd_expr *item = hd_hold_push(decl->hold, &text->items, &text->count, sizeof(*item));
+    struct hd_expr *item =
+        hd_decl_memory_push(decl->hold, &text->items, &text->count, sizeof(*item));
 
     if (!item)
         return HD_ENOMEM;
@@ -322,8 +324,9 @@ static int add_path(struct hd_decl *decl, const struct hd_at *at, const struct h
 }
 
 /* One `{{…}}` that begins at *pos; moves *pos behind it. */
-static int read_braces(struct hd_decl *decl, const struct hd_at *at, const struct hd_names *names,
-                       struct hd_expr *text, const char **pos, const char *end)
+static int read_braces(struct hd_decl *decl, const struct hd_decl_at *at,
+                       const struct hd_names *names, struct hd_expr *text, const char **pos,
+                       const char *end)
 {
     const char *start = *pos + OPEN.len;
     const char *close;
@@ -346,8 +349,8 @@ static void simplify(struct hd_expr *text)
         *text = text->items[0];
 }
 
-int hd_decl_string_expr(struct hd_decl *decl, const struct hd_at *at, const struct hd_names *names,
-                        struct hd_expr *out)
+int hd_decl_string_expr(struct hd_decl *decl, const struct hd_decl_at *at,
+                        const struct hd_names *names, struct hd_expr *out)
 {
     struct hd_slice text = hd_json_string(at->val);
     const char *pos = text.ptr, *end = text.ptr + text.len;

@@ -39,7 +39,7 @@ bool hd_decl_has_record(hd_json_val val)
     return has_one;
 }
 
-int hd_decl_record(struct hd_decl *decl, const struct hd_at *at, struct hd_expr *out)
+int hd_decl_record(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_expr *out)
 {
     struct hd_fault fault = {0};
     struct hd_val *val = NULL;
@@ -50,10 +50,10 @@ int hd_decl_record(struct hd_decl *decl, const struct hd_at *at, struct hd_expr 
     return err == 0 ? hd_decl_literal(decl, val, out) : err;
 }
 
-int hd_decl_record_kind(struct hd_decl *decl, const struct hd_at *at, size_t *out)
+int hd_decl_record_kind(struct hd_decl *decl, const struct hd_decl_at *at, size_t *out)
 {
     hd_json_val val = hd_json_get(at->val, HD_S("$"));
-    struct hd_at member = hd_at_key(at, HD_S("$"), val);
+    struct hd_decl_at member = hd_decl_at_key(at, HD_S("$"), val);
     struct hd_near near;
 
     if (!hd_json_is_string(val))

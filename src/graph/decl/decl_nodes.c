@@ -12,7 +12,7 @@ static const struct hd_node_kind *const node_kinds[] = {
 
 /* ---- names ------------------------------------------------------------ */
 
-static int name_node(struct hd_decl *decl, const struct hd_at *at, struct hd_node *node)
+static int name_node(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node)
 {
     struct hd_draft *draft = decl->draft;
     const char *channel;
@@ -48,7 +48,7 @@ static int make_start(struct hd_decl *decl, struct hd_node *start)
     return 0;
 }
 
-int hd_decl_name_nodes(struct hd_decl *decl, const struct hd_at *at)
+int hd_decl_name_nodes(struct hd_decl *decl, const struct hd_decl_at *at)
 {
     struct hd_draft *draft = decl->draft;
     struct hd_json_iter it = hd_json_iter(at->val);
@@ -69,7 +69,7 @@ int hd_decl_name_nodes(struct hd_decl *decl, const struct hd_at *at)
     draft->graph->node_count = 1;
     err = make_start(decl, &draft->nodes[HD_GRAPH_START]);
     while (err == 0 && hd_json_next(&it)) {
-        struct hd_at member = hd_at_key(at, it.key, it.val);
+        struct hd_decl_at member = hd_decl_at_key(at, it.key, it.val);
         struct hd_node *node = &draft->nodes[draft->graph->node_count];
 
         node->index = draft->graph->node_count++;
@@ -78,7 +78,7 @@ int hd_decl_name_nodes(struct hd_decl *decl, const struct hd_at *at)
     return err;
 }
 
-int hd_decl_find_node(struct hd_decl *decl, const struct hd_at *at, struct hd_slice name,
+int hd_decl_find_node(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_slice name,
                       bool end_too, size_t *out)
 {
     struct hd_draft *draft = decl->draft;
@@ -101,7 +101,7 @@ int hd_decl_find_node(struct hd_decl *decl, const struct hd_at *at, struct hd_sl
     return hd_decl_fail(decl, at, "unknown node \"%.*s\"%s", HD_SHOW(name), hd_near_text(&near));
 }
 
-int hd_read_node(struct hd_decl *decl, const struct hd_at *at, const struct hd_field *field,
+int hd_read_node(struct hd_decl *decl, const struct hd_decl_at *at, const struct hd_field *field,
                  void *out)
 {
     (void)field;
@@ -123,7 +123,7 @@ int hd_decl_add_exit(struct hd_decl *decl, size_t index, bool is_send, struct hd
         if (node->exits[i].node == index && hd_slice_eq(node->exits[i].label, label))
             return 0;
     }
-    exit = hd_hold_push(decl->hold, &node->exits, &node->exit_count, sizeof(*exit));
+    exit = hd_decl_memory_push(decl->hold, &node->exits, &node->exit_count, sizeof(*exit));
     if (!exit)
         return HD_ENOMEM;
     *exit = (struct hd_target){index, label, is_send};
@@ -133,11 +133,11 @@ int hd_decl_add_exit(struct hd_decl *decl, size_t index, bool is_send, struct hd
 /* What hd_expr_names() finds in a `goto`. */
 struct goto_walk {
     struct hd_decl *decl;
-    const struct hd_at *at;
+    const struct hd_decl_at *at;
     size_t found;
 };
 
-static int add_outward(struct hd_decl *decl, const struct hd_at *at, struct hd_outward outward)
+static int add_outward(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_outward outward)
 {
     struct hd_draft *draft = decl->draft;
     struct hd_outward *copy = hd_arena_calloc(&decl->hold->arena, 1, sizeof(*copy));
@@ -180,7 +180,7 @@ static bool is_name_or_list(const struct hd_val *val)
     return hd_val_count(val) > 0;
 }
 
-int hd_decl_read_goto(struct hd_decl *decl, const struct hd_at *at, unsigned places,
+int hd_decl_read_goto(struct hd_decl *decl, const struct hd_decl_at *at, unsigned places,
                       const struct hd_expr **out)
 {
     struct goto_walk walk = {decl, at, 0};
@@ -202,7 +202,8 @@ int hd_decl_read_goto(struct hd_decl *decl, const struct hd_at *at, unsigned pla
     return 0;
 }
 
-int hd_decl_read_outward(struct hd_decl *decl, const struct hd_at *at, const struct hd_expr **out)
+int hd_decl_read_outward(struct hd_decl *decl, const struct hd_decl_at *at,
+                         const struct hd_expr **out)
 {
     struct hd_slice key = {0};
     int err = hd_decl_expr_in(decl, at, 0, out);
@@ -210,7 +211,7 @@ int hd_decl_read_outward(struct hd_decl *decl, const struct hd_at *at, const str
     if (err == 0 && hd_expr_literal(*out) && !hd_val_is_object(hd_expr_literal(*out)))
         return hd_decl_fail_type(decl, at, "an object of channels to values");
     for (size_t i = 0; err == 0 && hd_expr_member(*out, i, &key); i++) {
-        struct hd_at member = hd_at_key(at, key, at->val);
+        struct hd_decl_at member = hd_decl_at_key(at, key, at->val);
 
         err = add_outward(decl, &member, (struct hd_outward){.name = key, .is_channel = true});
     }
@@ -223,7 +224,7 @@ struct common {
     const struct hd_node_kind *kind;
     bool is_deferred;
     struct hd_slices tags, args;
-    struct hd_at input, metadata, retry, emit, on_error, destinations;
+    struct hd_decl_at input, metadata, retry, emit, on_error, destinations;
     int64_t timeout_ms;
 };
 
@@ -242,8 +243,8 @@ static const struct hd_node_kind *kind_at(size_t index)
                                         : more_kinds[index - HD_COUNT(node_kinds)];
 }
 
-static int read_kind(struct hd_decl *decl, const struct hd_at *at, const struct hd_field *field,
-                     void *out)
+static int read_kind(struct hd_decl *decl, const struct hd_decl_at *at,
+                     const struct hd_field *field, void *out)
 {
     struct hd_slice name = hd_json_string(at->val);
     struct hd_near near;
@@ -281,8 +282,8 @@ static const struct hd_field common_fields[] = {
 
 const struct hd_fields hd_node_common = HD_FIELDS(common_fields, NULL);
 
-int hd_decl_node_fields(struct hd_decl *decl, const struct hd_at *at, const struct hd_field *list,
-                        size_t count, void *out)
+int hd_decl_node_fields(struct hd_decl *decl, const struct hd_decl_at *at,
+                        const struct hd_field *list, size_t count, void *out)
 {
     const struct hd_fields fields = {list, count, &hd_node_common};
 
@@ -290,7 +291,7 @@ int hd_decl_node_fields(struct hd_decl *decl, const struct hd_at *at, const stru
 }
 
 /* A list says which channels the node reads; what else a subgraph's `input` is, its kind reads. */
-static int read_input(struct hd_decl *decl, const struct hd_at *at, struct hd_node *node)
+static int read_input(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node)
 {
     static const struct hd_field field = {.name = "input"};
     struct hd_indexes reads = {0};
@@ -304,7 +305,7 @@ static int read_input(struct hd_decl *decl, const struct hd_at *at, struct hd_no
     return err;
 }
 
-static int read_metadata(struct hd_decl *decl, const struct hd_at *at, struct hd_node *node)
+static int read_metadata(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node)
 {
     struct hd_fault fault = {0};
     struct hd_val *val = NULL;
@@ -318,7 +319,7 @@ static int read_metadata(struct hd_decl *decl, const struct hd_at *at, struct hd
     if (err == HD_EINVAL)
         return hd_decl_fail(decl, at, "%s", fault.text);
     if (err == 0)
-        err = hd_hold_keep(decl->hold, val);
+        err = hd_decl_memory_keep(decl->hold, val);
     if (err == 0)
         node->metadata = val;
     return err;
@@ -330,8 +331,8 @@ struct retry_spec {
     struct hd_slices on;
 };
 
-static int read_backoff(struct hd_decl *decl, const struct hd_at *at, const struct hd_field *field,
-                        void *out)
+static int read_backoff(struct hd_decl *decl, const struct hd_decl_at *at,
+                        const struct hd_field *field, void *out)
 {
     double value;
 
@@ -355,7 +356,7 @@ static const struct hd_field retry_fields[] = {
 };
 
 /* The defaults are LangGraph's. */
-static int read_retry(struct hd_decl *decl, const struct hd_at *at, struct hd_node *node)
+static int read_retry(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node)
 {
     static const struct hd_fields fields = HD_FIELDS(retry_fields, NULL);
     struct retry_spec spec = {.attempts = 1, .delay_ms = 500, .max_delay_ms = 128000, .backoff = 2};
@@ -372,7 +373,7 @@ static int read_retry(struct hd_decl *decl, const struct hd_at *at, struct hd_no
     return err;
 }
 
-static int read_emit(struct hd_decl *decl, const struct hd_at *at, struct hd_node *node)
+static int read_emit(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node)
 {
     static const struct hd_field field = {.name = "emit"};
     struct hd_exprs exprs = {0};
@@ -383,7 +384,7 @@ static int read_emit(struct hd_decl *decl, const struct hd_at *at, struct hd_nod
     return err;
 }
 
-static int read_on_error(struct hd_decl *decl, const struct hd_at *at, struct hd_node *node)
+static int read_on_error(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node)
 {
     static const struct hd_field field = {.name = "on_error", .places = HD_PLACE(ERROR)};
 
@@ -392,7 +393,7 @@ static int read_on_error(struct hd_decl *decl, const struct hd_at *at, struct hd
 
 /* ---- destinations ----------------------------------------------------- */
 
-static int add_destination(struct hd_decl *decl, const struct hd_at *at, hd_json_val name,
+static int add_destination(struct hd_decl *decl, const struct hd_decl_at *at, hd_json_val name,
                            struct hd_slice label)
 {
     struct hd_slice copy = {0};
@@ -408,7 +409,7 @@ static int add_destination(struct hd_decl *decl, const struct hd_at *at, hd_json
 }
 
 /* Where a `goto` that only the state knows may lead: a list, or an object with labels. */
-static int read_destinations(struct hd_decl *decl, const struct hd_at *at)
+static int read_destinations(struct hd_decl *decl, const struct hd_decl_at *at)
 {
     struct hd_json_iter it = hd_json_iter(at->val);
     size_t index = 0;
@@ -422,8 +423,8 @@ static int read_destinations(struct hd_decl *decl, const struct hd_at *at)
     if (hd_json_size(at->val) == 0)
         return hd_decl_fail(decl, at, "must be a list of nodes, or an object of nodes to labels");
     while (err == 0 && hd_json_next(&it)) {
-        struct hd_at inner =
-            it.is_object ? hd_at_key(at, it.key, it.val) : hd_at_index(at, index++, it.val);
+        struct hd_decl_at inner = it.is_object ? hd_decl_at_key(at, it.key, it.val)
+                                               : hd_decl_at_index(at, index++, it.val);
 
         if (it.is_object && !hd_json_is_string(it.val))
             return hd_decl_fail_type(decl, &inner, "a label");
@@ -462,7 +463,7 @@ static int set_common(struct hd_decl *decl, const struct common *common, struct 
 }
 
 /* The common members are read first: what others mean depends on them. */
-static int read_common(struct hd_decl *decl, const struct hd_at *at, struct common *common)
+static int read_common(struct hd_decl *decl, const struct hd_decl_at *at, struct common *common)
 {
     int err = 0;
 
@@ -471,7 +472,7 @@ static int read_common(struct hd_decl *decl, const struct hd_at *at, struct comm
     for (size_t i = 0; i < HD_COUNT(common_fields) && err == 0; i++) {
         const struct hd_field *field = &common_fields[i];
         struct hd_slice name = hd_slice_cstr(field->name);
-        struct hd_at member = hd_at_key(at, name, hd_json_get(at->val, name));
+        struct hd_decl_at member = hd_decl_at_key(at, name, hd_json_get(at->val, name));
 
         if (hd_raw(&member))
             err = field->read(decl, &member, field, (char *)common + field->offset);
@@ -481,7 +482,7 @@ static int read_common(struct hd_decl *decl, const struct hd_at *at, struct comm
     return err;
 }
 
-static int read_node(struct hd_decl *decl, const struct hd_at *at, struct hd_node *node)
+static int read_node(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node)
 {
     struct common common = {0};
     int err;
@@ -498,14 +499,14 @@ static int read_node(struct hd_decl *decl, const struct hd_at *at, struct hd_nod
     return err;
 }
 
-int hd_decl_read_nodes(struct hd_decl *decl, const struct hd_at *at)
+int hd_decl_read_nodes(struct hd_decl *decl, const struct hd_decl_at *at)
 {
     struct hd_json_iter it = hd_json_iter(at->val);
     size_t index = 1;
     int err = 0;
 
     while (err == 0 && hd_json_next(&it)) {
-        struct hd_at member = hd_at_key(at, it.key, it.val);
+        struct hd_decl_at member = hd_decl_at_key(at, it.key, it.val);
 
         err = read_node(decl, &member, &decl->draft->nodes[index++]);
     }

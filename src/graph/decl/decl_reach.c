@@ -119,9 +119,9 @@ static void find_endings(const struct hd_draft *draft, bool *can_end)
 static int fail_node(struct hd_decl *decl, const struct hd_draft *draft, size_t index,
                      const char *what)
 {
-    struct hd_at top = {.key = hd_slice_cstr(draft->path)};
-    struct hd_at nodes = hd_at_key(&top, HD_S("nodes"), NULL);
-    struct hd_at node = hd_at_key(&nodes, draft->nodes[index].name, NULL);
+    struct hd_decl_at top = {.key = hd_slice_cstr(draft->path)};
+    struct hd_decl_at nodes = hd_decl_at_key(&top, HD_S("nodes"), NULL);
+    struct hd_decl_at node = hd_decl_at_key(&nodes, draft->nodes[index].name, NULL);
 
     return hd_decl_fail(decl, &node, "%s", what);
 }

@@ -19,13 +19,13 @@ struct hd_kept {
     struct hd_val *val;
 };
 
-void hd_hold_init(struct hd_hold *hold)
+void hd_decl_memory_init(struct hd_decl_memory *hold)
 {
     hd_arena_init(&hold->arena, MAX_MEMORY);
     hold->kept = hold->frozen = NULL;
 }
 
-void hd_hold_fini(struct hd_hold *hold)
+void hd_decl_memory_fini(struct hd_decl_memory *hold)
 {
     for (struct hd_kept *kept = hold->kept; kept; kept = kept->next)
         hd_val_unref(kept->val);
@@ -35,7 +35,7 @@ void hd_hold_fini(struct hd_hold *hold)
     hd_arena_fini(&hold->arena);
 }
 
-static int push_kept(struct hd_hold *hold, struct hd_kept **list, struct hd_val *val)
+static int push_kept(struct hd_decl_memory *hold, struct hd_kept **list, struct hd_val *val)
 {
     struct hd_kept *kept = hd_arena_alloc(&hold->arena, sizeof(*kept));
 
@@ -47,7 +47,7 @@ static int push_kept(struct hd_hold *hold, struct hd_kept **list, struct hd_val 
     return 0;
 }
 
-int hd_hold_keep(struct hd_hold *hold, struct hd_val *val)
+int hd_decl_memory_keep(struct hd_decl_memory *hold, struct hd_val *val)
 {
     int err = val ? push_kept(hold, &hold->kept, val) : HD_ENOMEM;
 
@@ -58,12 +58,12 @@ int hd_hold_keep(struct hd_hold *hold, struct hd_val *val)
 
 static int keep_frozen(void *ctx, struct hd_val *val)
 {
-    struct hd_hold *hold = ctx;
+    struct hd_decl_memory *hold = ctx;
 
     return push_kept(hold, &hold->frozen, val);
 }
 
-int hd_hold_freeze(struct hd_hold *hold)
+int hd_decl_memory_freeze(struct hd_decl_memory *hold)
 {
     int err = 0;
 
@@ -72,7 +72,7 @@ int hd_hold_freeze(struct hd_hold *hold)
     return err;
 }
 
-void *hd_hold_push(struct hd_hold *hold, void *array, size_t *count, size_t size)
+void *hd_decl_memory_push(struct hd_decl_memory *hold, void *array, size_t *count, size_t size)
 {
     char *old, *elements;
 
@@ -97,14 +97,14 @@ int hd_decl_copy(struct hd_decl *decl, struct hd_slice s, struct hd_slice *out)
 
 /* ---- where we are ----------------------------------------------------- */
 
-struct hd_at hd_at_key(const struct hd_at *up, struct hd_slice key, hd_json_val val)
+struct hd_decl_at hd_decl_at_key(const struct hd_decl_at *up, struct hd_slice key, hd_json_val val)
 {
-    return (struct hd_at){.up = up, .key = key, .val = val};
+    return (struct hd_decl_at){.up = up, .key = key, .val = val};
 }
 
-struct hd_at hd_at_index(const struct hd_at *up, size_t index, hd_json_val val)
+struct hd_decl_at hd_decl_at_index(const struct hd_decl_at *up, size_t index, hd_json_val val)
 {
-    return (struct hd_at){.up = up, .index = index, .val = val};
+    return (struct hd_decl_at){.up = up, .index = index, .val = val};
 }
 
 static int write_escaped(struct hd_buf *out, struct hd_slice key)
@@ -122,7 +122,7 @@ static int write_escaped(struct hd_buf *out, struct hd_slice key)
     return err;
 }
 
-static int write_path(struct hd_buf *out, const struct hd_at *at)
+static int write_path(struct hd_buf *out, const struct hd_decl_at *at)
 {
     int err;
 
@@ -140,7 +140,7 @@ static int write_path(struct hd_buf *out, const struct hd_at *at)
     return err;
 }
 
-const char *hd_decl_path(struct hd_decl *decl, const struct hd_at *at)
+const char *hd_decl_path(struct hd_decl *decl, const struct hd_decl_at *at)
 {
     struct hd_slice copy = {0};
     struct hd_buf buf;
@@ -202,7 +202,7 @@ static int set_error(struct hd_decl *decl, int code, const char *path, const cha
     return code;
 }
 
-int hd_decl_fail(struct hd_decl *decl, const struct hd_at *at, const char *fmt, ...)
+int hd_decl_fail(struct hd_decl *decl, const struct hd_decl_at *at, const char *fmt, ...)
 {
     const char *path = hd_decl_path(decl, at);
     va_list args;
@@ -227,7 +227,7 @@ int hd_decl_fail_path(struct hd_decl *decl, int code, const char *path, const ch
     return err;
 }
 
-int hd_decl_fail_type(struct hd_decl *decl, const struct hd_at *at, const char *wanted)
+int hd_decl_fail_type(struct hd_decl *decl, const struct hd_decl_at *at, const char *wanted)
 {
     return hd_decl_fail(decl, at, "must be %s, not %s", wanted, hd_json_type_name(at->val));
 }
@@ -243,7 +243,7 @@ static const struct hd_field *find_field(const struct hd_fields *fields, struct 
     return NULL;
 }
 
-static int fail_unknown(struct hd_decl *decl, const struct hd_at *at,
+static int fail_unknown(struct hd_decl *decl, const struct hd_decl_at *at,
                         const struct hd_fields *fields)
 {
     struct hd_near near;
@@ -256,8 +256,8 @@ static int fail_unknown(struct hd_decl *decl, const struct hd_at *at,
     return hd_decl_fail(decl, at, "unknown member%s", hd_near_text(&near));
 }
 
-static int read_member(struct hd_decl *decl, const struct hd_at *at, const struct hd_fields *fields,
-                       void *out)
+static int read_member(struct hd_decl *decl, const struct hd_decl_at *at,
+                       const struct hd_fields *fields, void *out)
 {
     const struct hd_field *field = find_field(fields, at->key);
     const struct hd_fields *also = fields->also;
@@ -269,8 +269,8 @@ static int read_member(struct hd_decl *decl, const struct hd_at *at, const struc
     return also ? 0 : fail_unknown(decl, at, fields);
 }
 
-int hd_decl_fields(struct hd_decl *decl, const struct hd_at *at, const struct hd_fields *fields,
-                   void *out)
+int hd_decl_fields(struct hd_decl *decl, const struct hd_decl_at *at,
+                   const struct hd_fields *fields, void *out)
 {
     struct hd_json_iter it = hd_json_iter(at->val);
     int err = 0;
@@ -279,7 +279,7 @@ int hd_decl_fields(struct hd_decl *decl, const struct hd_at *at, const struct hd
         return hd_decl_fail_type(decl, at, "an object");
     /* What is missing may be misspelt: then the misspelt one is the better message. */
     while (err == 0 && hd_json_next(&it)) {
-        struct hd_at member = hd_at_key(at, it.key, it.val);
+        struct hd_decl_at member = hd_decl_at_key(at, it.key, it.val);
 
         err = read_member(decl, &member, fields, out);
     }
@@ -292,7 +292,7 @@ int hd_decl_fields(struct hd_decl *decl, const struct hd_at *at, const struct hd
     return err;
 }
 
-int hd_read_text(struct hd_decl *decl, const struct hd_at *at, const struct hd_field *field,
+int hd_read_text(struct hd_decl *decl, const struct hd_decl_at *at, const struct hd_field *field,
                  void *out)
 {
     struct hd_slice text = hd_json_string(at->val);
@@ -304,7 +304,7 @@ int hd_read_text(struct hd_decl *decl, const struct hd_at *at, const struct hd_f
     return hd_decl_copy(decl, text, out);
 }
 
-int hd_read_string(struct hd_decl *decl, const struct hd_at *at, const struct hd_field *field,
+int hd_read_string(struct hd_decl *decl, const struct hd_decl_at *at, const struct hd_field *field,
                    void *out)
 {
     if (hd_json_is_string(at->val) && hd_json_string(at->val).len == 0)
@@ -312,7 +312,7 @@ int hd_read_string(struct hd_decl *decl, const struct hd_at *at, const struct hd
     return hd_read_text(decl, at, field, out);
 }
 
-int hd_read_bool(struct hd_decl *decl, const struct hd_at *at, const struct hd_field *field,
+int hd_read_bool(struct hd_decl *decl, const struct hd_decl_at *at, const struct hd_field *field,
                  void *out)
 {
     (void)field;
@@ -322,7 +322,7 @@ int hd_read_bool(struct hd_decl *decl, const struct hd_at *at, const struct hd_f
     return 0;
 }
 
-int hd_read_int(struct hd_decl *decl, const struct hd_at *at, const struct hd_field *field,
+int hd_read_int(struct hd_decl *decl, const struct hd_decl_at *at, const struct hd_field *field,
                 void *out)
 {
     int64_t value;
@@ -338,16 +338,16 @@ int hd_read_int(struct hd_decl *decl, const struct hd_at *at, const struct hd_fi
     return 0;
 }
 
-int hd_read_raw(struct hd_decl *decl, const struct hd_at *at, const struct hd_field *field,
+int hd_read_raw(struct hd_decl *decl, const struct hd_decl_at *at, const struct hd_field *field,
                 void *out)
 {
     (void)decl;
     (void)field;
-    *(struct hd_at *)out = *at;
+    *(struct hd_decl_at *)out = *at;
     return 0;
 }
 
-int hd_read_names(struct hd_decl *decl, const struct hd_at *at, const struct hd_field *field,
+int hd_read_names(struct hd_decl *decl, const struct hd_decl_at *at, const struct hd_field *field,
                   void *out)
 {
     struct hd_json_iter it = hd_json_iter(at->val);
@@ -361,7 +361,7 @@ int hd_read_names(struct hd_decl *decl, const struct hd_at *at, const struct hd_
     if (!list)
         return HD_ENOMEM;
     while (err == 0 && hd_json_next(&it)) {
-        struct hd_at element = hd_at_index(at, count, it.val);
+        struct hd_decl_at element = hd_decl_at_index(at, count, it.val);
 
         err = hd_read_string(decl, &element, field, &list[count++]);
     }
@@ -371,7 +371,7 @@ int hd_read_names(struct hd_decl *decl, const struct hd_at *at, const struct hd_
 
 /* ---- names ------------------------------------------------------------ */
 
-static int check_few(struct hd_decl *decl, const struct hd_at *at)
+static int check_few(struct hd_decl *decl, const struct hd_decl_at *at)
 {
     struct hd_json_iter it = hd_json_iter(at->val);
     struct hd_slice seen[FEW_MEMBERS];
@@ -380,7 +380,7 @@ static int check_few(struct hd_decl *decl, const struct hd_at *at)
     while (hd_json_next(&it)) {
         for (size_t i = 0; i < count; i++) {
             if (hd_slice_eq(seen[i], it.key)) {
-                struct hd_at member = hd_at_key(at, it.key, it.val);
+                struct hd_decl_at member = hd_decl_at_key(at, it.key, it.val);
 
                 return hd_decl_fail(decl, &member, "is there twice");
             }
@@ -390,7 +390,7 @@ static int check_few(struct hd_decl *decl, const struct hd_at *at)
     return 0;
 }
 
-static int check_many(struct hd_decl *decl, const struct hd_at *at)
+static int check_many(struct hd_decl *decl, const struct hd_decl_at *at)
 {
     struct hd_json_iter it = hd_json_iter(at->val);
     struct hd_map seen;
@@ -398,7 +398,7 @@ static int check_many(struct hd_decl *decl, const struct hd_at *at)
 
     hd_map_init(&seen, hd_json_size(at->val));
     while (err == 0 && hd_json_next(&it)) {
-        struct hd_at member = hd_at_key(at, it.key, it.val);
+        struct hd_decl_at member = hd_decl_at_key(at, it.key, it.val);
 
         if (hd_map_get(&seen, it.key))
             err = hd_decl_fail(decl, &member, "is there twice");
@@ -409,7 +409,7 @@ static int check_many(struct hd_decl *decl, const struct hd_at *at)
     return err;
 }
 
-int hd_decl_check_unique(struct hd_decl *decl, const struct hd_at *at)
+int hd_decl_check_unique(struct hd_decl *decl, const struct hd_decl_at *at)
 {
     struct hd_json_iter it = hd_json_iter(at->val);
     size_t index = 0;
@@ -418,8 +418,8 @@ int hd_decl_check_unique(struct hd_decl *decl, const struct hd_at *at)
     if (hd_json_is_object(at->val))
         err = hd_json_size(at->val) <= FEW_MEMBERS ? check_few(decl, at) : check_many(decl, at);
     while (err == 0 && hd_json_next(&it)) {
-        struct hd_at inner =
-            it.is_object ? hd_at_key(at, it.key, it.val) : hd_at_index(at, index++, it.val);
+        struct hd_decl_at inner = it.is_object ? hd_decl_at_key(at, it.key, it.val)
+                                               : hd_decl_at_index(at, index++, it.val);
 
         if (hd_json_size(it.val) > 0)
             err = hd_decl_check_unique(decl, &inner);
@@ -436,7 +436,7 @@ static bool has_control(struct hd_slice name)
     return false;
 }
 
-int hd_decl_check_name(struct hd_decl *decl, const struct hd_at *at, struct hd_slice name,
+int hd_decl_check_name(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_slice name,
                        const char *what)
 {
     if (name.len == 0)
@@ -455,7 +455,7 @@ int hd_decl_check_name(struct hd_decl *decl, const struct hd_at *at, struct hd_s
     return 0;
 }
 
-int hd_decl_check_variable(struct hd_decl *decl, const struct hd_at *at, struct hd_slice name)
+int hd_decl_check_variable(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_slice name)
 {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
     bool is_good = name.len > 0 && name.len <= HD_GRAPH_MAX_NAME;

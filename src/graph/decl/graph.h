@@ -88,7 +88,7 @@ struct hd_graph_channel {
 /* ---- nodes ------------------------------------------------------------ */
 
 struct hd_decl;
-struct hd_at;
+struct hd_decl_at;
 struct hd_node;
 struct hd_task; /* a node at work in a superstep: the execution engine's */
 
@@ -104,7 +104,7 @@ struct hd_node_kind {
      * declaration's arena that node->spec then points to. HD_EINVAL with the path
      * of the member in the declaration's error, or HD_ENOMEM.
      */
-    int (*read)(struct hd_decl *decl, const struct hd_at *at, struct hd_node *node);
+    int (*read)(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node);
 
     /*
      * Begins the node's work. It may be done before this returns or later on the

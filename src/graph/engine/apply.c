@@ -15,7 +15,7 @@
 #include "value/val.h"
 
 struct applying {
-    struct hd_live *live;
+    struct hd_checkpoint_state *live;
     struct hd_val *version; /* the next one; NULL: versions stay */
     bool *updated;
     bool any_trigger; /* something that starts a node was updated */
@@ -63,9 +63,9 @@ static void mark(struct applying *a, size_t channel)
     a->any_trigger = a->any_trigger || is_trigger(a->live->graph, channel);
 }
 
-static int see(struct hd_live *live, const struct hd_applied *applied)
+static int see(struct hd_checkpoint_state *live, const struct hd_applied *applied)
 {
-    struct hd_seen *seen = &live->seen[applied->row];
+    struct hd_versions_seen *seen = &live->seen[applied->row];
     int err = 0;
 
     seen->is_there = true;
@@ -73,7 +73,7 @@ static int see(struct hd_live *live, const struct hd_applied *applied)
         size_t channel = applied->triggers[i];
 
         if (live->versions[channel])
-            err = hd_seen_put(seen, channel, live->versions[channel]);
+            err = hd_versions_seen_put(seen, channel, live->versions[channel]);
     }
     return err;
 }
@@ -168,8 +168,8 @@ static int run(struct applying *a, struct hd_applied *list, size_t count)
     return err;
 }
 
-int hd_apply(struct hd_live *live, struct hd_applied *list, size_t count, bool is_versioned,
-             bool *updated, struct hd_failure *failure)
+int hd_apply(struct hd_checkpoint_state *live, struct hd_applied *list, size_t count,
+             bool is_versioned, bool *updated, struct hd_failure *failure)
 {
     struct applying a = {.live = live, .updated = updated, .failure = failure};
     bool *own = NULL;

@@ -9,7 +9,7 @@
 #include "base/slice.h"
 
 struct hd_failure;
-struct hd_live;
+struct hd_checkpoint_state;
 struct hd_writes;
 
 /* The writes of one task. */
@@ -31,7 +31,7 @@ struct hd_applied {
  * `updated` (by channel, zeroed before) is set for each channel that changed; may be NULL.
  * HD_EINVAL: a channel refuses a write; `failure` has the reason.
  */
-HD_MUST_CHECK int hd_apply(struct hd_live *live, struct hd_applied *list, size_t count,
+HD_MUST_CHECK int hd_apply(struct hd_checkpoint_state *live, struct hd_applied *list, size_t count,
                            bool is_versioned, bool *updated, struct hd_failure *failure);
 
 #endif

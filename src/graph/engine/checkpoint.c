@@ -23,7 +23,7 @@ static struct hd_slice slice(struct heddle_bytes bytes)
     return hd_slice(bytes.data, bytes.len);
 }
 
-static int load_versions(struct hd_live *live, hd_json_val json, struct hd_fault *fault)
+static int load_versions(struct hd_checkpoint_state *live, hd_json_val json, struct hd_fault *fault)
 {
     struct hd_json_iter it = hd_json_iter(json);
     int err = 0;
@@ -49,14 +49,14 @@ static int load_versions(struct hd_live *live, hd_json_val json, struct hd_fault
 static size_t find_row(const struct hd_graph *graph, struct hd_slice name)
 {
     if (hd_slice_eq(name, HD_S("__input__")))
-        return hd_seen_input(graph);
+        return hd_versions_seen_input(graph);
     if (hd_slice_eq(name, HD_S("__interrupt__")))
-        return hd_seen_interrupt(graph);
+        return hd_versions_seen_interrupt(graph);
     return hd_graph_find_node(graph, name);
 }
 
-static int load_row(struct hd_live *live, struct hd_seen *seen, hd_json_val json,
-                    struct hd_fault *fault)
+static int load_row(struct hd_checkpoint_state *live, struct hd_versions_seen *seen,
+                    hd_json_val json, struct hd_fault *fault)
 {
     struct hd_json_iter it = hd_json_iter(json);
     int err = 0;
@@ -70,14 +70,14 @@ static int load_row(struct hd_live *live, struct hd_seen *seen, hd_json_val json
             continue; /* nobody will ask what was seen of a channel that is gone */
         err = hd_val_from_json(it.val, &version, fault);
         if (!err)
-            err = hd_seen_put(seen, channel, version);
+            err = hd_versions_seen_put(seen, channel, version);
         if (!err)
             hd_val_unref(version);
     }
     return err;
 }
 
-static int load_seen(struct hd_live *live, hd_json_val json, struct hd_fault *fault)
+static int load_seen(struct hd_checkpoint_state *live, hd_json_val json, struct hd_fault *fault)
 {
     struct hd_json_iter it = hd_json_iter(json);
     int err = 0;
@@ -100,7 +100,7 @@ static int load_seen(struct hd_live *live, hd_json_val json, struct hd_fault *fa
     return err;
 }
 
-static void load_updated(struct hd_live *live, hd_json_val json)
+static void load_updated(struct hd_checkpoint_state *live, hd_json_val json)
 {
     struct hd_json_iter it = hd_json_iter(json);
 
@@ -113,7 +113,7 @@ static void load_updated(struct hd_live *live, hd_json_val json)
     }
 }
 
-static int load_head(struct hd_live *live, struct hd_slice text, struct hd_fault *fault)
+static int load_head(struct hd_checkpoint_state *live, struct hd_slice text, struct hd_fault *fault)
 {
     struct hd_json json = {NULL};
     hd_json_val root;
@@ -182,7 +182,7 @@ static int load_value(const struct hd_graph *graph, const struct heddle_value *v
 
 /* What is known already was not read. */
 static int load_list(const struct hd_graph *graph, const struct heddle_value *value,
-                     struct hd_growing *growing, struct hd_val **out, struct hd_fault *fault)
+                     struct hd_list_tracker *growing, struct hd_val **out, struct hd_fault *fault)
 {
     int err;
 
@@ -192,14 +192,14 @@ static int load_list(const struct hd_graph *graph, const struct heddle_value *va
     }
     err = load_value(graph, value, out, fault);
     if (!err && hd_slice_eq(slice(value->type), HD_S("hd1"))) {
-        err = hd_growing_load(growing, *out, slice(value->data));
+        err = hd_list_tracker_load(growing, *out, slice(value->data));
         if (err)
             hd_val_unref(*out);
     }
     return err;
 }
 
-static int load_values(struct hd_live *live, struct hd_growing *growing,
+static int load_values(struct hd_checkpoint_state *live, struct hd_list_tracker *growing,
                        const struct heddle_tuple *tuple, struct hd_fault *fault)
 {
     for (size_t i = 0; i < tuple->value_count; i++) {
@@ -226,7 +226,7 @@ static int load_values(struct hd_live *live, struct hd_growing *growing,
     return 0;
 }
 
-static int load_writes(const struct hd_live *live, struct hd_pends *pends,
+static int load_writes(const struct hd_checkpoint_state *live, struct hd_pending_writes *pends,
                        const struct heddle_tuple *tuple, struct hd_fault *fault)
 {
     for (size_t i = 0; i < tuple->write_count; i++) {
@@ -246,7 +246,7 @@ static int load_writes(const struct hd_live *live, struct hd_pends *pends,
         write.channel = hd_write_channel(live->graph, name);
         if (write.channel == HD_W_OTHER)
             write.name = hd_val_string(name);
-        err = hd_pends_add(pends, task, &write);
+        err = hd_pending_writes_add(pends, task, &write);
         hd_val_unref(write.val);
         hd_val_unref(write.name);
         if (err)
@@ -256,8 +256,9 @@ static int load_writes(const struct hd_live *live, struct hd_pends *pends,
     return 0;
 }
 
-int hd_live_load(struct hd_live *live, struct hd_pends *pends, struct hd_growing *growing,
-                 const struct heddle_tuple *tuple, struct hd_fault *fault)
+int hd_checkpoint_state_load(struct hd_checkpoint_state *live, struct hd_pending_writes *pends,
+                             struct hd_list_tracker *growing, const struct heddle_tuple *tuple,
+                             struct hd_fault *fault)
 {
     struct hd_slice id = slice(tuple->id);
     int err;
@@ -278,7 +279,7 @@ int hd_live_load(struct hd_live *live, struct hd_pends *pends, struct hd_growing
 
 /* ---- writing ---------------------------------------------------------- */
 
-static void put_versions(struct hd_jw *jw, const struct hd_live *live)
+static void put_versions(struct hd_jw *jw, const struct hd_checkpoint_state *live)
 {
     hd_jw_object(jw);
     for (size_t i = 0; i < live->graph->channel_count; i++) {
@@ -298,20 +299,20 @@ static void put_versions(struct hd_jw *jw, const struct hd_live *live)
 
 static struct hd_slice row_name(const struct hd_graph *graph, size_t row)
 {
-    if (row == hd_seen_input(graph))
+    if (row == hd_versions_seen_input(graph))
         return HD_S("__input__");
-    if (row == hd_seen_interrupt(graph))
+    if (row == hd_versions_seen_interrupt(graph))
         return HD_S("__interrupt__");
     return graph->nodes[row].name;
 }
 
-static void put_seen(struct hd_jw *jw, const struct hd_live *live)
+static void put_seen(struct hd_jw *jw, const struct hd_checkpoint_state *live)
 {
     const struct hd_graph *graph = live->graph;
 
     hd_jw_object(jw);
     for (size_t row = 0; row < graph->node_count + 2; row++) {
-        const struct hd_seen *seen = &live->seen[row];
+        const struct hd_versions_seen *seen = &live->seen[row];
 
         if (!seen->is_there)
             continue;
@@ -340,7 +341,7 @@ static int by_name(const void *a, const void *b)
 }
 
 /* Sorted by name, as Python writes it. */
-static void put_updated(struct hd_jw *jw, const struct hd_live *live)
+static void put_updated(struct hd_jw *jw, const struct hd_checkpoint_state *live)
 {
     struct hd_slice few[64], *names = few;
     size_t count = 0;
@@ -368,7 +369,7 @@ static void put_updated(struct hd_jw *jw, const struct hd_live *live)
         hd_free(names);
 }
 
-int hd_live_write(const struct hd_live *live, struct hd_buf *out)
+int hd_checkpoint_state_write(const struct hd_checkpoint_state *live, struct hd_buf *out)
 {
     struct hd_jw jw;
 

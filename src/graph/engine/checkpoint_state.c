@@ -16,12 +16,12 @@
 
 #define EMPTY_STEP (-2) /* the step of a checkpoint before the first */
 
-int hd_live_init(struct hd_live *live, const struct hd_graph *graph)
+int hd_checkpoint_state_init(struct hd_checkpoint_state *live, const struct hd_graph *graph)
 {
     size_t count = graph->channel_count;
     int err = 0;
 
-    *live = (struct hd_live){.graph = graph};
+    *live = (struct hd_checkpoint_state){.graph = graph};
     live->channels = hd_calloc(count, sizeof(*live->channels));
     live->versions = hd_calloc(count, sizeof(*live->versions));
     live->updated = hd_calloc(count, sizeof(*live->updated));
@@ -31,21 +31,21 @@ int hd_live_init(struct hd_live *live, const struct hd_graph *graph)
     for (size_t i = 0; i < count && !err; i++)
         hd_channel_init(&live->channels[i], graph, i);
     if (err) {
-        hd_live_fini(live);
+        hd_checkpoint_state_fini(live);
         return err;
     }
-    hd_live_renew(live, EMPTY_STEP);
+    hd_checkpoint_state_renew(live, EMPTY_STEP);
     return 0;
 }
 
-static void fini_seen(struct hd_seen *seen)
+static void fini_seen(struct hd_versions_seen *seen)
 {
     for (size_t i = 0; i < seen->count; i++)
         hd_val_unref(seen->list[i].version);
     hd_free(seen->list);
 }
 
-void hd_live_fini(struct hd_live *live)
+void hd_checkpoint_state_fini(struct hd_checkpoint_state *live)
 {
     const struct hd_graph *graph = live->graph;
 
@@ -74,7 +74,7 @@ void hd_floor_raise(char floor[HD_UUID_SIZE], struct hd_slice id)
     floor[HD_UUID_LEN] = '\0';
 }
 
-void hd_live_renew(struct hd_live *live, int step)
+void hd_checkpoint_state_renew(struct hd_checkpoint_state *live, int step)
 {
     char floor[HD_UUID_SIZE];
 
@@ -87,7 +87,7 @@ void hd_live_renew(struct hd_live *live, int step)
     hd_clock_format_iso(hd_clock_now_us(), live->ts);
 }
 
-bool hd_live_has_versions(const struct hd_live *live)
+bool hd_checkpoint_state_has_versions(const struct hd_checkpoint_state *live)
 {
     for (size_t i = 0; i < live->graph->channel_count; i++) {
         if (live->versions[i])
@@ -96,7 +96,7 @@ bool hd_live_has_versions(const struct hd_live *live)
     return hd_val_count(live->other_versions) > 0;
 }
 
-bool hd_live_any_updated(const struct hd_live *live)
+bool hd_checkpoint_state_any_updated(const struct hd_checkpoint_state *live)
 {
     for (size_t i = 0; live->has_updated && i < live->graph->channel_count; i++) {
         if (live->updated[i])
@@ -105,7 +105,7 @@ bool hd_live_any_updated(const struct hd_live *live)
     return false;
 }
 
-struct hd_val *hd_seen_get(const struct hd_seen *seen, size_t channel)
+struct hd_val *hd_versions_seen_get(const struct hd_versions_seen *seen, size_t channel)
 {
     for (size_t i = 0; i < seen->count; i++) {
         if (seen->list[i].channel == channel)
@@ -114,7 +114,8 @@ struct hd_val *hd_seen_get(const struct hd_seen *seen, size_t channel)
     return NULL;
 }
 
-int hd_seen_put(struct hd_seen *seen, size_t channel, const struct hd_val *version)
+int hd_versions_seen_put(struct hd_versions_seen *seen, size_t channel,
+                         const struct hd_val *version)
 {
     seen->is_there = true;
     for (size_t i = 0; i < seen->count; i++) {
@@ -126,14 +127,14 @@ int hd_seen_put(struct hd_seen *seen, size_t channel, const struct hd_val *versi
     }
     if (seen->count == seen->cap) {
         size_t cap = seen->cap ? seen->cap * 2 : 2;
-        struct hd_saw *list = hd_realloc(seen->list, cap * sizeof(*list));
+        struct hd_version_seen *list = hd_realloc(seen->list, cap * sizeof(*list));
 
         if (!list)
             return HD_ENOMEM;
         seen->list = list;
         seen->cap = cap;
     }
-    seen->list[seen->count++] = (struct hd_saw){channel, hd_val_ref(version)};
+    seen->list[seen->count++] = (struct hd_version_seen){channel, hd_val_ref(version)};
     return 0;
 }
 
@@ -150,7 +151,7 @@ bool hd_version_after(const struct hd_val *a, const struct hd_val *b)
     return hd_slice_cmp(hd_val_get_string(a), hd_val_get_string(b)) > 0;
 }
 
-static const struct hd_val *greatest(const struct hd_live *live)
+static const struct hd_val *greatest(const struct hd_checkpoint_state *live)
 {
     const struct hd_val *max = NULL;
 
@@ -174,7 +175,7 @@ static void put_digits(char *out, uint64_t value, int width)
 }
 
 /* A counter, and behind it something random that keeps the versions of branches apart. */
-struct hd_val *hd_version_next(const struct hd_live *live)
+struct hd_val *hd_version_next(const struct hd_checkpoint_state *live)
 {
     const struct hd_val *max = greatest(live);
     char text[32 + 3 + 15];
@@ -191,7 +192,8 @@ struct hd_val *hd_version_next(const struct hd_live *live)
     return hd_val_string(hd_slice(text, sizeof(text)));
 }
 
-struct hd_val *hd_live_read(const struct hd_live *live, const size_t *indexes, size_t count)
+struct hd_val *hd_checkpoint_state_read(const struct hd_checkpoint_state *live,
+                                        const size_t *indexes, size_t count)
 {
     struct hd_val *values;
 

@@ -247,8 +247,9 @@ static int add_branch(const struct hd_graph *graph, const struct hd_branch *bran
 }
 
 /* What a channel would be if the node's writes were all; owned by the caller, NULL: empty. */
-static int peek(const struct hd_live *live, size_t channel, const struct hd_writes *writes,
-                struct hd_val **vals, struct hd_val **out, struct hd_failure *failure)
+static int peek(const struct hd_checkpoint_state *live, size_t channel,
+                const struct hd_writes *writes, struct hd_val **vals, struct hd_val **out,
+                struct hd_failure *failure)
 {
     struct hd_refusal refusal = {0};
     size_t count = 0;
@@ -266,7 +267,7 @@ static int peek(const struct hd_live *live, size_t channel, const struct hd_writ
 
 /* Routes see the state with the node's own writes in it. */
 static int add_branches(const struct hd_graph *graph, const struct hd_node *node,
-                        const struct hd_live *live, const struct hd_scope *scope,
+                        const struct hd_checkpoint_state *live, const struct hd_scope *scope,
                         struct hd_writes *out, struct hd_failure *failure)
 {
     struct hd_scope fresh = {.channel_count = graph->state_count};
@@ -294,7 +295,7 @@ static int add_branches(const struct hd_graph *graph, const struct hd_node *node
 }
 
 int hd_node_writes(const struct hd_graph *graph, const struct hd_node *node,
-                   const struct hd_live *live, const struct hd_scope *scope,
+                   const struct hd_checkpoint_state *live, const struct hd_scope *scope,
                    const struct hd_val *update, const struct hd_val *go, struct hd_writes *out,
                    struct hd_failure *failure)
 {

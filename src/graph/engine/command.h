@@ -7,7 +7,7 @@
 #include "graph/expr/expr.h"
 
 struct hd_failure;
-struct hd_live;
+struct hd_checkpoint_state;
 struct hd_val;
 struct hd_writes;
 
@@ -21,8 +21,9 @@ HD_MUST_CHECK int hd_fanout_writes(const struct hd_graph *graph, const struct hd
  * edges, its branches.
  */
 HD_MUST_CHECK int hd_node_writes(const struct hd_graph *graph, const struct hd_node *node,
-                                 const struct hd_live *live, const struct hd_scope *scope,
-                                 const struct hd_val *update, const struct hd_val *go,
-                                 struct hd_writes *out, struct hd_failure *failure);
+                                 const struct hd_checkpoint_state *live,
+                                 const struct hd_scope *scope, const struct hd_val *update,
+                                 const struct hd_val *go, struct hd_writes *out,
+                                 struct hd_failure *failure);
 
 #endif

@@ -19,11 +19,11 @@
 struct hd_client;
 struct hd_loop;
 struct hd_patience;
-struct hd_recall;
+struct hd_list_cache;
 struct hd_save;
 struct hd_val;
 
-#define HD_ENGINE_RECALL ((size_t)64 << 20) /* bytes of lists kept for later runs */
+#define HD_ENGINE_LIST_CACHE ((size_t)64 << 20) /* bytes of lists kept for later runs */
 
 struct hd_engine {
     struct heddle *store;
@@ -39,7 +39,7 @@ struct hd_engine {
     size_t in_flight;
     struct hd_client *http;             /* created on first use */
     const struct hd_outgoing *outgoing; /* allowed destinations; NULL: all */
-    struct hd_recall *recall;
+    struct hd_list_cache *recall;
     struct hd_patience *patience; /* retries while the store is unavailable; NULL: none */
     struct hd_engine_extension *extension;
 };

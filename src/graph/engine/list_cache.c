@@ -11,7 +11,7 @@
 
 struct item {
     struct hd_slice channel; /* in the place's memory */
-    struct hd_growing growing;
+    struct hd_list_tracker growing;
 };
 
 /* What is kept for a thread and namespace: one allocation, the key and the names behind it. */
@@ -23,7 +23,7 @@ struct place {
     struct item items[];
 };
 
-struct hd_recall {
+struct hd_list_cache {
     struct hd_map places;
     struct place *newest, *oldest;
     size_t bytes;
@@ -31,9 +31,9 @@ struct hd_recall {
     struct hd_buf key; /* scratch */
 };
 
-struct hd_recall *hd_recall_create(size_t max_bytes)
+struct hd_list_cache *hd_list_cache_create(size_t max_bytes)
 {
-    struct hd_recall *recall = hd_calloc(1, sizeof(*recall));
+    struct hd_list_cache *recall = hd_calloc(1, sizeof(*recall));
 
     if (!recall)
         return NULL;
@@ -43,7 +43,7 @@ struct hd_recall *hd_recall_create(size_t max_bytes)
     return recall;
 }
 
-static void remove_place(struct hd_recall *recall, struct place *place)
+static void remove_place(struct hd_list_cache *recall, struct place *place)
 {
     *(place->newer ? &place->newer->older : &recall->newest) = place->older;
     *(place->older ? &place->older->newer : &recall->oldest) = place->newer;
@@ -54,11 +54,11 @@ static void remove_place(struct hd_recall *recall, struct place *place)
 static void free_place(struct place *place)
 {
     for (size_t i = 0; i < place->count; i++)
-        hd_growing_fini(&place->items[i].growing);
+        hd_list_tracker_fini(&place->items[i].growing);
     hd_free(place);
 }
 
-void hd_recall_destroy(struct hd_recall *recall)
+void hd_list_cache_destroy(struct hd_list_cache *recall)
 {
     if (!recall)
         return;
@@ -71,7 +71,7 @@ void hd_recall_destroy(struct hd_recall *recall)
     hd_free(recall);
 }
 
-static int make_key(struct hd_recall *recall, const struct hd_recall_key *key)
+static int make_key(struct hd_list_cache *recall, const struct hd_list_cache_key *key)
 {
     int err;
 
@@ -92,15 +92,15 @@ static char *copy_slice(struct hd_slice *slice, char *to)
 
 /* Moves the lists into it. */
 static struct place *make_place(struct hd_slice key, const struct hd_graph *graph,
-                                struct hd_growing *growing)
+                                struct hd_list_tracker *growing)
 {
     size_t count = 0, size = sizeof(struct place) + key.len;
     struct place *place;
     char *end;
 
     for (size_t i = 0; i < graph->channel_count; i++) {
-        if (growing[i].listing && hd_growing_outlast(&growing[i]) != 0)
-            hd_growing_fini(&growing[i]);
+        if (growing[i].listing && hd_list_tracker_outlast(&growing[i]) != 0)
+            hd_list_tracker_fini(&growing[i]);
         if (!growing[i].listing)
             continue;
         count++;
@@ -118,14 +118,14 @@ static struct place *make_place(struct hd_slice key, const struct hd_graph *grap
             continue;
         *item = (struct item){graph->channels[i].name, growing[i]};
         end = copy_slice(&item->channel, end);
-        growing[i] = (struct hd_growing){0};
-        place->bytes += hd_growing_size(&item->growing) * BYTES_PER_BYTE;
+        growing[i] = (struct hd_list_tracker){0};
+        place->bytes += hd_list_tracker_size(&item->growing) * BYTES_PER_BYTE;
         place->count++;
     }
     return place;
 }
 
-static void trim(struct hd_recall *recall)
+static void trim(struct hd_list_cache *recall)
 {
     while (recall->oldest && recall->bytes > recall->max_bytes) {
         struct place *place = recall->oldest;
@@ -135,8 +135,8 @@ static void trim(struct hd_recall *recall)
     }
 }
 
-void hd_recall_keep(struct hd_recall *recall, const struct hd_recall_key *key,
-                    const struct hd_graph *graph, struct hd_growing *growing)
+void hd_list_cache_keep(struct hd_list_cache *recall, const struct hd_list_cache_key *key,
+                        const struct hd_graph *graph, struct hd_list_tracker *growing)
 {
     struct place *place, *old;
 
@@ -161,8 +161,8 @@ void hd_recall_keep(struct hd_recall *recall, const struct hd_recall_key *key,
     trim(recall);
 }
 
-void hd_recall_take(struct hd_recall *recall, const struct hd_recall_key *key,
-                    const struct hd_graph *graph, struct hd_growing *growing)
+void hd_list_cache_take(struct hd_list_cache *recall, const struct hd_list_cache_key *key,
+                        const struct hd_graph *graph, struct hd_list_tracker *growing)
 {
     struct place *place;
 
@@ -178,7 +178,7 @@ void hd_recall_take(struct hd_recall *recall, const struct hd_recall_key *key,
         if (channel == HD_GRAPH_END)
             continue;
         growing[channel] = place->items[i].growing;
-        place->items[i].growing = (struct hd_growing){0};
+        place->items[i].growing = (struct hd_list_tracker){0};
     }
     free_place(place);
 }

@@ -1,14 +1,13 @@
 /*
- * Lists that runs have loaded or stored, kept for the next run on the same
- * thread: it then neither reads and parses a long conversation again nor writes
- * it again to add to it.
+ * A cache of lists that runs have loaded or stored, for the next run on the same thread. That run
+ * neither reads and parses a long conversation again nor rewrites it to append to it.
  *
- * Only ever a guess: whoever loads a checkpoint says which values it still has
- * (hd_store_get_unknown()), and what the store has under another size or checksum is
- * read as ever. So it does not matter who else writes to the thread.
+ * Entries may be stale: a load passes the sizes and checksums of the cached values to the store
+ * (hd_store_get_unknown()), which returns every value that differs. Other writers to the thread are
+ * therefore safe.
  *
- * Each engine has its own, used on its loop. Bounded; what was not used for
- * longest goes first.
+ * Each engine has one cache, used on the engine's loop. It is bounded and evicts the least recently
+ * used entry.
  */
 #ifndef HD_GRAPH_ENGINE_LIST_CACHE_H
 #define HD_GRAPH_ENGINE_LIST_CACHE_H
@@ -20,25 +19,25 @@
 #include "graph/decl/graph.h"
 #include "graph/engine/list_tracker.h"
 
-struct hd_recall;
+struct hd_list_cache;
 
-/* Where the lists belong; `ns` as it is stored. */
-struct hd_recall_key {
+/* Identifies the lists of one namespace of a thread; `ns` as the store keeps it. */
+struct hd_list_cache_key {
     struct hd_slice principal;
     struct hd_slice thread;
     struct hd_slice ns;
 };
 
-/* NULL when memory is exhausted. Keeps about so many bytes. */
-HD_MUST_CHECK struct hd_recall *hd_recall_create(size_t max_bytes);
-void hd_recall_destroy(struct hd_recall *recall);
+/* Keeps about `max_bytes`. NULL when memory is exhausted. */
+HD_MUST_CHECK struct hd_list_cache *hd_list_cache_create(size_t max_bytes);
+void hd_list_cache_destroy(struct hd_list_cache *recall);
 
-/* Takes the lists out of `growing`, by channel of the graph. When there is no memory they go. */
-void hd_recall_keep(struct hd_recall *recall, const struct hd_recall_key *key,
-                    const struct hd_graph *graph, struct hd_growing *growing);
+/* Moves the lists out of `growing`, by channel of the graph. Drops them if memory is exhausted. */
+void hd_list_cache_keep(struct hd_list_cache *recall, const struct hd_list_cache_key *key,
+                        const struct hd_graph *graph, struct hd_list_tracker *growing);
 
-/* The way back: puts what is kept into `growing`, all zero before. Nobody else has it then. */
-void hd_recall_take(struct hd_recall *recall, const struct hd_recall_key *key,
-                    const struct hd_graph *graph, struct hd_growing *growing);
+/* Moves the cached lists into `growing`, which is zeroed before. The entry leaves the cache. */
+void hd_list_cache_take(struct hd_list_cache *recall, const struct hd_list_cache_key *key,
+                        const struct hd_graph *graph, struct hd_list_tracker *growing);
 
 #endif

@@ -2,14 +2,14 @@
 
 #include <stdint.h>
 
-void hd_growing_fini(struct hd_growing *growing)
+void hd_list_tracker_fini(struct hd_list_tracker *growing)
 {
     hd_listing_destroy(growing->listing);
     hd_val_unref(growing->list);
-    *growing = (struct hd_growing){0};
+    *growing = (struct hd_list_tracker){0};
 }
 
-size_t hd_growing_size(const struct hd_growing *growing)
+size_t hd_list_tracker_size(const struct hd_list_tracker *growing)
 {
     uint64_t size = 0, checksum;
 
@@ -17,7 +17,7 @@ size_t hd_growing_size(const struct hd_growing *growing)
 }
 
 /* In a buffer of its own: what others append to a shared one may be the graph's. */
-int hd_growing_outlast(struct hd_growing *growing)
+int hd_list_tracker_outlast(struct hd_list_tracker *growing)
 {
     size_t count = hd_val_count(growing->list);
     struct hd_val *own = hd_val_extend(hd_val_list(), growing->list);
@@ -41,17 +41,18 @@ int hd_growing_outlast(struct hd_growing *growing)
     return 0;
 }
 
-int hd_growing_load(struct hd_growing *growing, const struct hd_val *val, struct hd_slice text)
+int hd_list_tracker_load(struct hd_list_tracker *growing, const struct hd_val *val,
+                         struct hd_slice text)
 {
     int err;
 
-    hd_growing_fini(growing);
-    if (!hd_val_is_list(val) || hd_val_count(val) < HD_GROWING_MIN)
+    hd_list_tracker_fini(growing);
+    if (!hd_val_is_list(val) || hd_val_count(val) < HD_LIST_TRACKER_MIN)
         return 0;
     growing->listing = hd_listing_create();
     err = growing->listing ? hd_listing_read(growing->listing, text) : HD_ENOMEM;
     if (err)
-        hd_growing_fini(growing);
+        hd_list_tracker_fini(growing);
     else
         growing->list = hd_val_ref(val);
     growing->lasting = hd_val_count(growing->list);
@@ -86,7 +87,7 @@ static int add_elements(struct hd_listing *listing, const struct hd_val *list, s
     return err;
 }
 
-static int catch_up(struct hd_growing *growing, const struct hd_val *list)
+static int catch_up(struct hd_list_tracker *growing, const struct hd_val *list)
 {
     size_t from = hd_val_count(growing->list);
 
@@ -102,21 +103,22 @@ static int catch_up(struct hd_growing *growing, const struct hd_val *list)
     return add_elements(growing->listing, list, from);
 }
 
-int hd_growing_save(struct hd_growing *growing, const struct hd_val *val, struct hd_growth **out)
+int hd_list_tracker_save(struct hd_list_tracker *growing, const struct hd_val *val,
+                         struct hd_growth **out)
 {
     struct hd_val *old = growing->list;
     int err;
 
     *out = NULL;
-    if (!hd_val_is_list(val) || hd_val_count(val) < HD_GROWING_MIN) {
-        hd_growing_fini(growing);
+    if (!hd_val_is_list(val) || hd_val_count(val) < HD_LIST_TRACKER_MIN) {
+        hd_list_tracker_fini(growing);
         return 0;
     }
     err = catch_up(growing, val);
     if (!err)
         err = hd_listing_grow(growing->listing, out);
     if (err) {
-        hd_growing_fini(growing);
+        hd_list_tracker_fini(growing);
         return err;
     }
     growing->list = hd_val_ref(val);

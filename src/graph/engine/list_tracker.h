@@ -1,7 +1,7 @@
 /*
- * A channel's list between two saves: what to hand to the store so that a save
- * costs what was added (store/list_append.h). One for each channel of a loop, on the
- * loop's thread; the growths it gives out may outlive it.
+ * Tracks a channel's list between two saves, so that a save writes only the appended elements
+ * (store/list_append.h). One per channel of a loop, on the loop's thread. The growths it
+ * returns may outlive it.
  */
 #ifndef HD_GRAPH_ENGINE_LIST_TRACKER_H
 #define HD_GRAPH_ENGINE_LIST_TRACKER_H
@@ -10,38 +10,37 @@
 #include "store/list_append.h"
 #include "value/val.h"
 
-/* Shorter lists are written anew each time: that costs less than to remember their text. */
-#define HD_GROWING_MIN 8
+/* Shorter lists are rewritten by each save, which costs less than keeping their text. */
+#define HD_LIST_TRACKER_MIN 8
 
 /* Zero-initialise it. */
-struct hd_growing {
+struct hd_list_tracker {
     struct hd_listing *listing;
-    struct hd_val *list; /* whose text it is */
-    size_t lasting;      /* so many of its elements do not depend on a graph */
+    struct hd_val *list; /* the list that `listing` encodes */
+    size_t lasting;      /* number of leading elements that do not depend on a graph */
 };
 
-void hd_growing_fini(struct hd_growing *growing);
+void hd_list_tracker_fini(struct hd_list_tracker *growing);
 
 /* Makes it independent of the graph. 0 or HD_ENOMEM. */
-HD_MUST_CHECK int hd_growing_outlast(struct hd_growing *growing);
+HD_MUST_CHECK int hd_list_tracker_outlast(struct hd_list_tracker *growing);
 
-/* Bytes of its text. */
-size_t hd_growing_size(const struct hd_growing *growing);
-
-/*
- * Starts with a list that was loaded: `val` is what `text` says. What cannot be gone on from is
- * forgotten. 0 or HD_ENOMEM.
- */
-HD_MUST_CHECK int hd_growing_load(struct hd_growing *growing, const struct hd_val *val,
-                                  struct hd_slice text);
+/* Size of its text in bytes. */
+size_t hd_list_tracker_size(const struct hd_list_tracker *growing);
 
 /*
- * What `val`, a channel's checkpoint value, has become since the last call; NULL
- * when it is to be written as a whole. Give it back with hd_growth_destroy() when
- * the put is done. 0, HD_ENOMEM or HD_ELIMIT (too deep); the next call starts
- * afresh then.
+ * Starts with a loaded list: `val` is the value of `text`. Drops a list to which nothing can be
+ * appended. 0 or HD_ENOMEM.
  */
-HD_MUST_CHECK int hd_growing_save(struct hd_growing *growing, const struct hd_val *val,
-                                  struct hd_growth **out);
+HD_MUST_CHECK int hd_list_tracker_load(struct hd_list_tracker *growing, const struct hd_val *val,
+                                       struct hd_slice text);
+
+/*
+ * *out is the change of `val`, a channel's checkpoint value, since the last call; NULL if the save
+ * must write the whole value. Free it with hd_growth_destroy() after the put. 0, HD_ENOMEM or
+ * HD_ELIMIT (too deep); after an error the next call starts afresh.
+ */
+HD_MUST_CHECK int hd_list_tracker_save(struct hd_list_tracker *growing, const struct hd_val *val,
+                                       struct hd_growth **out);
 
 #endif

@@ -58,7 +58,7 @@ int hd_loop_create(struct hd_run *run, struct hd_task *outer, const struct hd_gr
     loop->parents = hd_val_object();
     loop->metadata = hd_val_with(hd_val_object(), HD_S("step"), hd_val_int(-2));
     if (loop->place && loop->saved_versions && loop->growing && loop->parents && loop->metadata)
-        err = hd_live_init(&loop->live, graph);
+        err = hd_checkpoint_state_init(&loop->live, graph);
     if (err) {
         hd_loop_destroy(loop);
         return err;
@@ -74,13 +74,13 @@ void hd_loop_destroy(struct hd_loop *loop)
         return;
     end_pause(loop);
     hd_tasks_fini(&loop->tasks);
-    hd_live_fini(&loop->live);
-    hd_pends_fini(&loop->pends);
+    hd_checkpoint_state_fini(&loop->live);
+    hd_pending_writes_fini(&loop->pends);
     for (size_t i = 0; loop->saved_versions && i < loop->graph->channel_count; i++)
         hd_val_unref(loop->saved_versions[i]);
     hd_free(loop->saved_versions);
     for (size_t i = 0; loop->growing && i < loop->graph->channel_count; i++)
-        hd_growing_fini(&loop->growing[i]);
+        hd_list_tracker_fini(&loop->growing[i]);
     hd_free(loop->growing);
     heddle_tuple_free(loop->load.tuple);
     hd_val_unref(loop->parents);
@@ -140,7 +140,7 @@ int hd_loop_emit_values(struct hd_loop *loop)
         const size_t *output = hd_loop_output(loop, &count);
 
         hd_val_unref(loop->latest);
-        loop->latest = hd_live_read(&loop->live, output, count);
+        loop->latest = hd_checkpoint_state_read(&loop->live, output, count);
         if (!loop->latest)
             return HD_ENOMEM;
     }
@@ -178,23 +178,23 @@ static bool has_own_memory(const struct hd_loop *loop)
 }
 
 /* A task's own namespace is never seen again. */
-bool hd_loop_is_recalled(const struct hd_loop *loop)
+bool hd_loop_caches_lists(const struct hd_loop *loop)
 {
     return loop->saves && has_own_memory(loop);
 }
 
-struct hd_recall_key hd_loop_recall_key(const struct hd_loop *loop)
+struct hd_list_cache_key hd_loop_list_cache_key(const struct hd_loop *loop)
 {
-    return (struct hd_recall_key){loop->run->options.principal, loop->run->options.thread,
-                                  hd_slice_cstr(loop->place)};
+    return (struct hd_list_cache_key){loop->run->options.principal, loop->run->options.thread,
+                                      hd_slice_cstr(loop->place)};
 }
 
 static void leave_to_next(struct hd_loop *loop)
 {
-    struct hd_recall_key key = hd_loop_recall_key(loop);
+    struct hd_list_cache_key key = hd_loop_list_cache_key(loop);
 
-    if (hd_loop_is_recalled(loop))
-        hd_recall_keep(loop->run->engine->recall, &key, loop->graph, loop->growing);
+    if (hd_loop_caches_lists(loop))
+        hd_list_cache_keep(loop->run->engine->recall, &key, loop->graph, loop->growing);
 }
 
 static int apply_tasks(struct hd_loop *loop, bool *updated)
@@ -311,7 +311,7 @@ static int prepare(struct hd_loop *loop)
                            loop->live.has_updated);
     loop->has_tasks = err == 0;
     for (size_t i = 0; i < loop->pends.count && !loop->null_resume; i++) {
-        const struct hd_pend *pend = &loop->pends.list[i];
+        const struct hd_pending_write *pend = &loop->pends.list[i];
 
         if (pend->write.channel == HD_W_RESUME && hd_is_null_task(pend->task))
             loop->null_resume = hd_val_ref(pend->write.val);
@@ -361,7 +361,7 @@ static bool should_stop(const struct hd_loop *loop, bool is_before)
     const struct hd_stops *stops = loop->outer ? &none
                                    : is_before ? &options->before
                                                : &options->after;
-    const struct hd_seen *seen = &loop->live.seen[hd_seen_interrupt(loop->graph)];
+    const struct hd_versions_seen *seen = &loop->live.seen[hd_versions_seen_interrupt(loop->graph)];
     bool is_new = false, is_there = false;
 
     for (size_t i = 0; i < loop->tasks.count && !is_there; i++) {
@@ -370,7 +370,7 @@ static bool should_stop(const struct hd_loop *loop, bool is_before)
         is_there = is_stop(stops, is_before ? node->stops_before : node->stops_after, node);
     }
     for (size_t i = 0; i < loop->graph->channel_count && is_there && !is_new; i++)
-        is_new = hd_version_after(loop->live.versions[i], hd_seen_get(seen, i));
+        is_new = hd_version_after(loop->live.versions[i], hd_versions_seen_get(seen, i));
     return is_there && is_new;
 }
 
@@ -480,7 +480,7 @@ static int complete(struct hd_loop *loop)
     hd_free(updated);
     if (err)
         return err;
-    hd_pends_fini(&loop->pends);
+    hd_pending_writes_fini(&loop->pends);
     loop->has_old_pends = false;
     loop->has_tasks = false;
     loop->written_count = 0;

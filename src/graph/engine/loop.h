@@ -58,16 +58,16 @@ struct hd_loop {
     enum hd_loop_status status;
     enum hd_loop_end end;
     struct hd_load load;
-    struct hd_live live;
-    struct hd_pends pends;
-    bool has_old_pends;             /* the loaded checkpoint had pending writes */
-    struct hd_origin *origin;       /* of the loaded checkpoint; NULL: not recorded */
-    struct hd_val **saved_versions; /* of the last stored checkpoint */
-    struct hd_growing *growing;     /* by channel: lists as last stored */
-    struct hd_val *metadata;        /* of the checkpoint; object */
-    char saved_id[HD_UUID_SIZE];    /* the checkpoint loaded or stored last; empty: none */
-    char parent_id[HD_UUID_SIZE];   /* of its parent; empty: none */
-    char loaded_id[HD_UUID_SIZE];   /* of the initial checkpoint, also if it is not stored */
+    struct hd_checkpoint_state live;
+    struct hd_pending_writes pends;
+    bool has_old_pends;              /* the loaded checkpoint had pending writes */
+    struct hd_origin *origin;        /* of the loaded checkpoint; NULL: not recorded */
+    struct hd_val **saved_versions;  /* of the last stored checkpoint */
+    struct hd_list_tracker *growing; /* by channel: lists as last stored */
+    struct hd_val *metadata;         /* of the checkpoint; object */
+    char saved_id[HD_UUID_SIZE];     /* the checkpoint loaded or stored last; empty: none */
+    char parent_id[HD_UUID_SIZE];    /* of its parent; empty: none */
+    char loaded_id[HD_UUID_SIZE];    /* of the initial checkpoint, also if it is not stored */
     int64_t step, stop;
     int64_t recursion_limit; /* supersteps; a subgraph can set its own limit */
     bool is_replaying;
@@ -118,7 +118,8 @@ void hd_loop_ended_task(struct hd_loop *loop, const struct hd_task *task);
 /* A save has ended. */
 void hd_loop_saved(struct hd_loop *loop);
 /* loop_input.c: applies the input, the command or a resume. */
-HD_MUST_CHECK int hd_loop_first(struct hd_loop *loop, struct hd_val *input, struct hd_val *command);
+HD_MUST_CHECK int hd_loop_apply_input(struct hd_loop *loop, struct hd_val *input,
+                                      struct hd_val *command);
 /* `task` NULL: writes of the run itself. */
 HD_MUST_CHECK int hd_loop_put_writes(struct hd_loop *loop, struct hd_task *task,
                                      const struct hd_write *list, size_t count);
@@ -133,8 +134,8 @@ HD_MUST_CHECK int hd_loop_output_writes(struct hd_loop *loop, struct hd_task *ta
 HD_MUST_CHECK int hd_loop_put_checkpoint(struct hd_loop *loop, const char *source);
 struct hd_slice hd_loop_ns(const struct hd_loop *loop);
 /* True if the next run on the thread can reuse this loop's lists; the key for list_cache.h. */
-bool hd_loop_is_recalled(const struct hd_loop *loop);
-struct hd_recall_key hd_loop_recall_key(const struct hd_loop *loop);
+bool hd_loop_caches_lists(const struct hd_loop *loop);
+struct hd_list_cache_key hd_loop_list_cache_key(const struct hd_loop *loop);
 /* The namespace in which its checkpoints are stored. */
 struct hd_slice hd_loop_place(const struct hd_loop *loop);
 HD_MUST_CHECK int hd_loop_emit_values(struct hd_loop *loop);

@@ -91,7 +91,7 @@ static int judge(struct hd_loop *loop, struct stand *s)
     bool is_earlier;
     int err = is_earlier_visit(loop, &is_earlier);
 
-    s->is_resuming = hd_live_has_versions(&loop->live) && !is_earlier &&
+    s->is_resuming = hd_checkpoint_state_has_versions(&loop->live) && !is_earlier &&
                      (loop->resuming >= 0 ? loop->resuming : goes_on);
     s->is_travelling = loop->has_checkpoint_id && (names_own || !answers);
     s->forks = s->is_resuming && s->is_travelling && (!is_edit(loop) || loop->load.is_superseded);
@@ -99,19 +99,19 @@ static int judge(struct hd_loop *loop, struct stand *s)
     return err;
 }
 
-static bool is_resume(const struct hd_pend *pend, const void *arg)
+static bool is_resume(const struct hd_pending_write *pend, const void *arg)
 {
     (void)arg;
     return pend->write.channel == HD_W_RESUME;
 }
 
 /* Which came for whoever asks first, and may have been taken. */
-static bool is_old_answer(const struct hd_pend *pend, const void *arg)
+static bool is_old_answer(const struct hd_pending_write *pend, const void *arg)
 {
     return is_resume(pend, arg) && hd_is_null_task(pend->task);
 }
 
-static bool is_interrupt(const struct hd_pend *pend, const void *arg)
+static bool is_interrupt(const struct hd_pending_write *pend, const void *arg)
 {
     (void)arg;
     return pend->write.channel == HD_W_INTERRUPT;
@@ -194,7 +194,7 @@ static int apply_command(struct hd_loop *loop, struct stand *s)
 static int apply_null_writes(struct hd_loop *loop, struct stand *s)
 {
     struct hd_writes all = {NULL, 0, 0};
-    struct hd_applied applied = {.row = hd_seen_input(loop->graph), .writes = &all};
+    struct hd_applied applied = {.row = hd_versions_seen_input(loop->graph), .writes = &all};
     bool *updated = hd_calloc(loop->graph->channel_count, sizeof(*updated));
     int err = updated ? 0 : HD_ENOMEM;
 
@@ -221,7 +221,7 @@ static int fork_checkpoint(struct hd_loop *loop)
     bool has_updated = loop->live.has_updated;
     int err;
 
-    hd_pends_filter(&loop->pends, is_interrupt, NULL);
+    hd_pending_writes_filter(&loop->pends, is_interrupt, NULL);
     loop->live.has_updated = false;
     err = hd_loop_put_checkpoint(loop, "fork");
     loop->live.has_updated = has_updated;
@@ -231,13 +231,13 @@ static int fork_checkpoint(struct hd_loop *loop)
 /* `bound`: of a fork of an edit, subgraphs replay what was before the edit. */
 static int go_on(struct hd_loop *loop, const struct stand *s, char bound[HD_UUID_SIZE])
 {
-    struct hd_seen *seen = &loop->live.seen[hd_seen_interrupt(loop->graph)];
+    struct hd_versions_seen *seen = &loop->live.seen[hd_versions_seen_interrupt(loop->graph)];
     int err = 0;
 
     seen->is_there = true;
     for (size_t i = 0; i < loop->graph->channel_count && !err; i++) {
         if (loop->live.versions[i])
-            err = hd_seen_put(seen, i, loop->live.versions[i]);
+            err = hd_versions_seen_put(seen, i, loop->live.versions[i]);
     }
     if (!err && s->forks) {
         if (is_edit(loop))
@@ -268,7 +268,7 @@ static int apply_input(struct hd_loop *loop, struct hd_val *input)
         for (size_t i = 0; i < unfinished.count; i++)
             list[i] = hd_task_applied(unfinished.list[i]);
         list[unfinished.count] =
-            (struct hd_applied){.row = hd_seen_input(loop->graph), .writes = &writes};
+            (struct hd_applied){.row = hd_versions_seen_input(loop->graph), .writes = &writes};
         err = hd_apply(&loop->live, list, unfinished.count + 1, true, updated, &loop->failure);
     }
     if (!err) {
@@ -313,19 +313,19 @@ static int tell_subgraphs(struct hd_loop *loop, const struct stand *s, const cha
     return 0;
 }
 
-int hd_loop_first(struct hd_loop *loop, struct hd_val *input, struct hd_val *command)
+int hd_loop_apply_input(struct hd_loop *loop, struct hd_val *input, struct hd_val *command)
 {
     struct stand s = {.input = hd_val_is_null(input) ? NULL : input, .command = command};
     char bound[HD_UUID_SIZE] = "";
     int err;
 
-    if (!hd_live_any_updated(&loop->live))
+    if (!hd_checkpoint_state_any_updated(&loop->live))
         loop->live.has_updated = false; /* nothing updated is as good as nothing known */
     err = judge(loop, &s);
     if (s.is_travelling)
-        hd_pends_filter(&loop->pends, is_resume, NULL);
+        hd_pending_writes_filter(&loop->pends, is_resume, NULL);
     if (!loop->outer && loop->run->options.asks_again)
-        hd_pends_filter(&loop->pends, is_old_answer, NULL);
+        hd_pending_writes_filter(&loop->pends, is_old_answer, NULL);
     if (!err && command)
         err = apply_command(loop, &s);
     if (!err)

@@ -29,11 +29,11 @@ static int keep_origin(struct hd_loop *loop, const struct heddle_tuple *tuple)
 
 static int take_tuple(struct hd_loop *loop, const struct heddle_tuple *tuple)
 {
-    static const struct hd_cross_rules strict = {.is_strict = true};
+    static const struct hd_runtime_migrate_rules strict = {.is_strict = true};
     struct hd_fault fault = {0};
     struct hd_val *metadata = NULL;
     int64_t step;
-    int err = hd_live_load(&loop->live, &loop->pends, loop->growing, tuple, &fault);
+    int err = hd_checkpoint_state_load(&loop->live, &loop->pends, loop->growing, tuple, &fault);
 
     if (!err)
         err = hd_val_parse_json(hd_slice(tuple->metadata.data, tuple->metadata.len), &metadata,
@@ -56,8 +56,9 @@ static int take_tuple(struct hd_loop *loop, const struct heddle_tuple *tuple)
         loop->saved_versions[i] = hd_val_ref(loop->live.versions[i]);
     loop->step = hd_val_get_int(hd_val_get(metadata, HD_S("step")), &step) ? step + 1 : -1;
     if (!err)
-        err = hd_cross_pends(&loop->live, hd_loop_ns(loop), loop->step, hd_cross_writer(metadata),
-                             &strict, &loop->pends, &fault);
+        err = hd_runtime_migrate_writes(&loop->live, hd_loop_ns(loop), loop->step,
+                                        hd_runtime_migrate_writer(metadata), &strict, &loop->pends,
+                                        &fault);
     if (err)
         hd_failure_code(&loop->failure, err, &fault);
     return err;
@@ -82,7 +83,7 @@ static void on_loaded(struct hd_loop *loop, int code, const char *text)
     memcpy(loop->loaded_id, loop->live.id, sizeof(loop->loaded_id));
     loop->stop = loop->step + loop->recursion_limit + 1;
     if (!err && !loop->is_given_up)
-        err = hd_loop_first(loop, loop->input, loop->input_command);
+        err = hd_loop_apply_input(loop, loop->input, loop->input_command);
     if (err) {
         hd_failure_code(&loop->failure, err, NULL);
         hd_loop_finish(loop, HD_END_FAILED);

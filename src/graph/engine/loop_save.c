@@ -20,12 +20,12 @@
 #include "graph/engine/writes.h"
 #include "value/val.h"
 
-static bool is_old_special(const struct hd_pend *pend, const void *task)
+static bool is_old_special(const struct hd_pending_write *pend, const void *task)
 {
     return memcmp(pend->task, task, HD_UUID_LEN) == 0 && hd_write_is_special(&pend->write);
 }
 
-static bool is_of(const struct hd_pend *pend, const void *task)
+static bool is_of(const struct hd_pending_write *pend, const void *task)
 {
     return memcmp(pend->task, task, HD_UUID_LEN) == 0;
 }
@@ -178,19 +178,19 @@ static int put_writes(struct hd_loop *loop, struct hd_task *task, struct hd_writ
     int err = 0;
 
     if (!task) {
-        hd_pends_filter(&loop->pends, is_old_special, task_id);
+        hd_pending_writes_filter(&loop->pends, is_old_special, task_id);
         err = specials_last(writes);
         if (!err)
             err = pends_of(loop, task_id, &stored);
     } else if (task->has_written || loop->has_old_pends) {
-        hd_pends_filter(&loop->pends, is_of, task_id);
+        hd_pending_writes_filter(&loop->pends, is_of, task_id);
     }
     if (task)
         task->has_written = true;
     if (!err)
         err = hd_writes_copy(&stored, writes->list, writes->count);
     for (size_t i = 0; i < writes->count && !err; i++)
-        err = hd_pends_add(&loop->pends, task_id, &writes->list[i]);
+        err = hd_pending_writes_add(&loop->pends, task_id, &writes->list[i]);
     if (!err && loop->saves && loop->run->options.durability != HD_DURABLE_EXIT)
         err = save_writes(loop, task_id, task, stored.list, stored.count);
     hd_writes_fini(&stored);
@@ -244,7 +244,7 @@ int hd_loop_put_checkpoint(struct hd_loop *loop, const char *source)
         loop->metadata = metadata;
     }
     memcpy(id, loop->live.id, sizeof(id));
-    hd_live_renew(&loop->live, (int)loop->step);
+    hd_checkpoint_state_renew(&loop->live, (int)loop->step);
     if (is_exit)
         memcpy(loop->live.id, id, sizeof(id));
     if (is_stored) {

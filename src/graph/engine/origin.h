@@ -1,7 +1,7 @@
 /*
- * What a run found where it began: checkpoints that it did not make, and the writes they had then.
- * A run that goes on from one adds answers and results to it, which deleting the run's own
- * checkpoints does not take away.
+ * The checkpoints from which a run started, with the writes they had then. A run adds resume values
+ * and results to such a checkpoint. Deleting the run's own checkpoints does not remove them, so a
+ * rollback restores the earlier writes.
  */
 #ifndef HD_GRAPH_ENGINE_ORIGIN_H
 #define HD_GRAPH_ENGINE_ORIGIN_H
@@ -17,23 +17,23 @@
 
 struct hd_origin {
     struct hd_origin *next;
-    struct hd_arena arena; /* of what it points to */
+    struct hd_arena arena; /* holds all pointers below */
     struct heddle_bytes ns;
     struct heddle_bytes id;
-    struct heddle_write *writes; /* by task; of each those that are not special first */
+    struct heddle_write *writes; /* sorted by task; special writes last within a task */
     size_t write_count;
-    bool is_touched; /* the run has added some */
+    bool is_touched; /* the run has added writes */
 };
 
-/* Puts a copy of what `tuple` says, stored in `ns`, before the list. */
+/* Prepends a copy of `tuple`, stored in `ns`, to the list. */
 HD_MUST_CHECK int hd_origin_add(struct hd_origin **list, const struct heddle_tuple *tuple,
                                 struct hd_slice ns);
 void hd_origins_free(struct hd_origin *list);
 
 /*
- * Gives those that were touched their old writes back; in steps, each of which leaves what was
- * there before. HD_ENOTFOUND: the thread is gone (store/list_append.h has the guard). Waits for the
- * store.
+ * Restores the earlier writes of each touched checkpoint, in steps. Stopping after any
+ * step is safe. HD_ENOTFOUND: the thread was deleted (see the guard in store/list_append.h). Waits
+ * for the store.
  */
 HD_MUST_CHECK int hd_origins_restore(struct heddle *store, const struct hd_origin *list,
                                      const struct heddle_thread *thread, int64_t guard,

@@ -94,7 +94,7 @@ int hd_resume_prepare(struct hd_task *task)
     int err = 0;
 
     for (size_t i = 0; i < loop->pends.count && !task->resume; i++) {
-        const struct hd_pend *pend = &loop->pends.list[i];
+        const struct hd_pending_write *pend = &loop->pends.list[i];
 
         if (pend->write.channel != HD_W_RESUME || memcmp(pend->task, task->id, HD_UUID_LEN) != 0)
             continue;
@@ -113,7 +113,7 @@ int hd_resume_prepare(struct hd_task *task)
     return task->resume ? err : HD_ENOMEM;
 }
 
-static bool is_null_resume(const struct hd_pend *pend, const void *arg)
+static bool is_null_resume(const struct hd_pending_write *pend, const void *arg)
 {
     (void)arg;
     return pend->write.channel == HD_W_RESUME && hd_is_null_task(pend->task);
@@ -130,7 +130,7 @@ static struct hd_val *take_null_resume(struct hd_loop *loop)
     if (loop->null_resume_used)
         return NULL;
     loop->null_resume_used = true;
-    hd_pends_filter(&loop->pends, is_null_resume, NULL);
+    hd_pending_writes_filter(&loop->pends, is_null_resume, NULL);
     return loop->null_resume;
 }
 

@@ -204,7 +204,8 @@ static void on_end(struct hd_loop *loop)
     if (loop->end == HD_END_LEFT)
         hd_failure_set(&loop->failure, "ParentCommand", "there is no graph around");
     if (result.status == HD_RUN_DONE || result.status == HD_RUN_INTERRUPTED) {
-        output = hd_live_read(&loop->live, loop->graph->output, loop->graph->output_count);
+        output =
+            hd_checkpoint_state_read(&loop->live, loop->graph->output, loop->graph->output_count);
         if (err || !output) {
             hd_failure_code(&loop->failure, HD_ENOMEM, NULL);
             result.status = HD_RUN_FAILED;

@@ -8,7 +8,7 @@
 #include "graph/engine/task_status.h"
 #include "graph/engine/tasks.h"
 
-enum hd_graph_ids hd_cross_writer(const struct hd_val *metadata)
+enum hd_graph_ids hd_runtime_migrate_writer(const struct hd_val *metadata)
 {
     struct hd_slice runtime = hd_val_get_string(hd_val_get(metadata, HD_S("runtime")));
 
@@ -25,14 +25,14 @@ struct pair {
 };
 
 struct crossing {
-    const struct hd_live *live;
+    const struct hd_checkpoint_state *live;
     struct hd_slice ns;
     int64_t step;
     bool is_foreign; /* the checkpoint itself is the other runtime's */
-    const struct hd_cross_rules *rules;
+    const struct hd_runtime_migrate_rules *rules;
     struct hd_tasks tasks;
     struct pair *pairs;
-    struct hd_pends *pends;
+    struct hd_pending_writes *pends;
     struct hd_fault *fault;
 };
 
@@ -52,7 +52,7 @@ static int make_pair(const struct crossing *c, const struct hd_task *task, struc
         if (is_js)
             err = hd_task_id(task, c->live, c->ns, c->step, HD_IDS_PYTHON, out);
         else if (task->push == HD_PULL &&
-                 !hd_live_is_news(c->live, task->node, task->node->triggers[i]))
+                 !hd_checkpoint_state_has_unseen(c->live, task->node, task->node->triggers[i]))
             continue;
         else
             err = hd_task_js_id(task, c->live, c->ns, c->step, i, out);
@@ -83,12 +83,12 @@ static void free_pairs(struct crossing *c)
     hd_tasks_fini(&c->tasks);
 }
 
-static bool is_own(const struct pair *pair, const struct hd_pend *pend)
+static bool is_own(const struct pair *pair, const struct hd_pending_write *pend)
 {
     return memcmp(pair->task->id, pend->task, HD_UUID_LEN) == 0;
 }
 
-static bool is_other(const struct pair *pair, const struct hd_pend *pend)
+static bool is_other(const struct pair *pair, const struct hd_pending_write *pend)
 {
     for (size_t i = 0; i < pair->count; i++) {
         if (memcmp(pair->others[i], pend->task, HD_UUID_LEN) == 0)
@@ -213,7 +213,7 @@ static int cross_questions(const struct crossing *c, const struct hd_task *task,
 /* ---- writes ----------------------------------------------------------- */
 
 /* No task's: what is written by hand, and input, have ids by the checkpoint's. */
-static int is_nobodys(const struct crossing *c, const struct hd_pend *pend, bool *out)
+static int is_nobodys(const struct crossing *c, const struct hd_pending_write *pend, bool *out)
 {
     char name[48] = "__input__", id[HD_UUID_SIZE];
     uint8_t bytes[16];
@@ -233,7 +233,7 @@ static int is_nobodys(const struct crossing *c, const struct hd_pend *pend, bool
     return err;
 }
 
-static bool is_gone(const struct hd_pend *pend, const void *arg)
+static bool is_gone(const struct hd_pending_write *pend, const void *arg)
 {
     (void)arg;
     return pend->task[0] == '\0';
@@ -256,7 +256,7 @@ static int cross_task(struct crossing *c, const struct pair *pair)
         return 0;
     takes_other = is_further(&other, &own);
     for (size_t i = 0; i < c->pends->count && !err; i++) {
-        struct hd_pend *pend = &c->pends->list[i];
+        struct hd_pending_write *pend = &c->pends->list[i];
 
         if (is_own(pair, pend)) {
             if (takes_other)
@@ -278,7 +278,7 @@ static int check_rest(const struct crossing *c)
     int err = 0;
 
     for (size_t i = 0; i < c->pends->count && !err; i++) {
-        const struct hd_pend *pend = &c->pends->list[i];
+        const struct hd_pending_write *pend = &c->pends->list[i];
         bool is_known = pend->task[0] == '\0' || hd_tasks_find(&c->tasks, pend->task);
 
         if (!is_known)
@@ -324,16 +324,17 @@ static int check(const struct crossing *c)
 }
 
 /* All ids of JavaScript are UUIDs of version 5; those of Python may be by chance. */
-static bool may_be_others(const struct hd_graph *graph, const struct hd_pend *pend)
+static bool may_be_others(const struct hd_graph *graph, const struct hd_pending_write *pend)
 {
     if (hd_is_null_task(pend->task))
         return false;
     return graph->ids == HD_IDS_JS || pend->task[14] == '5';
 }
 
-int hd_cross_pends(const struct hd_live *live, struct hd_slice ns, int64_t step,
-                   enum hd_graph_ids writer, const struct hd_cross_rules *rules,
-                   struct hd_pends *pends, struct hd_fault *fault)
+int hd_runtime_migrate_writes(const struct hd_checkpoint_state *live, struct hd_slice ns,
+                              int64_t step, enum hd_graph_ids writer,
+                              const struct hd_runtime_migrate_rules *rules,
+                              struct hd_pending_writes *pends, struct hd_fault *fault)
 {
     struct crossing c = {.live = live,
                          .ns = ns,
@@ -355,7 +356,7 @@ int hd_cross_pends(const struct hd_live *live, struct hd_slice ns, int64_t step,
     if (!err && rules->is_strict && c.is_foreign)
         err = check(&c);
     if (!err)
-        hd_pends_filter(pends, is_gone, NULL);
+        hd_pending_writes_filter(pends, is_gone, NULL);
     free_pairs(&c);
     return err;
 }

@@ -1,13 +1,13 @@
 /*
- * Threads that one runtime began and another goes on with. What is stored is the same but for
- * the ids of tasks and of their questions: LangGraph for JavaScript makes them in another way
- * than that for Python and the engine do. Where a step has been worked on in part, the writes of
- * its tasks are given the ids that the reader looks for: what is finished is not done
- * again, and answers go to those who asked.
+ * Threads that one runtime started and another continues. Stored checkpoints differ only in the
+ * ids of tasks and interrupts: LangGraph for JavaScript computes them differently from LangGraph
+ * for Python and the engine. If a step is partly done, the writes of its tasks get the ids that
+ * the reading runtime computes, so that finished tasks do not run again and resume values reach
+ * their tasks.
  *
- * Both ids are computed for each task that follows from the checkpoint; what cannot be matched in
- * that way (calls within a functional graph, work within subgraphs) is refused when the reader
- * wants to go on from it.
+ * Both ids are computed for each task that follows from the checkpoint. Writes that cannot be
+ * matched this way (calls within a functional graph, tasks within subgraphs) are refused when the
+ * reader continues from the checkpoint.
  */
 #ifndef HD_GRAPH_ENGINE_RUNTIME_MIGRATE_H
 #define HD_GRAPH_ENGINE_RUNTIME_MIGRATE_H
@@ -22,23 +22,24 @@
 #include "graph/engine/writes.h"
 #include "value/val.h"
 
-/* How who wrote the checkpoint makes ids; `metadata` is the checkpoint's. */
-enum hd_graph_ids hd_cross_writer(const struct hd_val *metadata);
+/* The id scheme of the runtime that wrote the checkpoint with this metadata. */
+enum hd_graph_ids hd_runtime_migrate_writer(const struct hd_val *metadata);
 
-/* How strict to be. Zero-initialise: not at all, whoever only looks takes what there is. */
-struct hd_cross_rules {
-    bool is_strict; /* HD_EUNSUPPORTED when not all of it can be carried over */
-    /* Whether something is stored below the namespace (a subgraph's); NULL: not asked. */
+/* Zero-initialise for reads that never continue: they accept writes that cannot be matched. */
+struct hd_runtime_migrate_rules {
+    bool is_strict; /* HD_EUNSUPPORTED if a write cannot be matched */
+    /* Sets *out if a subgraph's namespace has checkpoints; NULL: not checked. */
     int (*has_states)(const void *ctx, struct hd_slice ns, bool *out);
     const void *ctx;
 };
 
 /*
- * Gives the writes of the tasks of `live`, which is at `step`, ids of its graph's runtime.
- * `writer` is who wrote the checkpoint. The reason of a refusal is in `fault`.
+ * Changes the ids of the writes of `live`, which is at `step`, to those of its graph's runtime.
+ * `writer` is the id scheme of the stored writes. `fault` has the reason of a refusal.
  */
-HD_MUST_CHECK int hd_cross_pends(const struct hd_live *live, struct hd_slice ns, int64_t step,
-                                 enum hd_graph_ids writer, const struct hd_cross_rules *rules,
-                                 struct hd_pends *pends, struct hd_fault *fault);
+HD_MUST_CHECK int
+hd_runtime_migrate_writes(const struct hd_checkpoint_state *live, struct hd_slice ns, int64_t step,
+                          enum hd_graph_ids writer, const struct hd_runtime_migrate_rules *rules,
+                          struct hd_pending_writes *pends, struct hd_fault *fault);
 
 #endif

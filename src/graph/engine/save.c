@@ -167,8 +167,8 @@ static void settle(struct hd_packed *packed)
     }
 }
 
-static int pack_channel(struct hd_packed *packed, const struct hd_live *live, size_t channel,
-                        struct hd_growing *growing)
+static int pack_channel(struct hd_packed *packed, const struct hd_checkpoint_state *live,
+                        size_t channel, struct hd_list_tracker *growing)
 {
     struct hd_slice name = live->graph->channels[channel].name;
     struct hd_growth *growth = NULL;
@@ -176,7 +176,7 @@ static int pack_channel(struct hd_packed *packed, const struct hd_live *live, si
     int err = hd_channel_checkpoint(&live->channels[channel], &val);
 
     if (!err && val && growing)
-        err = hd_growing_save(&growing[channel], val, &growth);
+        err = hd_list_tracker_save(&growing[channel], val, &growth);
     if (!err && growth) {
         packed->values[packed->value_count] =
             (struct heddle_value){bytes(name), bytes(HD_S("hd1")), {NULL, growth->size}};
@@ -189,12 +189,13 @@ static int pack_channel(struct hd_packed *packed, const struct hd_live *live, si
     return err;
 }
 
-static bool has_changed(const struct hd_live *live, struct hd_val *const *previous, size_t channel)
+static bool has_changed(const struct hd_checkpoint_state *live, struct hd_val *const *previous,
+                        size_t channel)
 {
     return hd_version_after(live->versions[channel], previous ? previous[channel] : NULL);
 }
 
-static int outline(struct hd_packed *packed, const struct hd_live *live,
+static int outline(struct hd_packed *packed, const struct hd_checkpoint_state *live,
                    struct hd_val *const *previous)
 {
     size_t count = 0, most = live->graph->channel_count + hd_val_count(live->other_versions);
@@ -224,7 +225,7 @@ static int outline(struct hd_packed *packed, const struct hd_live *live,
     return 0;
 }
 
-static int write_versions(const struct hd_live *live, struct hd_val *const *previous,
+static int write_versions(const struct hd_checkpoint_state *live, struct hd_val *const *previous,
                           struct hd_buf *out)
 {
     struct hd_jw jw;
@@ -241,8 +242,8 @@ static int write_versions(const struct hd_live *live, struct hd_val *const *prev
     return hd_jw_finish(&jw);
 }
 
-int hd_pack_values(struct hd_packed *packed, const struct hd_live *live,
-                   struct hd_val *const *previous, struct hd_growing *growing,
+int hd_pack_values(struct hd_packed *packed, const struct hd_checkpoint_state *live,
+                   struct hd_val *const *previous, struct hd_list_tracker *growing,
                    struct hd_buf *new_versions)
 {
     int err = new_versions ? write_versions(live, previous, new_versions)
@@ -502,11 +503,11 @@ static void load_again(void *arg)
 static int recall(struct hd_save *save)
 {
     struct hd_loop *loop = save->loop;
-    struct hd_recall_key key = hd_loop_recall_key(loop);
+    struct hd_list_cache_key key = hd_loop_list_cache_key(loop);
 
-    if (!hd_loop_is_recalled(loop))
+    if (!hd_loop_caches_lists(loop))
         return 0;
-    hd_recall_take(save->engine->recall, &key, loop->graph, loop->growing);
+    hd_list_cache_take(save->engine->recall, &key, loop->graph, loop->growing);
     for (size_t i = 0; i < loop->graph->channel_count; i++) {
         struct hd_known *known;
 
@@ -645,7 +646,7 @@ static int fill_put(struct hd_save *save)
     struct hd_loop *loop = save->loop;
     struct hd_slice run_id;
     size_t id, parent;
-    int err = hd_live_write(&loop->live, &save->checkpoint);
+    int err = hd_checkpoint_state_write(&loop->live, &save->checkpoint);
 
     if (!err)
         err = write_metadata(loop, &save->metadata, &save->ids, &run_id);
@@ -758,7 +759,7 @@ int hd_engine_create(struct heddle *store, uv_loop_t *loop, bool is_direct, stru
     engine->store = store;
     engine->uv = loop;
     engine->is_direct = is_direct;
-    engine->recall = hd_recall_create(HD_ENGINE_RECALL);
+    engine->recall = hd_list_cache_create(HD_ENGINE_LIST_CACHE);
     if (!engine->recall || uv_mutex_init(&engine->lock) != 0)
         goto free_engine;
     if (uv_async_init(loop, &engine->async, on_async) != 0)
@@ -774,7 +775,7 @@ int hd_engine_create(struct heddle *store, uv_loop_t *loop, bool is_direct, stru
 destroy_lock:
     uv_mutex_destroy(&engine->lock);
 free_engine:
-    hd_recall_destroy(engine->recall);
+    hd_list_cache_destroy(engine->recall);
     hd_free(engine);
     return HD_EIO;
 }
@@ -786,7 +787,7 @@ static void on_close(uv_handle_t *handle)
     if (--engine->open_handles > 0)
         return;
     uv_mutex_destroy(&engine->lock);
-    hd_recall_destroy(engine->recall);
+    hd_list_cache_destroy(engine->recall);
     for (struct hd_save *save = engine->spare, *next; save; save = next) {
         next = save->next;
         destroy_save(save);

@@ -12,8 +12,8 @@
 #include "store/list_append.h"
 
 struct hd_graph;
-struct hd_growing;
-struct hd_live;
+struct hd_list_tracker;
+struct hd_checkpoint_state;
 struct hd_loop;
 struct hd_val;
 struct hd_write;
@@ -55,8 +55,8 @@ struct hd_packed {
  * `growing`, by channel, has the lists as last stored; NULL: none. `new_versions` NULL: they are in
  * the outline, without its run_id.
  */
-HD_MUST_CHECK int hd_pack_values(struct hd_packed *packed, const struct hd_live *live,
-                                 struct hd_val *const *previous, struct hd_growing *growing,
+HD_MUST_CHECK int hd_pack_values(struct hd_packed *packed, const struct hd_checkpoint_state *live,
+                                 struct hd_val *const *previous, struct hd_list_tracker *growing,
                                  struct hd_buf *new_versions);
 HD_MUST_CHECK int hd_pack_writes(struct hd_packed *packed, const struct hd_graph *graph,
                                  const struct hd_write *list, size_t count);

@@ -429,7 +429,7 @@ static int fill_channels(struct hd_task *task)
 {
     const struct hd_graph *graph = task->graph;
     const struct hd_node *node = task->node;
-    const struct hd_live *live = &task->loop->live;
+    const struct hd_checkpoint_state *live = &task->loop->live;
 
     if (task->channels)
         return 0;

@@ -21,7 +21,7 @@
 #include "graph/engine/writes.h"
 #include "graph/expr/expr.h"
 
-struct hd_live;
+struct hd_checkpoint_state;
 struct hd_loop;
 
 #define HD_PULL SIZE_MAX
@@ -72,14 +72,15 @@ struct hd_task {
 /* ---- description ------------------------------------------------------ */
 
 /* A LangGraph.js task id depends on a trigger: the first of its triggers with an unseen version. */
-HD_MUST_CHECK int hd_task_js_id(const struct hd_task *task, const struct hd_live *live,
+HD_MUST_CHECK int hd_task_js_id(const struct hd_task *task, const struct hd_checkpoint_state *live,
                                 struct hd_slice ns, int64_t step, size_t trigger,
                                 char out[HD_UUID_SIZE]);
 /* The task's id as the runtime `ids` computes it. */
-HD_MUST_CHECK int hd_task_id(const struct hd_task *task, const struct hd_live *live,
+HD_MUST_CHECK int hd_task_id(const struct hd_task *task, const struct hd_checkpoint_state *live,
                              struct hd_slice ns, int64_t step, enum hd_graph_ids ids,
                              char out[HD_UUID_SIZE]);
-HD_MUST_CHECK struct hd_val *hd_task_input(struct hd_task *task, const struct hd_live *live);
+HD_MUST_CHECK struct hd_val *hd_task_input(struct hd_task *task,
+                                           const struct hd_checkpoint_state *live);
 /* Appends `parent|node:id`. */
 HD_MUST_CHECK int hd_task_ns(const struct hd_task *task, struct hd_slice parent,
                              struct hd_buf *out);

@@ -22,13 +22,15 @@
 
 /* ---- triggers --------------------------------------------------------- */
 
-bool hd_live_is_news(const struct hd_live *live, const struct hd_node *node, size_t channel)
+bool hd_checkpoint_state_has_unseen(const struct hd_checkpoint_state *live,
+                                    const struct hd_node *node, size_t channel)
 {
-    const struct hd_seen *seen = &live->seen[node->index];
+    const struct hd_versions_seen *seen = &live->seen[node->index];
 
     if (!hd_channel_is_available(&live->channels[channel]))
         return false;
-    return !seen->is_there || hd_version_after(live->versions[channel], hd_seen_get(seen, channel));
+    return !seen->is_there ||
+           hd_version_after(live->versions[channel], hd_versions_seen_get(seen, channel));
 }
 
 static int by_name(const void *a, const void *b)
@@ -91,8 +93,8 @@ struct hd_val *hd_task_triggers(const struct hd_task *task)
 /* ---- ids -------------------------------------------------------------- */
 
 /* Python's is a hash of: the checkpoint, where, when, who, why. */
-static int python_id(const struct hd_task *task, const struct hd_live *live, struct hd_slice ns,
-                     int64_t step, char out[HD_UUID_SIZE])
+static int python_id(const struct hd_task *task, const struct hd_checkpoint_state *live,
+                     struct hd_slice ns, int64_t step, char out[HD_UUID_SIZE])
 {
     struct hd_slice name = task->node->name;
     struct hd_buf text;
@@ -147,8 +149,8 @@ static void put_trigger(struct hd_jw *jw, const struct hd_task *task, size_t tri
 }
 
 /* JavaScript's is a UUIDv5 in the checkpoint's namespace, of the same as JSON. */
-int hd_task_js_id(const struct hd_task *task, const struct hd_live *live, struct hd_slice ns,
-                  int64_t step, size_t trigger, char out[HD_UUID_SIZE])
+int hd_task_js_id(const struct hd_task *task, const struct hd_checkpoint_state *live,
+                  struct hd_slice ns, int64_t step, size_t trigger, char out[HD_UUID_SIZE])
 {
     struct hd_slice name = task->node->name;
     struct hd_buf place, text;
@@ -182,15 +184,16 @@ int hd_task_js_id(const struct hd_task *task, const struct hd_live *live, struct
     return err;
 }
 
-int hd_task_id(const struct hd_task *task, const struct hd_live *live, struct hd_slice ns,
-               int64_t step, enum hd_graph_ids ids, char out[HD_UUID_SIZE])
+int hd_task_id(const struct hd_task *task, const struct hd_checkpoint_state *live,
+               struct hd_slice ns, int64_t step, enum hd_graph_ids ids, char out[HD_UUID_SIZE])
 {
     const struct hd_node *node = task->node;
     size_t trigger = 0;
 
     if (ids != HD_IDS_JS)
         return python_id(task, live, ns, step, out);
-    while (trigger < node->trigger_count && !hd_live_is_news(live, node, node->triggers[trigger]))
+    while (trigger < node->trigger_count &&
+           !hd_checkpoint_state_has_unseen(live, node, node->triggers[trigger]))
         trigger++;
     return hd_task_js_id(task, live, ns, step, trigger, out);
 }

@@ -12,12 +12,12 @@
 #include "graph/engine/writes.h"
 #include "value/val.h"
 
-static bool is_of(const struct hd_pend *pend, const char *task)
+static bool is_of(const struct hd_pending_write *pend, const char *task)
 {
     return memcmp(pend->task, task, HD_UUID_LEN) == 0;
 }
 
-int hd_status_output(const struct hd_pends *pends, const char *task, struct hd_writes *out)
+int hd_status_output(const struct hd_pending_writes *pends, const char *task, struct hd_writes *out)
 {
     int err = 0;
 
@@ -28,7 +28,7 @@ int hd_status_output(const struct hd_pends *pends, const char *task, struct hd_w
     return err;
 }
 
-bool hd_status_is_finished(const struct hd_pends *pends, const char *task)
+bool hd_status_is_finished(const struct hd_pending_writes *pends, const char *task)
 {
     for (size_t i = 0; i < pends->count; i++) {
         if (is_of(&pends->list[i], task) && !hd_write_is_control(&pends->list[i].write))
@@ -37,12 +37,12 @@ bool hd_status_is_finished(const struct hd_pends *pends, const char *task)
     return false;
 }
 
-struct hd_val *hd_status_interrupts(const struct hd_pends *pends, const char *task)
+struct hd_val *hd_status_interrupts(const struct hd_pending_writes *pends, const char *task)
 {
     struct hd_val *list = hd_val_list();
 
     for (size_t i = 0; i < pends->count && list; i++) {
-        const struct hd_pend *pend = &pends->list[i];
+        const struct hd_pending_write *pend = &pends->list[i];
 
         if (!is_of(pend, task) || pend->write.channel != HD_W_INTERRUPT)
             continue;
@@ -54,7 +54,7 @@ struct hd_val *hd_status_interrupts(const struct hd_pends *pends, const char *ta
     return list;
 }
 
-struct hd_val *hd_status_error(const struct hd_pends *pends, const char *task)
+struct hd_val *hd_status_error(const struct hd_pending_writes *pends, const char *task)
 {
     for (size_t i = 0; i < pends->count; i++) {
         if (is_of(&pends->list[i], task) && pends->list[i].write.channel == HD_W_ERROR)
@@ -64,7 +64,7 @@ struct hd_val *hd_status_error(const struct hd_pends *pends, const char *task)
 }
 
 /* Whether an earlier write has a question with this id. */
-static bool counted_before(const struct hd_pends *pends, size_t at, size_t index,
+static bool counted_before(const struct hd_pending_writes *pends, size_t at, size_t index,
                            struct hd_slice id)
 {
     for (size_t i = 0; i <= at; i++) {
@@ -80,11 +80,11 @@ static bool counted_before(const struct hd_pends *pends, size_t at, size_t index
     return false;
 }
 
-int hd_status_pending(const struct hd_pends *pends, size_t *count)
+int hd_status_pending(const struct hd_pending_writes *pends, size_t *count)
 {
     *count = 0;
     for (size_t i = 0; i < pends->count; i++) {
-        const struct hd_pend *pend = &pends->list[i];
+        const struct hd_pending_write *pend = &pends->list[i];
         const struct hd_val *list = pend->write.val;
 
         if (pend->write.channel != HD_W_INTERRUPT || hd_is_null_task(pend->task) ||

@@ -102,17 +102,18 @@ struct hd_applied hd_task_applied(const struct hd_task *task)
 
 /* ---- choosing --------------------------------------------------------- */
 
-static bool is_triggered(const struct hd_live *live, const struct hd_node *node)
+static bool is_triggered(const struct hd_checkpoint_state *live, const struct hd_node *node)
 {
     for (size_t i = 0; i < node->trigger_count; i++) {
-        if (hd_live_is_news(live, node, node->triggers[i]))
+        if (hd_checkpoint_state_has_unseen(live, node, node->triggers[i]))
             return true;
     }
     return false;
 }
 
-static int add(struct hd_tasks *tasks, const struct hd_live *live, const struct hd_node *node,
-               size_t push, struct hd_val *arg, struct hd_slice ns, int64_t step)
+static int add(struct hd_tasks *tasks, const struct hd_checkpoint_state *live,
+               const struct hd_node *node, size_t push, struct hd_val *arg, struct hd_slice ns,
+               int64_t step)
 {
     struct hd_task *task;
 
@@ -136,8 +137,8 @@ static int add(struct hd_tasks *tasks, const struct hd_live *live, const struct 
     return hd_task_id(task, live, ns, step, live->graph->ids, task->id);
 }
 
-static int add_sends(struct hd_tasks *tasks, const struct hd_live *live, struct hd_slice ns,
-                     int64_t step)
+static int add_sends(struct hd_tasks *tasks, const struct hd_checkpoint_state *live,
+                     struct hd_slice ns, int64_t step)
 {
     const struct hd_val *sends = hd_channel_get(&live->channels[live->graph->tasks_channel]);
     int err = 0;
@@ -161,7 +162,7 @@ static int nodes_by_name(const void *a, const void *b)
     return hd_slice_cmp((*x)->name, (*y)->name);
 }
 
-static bool may_start(const struct hd_live *live, const struct hd_node *node)
+static bool may_start(const struct hd_checkpoint_state *live, const struct hd_node *node)
 {
     for (size_t i = 0; i < node->trigger_count; i++) {
         if (live->updated[node->triggers[i]])
@@ -170,8 +171,8 @@ static bool may_start(const struct hd_live *live, const struct hd_node *node)
     return false;
 }
 
-static int add_pulled(struct hd_tasks *tasks, const struct hd_live *live, struct hd_slice ns,
-                      int64_t step, bool uses_updated)
+static int add_pulled(struct hd_tasks *tasks, const struct hd_checkpoint_state *live,
+                      struct hd_slice ns, int64_t step, bool uses_updated)
 {
     const struct hd_graph *graph = live->graph;
     const struct hd_node **nodes = hd_malloc(graph->node_count * sizeof(struct hd_node *));
@@ -194,16 +195,17 @@ static int add_pulled(struct hd_tasks *tasks, const struct hd_live *live, struct
     return err;
 }
 
-int hd_tasks_prepare(struct hd_tasks *tasks, const struct hd_live *live, struct hd_slice ns,
-                     int64_t step, bool uses_updated)
+int hd_tasks_prepare(struct hd_tasks *tasks, const struct hd_checkpoint_state *live,
+                     struct hd_slice ns, int64_t step, bool uses_updated)
 {
     int err;
 
     hd_tasks_fini(tasks);
     err = add_sends(tasks, live, ns, step);
     /* Where nothing is known to have changed, everybody is asked. */
-    if (!err && hd_live_has_versions(live))
-        err = add_pulled(tasks, live, ns, step, uses_updated && hd_live_any_updated(live));
+    if (!err && hd_checkpoint_state_has_versions(live))
+        err = add_pulled(tasks, live, ns, step,
+                         uses_updated && hd_checkpoint_state_any_updated(live));
     if (err)
         hd_tasks_fini(tasks);
     return err;
@@ -258,7 +260,7 @@ void hd_tasks_sort(struct hd_tasks *tasks)
         qsort(tasks->list, tasks->count, sizeof(struct hd_task *), by_declaration);
 }
 
-struct hd_val *hd_task_input(struct hd_task *task, const struct hd_live *live)
+struct hd_val *hd_task_input(struct hd_task *task, const struct hd_checkpoint_state *live)
 {
     const struct hd_node *node = task->node;
 
@@ -268,7 +270,7 @@ struct hd_val *hd_task_input(struct hd_task *task, const struct hd_live *live)
         else if (node->index == HD_GRAPH_START)
             task->input = hd_val_ref(hd_channel_get(&live->channels[live->graph->start_channel]));
         else
-            task->input = hd_live_read(live, node->reads, node->read_count);
+            task->input = hd_checkpoint_state_read(live, node->reads, node->read_count);
     }
     return task->input;
 }

@@ -9,7 +9,7 @@
 #include "base/compiler.h"
 #include "base/slice.h"
 
-struct hd_live;
+struct hd_checkpoint_state;
 struct hd_task;
 
 struct hd_tasks {
@@ -22,7 +22,7 @@ struct hd_tasks {
  * Computes the tasks that follow from a checkpoint. `uses_updated`: consider only nodes that
  * a channel in live->updated can trigger.
  */
-HD_MUST_CHECK int hd_tasks_prepare(struct hd_tasks *tasks, const struct hd_live *live,
+HD_MUST_CHECK int hd_tasks_prepare(struct hd_tasks *tasks, const struct hd_checkpoint_state *live,
                                    struct hd_slice ns, int64_t step, bool uses_updated);
 void hd_tasks_fini(struct hd_tasks *tasks);
 struct hd_task *hd_tasks_find(const struct hd_tasks *tasks, const char *id);

@@ -114,9 +114,10 @@ void hd_writes_fini(struct hd_writes *writes)
     *writes = (struct hd_writes){NULL, 0, 0};
 }
 
-int hd_pends_add(struct hd_pends *pends, const char *task, const struct hd_write *write)
+int hd_pending_writes_add(struct hd_pending_writes *pends, const char *task,
+                          const struct hd_write *write)
 {
-    struct hd_pend *pend;
+    struct hd_pending_write *pend;
 
     if (reserve(&pends->list, &pends->cap, pends->count, sizeof(*pends->list)) != 0)
         return HD_ENOMEM;
@@ -129,8 +130,9 @@ int hd_pends_add(struct hd_pends *pends, const char *task, const struct hd_write
     return 0;
 }
 
-void hd_pends_filter(struct hd_pends *pends, bool (*gone)(const struct hd_pend *, const void *),
-                     const void *arg)
+void hd_pending_writes_filter(struct hd_pending_writes *pends,
+                              bool (*gone)(const struct hd_pending_write *, const void *),
+                              const void *arg)
 {
     size_t kept = 0;
 
@@ -143,10 +145,10 @@ void hd_pends_filter(struct hd_pends *pends, bool (*gone)(const struct hd_pend *
     pends->count = kept;
 }
 
-void hd_pends_fini(struct hd_pends *pends)
+void hd_pending_writes_fini(struct hd_pending_writes *pends)
 {
     for (size_t i = 0; i < pends->count; i++)
         release(&pends->list[i].write);
     hd_free(pends->list);
-    *pends = (struct hd_pends){NULL, 0, 0};
+    *pends = (struct hd_pending_writes){NULL, 0, 0};
 }

@@ -49,24 +49,25 @@ void hd_writes_clear(struct hd_writes *writes);
 void hd_writes_fini(struct hd_writes *writes);
 
 /* A task's write, stored with the checkpoint from which the task started. */
-struct hd_pend {
+struct hd_pending_write {
     char task[HD_UUID_SIZE];
     size_t row; /* its index among the stored writes, if it was loaded */
     struct hd_write write;
 };
 
-struct hd_pends {
-    struct hd_pend *list;
+struct hd_pending_writes {
+    struct hd_pending_write *list;
     size_t count;
     size_t cap;
 };
 
-HD_MUST_CHECK int hd_pends_add(struct hd_pends *pends, const char *task,
-                               const struct hd_write *write);
+HD_MUST_CHECK int hd_pending_writes_add(struct hd_pending_writes *pends, const char *task,
+                                        const struct hd_write *write);
 /* Removes each write for which `gone` returns true. */
-void hd_pends_filter(struct hd_pends *pends, bool (*gone)(const struct hd_pend *, const void *),
-                     const void *arg);
-void hd_pends_fini(struct hd_pends *pends);
+void hd_pending_writes_filter(struct hd_pending_writes *pends,
+                              bool (*gone)(const struct hd_pending_write *, const void *),
+                              const void *arg);
+void hd_pending_writes_fini(struct hd_pending_writes *pends);
 
 int hd_write_channel(const struct hd_graph *graph, struct hd_slice name);
 struct hd_slice hd_write_name(const struct hd_graph *graph, const struct hd_write *write);

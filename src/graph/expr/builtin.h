@@ -1,6 +1,6 @@
 /*
- * Expressions from the inside: for expr.c, decl_expr.c and the files of calls
- * (call_*.c). All others use expr.h.
+ * Compiled expressions and built-in functions: internal to expr.c, decl_expr.c and builtin_*.c.
+ * Other files use expr.h.
  */
 #ifndef HD_GRAPH_EXPR_BUILTIN_H
 #define HD_GRAPH_EXPR_BUILTIN_H
@@ -11,7 +11,7 @@
 /* ---- compiled --------------------------------------------------------- */
 
 enum hd_expr_op {
-    HD_EXPR_NONE, /* an argument that was left out */
+    HD_EXPR_NONE, /* an omitted argument */
     HD_EXPR_LITERAL,
     HD_EXPR_PATH,
     HD_EXPR_TEXT, /* a string with paths in it: items are literals and paths */
@@ -25,7 +25,7 @@ enum hd_path_root {
     HD_ROOT_CHANNEL,
     HD_ROOT_PLACE,
     HD_ROOT_VARIABLE, /* of a loop */
-    HD_ROOT_INPUT     /* a member of what a send gave */
+    HD_ROOT_INPUT     /* a member of a send's argument */
 };
 
 struct hd_path_step {
@@ -44,11 +44,11 @@ struct hd_path {
 
 struct hd_expr {
     enum hd_expr_op op;
-    bool is_spread; /* a call: its one argument gives the list of arguments */
+    bool is_spread; /* a call: its one argument evaluates to the list of arguments */
     size_t slot;    /* a loop: its variable; a record: enum hd_val_kind */
     struct hd_val *literal;
     const struct hd_path *path;
-    const struct hd_call *call;
+    const struct hd_builtin *call;
     struct hd_val **keys;
     struct hd_expr *items;
     size_t count;
@@ -64,27 +64,27 @@ struct hd_eval {
 };
 
 HD_MUST_CHECK int hd_eval(struct hd_eval *ev, const struct hd_expr *expr, struct hd_val **out);
-/* HD_ELIMIT when nothing is left. */
+/* HD_ELIMIT when the budget is used up. */
 HD_MUST_CHECK int hd_eval_step(struct hd_eval *ev, size_t steps);
 HD_MUST_CHECK int hd_eval_bytes(struct hd_eval *ev, size_t bytes);
-/* Both, for a look at all of `val`; deeper parts are guessed. */
+/* Charges both budgets for a traversal of `val`; estimates nested parts. */
 HD_MUST_CHECK int hd_eval_look(struct hd_eval *ev, const struct hd_val *val);
-/* A buffer that holds what may still be made. */
+/* Initialises a buffer limited to the remaining bytes. */
 void hd_eval_buf(struct hd_eval *ev, struct hd_buf *buf);
-/* Makes a string of the buffer and frees it; `err` is what happened to it so far. */
+/* Converts the buffer to a string and frees it; returns `err` if it is not 0. */
 HD_MUST_CHECK int hd_eval_take(struct hd_eval *ev, struct hd_buf *buf, int err,
                                struct hd_val **out);
 /* 0 with *out = val, or HD_ENOMEM when it is NULL. */
 HD_MUST_CHECK int hd_eval_give(struct hd_val *val, struct hd_val **out);
-/* What the path finds, borrowed; NULL: nothing. */
+/* The value at the path, borrowed; NULL: none. */
 const struct hd_val *hd_eval_path(const struct hd_eval *ev, const struct hd_path *path);
 
-/* ---- calls ------------------------------------------------------------ */
+/* ---- built-ins -------------------------------------------------------- */
 
-enum hd_call_args {
+enum hd_builtin_args {
     HD_ARGS_ONE,     /* the argument itself */
     HD_ARGS_LIST,    /* a list of `min` to `max` arguments */
-    HD_ARGS_ANY,     /* a list of at least `min`, or an expression that gives it */
+    HD_ARGS_ANY,     /* a list of at least `min`, or an expression that evaluates to it */
     HD_ARGS_NAMED,   /* an object with `members` */
     HD_ARGS_MESSAGE, /* the content, or an object with `members` */
     HD_ARGS_LOOP,    /* over, as, and the member that is evaluated for each element */
@@ -92,44 +92,43 @@ enum hd_call_args {
     HD_ARGS_LITERAL  /* not evaluated */
 };
 
-#define HD_CALL_MAX_MEMBERS 12
+#define HD_BUILTIN_MAX_MEMBERS 12
 
-struct hd_call_member {
+struct hd_builtin_member {
     const char *name;
     bool is_required;
 };
 
 /*
- * One line per function in the table of a call_*.c file. Arguments that are
- * values are evaluated before `apply`, which borrows them (NULL: left out);
- * `eval` does that itself.
+ * One row per function in the table of a builtin_*.c file. Arguments are evaluated before `apply`,
+ * which borrows them (NULL: omitted); `eval` evaluates them itself.
  */
-struct hd_call {
+struct hd_builtin {
     const char *name; /* with the @ */
-    enum hd_call_args args;
+    enum hd_builtin_args args;
     size_t min, max;
-    int (*apply)(struct hd_eval *ev, const struct hd_call *call, struct hd_val *const *args,
+    int (*apply)(struct hd_eval *ev, const struct hd_builtin *call, struct hd_val *const *args,
                  size_t count, struct hd_val **out);
     int (*eval)(struct hd_eval *ev, const struct hd_expr *expr, struct hd_val **out);
-    const struct hd_call_member *members; /* HD_ARGS_NAMED, _MESSAGE; ends with a NULL name */
-    const char *text;                     /* for apply's own use */
+    const struct hd_builtin_member *members; /* HD_ARGS_NAMED, _MESSAGE; ends with a NULL name */
+    const char *text;                        /* private to `apply` */
 };
 
-struct hd_calls {
-    const struct hd_call *list;
+struct hd_builtins {
+    const struct hd_builtin *list;
     size_t count;
 };
 
-extern const struct hd_calls hd_calls_logic;
-extern const struct hd_calls hd_calls_number;
-extern const struct hd_calls hd_calls_text;
-extern const struct hd_calls hd_calls_list;
-extern const struct hd_calls hd_calls_message;
+extern const struct hd_builtins hd_builtins_logic;
+extern const struct hd_builtins hd_builtins_number;
+extern const struct hd_builtins hd_builtins_text;
+extern const struct hd_builtins hd_builtins_list;
+extern const struct hd_builtins hd_builtins_message;
 
-/* Also gives the nearest name when there is none. */
-const struct hd_call *hd_call_find(struct hd_slice name, struct hd_near *near);
+/* NULL: unknown; `near` gets the nearest name. */
+const struct hd_builtin *hd_builtin_find(struct hd_slice name, struct hd_near *near);
 
-/* Takes an object with the members and makes it a record; null when it has not what it needs. */
+/* Takes an object and converts it to a record; null if a required member is missing. */
 HD_MUST_CHECK int hd_eval_record(struct hd_eval *ev, size_t kind, struct hd_val *members,
                                  struct hd_val **out);
 

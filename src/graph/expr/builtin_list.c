@@ -41,7 +41,7 @@ static struct hd_slice cut_chars(struct hd_slice text, size_t from, size_t to)
     return start < pos ? hd_slice(text.ptr + start, pos - start) : HD_S("");
 }
 
-static int length(struct hd_eval *ev, const struct hd_call *call, struct hd_val *const *args,
+static int length(struct hd_eval *ev, const struct hd_builtin *call, struct hd_val *const *args,
                   size_t count, struct hd_val **out)
 {
     size_t size = hd_val_count(args[0]);
@@ -74,7 +74,7 @@ static int list_has(struct hd_eval *ev, const struct hd_val *list, const struct 
     return err;
 }
 
-static int contains(struct hd_eval *ev, const struct hd_call *call, struct hd_val *const *args,
+static int contains(struct hd_eval *ev, const struct hd_builtin *call, struct hd_val *const *args,
                     size_t count, struct hd_val **out)
 {
     bool is_in = call->text[0] == 'i';
@@ -96,7 +96,7 @@ static int contains(struct hd_eval *ev, const struct hd_call *call, struct hd_va
     return err;
 }
 
-static int get(struct hd_eval *ev, const struct hd_call *call, struct hd_val *const *args,
+static int get(struct hd_eval *ev, const struct hd_builtin *call, struct hd_val *const *args,
                size_t count, struct hd_val **out)
 {
     struct hd_val *found = NULL;
@@ -113,8 +113,8 @@ static int get(struct hd_eval *ev, const struct hd_call *call, struct hd_val *co
     return 0;
 }
 
-static int end_of_list(struct hd_eval *ev, const struct hd_call *call, struct hd_val *const *args,
-                       size_t count, struct hd_val **out)
+static int end_of_list(struct hd_eval *ev, const struct hd_builtin *call,
+                       struct hd_val *const *args, size_t count, struct hd_val **out)
 {
     struct hd_val *found = hd_val_at_signed(args[0], call->text[0] == '0' ? 0 : -1);
 
@@ -142,7 +142,7 @@ static bool get_bound(const struct hd_val *val, size_t size, size_t otherwise, s
     return true;
 }
 
-static int slice(struct hd_eval *ev, const struct hd_call *call, struct hd_val *const *args,
+static int slice(struct hd_eval *ev, const struct hd_builtin *call, struct hd_val *const *args,
                  size_t count, struct hd_val **out)
 {
     bool is_string = hd_val_is_string(args[0]);
@@ -166,7 +166,7 @@ static int slice(struct hd_eval *ev, const struct hd_call *call, struct hd_val *
                         out);
 }
 
-static int range(struct hd_eval *ev, const struct hd_call *call, struct hd_val *const *args,
+static int range(struct hd_eval *ev, const struct hd_builtin *call, struct hd_val *const *args,
                  size_t count, struct hd_val **out)
 {
     struct hd_val *list;
@@ -240,7 +240,7 @@ static int loop(struct hd_eval *ev, const struct hd_expr *expr, struct hd_val **
 
 /* ---- objects ---------------------------------------------------------- */
 
-static int merge(struct hd_eval *ev, const struct hd_call *call, struct hd_val *const *args,
+static int merge(struct hd_eval *ev, const struct hd_builtin *call, struct hd_val *const *args,
                  size_t count, struct hd_val **out)
 {
     struct hd_val *object = hd_val_object();
@@ -262,7 +262,7 @@ static int merge(struct hd_eval *ev, const struct hd_call *call, struct hd_val *
     return err;
 }
 
-static const struct hd_call calls[] = {
+static const struct hd_builtin calls[] = {
     {"@len", HD_ARGS_ONE, 0, 0, length, NULL, NULL, NULL},
     {"@in", HD_ARGS_LIST, 2, 2, contains, NULL, NULL, "in"},
     {"@contains", HD_ARGS_LIST, 2, 2, contains, NULL, NULL, "contains"},
@@ -276,4 +276,4 @@ static const struct hd_call calls[] = {
     {"@merge", HD_ARGS_ANY, 0, 0, merge, NULL, NULL, NULL},
 };
 
-const struct hd_calls hd_calls_list = {calls, HD_COUNT(calls)};
+const struct hd_builtins hd_builtins_list = {calls, HD_COUNT(calls)};

@@ -9,7 +9,7 @@ static int give_bool(bool value, struct hd_val **out)
 
 /* ---- comparing -------------------------------------------------------- */
 
-static int equal(struct hd_eval *ev, const struct hd_call *call, struct hd_val *const *args,
+static int equal(struct hd_eval *ev, const struct hd_builtin *call, struct hd_val *const *args,
                  size_t count, struct hd_val **out)
 {
     int err = hd_eval_look(ev, args[0]);
@@ -27,7 +27,7 @@ static bool have_order(const struct hd_val *a, const struct hd_val *b)
 }
 
 /* `text` has the signs that make it true. */
-static int order(struct hd_eval *ev, const struct hd_call *call, struct hd_val *const *args,
+static int order(struct hd_eval *ev, const struct hd_builtin *call, struct hd_val *const *args,
                  size_t count, struct hd_val **out)
 {
     int sign = 0;
@@ -73,7 +73,7 @@ static int and_or(struct hd_eval *ev, const struct hd_expr *expr, struct hd_val 
     return err == 0 ? give_bool(result, out) : err;
 }
 
-static int negate(struct hd_eval *ev, const struct hd_call *call, struct hd_val *const *args,
+static int negate(struct hd_eval *ev, const struct hd_builtin *call, struct hd_val *const *args,
                   size_t count, struct hd_val **out)
 {
     (void)ev;
@@ -118,7 +118,7 @@ static int exists(struct hd_eval *ev, const struct hd_expr *expr, struct hd_val 
     return give_bool(hd_eval_path(ev, expr->path) != NULL, out);
 }
 
-static int type_of(struct hd_eval *ev, const struct hd_call *call, struct hd_val *const *args,
+static int type_of(struct hd_eval *ev, const struct hd_builtin *call, struct hd_val *const *args,
                    size_t count, struct hd_val **out)
 {
     static const char *const names[] = {
@@ -133,7 +133,7 @@ static int type_of(struct hd_eval *ev, const struct hd_call *call, struct hd_val
     return hd_eval_give(hd_val_cstr(names[hd_val_type(args[0])]), out);
 }
 
-static const struct hd_call calls[] = {
+static const struct hd_builtin calls[] = {
     {"@eq", HD_ARGS_LIST, 2, 2, equal, NULL, NULL, "="},
     {"@ne", HD_ARGS_LIST, 2, 2, equal, NULL, NULL, "!"},
     {"@lt", HD_ARGS_LIST, 2, 2, order, NULL, NULL, "<"},
@@ -150,4 +150,4 @@ static const struct hd_call calls[] = {
     {"@literal", HD_ARGS_LITERAL, 0, 0, NULL, NULL, NULL, NULL},
 };
 
-const struct hd_calls hd_calls_logic = {calls, HD_COUNT(calls)};
+const struct hd_builtins hd_builtins_logic = {calls, HD_COUNT(calls)};

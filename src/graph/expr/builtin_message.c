@@ -9,7 +9,7 @@ static int give_null(struct hd_val **out)
 
 /* ---- messages --------------------------------------------------------- */
 
-static const struct hd_call_member plain_members[] = {
+static const struct hd_builtin_member plain_members[] = {
     {"content", true},
     {"id", false},
     {"name", false},
@@ -18,7 +18,7 @@ static const struct hd_call_member plain_members[] = {
     {NULL, false},
 };
 
-static const struct hd_call_member ai_members[] = {
+static const struct hd_builtin_member ai_members[] = {
     {"content", true},
     {"id", false},
     {"name", false},
@@ -29,7 +29,7 @@ static const struct hd_call_member ai_members[] = {
     {NULL, false},
 };
 
-static const struct hd_call_member tool_members[] = {
+static const struct hd_builtin_member tool_members[] = {
     {"content", true},
     {"tool_call_id", true},
     {"id", false},
@@ -57,8 +57,8 @@ static int make_content(struct hd_eval *ev, const struct hd_val *val, struct hd_
 }
 
 /* In the form that clients send, which is then checked like theirs. */
-static int convert(const struct hd_call *call, struct hd_val *content, struct hd_val *const *args,
-                   size_t count, struct hd_val **out)
+static int convert(const struct hd_builtin *call, struct hd_val *content,
+                   struct hd_val *const *args, size_t count, struct hd_val **out)
 {
     struct hd_val *plain = hd_val_with(hd_val_object(), HD_S("type"), hd_val_cstr(call->text));
     int err;
@@ -75,7 +75,7 @@ static int convert(const struct hd_call *call, struct hd_val *content, struct hd
     return err == HD_EINVAL ? give_null(out) : err;
 }
 
-static int message(struct hd_eval *ev, const struct hd_call *call, struct hd_val *const *args,
+static int message(struct hd_eval *ev, const struct hd_builtin *call, struct hd_val *const *args,
                    size_t count, struct hd_val **out)
 {
     struct hd_val *content = NULL;
@@ -96,14 +96,14 @@ static int message(struct hd_eval *ev, const struct hd_call *call, struct hd_val
     return hd_eval_give(hd_val_message(call->text, content, NULL), out);
 }
 
-static int tool_message(struct hd_eval *ev, const struct hd_call *call, struct hd_val *const *args,
-                        size_t count, struct hd_val **out)
+static int tool_message(struct hd_eval *ev, const struct hd_builtin *call,
+                        struct hd_val *const *args, size_t count, struct hd_val **out)
 {
     return hd_val_is_string(args[1]) ? message(ev, call, args, count, out) : give_null(out);
 }
 
 /* By its id, or of the message that is given. */
-static int removal(struct hd_eval *ev, const struct hd_call *call, struct hd_val *const *args,
+static int removal(struct hd_eval *ev, const struct hd_builtin *call, struct hd_val *const *args,
                    size_t count, struct hd_val **out)
 {
     const struct hd_val *id = args[0];
@@ -120,13 +120,13 @@ static int removal(struct hd_eval *ev, const struct hd_call *call, struct hd_val
 
 /* ---- sends ------------------------------------------------------------ */
 
-static const struct hd_call_member send_members[] = {
+static const struct hd_builtin_member send_members[] = {
     {"node", true},
     {"arg", false},
     {NULL, false},
 };
 
-static int send(struct hd_eval *ev, const struct hd_call *call, struct hd_val *const *args,
+static int send(struct hd_eval *ev, const struct hd_builtin *call, struct hd_val *const *args,
                 size_t count, struct hd_val **out)
 {
     struct hd_val *arg = args[1] ? hd_val_ref(args[1]) : hd_val_null();
@@ -142,7 +142,7 @@ static int send(struct hd_eval *ev, const struct hd_call *call, struct hd_val *c
 }
 
 /* What a message says, or content: a text as it is, of blocks those that are text. */
-static int text_of(struct hd_eval *ev, const struct hd_call *call, struct hd_val *const *args,
+static int text_of(struct hd_eval *ev, const struct hd_builtin *call, struct hd_val *const *args,
                    size_t count, struct hd_val **out)
 {
     const struct hd_val *content = args[0];
@@ -166,7 +166,7 @@ static int text_of(struct hd_eval *ev, const struct hd_call *call, struct hd_val
     return hd_eval_take(ev, &buf, err, out);
 }
 
-static const struct hd_call calls[] = {
+static const struct hd_builtin calls[] = {
     {"@human", HD_ARGS_MESSAGE, 0, 0, message, NULL, plain_members, "human"},
     {"@ai", HD_ARGS_MESSAGE, 0, 0, message, NULL, ai_members, "ai"},
     {"@system", HD_ARGS_MESSAGE, 0, 0, message, NULL, plain_members, "system"},
@@ -176,4 +176,4 @@ static const struct hd_call calls[] = {
     {"@send", HD_ARGS_NAMED, 0, 0, send, NULL, send_members, NULL},
 };
 
-const struct hd_calls hd_calls_message = {calls, HD_COUNT(calls)};
+const struct hd_builtins hd_builtins_message = {calls, HD_COUNT(calls)};

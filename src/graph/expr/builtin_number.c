@@ -83,7 +83,7 @@ static struct hd_val *modulo(struct number a, struct number b)
     return hd_val_float(rest);
 }
 
-static int binary(struct hd_eval *ev, const struct hd_call *call, struct hd_val *const *args,
+static int binary(struct hd_eval *ev, const struct hd_builtin *call, struct hd_val *const *args,
                   size_t count, struct hd_val **out)
 {
     struct number a, b;
@@ -162,7 +162,7 @@ static int add_lists(struct hd_eval *ev, struct hd_val *const *args, size_t coun
     return err;
 }
 
-static int add(struct hd_eval *ev, const struct hd_call *call, struct hd_val *const *args,
+static int add(struct hd_eval *ev, const struct hd_builtin *call, struct hd_val *const *args,
                size_t count, struct hd_val **out)
 {
     (void)call;
@@ -184,7 +184,7 @@ static struct hd_slice trim(struct hd_slice text)
     return text;
 }
 
-static int number(struct hd_eval *ev, const struct hd_call *call, struct hd_val *const *args,
+static int number(struct hd_eval *ev, const struct hd_builtin *call, struct hd_val *const *args,
                   size_t count, struct hd_val **out)
 {
     struct hd_slice text = trim(hd_val_get_string(args[0]));
@@ -214,7 +214,7 @@ static int number(struct hd_eval *ev, const struct hd_call *call, struct hd_val 
     return give_null(out);
 }
 
-static const struct hd_call calls[] = {
+static const struct hd_builtin calls[] = {
     {"@add", HD_ARGS_ANY, 1, 0, add, NULL, NULL, NULL},
     {"@sub", HD_ARGS_LIST, 2, 2, binary, NULL, NULL, "-"},
     {"@mul", HD_ARGS_LIST, 2, 2, binary, NULL, NULL, "*"},
@@ -223,4 +223,4 @@ static const struct hd_call calls[] = {
     {"@number", HD_ARGS_ONE, 0, 0, number, NULL, NULL, NULL},
 };
 
-const struct hd_calls hd_calls_number = {calls, HD_COUNT(calls)};
+const struct hd_builtins hd_builtins_number = {calls, HD_COUNT(calls)};

@@ -20,7 +20,7 @@ static bool is_space(char c)
 
 /* ---- joining ---------------------------------------------------------- */
 
-static int concat(struct hd_eval *ev, const struct hd_call *call, struct hd_val *const *args,
+static int concat(struct hd_eval *ev, const struct hd_builtin *call, struct hd_val *const *args,
                   size_t count, struct hd_val **out)
 {
     struct hd_buf buf;
@@ -33,7 +33,7 @@ static int concat(struct hd_eval *ev, const struct hd_call *call, struct hd_val 
     return hd_eval_take(ev, &buf, err, out);
 }
 
-static int join(struct hd_eval *ev, const struct hd_call *call, struct hd_val *const *args,
+static int join(struct hd_eval *ev, const struct hd_builtin *call, struct hd_val *const *args,
                 size_t count, struct hd_val **out)
 {
     struct hd_buf buf;
@@ -122,7 +122,7 @@ static void split_at(struct pieces *pieces, struct hd_slice text, struct hd_slic
     }
 }
 
-static int split(struct hd_eval *ev, const struct hd_call *call, struct hd_val *const *args,
+static int split(struct hd_eval *ev, const struct hd_builtin *call, struct hd_val *const *args,
                  size_t count, struct hd_val **out)
 {
     struct hd_slice text = hd_val_get_string(args[0]);
@@ -189,8 +189,8 @@ static uint32_t other_case(uint32_t code, bool is_upper)
                                : towlower_l((wint_t)code, letters));
 }
 
-static int change_case(struct hd_eval *ev, const struct hd_call *call, struct hd_val *const *args,
-                       size_t count, struct hd_val **out)
+static int change_case(struct hd_eval *ev, const struct hd_builtin *call,
+                       struct hd_val *const *args, size_t count, struct hd_val **out)
 {
     struct hd_slice text = hd_val_get_string(args[0]);
     const char *pos = text.ptr, *end = pos + text.len;
@@ -215,7 +215,7 @@ static int change_case(struct hd_eval *ev, const struct hd_call *call, struct hd
     return hd_eval_take(ev, &buf, err, out);
 }
 
-static int trim(struct hd_eval *ev, const struct hd_call *call, struct hd_val *const *args,
+static int trim(struct hd_eval *ev, const struct hd_builtin *call, struct hd_val *const *args,
                 size_t count, struct hd_val **out)
 {
     struct hd_slice text = hd_val_get_string(args[0]);
@@ -233,8 +233,8 @@ static int trim(struct hd_eval *ev, const struct hd_call *call, struct hd_val *c
     return err == 0 ? hd_eval_give(hd_val_string(text), out) : err;
 }
 
-static int starts_ends(struct hd_eval *ev, const struct hd_call *call, struct hd_val *const *args,
-                       size_t count, struct hd_val **out)
+static int starts_ends(struct hd_eval *ev, const struct hd_builtin *call,
+                       struct hd_val *const *args, size_t count, struct hd_val **out)
 {
     struct hd_slice text = hd_val_get_string(args[0]);
     struct hd_slice part = hd_val_get_string(args[1]);
@@ -250,7 +250,7 @@ static int starts_ends(struct hd_eval *ev, const struct hd_call *call, struct hd
 
 /* ---- JSON ------------------------------------------------------------- */
 
-static int to_json(struct hd_eval *ev, const struct hd_call *call, struct hd_val *const *args,
+static int to_json(struct hd_eval *ev, const struct hd_builtin *call, struct hd_val *const *args,
                    size_t count, struct hd_val **out)
 {
     struct hd_buf buf;
@@ -263,7 +263,7 @@ static int to_json(struct hd_eval *ev, const struct hd_call *call, struct hd_val
     return hd_eval_take(ev, &buf, err, out);
 }
 
-static int from_json(struct hd_eval *ev, const struct hd_call *call, struct hd_val *const *args,
+static int from_json(struct hd_eval *ev, const struct hd_builtin *call, struct hd_val *const *args,
                      size_t count, struct hd_val **out)
 {
     struct hd_slice text = hd_val_get_string(args[0]);
@@ -353,7 +353,7 @@ static int first_in_braces(struct hd_eval *ev, struct hd_slice text, struct hd_v
 }
 
 /* Models asked for JSON say a little more: the whole text, a code fence, the first braces. */
-static int json_in(struct hd_eval *ev, const struct hd_call *call, struct hd_val *const *args,
+static int json_in(struct hd_eval *ev, const struct hd_builtin *call, struct hd_val *const *args,
                    size_t count, struct hd_val **out)
 {
     struct hd_slice text = hd_val_get_string(args[0]);
@@ -371,7 +371,7 @@ static int json_in(struct hd_eval *ev, const struct hd_call *call, struct hd_val
     return err;
 }
 
-static const struct hd_call calls[] = {
+static const struct hd_builtin calls[] = {
     {"@concat", HD_ARGS_ANY, 0, 0, concat, NULL, NULL, NULL},
     {"@join", HD_ARGS_LIST, 2, 2, join, NULL, NULL, NULL},
     {"@split", HD_ARGS_LIST, 1, 2, split, NULL, NULL, NULL},
@@ -385,4 +385,4 @@ static const struct hd_call calls[] = {
     {"@json_in", HD_ARGS_ONE, 0, 0, json_in, NULL, NULL, NULL},
 };
 
-const struct hd_calls hd_calls_text = {calls, HD_COUNT(calls)};
+const struct hd_builtins hd_builtins_text = {calls, HD_COUNT(calls)};

@@ -9,7 +9,7 @@
 #include "value/val.h"
 
 struct branch_members {
-    struct hd_at routes;
+    struct hd_decl_at routes;
 };
 
 static const struct hd_field fields[] = {
@@ -29,7 +29,7 @@ static int add_exits(struct hd_decl *decl, const struct hd_branch *branch)
     return err;
 }
 
-static int read_node(struct hd_decl *decl, const struct hd_at *at, struct hd_node *node)
+static int read_node(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node)
 {
     struct hd_branch *branch = hd_arena_calloc(&decl->hold->arena, 1, sizeof(*branch));
     struct branch_members members = {0};

@@ -28,7 +28,7 @@ static const struct hd_field fields[] = {
      0},
 };
 
-static int read_node(struct hd_decl *decl, const struct hd_at *at, struct hd_node *node)
+static int read_node(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node)
 {
     struct fail_spec *spec = hd_arena_calloc(&decl->hold->arena, 1, sizeof(*spec));
 

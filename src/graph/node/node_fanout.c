@@ -10,7 +10,7 @@
 #include "graph/expr/expr.h"
 #include "value/val.h"
 
-static int read_node(struct hd_decl *decl, const struct hd_at *at, struct hd_node *node)
+static int read_node(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node)
 {
     struct hd_fanout *fanout = hd_arena_calloc(&decl->hold->arena, 1, sizeof(*fanout));
     int err;

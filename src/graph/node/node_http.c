@@ -41,7 +41,7 @@ struct http_spec {
     const struct hd_expr *expect; /* NULL: a status from 200 to 299 */
 };
 
-static int read_url(struct hd_decl *decl, const struct hd_at *at, const struct hd_field *field,
+static int read_url(struct hd_decl *decl, const struct hd_decl_at *at, const struct hd_field *field,
                     void *out)
 {
     struct hd_slice text = hd_json_string(at->val);
@@ -55,8 +55,8 @@ static int read_url(struct hd_decl *decl, const struct hd_at *at, const struct h
     return hd_decl_expr_in(decl, at, 0, out);
 }
 
-static int read_method(struct hd_decl *decl, const struct hd_at *at, const struct hd_field *field,
-                       void *out)
+static int read_method(struct hd_decl *decl, const struct hd_decl_at *at,
+                       const struct hd_field *field, void *out)
 {
     static const char *const methods[] = {"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"};
     struct hd_slice text = hd_json_string(at->val);
@@ -71,8 +71,8 @@ static int read_method(struct hd_decl *decl, const struct hd_at *at, const struc
     return hd_decl_fail(decl, at, "must be GET, POST, PUT, PATCH, DELETE or HEAD");
 }
 
-static int read_headers(struct hd_decl *decl, const struct hd_at *at, const struct hd_field *field,
-                        void *out)
+static int read_headers(struct hd_decl *decl, const struct hd_decl_at *at,
+                        const struct hd_field *field, void *out)
 {
     struct hd_json_iter it = hd_json_iter(at->val);
     size_t size = hd_json_size(at->val);
@@ -88,7 +88,7 @@ static int read_headers(struct hd_decl *decl, const struct hd_at *at, const stru
     if (!headers.list)
         return HD_ENOMEM;
     while (err == 0 && hd_json_next(&it)) {
-        struct hd_at member = hd_at_key(at, it.key, it.val);
+        struct hd_decl_at member = hd_decl_at_key(at, it.key, it.val);
         struct http_header *header = &headers.list[headers.count++];
 
         if (!hd_slice_is_token(it.key))
@@ -110,7 +110,7 @@ static const struct hd_field fields[] = {
     {"expect", hd_read_expr, offsetof(struct http_spec, expect), false, 0, 0, HD_PLACE(RESPONSE)},
 };
 
-static int read_node(struct hd_decl *decl, const struct hd_at *at, struct hd_node *node)
+static int read_node(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node)
 {
     struct http_spec *spec = hd_arena_calloc(&decl->hold->arena, 1, sizeof(*spec));
     int err;

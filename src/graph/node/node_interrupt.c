@@ -14,7 +14,7 @@ struct interrupt_spec {
     struct hd_exprs ask; /* each sees the answers to those before */
     const struct hd_expr *update;
     const struct hd_expr *go_to;
-    struct hd_at go_to_at;
+    struct hd_decl_at go_to_at;
 };
 
 static const struct hd_field fields[] = {
@@ -25,7 +25,7 @@ static const struct hd_field fields[] = {
     {"goto", hd_read_raw, offsetof(struct interrupt_spec, go_to_at), false, 0, 0, 0},
 };
 
-static int read_node(struct hd_decl *decl, const struct hd_at *at, struct hd_node *node)
+static int read_node(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node)
 {
     struct interrupt_spec *spec = hd_arena_calloc(&decl->hold->arena, 1, sizeof(*spec));
     int err;
@@ -37,7 +37,7 @@ static int read_node(struct hd_decl *decl, const struct hd_at *at, struct hd_nod
     err = hd_decl_node_fields(decl, at, fields, HD_COUNT(fields), spec);
     if (err == 0 && hd_raw(&spec->go_to_at))
         err = hd_decl_read_goto(decl, &spec->go_to_at, HD_PLACE(ANSWERS), &spec->go_to);
-    spec->go_to_at = (struct hd_at){0};
+    spec->go_to_at = (struct hd_decl_at){0};
     return err;
 }
 

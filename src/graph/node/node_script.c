@@ -54,7 +54,7 @@ struct script_spec {
     struct replies replies;
     size_t channel;
     struct stream stream;
-    struct hd_at channel_at;
+    struct hd_decl_at channel_at;
 };
 
 /* ---- replies ---------------------------------------------------------- */
@@ -65,8 +65,8 @@ static const struct hd_field usage_fields[] = {
     {"total_tokens", hd_read_int, offsetof(struct usage, total_tokens), false, 0, MAX_TOKENS, 0},
 };
 
-static int read_usage(struct hd_decl *decl, const struct hd_at *at, const struct hd_field *field,
-                      void *out)
+static int read_usage(struct hd_decl *decl, const struct hd_decl_at *at,
+                      const struct hd_field *field, void *out)
 {
     static const struct hd_fields fields = HD_FIELDS(usage_fields, NULL);
     struct usage *usage = out;
@@ -82,7 +82,7 @@ static int read_usage(struct hd_decl *decl, const struct hd_at *at, const struct
 }
 
 struct tool_call {
-    struct hd_at name, args, id;
+    struct hd_decl_at name, args, id;
 };
 
 static const struct hd_field tool_call_fields[] = {
@@ -98,7 +98,7 @@ static bool is_call(hd_json_val val)
     return hd_json_is_object(val) && hd_json_next(&it) && hd_slice_starts(it.key, HD_S("@"));
 }
 
-static int check_tool_call(struct hd_decl *decl, const struct hd_at *at)
+static int check_tool_call(struct hd_decl *decl, const struct hd_decl_at *at)
 {
     static const struct hd_fields fields = HD_FIELDS(tool_call_fields, NULL);
     struct tool_call call = {0};
@@ -116,7 +116,7 @@ static int check_tool_call(struct hd_decl *decl, const struct hd_at *at)
 }
 
 /* An expression may give all of it; what is written out is checked. */
-static int read_tool_calls(struct hd_decl *decl, const struct hd_at *at,
+static int read_tool_calls(struct hd_decl *decl, const struct hd_decl_at *at,
                            const struct hd_field *field, void *out)
 {
     struct hd_json_iter it = hd_json_iter(at->val);
@@ -128,7 +128,7 @@ static int read_tool_calls(struct hd_decl *decl, const struct hd_at *at,
         !hd_slice_starts(hd_json_string(at->val), HD_S("{{")))
         return hd_decl_fail_type(decl, at, "a list of tool calls");
     while (err == 0 && hd_json_is_array(at->val) && hd_json_next(&it)) {
-        struct hd_at element = hd_at_index(at, index++, it.val);
+        struct hd_decl_at element = hd_decl_at_index(at, index++, it.val);
 
         err = check_tool_call(decl, &element);
     }
@@ -147,7 +147,7 @@ static const struct hd_field reply_fields[] = {
     {"times", hd_read_int, offsetof(struct reply, times), false, 1, MAX_TIMES, 0},
 };
 
-static int read_reply(struct hd_decl *decl, const struct hd_at *at, struct reply *reply)
+static int read_reply(struct hd_decl *decl, const struct hd_decl_at *at, struct reply *reply)
 {
     static const struct hd_fields fields = HD_FIELDS(reply_fields, NULL);
     int err = hd_decl_fields(decl, at, &fields, reply);
@@ -157,8 +157,8 @@ static int read_reply(struct hd_decl *decl, const struct hd_at *at, struct reply
     return err;
 }
 
-static int read_replies(struct hd_decl *decl, const struct hd_at *at, const struct hd_field *field,
-                        void *out)
+static int read_replies(struct hd_decl *decl, const struct hd_decl_at *at,
+                        const struct hd_field *field, void *out)
 {
     struct hd_json_iter it = hd_json_iter(at->val);
     size_t size = hd_json_size(at->val);
@@ -175,7 +175,7 @@ static int read_replies(struct hd_decl *decl, const struct hd_at *at, const stru
     if (!replies->list)
         return HD_ENOMEM;
     while (err == 0 && hd_json_next(&it)) {
-        struct hd_at element = hd_at_index(at, replies->count, it.val);
+        struct hd_decl_at element = hd_decl_at_index(at, replies->count, it.val);
         struct reply *reply = &replies->list[replies->count++];
 
         if (is_last)
@@ -188,7 +188,7 @@ static int read_replies(struct hd_decl *decl, const struct hd_at *at, const stru
 
 /* ---- stream ----------------------------------------------------------- */
 
-static int read_by(struct hd_decl *decl, const struct hd_at *at, const struct hd_field *field,
+static int read_by(struct hd_decl *decl, const struct hd_decl_at *at, const struct hd_field *field,
                    void *out)
 {
     struct stream *stream = out;
@@ -212,8 +212,8 @@ static const struct hd_field stream_fields[] = {
     {"delay_ms", hd_read_int, offsetof(struct stream, delay_ms), false, 0, HD_GRAPH_MAX_WAIT_MS, 0},
 };
 
-static int read_stream(struct hd_decl *decl, const struct hd_at *at, const struct hd_field *field,
-                       void *out)
+static int read_stream(struct hd_decl *decl, const struct hd_decl_at *at,
+                       const struct hd_field *field, void *out)
 {
     static const struct hd_fields fields = HD_FIELDS(stream_fields, NULL);
     struct stream *stream = out;
@@ -232,11 +232,11 @@ static const struct hd_field fields[] = {
 };
 
 /* Messages go to `messages` unless another channel of messages is named. */
-static int find_channel(struct hd_decl *decl, const struct hd_at *at, struct script_spec *spec)
+static int find_channel(struct hd_decl *decl, const struct hd_decl_at *at, struct script_spec *spec)
 {
     bool is_given = hd_raw(&spec->channel_at);
     struct hd_slice name = is_given ? hd_json_string(spec->channel_at.val) : HD_S("messages");
-    const struct hd_at *where = is_given ? &spec->channel_at : at;
+    const struct hd_decl_at *where = is_given ? &spec->channel_at : at;
     int err;
 
     if (is_given && !hd_json_is_string(spec->channel_at.val))
@@ -251,7 +251,7 @@ static int find_channel(struct hd_decl *decl, const struct hd_at *at, struct scr
     return err;
 }
 
-static int read_node(struct hd_decl *decl, const struct hd_at *at, struct hd_node *node)
+static int read_node(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node)
 {
     struct script_spec *spec = hd_arena_calloc(&decl->hold->arena, 1, sizeof(*spec));
     int err;
@@ -262,7 +262,7 @@ static int read_node(struct hd_decl *decl, const struct hd_at *at, struct hd_nod
     err = hd_decl_node_fields(decl, at, fields, HD_COUNT(fields), spec);
     if (err == 0)
         err = find_channel(decl, at, spec);
-    spec->channel_at = (struct hd_at){0};
+    spec->channel_at = (struct hd_decl_at){0};
     return err;
 }
 

@@ -14,7 +14,7 @@ struct set_spec {
 };
 
 struct set_members {
-    struct hd_at update, go_to, graph;
+    struct hd_decl_at update, go_to, graph;
 };
 
 static const struct hd_field fields[] = {
@@ -23,7 +23,7 @@ static const struct hd_field fields[] = {
     {"graph", hd_read_raw, offsetof(struct set_members, graph), false, 0, 0, 0},
 };
 
-static int read_graph(struct hd_decl *decl, const struct hd_at *at, struct hd_node *node)
+static int read_graph(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node)
 {
     if (!hd_raw(at))
         return 0;
@@ -35,8 +35,8 @@ static int read_graph(struct hd_decl *decl, const struct hd_at *at, struct hd_no
     return 0;
 }
 
-static int read_update(struct hd_decl *decl, const struct hd_at *at, const struct hd_node *node,
-                       struct set_spec *spec)
+static int read_update(struct hd_decl *decl, const struct hd_decl_at *at,
+                       const struct hd_node *node, struct set_spec *spec)
 {
     static const struct hd_field field = {.name = "update"};
 
@@ -47,7 +47,7 @@ static int read_update(struct hd_decl *decl, const struct hd_at *at, const struc
     return hd_read_update(decl, at, &field, &spec->update);
 }
 
-static int read_node(struct hd_decl *decl, const struct hd_at *at, struct hd_node *node)
+static int read_node(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node)
 {
     struct set_spec *spec = hd_arena_calloc(&decl->hold->arena, 1, sizeof(*spec));
     struct set_members members = {0};

@@ -13,7 +13,7 @@ struct sleep_spec {
     const struct hd_expr *update; /* NULL: none */
 };
 
-static int read_ms(struct hd_decl *decl, const struct hd_at *at, const struct hd_field *field,
+static int read_ms(struct hd_decl *decl, const struct hd_decl_at *at, const struct hd_field *field,
                    void *out)
 {
     int64_t ignored;
@@ -30,7 +30,7 @@ static const struct hd_field fields[] = {
     {"update", hd_read_update, offsetof(struct sleep_spec, update), false, 0, 0, 0},
 };
 
-static int read_node(struct hd_decl *decl, const struct hd_at *at, struct hd_node *node)
+static int read_node(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node)
 {
     struct sleep_spec *spec = hd_arena_calloc(&decl->hold->arena, 1, sizeof(*spec));
 

@@ -18,8 +18,8 @@
 #include "graph/expr/expr.h"
 #include "value/val.h"
 
-static int read_memory(struct hd_decl *decl, const struct hd_at *at, const struct hd_field *field,
-                       void *out)
+static int read_memory(struct hd_decl *decl, const struct hd_decl_at *at,
+                       const struct hd_field *field, void *out)
 {
     static const char *const names[] = {
         [HD_MEMORY_INHERIT] = "inherit",
@@ -38,8 +38,8 @@ static int read_memory(struct hd_decl *decl, const struct hd_at *at, const struc
 }
 
 /* Only its own subgraphs and those of the graphs around it can be meant. */
-static int read_graph(struct hd_decl *decl, const struct hd_at *at, const struct hd_field *field,
-                      void *out)
+static int read_graph(struct hd_decl *decl, const struct hd_decl_at *at,
+                      const struct hd_field *field, void *out)
 {
     struct hd_slice name = hd_json_string(at->val);
     struct hd_draft *draft;
@@ -56,8 +56,8 @@ static int read_graph(struct hd_decl *decl, const struct hd_at *at, const struct
     return 0;
 }
 
-static int read_input(struct hd_decl *decl, const struct hd_at *at, const struct hd_field *field,
-                      void *out)
+static int read_input(struct hd_decl *decl, const struct hd_decl_at *at,
+                      const struct hd_field *field, void *out)
 {
     if (hd_json_is_array(at->val)) /* the channels that it reads, as for all kinds */
         return 0;
@@ -76,7 +76,7 @@ static const struct hd_field fields[] = {
      0, 0},
 };
 
-static int read_node(struct hd_decl *decl, const struct hd_at *at, struct hd_node *node)
+static int read_node(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node)
 {
     struct hd_subgraph_spec *spec = hd_arena_calloc(&decl->hold->arena, 1, sizeof(*spec));
 

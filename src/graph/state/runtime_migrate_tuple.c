@@ -202,7 +202,7 @@ static int by_task(const void *a, const void *b)
     return order ? order : x->idx < y->idx ? -1 : x->idx > y->idx;
 }
 
-static int cross_question(struct crossing *c, const struct hd_pend *pend,
+static int cross_question(struct crossing *c, const struct hd_pending_write *pend,
                           struct heddle_write *write)
 {
     struct hd_slice text = {NULL, 0};
@@ -221,7 +221,8 @@ static int cross_question(struct crossing *c, const struct hd_pend *pend,
     return err;
 }
 
-static int take_write(struct crossing *c, const struct hd_pend *pend, struct heddle_write *write)
+static int take_write(struct crossing *c, const struct hd_pending_write *pend,
+                      struct heddle_write *write)
 {
     struct hd_slice task = {NULL, 0};
     int err;
@@ -236,7 +237,7 @@ static int take_write(struct crossing *c, const struct hd_pend *pend, struct hed
     return pend->write.channel == HD_W_INTERRUPT ? cross_question(c, pend, write) : 0;
 }
 
-static int take_writes(struct crossing *c, const struct hd_pends *pends)
+static int take_writes(struct crossing *c, const struct hd_pending_writes *pends)
 {
     const struct heddle_tuple *tuple = c->tuple;
     struct heddle_write *writes = hd_arena_calloc(c->arena, tuple->write_count, sizeof(*writes));
@@ -285,7 +286,7 @@ static int has_states(const void *ctx, struct hd_slice ns, bool *out)
     return err;
 }
 
-static bool has_changed(const struct hd_pends *pends, const struct heddle_tuple *tuple)
+static bool has_changed(const struct hd_pending_writes *pends, const struct heddle_tuple *tuple)
 {
     size_t known = 0;
 
@@ -304,16 +305,18 @@ static bool has_changed(const struct hd_pends *pends, const struct heddle_tuple 
 /* The tasks are those that follow from the channels: no values of the state are needed. */
 static int cross_found(struct crossing *c, struct hd_found *found, const struct hd_val *metadata)
 {
-    const struct hd_cross_rules rules = {.is_strict = true, .has_states = has_states, .ctx = c->at};
+    const struct hd_runtime_migrate_rules rules = {
+        .is_strict = true, .has_states = has_states, .ctx = c->at};
     int64_t step = -1;
     int err;
 
     found->live.skips_state = true;
     (void)hd_val_get_int(hd_val_get(metadata, HD_S("step")), &step);
-    err = hd_live_load(&found->live, &found->pends, NULL, c->tuple, c->fault);
+    err = hd_checkpoint_state_load(&found->live, &found->pends, NULL, c->tuple, c->fault);
     if (!err)
-        err = hd_cross_pends(&found->live, hd_slice_cstr(found->ns), step + 1,
-                             hd_cross_writer(metadata), &rules, &found->pends, c->fault);
+        err = hd_runtime_migrate_writes(&found->live, hd_slice_cstr(found->ns), step + 1,
+                                        hd_runtime_migrate_writer(metadata), &rules, &found->pends,
+                                        c->fault);
     if (!err && has_changed(&found->pends, c->tuple))
         err = take_writes(c, &found->pends);
     return err;
@@ -326,7 +329,7 @@ static int cross_writes(struct crossing *c, const struct hd_val *metadata)
     struct hd_failure failure = {0};
     struct hd_graph *open;
     struct hd_found found;
-    int err = hd_graph_foreign(hd_slice("", 0), at.graph->ids, &open, c->fault);
+    int err = hd_worker_graph_create(hd_slice("", 0), at.graph->ids, &open, c->fault);
 
     if (err)
         return err;
@@ -361,8 +364,9 @@ static bool has_others(const struct heddle_tuple *tuple, enum hd_graph_ids reade
     return false;
 }
 
-int hd_cross_tuple(const struct hd_address *at, const struct heddle_tuple *tuple,
-                   struct hd_arena *arena, const struct heddle_tuple **out, struct hd_fault *fault)
+int hd_runtime_migrate_tuple(const struct hd_address *at, const struct heddle_tuple *tuple,
+                             struct hd_arena *arena, const struct heddle_tuple **out,
+                             struct hd_fault *fault)
 {
     struct crossing c = {.at = at, .tuple = tuple, .arena = arena, .fault = fault};
     struct hd_slice reader = hd_slice_cstr(runtime_of(at->graph));
@@ -377,7 +381,8 @@ int hd_cross_tuple(const struct hd_address *at, const struct heddle_tuple *tuple
         err = check_values(&c);
     if (!err && at->graph->ids == HD_IDS_PYTHON)
         err = cross_values(&c);
-    if (!err && (has_others(tuple, at->graph->ids) || hd_cross_writer(metadata) != at->graph->ids))
+    if (!err && (has_others(tuple, at->graph->ids) ||
+                 hd_runtime_migrate_writer(metadata) != at->graph->ids))
         err = cross_writes(&c, metadata);
     hd_val_unref(metadata);
     *out = c.copy ? c.copy : tuple;

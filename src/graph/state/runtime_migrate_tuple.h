@@ -9,12 +9,13 @@
 #include "graph/state/state.h"
 
 /*
- * A checkpoint as the runtime of at->graph reads it, to go on from: `tuple` itself, or in *out a
- * copy with other writes and values, which borrows from it and is the arena's. Waits for the
- * store. HD_EUNSUPPORTED and the reason in `fault` when it cannot go on there; other errors.
+ * Converts a checkpoint so that the runtime of at->graph can continue from it. *out is `tuple`, or
+ * a copy in the arena with other writes and values, which borrows from `tuple`. Waits for the
+ * store.
+ * HD_EUNSUPPORTED, with the reason in `fault`, if the runtime cannot continue; other errors.
  */
-HD_MUST_CHECK int hd_cross_tuple(const struct hd_address *at, const struct heddle_tuple *tuple,
-                                 struct hd_arena *arena, const struct heddle_tuple **out,
-                                 struct hd_fault *fault);
+HD_MUST_CHECK int hd_runtime_migrate_tuple(const struct hd_address *at,
+                                           const struct heddle_tuple *tuple, struct hd_arena *arena,
+                                           const struct heddle_tuple **out, struct hd_fault *fault);
 
 #endif

@@ -105,7 +105,7 @@ int hd_found_init(struct hd_found *found, const struct hd_address *at, struct hd
         return HD_EINVAL;
     }
     found->place = hd_ns_join(at->root, at->ns, &found->ns);
-    err = found->place ? hd_live_init(&found->live, found->graph) : HD_ENOMEM;
+    err = found->place ? hd_checkpoint_state_init(&found->live, found->graph) : HD_ENOMEM;
     if (err) {
         hd_failure_code(failure, err, NULL);
         hd_free(found->place);
@@ -119,8 +119,8 @@ int hd_found_init(struct hd_found *found, const struct hd_address *at, struct hd
 void hd_found_fini(struct hd_found *found)
 {
     hd_free(found->place);
-    hd_live_fini(&found->live);
-    hd_pends_fini(&found->pends);
+    hd_checkpoint_state_fini(&found->live);
+    hd_pending_writes_fini(&found->pends);
     hd_val_unref(found->metadata);
     hd_graph_destroy(found->guessed);
     *found = (struct hd_found){.graph = NULL};
@@ -129,9 +129,9 @@ void hd_found_fini(struct hd_found *found)
 int hd_found_take(struct hd_found *found, const struct heddle_tuple *tuple,
                   struct hd_failure *failure)
 {
-    static const struct hd_cross_rules all = {.is_strict = false};
+    static const struct hd_runtime_migrate_rules all = {.is_strict = false};
     struct hd_fault fault = {0};
-    int err = hd_live_load(&found->live, &found->pends, NULL, tuple, &fault);
+    int err = hd_checkpoint_state_load(&found->live, &found->pends, NULL, tuple, &fault);
 
     if (!err)
         err = hd_val_parse_json(hd_slice(tuple->metadata.data, tuple->metadata.len),
@@ -145,8 +145,9 @@ int hd_found_take(struct hd_found *found, const struct heddle_tuple *tuple,
         memcpy(found->parent, tuple->parent.data, HD_UUID_LEN);
     if (!hd_val_get_int(hd_val_get(found->metadata, HD_S("step")), &found->step))
         found->step = -1;
-    err = hd_cross_pends(&found->live, hd_slice_cstr(found->ns), found->step + 1,
-                         hd_cross_writer(found->metadata), &all, &found->pends, &fault);
+    err = hd_runtime_migrate_writes(&found->live, hd_slice_cstr(found->ns), found->step + 1,
+                                    hd_runtime_migrate_writer(found->metadata), &all, &found->pends,
+                                    &fault);
     if (err)
         hd_failure_code(failure, err, &fault);
     return err;
@@ -162,16 +163,16 @@ int hd_found_fit(struct hd_found *found, const struct heddle_tuple *tuple,
 
     if (!found->graph->is_open)
         return 0;
-    hd_buf_init(&structure, HD_FOREIGN_MAX_TEXT);
-    err = hd_foreign_guess(tuple, &structure, &fault);
+    hd_buf_init(&structure, HD_WORKER_GRAPH_MAX_TEXT);
+    err = hd_worker_graph_guess(tuple, &structure, &fault);
     if (!err)
-        err =
-            hd_graph_foreign(hd_buf_slice(&structure), found->graph->ids, &found->guessed, &fault);
+        err = hd_worker_graph_create(hd_buf_slice(&structure), found->graph->ids, &found->guessed,
+                                     &fault);
     hd_buf_fini(&structure);
     if (!err) {
-        hd_live_fini(&found->live);
+        hd_checkpoint_state_fini(&found->live);
         found->graph = found->guessed;
-        err = hd_live_init(&found->live, found->graph);
+        err = hd_checkpoint_state_init(&found->live, found->graph);
     }
     if (err)
         hd_failure_code(failure, err, &fault);
@@ -234,7 +235,7 @@ static int forgive(const struct hd_found *found, int err, struct hd_failure *fai
 int hd_found_apply_null(struct hd_found *found, bool is_versioned, struct hd_failure *failure)
 {
     struct hd_writes writes = {NULL, 0, 0};
-    struct hd_applied applied = {.row = hd_seen_input(found->graph), .writes = &writes};
+    struct hd_applied applied = {.row = hd_versions_seen_input(found->graph), .writes = &writes};
     int err = 0;
 
     for (size_t i = 0; i < found->pends.count && !err; i++) {
@@ -336,7 +337,7 @@ static int inner_state(const struct hd_address *at, const struct hd_found *found
 static bool has_asked(const struct hd_found *found, const struct hd_task *task)
 {
     for (size_t i = 0; i < found->pends.count; i++) {
-        const struct hd_pend *pend = &found->pends.list[i];
+        const struct hd_pending_write *pend = &found->pends.list[i];
 
         if (memcmp(pend->task, task->id, HD_UUID_LEN) == 0 &&
             (pend->write.channel == HD_W_INTERRUPT || pend->write.channel == HD_W_ERROR))
@@ -449,7 +450,7 @@ static struct hd_val *text_of_values(const struct showing *s)
     if (s->tuple) {
         err = hd_tuple_render(s->found->graph, s->tuple, hd_slice(NULL, 0), &out);
     } else {
-        values = hd_live_read(&s->found->live, NULL, 0);
+        values = hd_checkpoint_state_read(&s->found->live, NULL, 0);
         err = values ? hd_val_render(&out, values) : HD_ENOMEM;
     }
     if (!err)
@@ -467,7 +468,7 @@ static struct hd_val *assemble(struct showing *s)
     if (s->at->as_text && !s->at->without_values)
         state = hd_val_with(state, HD_S("values_text"), text_of_values(s));
     else if (!s->at->without_values)
-        state = hd_val_with(state, HD_S("values"), hd_live_read(&found->live, NULL, 0));
+        state = hd_val_with(state, HD_S("values"), hd_checkpoint_state_read(&found->live, NULL, 0));
 
     state = hd_val_with(state, HD_S("next"), hd_val_ref(s->next));
     state = hd_val_with(state, HD_S("tasks"), hd_val_ref(s->shown));

@@ -14,8 +14,8 @@
  *    "interrupts": […]}
  *
  * where C is {"thread_id", "checkpoint_ns", "checkpoint_id"} and, in subgraphs,
- * "checkpoint_map"; namespaces are relative to the address's root. A task's `state` is null, the C of its subgraph, or, when
- * subgraphs are asked for, a state.
+ * "checkpoint_map"; namespaces are relative to the address's root. A task's `state` is
+ * null, the C of its subgraph, or, when subgraphs are requested, a state.
  */
 #ifndef HD_GRAPH_STATE_STATE_H
 #define HD_GRAPH_STATE_STATE_H
@@ -90,15 +90,15 @@ struct hd_state_walk {
  * before it has too. NULL: that is not known of this one, and its values have to be looked at. Not
  * 0 ends the walk and is returned.
  */
-typedef int (*hd_state_news_fn)(void *ctx, size_t which, hd_json_val list);
+typedef int (*hd_state_delta_fn)(void *ctx, size_t which, hd_json_val list);
 
 /*
  * How the list in channel at->only came to be: costs about as much as it has in the end, where
  * hd_state_values() of each checkpoint would cost its square. In order; those that brought
  * nothing are left out.
  */
-HD_MUST_CHECK int hd_state_news(const struct hd_address *at, const struct hd_state_walk *walk,
-                                hd_state_news_fn fn, void *ctx, struct hd_failure *failure);
+HD_MUST_CHECK int hd_state_delta(const struct hd_address *at, const struct hd_state_walk *walk,
+                                 hd_state_delta_fn fn, void *ctx, struct hd_failure *failure);
 
 /*
  * A state as the HTTP API shows it (ThreadState): `config` is called `checkpoint`,

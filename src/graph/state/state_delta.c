@@ -12,7 +12,7 @@
 #define MAX_TEXT ((size_t)1 << 30)
 
 struct news {
-    hd_state_news_fn fn;
+    hd_state_delta_fn fn;
     void *ctx;
     struct hd_buf stored, shown; /* of one checkpoint */
 };
@@ -61,7 +61,7 @@ static bool shows_stored(const struct hd_graph *graph, struct hd_slice name)
     return false;
 }
 
-static int tell_nothing(const struct hd_state_walk *walk, hd_state_news_fn fn, void *ctx)
+static int tell_nothing(const struct hd_state_walk *walk, hd_state_delta_fn fn, void *ctx)
 {
     int err = 0;
 
@@ -91,8 +91,8 @@ static int tell(const struct hd_address *at, const char *place, const struct hd_
     return err;
 }
 
-int hd_state_news(const struct hd_address *at, const struct hd_state_walk *walk,
-                  hd_state_news_fn fn, void *ctx, struct hd_failure *failure)
+int hd_state_delta(const struct hd_address *at, const struct hd_state_walk *walk,
+                   hd_state_delta_fn fn, void *ctx, struct hd_failure *failure)
 {
     struct news news = {.fn = fn, .ctx = ctx};
     struct hd_fault fault = {0};

@@ -1,4 +1,4 @@
-/* What state.c and state_update.c share. */
+/* Shared by the files of this folder. */
 #ifndef HD_GRAPH_STATE_STATE_INTERNAL_H
 #define HD_GRAPH_STATE_STATE_INTERNAL_H
 
@@ -14,15 +14,15 @@
 #include "graph/state/state.h"
 #include "value/val.h"
 
-/* A checkpoint as it was found. */
+/* A loaded checkpoint. */
 struct hd_found {
     const struct hd_graph *graph; /* the graph of the namespace */
-    struct hd_graph *guessed;     /* the same, when nobody has told what it is made of; or NULL */
-    char *place;                  /* where its checkpoints are stored */
-    char *ns;                     /* the same, relative to the address's root: its end */
+    struct hd_graph *guessed;     /* the same, derived from an open graph's checkpoint; or NULL */
+    char *place;                  /* namespace of its stored checkpoints */
+    char *ns;                     /* the same, relative to the address's root: the end of `place` */
     bool is_there;
-    struct hd_live live;
-    struct hd_pends pends;
+    struct hd_checkpoint_state live;
+    struct hd_pending_writes pends;
     struct hd_val *metadata; /* object; NULL: not there */
     char parent[HD_UUID_SIZE];
     int64_t step; /* of the checkpoint; -1 when there is none */
@@ -30,15 +30,15 @@ struct hd_found {
 
 HD_MUST_CHECK int hd_found_load(struct hd_found *found, const struct hd_address *at,
                                 struct hd_failure *failure);
-/* Finds the place and reads what is stored there; *tuple is NULL when that is nothing. */
+/* Resolves the address and reads its checkpoint; *tuple is NULL if none is stored. */
 HD_MUST_CHECK int hd_found_fetch(struct hd_found *found, const struct hd_address *at,
                                  struct heddle_tuple **tuple, struct hd_failure *failure);
 HD_MUST_CHECK int hd_found_take(struct hd_found *found, const struct heddle_tuple *tuple,
                                 struct hd_failure *failure);
-/* Whether the namespace, relative to the graph's root, is one of its subgraphs'. */
+/* True if the namespace, relative to the graph's root, belongs to one of its subgraphs. */
 bool hd_graph_knows_ns(const struct hd_graph *graph, struct hd_slice ns);
 
-/* Of an open graph: makes one of what the checkpoint shows. Before hd_found_take(). */
+/* For an open graph: derives a graph from the checkpoint. Call before hd_found_take(). */
 HD_MUST_CHECK int hd_found_fit(struct hd_found *found, const struct heddle_tuple *tuple,
                                struct hd_failure *failure);
 HD_MUST_CHECK int hd_found_init(struct hd_found *found, const struct hd_address *at,
@@ -46,14 +46,14 @@ HD_MUST_CHECK int hd_found_init(struct hd_found *found, const struct hd_address 
 void hd_found_fini(struct hd_found *found);
 
 /*
- * Whether the state's values are shown as they are stored: no write has to be applied
- * to them. `is_live`: those of finished tasks would be. If so: appends them as JSON, all or `only`
- * one channel (empty: all).
+ * True if the state's values can be copied as stored: no write has to be applied to them.
+ * `is_live`: writes of finished tasks would be applied.
  */
 bool hd_tuple_is_plain(const struct hd_graph *graph, const struct heddle_tuple *tuple,
                        bool is_live);
-/* Whether a channel shows what a checkpoint keeps of it. */
+/* True if a channel's value equals its stored checkpoint value. */
 bool hd_reducer_shows_stored(enum hd_graph_reducer reducer);
+/* For a plain tuple: appends the values as JSON, all or `only` one channel (empty: all). */
 HD_MUST_CHECK int hd_tuple_render(const struct hd_graph *graph, const struct heddle_tuple *tuple,
                                   struct hd_slice only, struct hd_buf *out);
 

@@ -149,7 +149,7 @@ static int render_applied(struct hd_found *found, const struct heddle_tuple *tup
     hd_tasks_fini(&tasks);
     if (err)
         return err;
-    values = hd_live_read(&found->live, NULL, 0);
+    values = hd_checkpoint_state_read(&found->live, NULL, 0);
     err = values ? hd_val_render(out, values) : HD_ENOMEM;
     hd_val_unref(values);
     return err;

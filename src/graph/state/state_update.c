@@ -76,7 +76,7 @@ struct texts {
 static int make_texts(struct updating *u, const struct hd_val *metadata, bool copies,
                       struct texts *texts)
 {
-    int err = metadata ? hd_live_write(&u->base.live, &texts->checkpoint) : HD_ENOMEM;
+    int err = metadata ? hd_checkpoint_state_write(&u->base.live, &texts->checkpoint) : HD_ENOMEM;
 
     if (!err)
         err = hd_val_render(&texts->metadata, metadata);
@@ -143,7 +143,7 @@ static int put(struct updating *u, const char *source, int64_t step, int64_t id_
     texts.packed = (struct hd_packed){.values = NULL};
     hd_buf_init(&texts.packed.text, HD_ENGINE_MAX_VALUE);
     snprintf(base, sizeof(base), "%s", u->base.is_there ? u->base.live.id : "");
-    hd_live_renew(&u->base.live, (int)id_step);
+    hd_checkpoint_state_renew(&u->base.live, (int)id_step);
     u->base.live.has_updated = false;
     err = make_texts(u, metadata, copies, &texts);
     if (!err)
@@ -211,13 +211,13 @@ static int is_superseded(struct updating *u, bool *out)
 /* ---- updates of nodes --------------------------------------------------- */
 
 /* The node that has seen the newest version, if there is only one. */
-static size_t infer_node(const struct hd_live *live)
+static size_t infer_node(const struct hd_checkpoint_state *live)
 {
     const struct hd_val *newest = NULL;
     size_t found = HD_GRAPH_END, count = 0;
 
     for (size_t row = 0; row < live->graph->node_count; row++) {
-        const struct hd_seen *seen = &live->seen[row];
+        const struct hd_versions_seen *seen = &live->seen[row];
 
         for (size_t i = 0; i < seen->count; i++) {
             const struct hd_val *version = seen->list[i].version;
@@ -234,7 +234,8 @@ static size_t infer_node(const struct hd_live *live)
     if (newest)
         return count == 1 ? found : HD_GRAPH_END;
     /* Nobody has seen anything: the input comes next. */
-    return live->seen[hd_seen_interrupt(live->graph)].count > 0 ? HD_GRAPH_END : HD_GRAPH_START;
+    return live->seen[hd_versions_seen_interrupt(live->graph)].count > 0 ? HD_GRAPH_END
+                                                                         : HD_GRAPH_START;
 }
 
 static int find_node(struct updating *u, const struct hd_update *update, size_t *out)
@@ -385,7 +386,7 @@ static int act_as_input(struct updating *u, struct hd_val **config)
 {
     const struct hd_val *values = u->step->updates[0].values;
     struct hd_writes writes = {NULL, 0, 0};
-    struct hd_applied applied = {.row = hd_seen_input(u->base.graph), .writes = &writes};
+    struct hd_applied applied = {.row = hd_versions_seen_input(u->base.graph), .writes = &writes};
     int64_t step = u->base.is_there ? u->base.step + 1 : -1;
     int err;
 

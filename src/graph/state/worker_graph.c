@@ -14,7 +14,7 @@
 #define JOIN "join:"
 
 struct reading {
-    struct hd_hold *hold;
+    struct hd_decl_memory *hold;
     struct hd_fault *fault;
     enum hd_graph_ids ids;
     size_t node_total, channel_total;
@@ -86,7 +86,7 @@ static int read_initial(struct reading *r, const struct draft *draft,
     if (!initial)
         return 0;
     err = hd_val_from_json(initial, &channel->initial, r->fault);
-    return err ? err : hd_hold_keep(r->hold, channel->initial);
+    return err ? err : hd_decl_memory_keep(r->hold, channel->initial);
 }
 
 static int add_channel(struct reading *r, struct draft *draft, struct hd_slice name,
@@ -98,7 +98,8 @@ static int add_channel(struct reading *r, struct draft *draft, struct hd_slice n
 
     if (++r->channel_total > MAX_CHANNELS)
         return hd_fault_set(r->fault, HD_ELIMIT, "a graph has at most %d channels", MAX_CHANNELS);
-    channel = hd_hold_push(r->hold, &draft->channels, &draft->channel_count, sizeof(*channel));
+    channel =
+        hd_decl_memory_push(r->hold, &draft->channels, &draft->channel_count, sizeof(*channel));
     if (!channel)
         return HD_ENOMEM;
     *channel = (struct hd_graph_channel){.node = HD_GRAPH_END, .reducer = find_class(class)};
@@ -186,7 +187,7 @@ static int add_node(struct reading *r, struct draft *draft, struct hd_slice name
     if (++r->node_total > HD_GRAPH_MAX_NODES)
         return hd_fault_set(r->fault, HD_ELIMIT, "a graph has at most %d nodes",
                             HD_GRAPH_MAX_NODES);
-    node = hd_hold_push(r->hold, &draft->nodes, &draft->node_count, sizeof(*node));
+    node = hd_decl_memory_push(r->hold, &draft->nodes, &draft->node_count, sizeof(*node));
     if (!node)
         return HD_ENOMEM;
     node->index = draft->node_count - 1;
@@ -218,7 +219,7 @@ static int read_triggers(struct reading *r, struct draft *draft, struct hd_node 
 
         if (channel == HD_GRAPH_END)
             return refuse(r, "there is no channel", hd_json_string(it.val));
-        place = hd_hold_push(r->hold, &node->triggers, &node->trigger_count, sizeof(*place));
+        place = hd_decl_memory_push(r->hold, &node->triggers, &node->trigger_count, sizeof(*place));
         if (!place)
             return HD_ENOMEM;
         *place = channel;
@@ -311,7 +312,7 @@ static int read_sources(struct reading *r, const struct hd_graph *graph,
 
         if (node == HD_GRAPH_END)
             return 0;
-        place = hd_hold_push(r->hold, &list, &count, sizeof(*place));
+        place = hd_decl_memory_push(r->hold, &list, &count, sizeof(*place));
         if (!place)
             return HD_ENOMEM;
         *place = node;
@@ -373,9 +374,9 @@ static int read_text(struct reading *r, struct hd_slice text, struct hd_graph *g
     struct hd_json json = {NULL};
     int err = 0;
 
-    if (text.len > HD_FOREIGN_MAX_TEXT)
+    if (text.len > HD_WORKER_GRAPH_MAX_TEXT)
         return hd_fault_set(r->fault, HD_ELIMIT, "a structure has at most %zu bytes",
-                            HD_FOREIGN_MAX_TEXT);
+                            HD_WORKER_GRAPH_MAX_TEXT);
     if (text.len > 0)
         err = hd_json_parse(&json, text, r->fault);
     if (err)
@@ -390,8 +391,8 @@ static int read_text(struct reading *r, struct hd_slice text, struct hd_graph *g
     return err;
 }
 
-int hd_graph_foreign(struct hd_slice structure, enum hd_graph_ids ids, struct hd_graph **out,
-                     struct hd_fault *fault)
+int hd_worker_graph_create(struct hd_slice structure, enum hd_graph_ids ids, struct hd_graph **out,
+                           struct hd_fault *fault)
 {
     struct hd_graph_root *root = hd_calloc(1, sizeof(*root));
     struct reading r = {.fault = fault, .ids = ids};
@@ -399,11 +400,11 @@ int hd_graph_foreign(struct hd_slice structure, enum hd_graph_ids ids, struct hd
 
     if (!root)
         return HD_ENOMEM;
-    hd_hold_init(&root->hold);
+    hd_decl_memory_init(&root->hold);
     r.hold = &root->hold;
     err = read_text(&r, structure, &root->graph);
     if (!err)
-        err = hd_hold_freeze(&root->hold);
+        err = hd_decl_memory_freeze(&root->hold);
     if (err) {
         hd_graph_destroy(&root->graph);
         return err;

@@ -264,7 +264,8 @@ static int write(struct guess *g, struct hd_buf *out)
     return hd_jw_finish(&g->jw);
 }
 
-int hd_foreign_guess(const struct heddle_tuple *tuple, struct hd_buf *out, struct hd_fault *fault)
+int hd_worker_graph_guess(const struct heddle_tuple *tuple, struct hd_buf *out,
+                          struct hd_fault *fault)
 {
     struct hd_slice sends_text = stored_text(tuple, HD_S("__pregel_tasks"));
     struct hd_json head = {NULL}, sends = {NULL};

@@ -1,4 +1,4 @@
-/* For foreign*.c and state.c. */
+/* Shared by worker_graph*.c and state.c. */
 #ifndef HD_GRAPH_STATE_WORKER_GRAPH_INTERNAL_H
 #define HD_GRAPH_STATE_WORKER_GRAPH_INTERNAL_H
 
@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "heddle.h"
 
-/* Appends a structure as a worker would tell it, with all that the checkpoint shows of it. */
-HD_MUST_CHECK int hd_foreign_guess(const struct heddle_tuple *tuple, struct hd_buf *out,
-                                   struct hd_fault *fault);
+/* Appends a structure, in the worker's format, derived from the checkpoint. */
+HD_MUST_CHECK int hd_worker_graph_guess(const struct heddle_tuple *tuple, struct hd_buf *out,
+                                        struct hd_fault *fault);
 
 #endif

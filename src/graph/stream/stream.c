@@ -79,7 +79,7 @@ static struct hd_val *current_values(const struct hd_loop *loop)
     size_t count;
     const size_t *output = hd_loop_output(loop, &count);
 
-    return hd_live_read(&loop->live, output, count);
+    return hd_checkpoint_state_read(&loop->live, output, count);
 }
 
 static bool is_shown(const struct hd_loop *loop, int channel)
@@ -374,7 +374,7 @@ static int map_checkpoint(const struct hd_mapping *m)
     }
     data = hd_val_with(data, HD_S("config"), config(loop, loop->live.id));
     data = hd_val_with(data, HD_S("parent_config"), config(loop, loop->parent_id));
-    data = hd_val_with(data, HD_S("values"), hd_live_read(&loop->live, NULL, 0));
+    data = hd_val_with(data, HD_S("values"), hd_checkpoint_state_read(&loop->live, NULL, 0));
     data = hd_val_with(data, HD_S("metadata"), hd_val_ref(loop->metadata));
     data = hd_val_with(data, HD_S("next"), next);
     data = hd_val_with(data, HD_S("tasks"), tasks);

@@ -125,7 +125,7 @@ static struct hd_val *plan(const struct hd_toolset *set)
 
 /* ---- the node ---------------------------------------------------------- */
 
-static int read_drive(struct hd_decl *decl, const struct hd_at *at, struct hd_node *node)
+static int read_drive(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node)
 {
     (void)decl;
     (void)at;
