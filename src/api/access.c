@@ -17,7 +17,7 @@
 #include "records/record.h"
 
 #define ACT_FOR HD_S("heddle-act-for")
-#define RETRY_S 5 /* what clients are told while keys cannot be had */
+#define RETRY_S 5 /* Retry-After while keys are unavailable */
 
 bool hd_access_is_thread(const struct hd_endpoint *route)
 {
@@ -30,21 +30,21 @@ int hd_access_check(const struct hd_endpoint *route, struct hd_fault *fault)
     static const char threads[] = "/threads/{";
 
     if (route->access == HD_ACCESS_UNSET)
-        return hd_fault_set(fault, HD_EINVAL, "%s %s does not say who may use it",
+        return hd_fault_set(fault, HD_EINVAL, "%s %s declares no access",
                             hd_method_name(route->method), route->pattern);
     if (route->on == HD_ON_UNSET)
-        return hd_fault_set(fault, HD_EINVAL, "%s %s does not say what custom auth is asked about",
+        return hd_fault_set(fault, HD_EINVAL, "%s %s declares no custom auth event",
                             hd_method_name(route->method), route->pattern);
     if (hd_access_is_thread(route) && strncmp(route->pattern, threads, strlen(threads)) != 0)
-        return hd_fault_set(fault, HD_EINVAL, "%s %s asks for a thread that is not in its path",
+        return hd_fault_set(fault, HD_EINVAL, "%s %s requires a thread that is not in its path",
                             hd_method_name(route->method), route->pattern);
     return 0;
 }
 
-/* ---- who asks --------------------------------------------------------- */
+/* ---- authentication */
 
 /* A request at the door; in the arena of its call. */
-struct entry {
+struct access_entry {
     struct hd_call *call;
     void (*next)(struct hd_call *call);
     struct hd_slice alias, subject; /* whom an administrator acts for */
@@ -67,7 +67,7 @@ static bool is_stream(const struct hd_endpoint *route)
     return route->answer && strstr(route->answer, "text/event-stream");
 }
 
-/* Whether the actor has had enough for now; then it was told so. */
+/* True when the actor is over a limit; the refusal is then sent. */
 static bool is_limited(struct hd_call *call)
 {
     struct hd_limits *limits = call->app->limits;
@@ -86,8 +86,8 @@ static bool is_limited(struct hd_call *call)
     return true;
 }
 
-/* Everybody who is let in comes through here: what it may do is known now. */
-static void let_in(struct entry *entry)
+/* Every authenticated request passes here, once its identity is final. */
+static void let_in(struct access_entry *entry)
 {
     struct hd_call *call = entry->call;
 
@@ -105,13 +105,13 @@ static void become(struct hd_call *call, struct hd_identity *identity)
     hd_exchange_set_actor(call->exchange, call->actor);
 }
 
-/* ---- acting for somebody ---------------------------------------------- */
+/* ---- acting for another user */
 
 /*
- * What is known of somebody who does not ask itself. No organisations: only its token names them.
- * What lasts ends with the credentials of the one who asks.
+ * The identity of a user on whose behalf an administrator acts. It has no organisations, since only
+ * the user's own token names them. Streams end with the administrator's credentials.
  */
-static struct hd_identity *make_identity(const struct entry *entry)
+static struct hd_identity *make_identity(const struct access_entry *entry)
 {
     struct hd_identity *identity = hd_identity_new();
     struct hd_arena *arena = identity ? &identity->arena : NULL;
@@ -129,9 +129,9 @@ static struct hd_identity *make_identity(const struct entry *entry)
     return identity;
 }
 
-static int settle(struct hd_call *call)
+static int access_settle(struct hd_call *call)
 {
-    struct entry *entry = call->state;
+    struct access_entry *entry = call->state;
     struct hd_slice alias = entry->alias, subject = entry->subject;
 
     hd_auth_service_compartment(call->app->gate, &alias, &subject);
@@ -139,16 +139,16 @@ static int settle(struct hd_call *call)
                                HD_PRINCIPAL_PERSON, alias, subject, entry->principal, &call->fault);
 }
 
-static void on_settled(struct hd_call *call, int err)
+static void on_access_settled(struct hd_call *call, int err)
 {
-    struct entry *entry = call->state;
+    struct access_entry *entry = call->state;
     struct hd_identity *identity = err ? NULL : make_identity(entry);
 
     call->state = NULL;
     if (!err && !identity)
         err = HD_ENOMEM;
     if (err == HD_EBUSY) {
-        turn_away(call, 503, "its compartment is being moved");
+        turn_away(call, 503, "the user's compartment is being moved");
     } else if (err) {
         hd_call_fail(call, err);
     } else {
@@ -158,13 +158,13 @@ static void on_settled(struct hd_call *call, int err)
     }
 }
 
-static bool is_name(struct hd_slice s, size_t most)
+static bool access_is_name(struct hd_slice s, size_t most)
 {
     return s.len > 0 && s.len <= most && hd_utf8_is_valid(s);
 }
 
-/* Administrators may act for somebody, ALIAS/SUBJECT: may then what that one may, and no more. */
-static void act_for(struct entry *entry, struct hd_slice whom)
+/* Administrators may act for ALIAS/SUBJECT, with the permissions of that user and no more. */
+static void act_for(struct access_entry *entry, struct hd_slice whom)
 {
     struct hd_call *call = entry->call;
     const char *slash = whom.len > 0 ? memchr(whom.ptr, '/', whom.len) : NULL;
@@ -178,21 +178,22 @@ static void act_for(struct entry *entry, struct hd_slice whom)
         entry->alias = hd_slice(whom.ptr, (size_t)(slash - whom.ptr));
         entry->subject = hd_slice(slash + 1, whom.len - entry->alias.len - 1);
     }
-    if (!is_name(entry->alias, HD_MAX_ALIAS) || !is_name(entry->subject, HD_MAX_SUBJECT)) {
+    if (!access_is_name(entry->alias, HD_MAX_ALIAS) ||
+        !access_is_name(entry->subject, HD_MAX_SUBJECT)) {
         turn_away(call, 422, "Heddle-Act-For must be ALIAS/SUBJECT");
         return;
     }
     call->by = call->who;
     call->who = NULL;
     call->state = entry;
-    err = hd_call_defer(call, settle, on_settled);
+    err = hd_call_defer(call, access_settle, on_access_settled);
     if (err)
         hd_call_fail(call, err);
 }
 
 /* ---- credentials ------------------------------------------------------ */
 
-static void identify(struct entry *entry)
+static void identify(struct access_entry *entry)
 {
     const struct hd_http_request *request = hd_exchange_request(entry->call->exchange);
     struct hd_slice whom;
@@ -207,7 +208,7 @@ static void identify(struct entry *entry)
 static void on_verdict(void *ctx, enum hd_auth_verdict verdict, struct hd_identity *identity,
                        const char *reason)
 {
-    struct entry *entry = ctx;
+    struct access_entry *entry = ctx;
 
     (void)reason;
     switch (verdict) {
@@ -227,10 +228,10 @@ static void on_verdict(void *ctx, enum hd_auth_verdict verdict, struct hd_identi
     }
 }
 
-/* The project's own code has said who it is, or not. */
+/* The project's authenticate handler has replied. */
 static void on_told(void *ctx, struct hd_identity *identity, const struct hd_auth_refusal *refusal)
 {
-    struct entry *entry = ctx;
+    struct access_entry *entry = ctx;
 
     if (!identity) {
         hd_authorize_refuse(entry->call, refusal);
@@ -244,7 +245,7 @@ static void on_told(void *ctx, struct hd_identity *identity, const struct hd_aut
  * A request of a worker's code has a pass and acts for the caller of the run. False: the pass names
  * no caller, and the request has credentials of its own.
  */
-static bool check_pass(struct entry *entry, struct hd_slice token)
+static bool check_pass(struct access_entry *entry, struct hd_slice token)
 {
     const struct hd_worker_access *pass = hd_worker_access_find(entry->call->app, token);
 
@@ -259,7 +260,7 @@ static bool check_pass(struct entry *entry, struct hd_slice token)
     return true;
 }
 
-static int check(struct entry *entry)
+static int access_check(struct access_entry *entry)
 {
     struct hd_call *call = entry->call;
     const struct hd_http_request *request = hd_exchange_request(call->exchange);
@@ -279,7 +280,7 @@ static int check(struct entry *entry)
 
 void hd_access_enter(struct hd_call *call, void (*next)(struct hd_call *call))
 {
-    struct entry *entry = hd_arena_alloc(call->arena, sizeof(*entry));
+    struct access_entry *entry = hd_arena_alloc(call->arena, sizeof(*entry));
     struct hd_slice token;
     int err;
 
@@ -287,7 +288,7 @@ void hd_access_enter(struct hd_call *call, void (*next)(struct hd_call *call))
         hd_call_fail(call, HD_ENOMEM);
         return;
     }
-    *entry = (struct entry){.call = call, .next = next};
+    *entry = (struct access_entry){.call = call, .next = next};
     call->role = HD_ROLE_OWNER;
     if (call->route->access == HD_ACCESS_PUBLIC) {
         next(call);
@@ -300,7 +301,7 @@ void hd_access_enter(struct hd_call *call, void (*next)(struct hd_call *call))
     if (hd_request_header(hd_exchange_request(call->exchange), HD_WORKER_ACCESS_HEADER, &token) &&
         check_pass(entry, token))
         return;
-    err = check(entry);
+    err = access_check(entry);
     if (err)
         hd_call_fail(call, err);
 }
@@ -329,8 +330,8 @@ static bool has_own(struct hd_call *call, struct hd_slice thread_id, int *err)
 }
 
 /*
- * A thread that the caller does not see is looked for in a compartment where nothing is: all
- * that a route says and does is then what it says and does without one.
+ * A thread that the filter hides is looked up in a compartment that is always empty, so the route
+ * behaves exactly as for a thread that does not exist.
  */
 static int hide_unseen(struct hd_call *call, struct hd_slice thread_id, struct hd_slice *principal)
 {
@@ -354,9 +355,8 @@ static int hide_unseen(struct hd_call *call, struct hd_slice thread_id, struct h
 }
 
 /*
- * What a stranger asks for and what was never there are told apart by nothing: both cost the one
- * read of participants that finds none, and then what the route reads in the caller's own
- * compartment.
+ * Unauthorized and nonexistent threads are indistinguishable: both cost one read of participants
+ * that finds none, and then the route's reads in the caller's own compartment.
  */
 int hd_access_find(struct hd_call *call, struct hd_slice thread_id, struct hd_slice *principal,
                    enum hd_role *role)

@@ -1,10 +1,10 @@
 /*
- * Who may do what: from a route and credentials to the compartment that a request is about.
+ * Access control: maps a route and credentials to the compartment that a request uses.
  *
- * Every endpoint says what it takes to be let in (hd_endpoint.access); one that says nothing is a
- * mistake that keeps the server from starting. Where the path names a thread, that thread is looked
- * for among the caller's own, then among those it takes part in (records/participants.h). Somebody
- * else's thread is not found, in the same way and with the same words as one that does not exist.
+ * Every endpoint declares the access it requires (hd_endpoint.access); an undeclared one keeps the
+ * server from starting. When the path names a thread, the lookup tries the caller's own threads,
+ * then those it participates in (records/participants.h). Unauthorized and nonexistent threads are
+ * indistinguishable.
  */
 #ifndef HD_API_ACCESS_H
 #define HD_API_ACCESS_H
@@ -13,16 +13,16 @@
 #include "auth/identity.h"
 
 /*
- * HD_EINVAL: the route does not say who may use it, or what of custom auth it concerns, or says it
- * of a thread it does not name.
+ * HD_EINVAL: the route declares no access or no custom auth event, or requires a thread that its
+ * path does not name.
  */
 HD_MUST_CHECK int hd_access_check(const struct hd_endpoint *route, struct hd_fault *fault);
 /* The first part of the route's path is a thread. */
 bool hd_access_is_thread(const struct hd_endpoint *route);
 
-/* Loop: finds out who asks and whether it may; goes on with `next`, or answers itself. */
+/* Loop: authenticates the caller and checks its access; then calls `next`, or sends the refusal. */
 void hd_access_enter(struct hd_call *call, void (*next)(struct hd_call *call));
-/* Loop: the exchange ends, and with it what is known of who asked. */
+/* Loop: the exchange ends; releases the caller's identity. */
 void hd_access_leave(struct hd_call *call);
 
 /*
@@ -32,16 +32,16 @@ void hd_access_leave(struct hd_call *call);
 HD_MUST_CHECK int hd_access_path(struct hd_call *call);
 
 /*
- * The same for a thread that a body names: whose it is and what the caller may do with it. The
- * caller's own principal and HD_ROLE_OWNER when nobody shared it, whether or not it exists: what
- * is not there will not be found.
+ * The same for a thread that a body names: its owner and the caller's role in it. For a thread that
+ * is not shared with the caller, or does not exist: the caller's own principal and HD_ROLE_OWNER,
+ * so that the route's own lookup fails.
  */
 HD_MUST_CHECK int hd_access_find(struct hd_call *call, struct hd_slice thread_id,
                                  struct hd_slice *principal, enum hd_role *role);
 /* hd_access_find(); a positive answer, and a 403 in the call, when the role is less. */
 HD_MUST_CHECK int hd_access_need(struct hd_call *call, struct hd_slice thread_id,
                                  enum hd_role least, struct hd_slice *principal);
-/* Says which role it would take; for `work` (HD_CALL_ANSWERED). */
+/* Refuses with the required role; for `work` (HD_CALL_ANSWERED). */
 int hd_access_refuse(struct hd_call *call, enum hd_role least);
 
 /*

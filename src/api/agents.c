@@ -1,4 +1,4 @@
-/* Who takes part in a thread: the root namespaces that have checkpoints. */
+/* The agents of a thread: the root namespaces that have checkpoints. */
 #include <heddle.h>
 
 #include "api/api.h"
@@ -10,21 +10,21 @@
 #define MAX_AGENTS 1000
 
 /* One root namespace. */
-struct agent {
-    const struct hd_point *first, *last;
+struct thread_agent {
+    const struct hd_checkpoint_node *first, *last;
     size_t count;
     bool is_asked; /* by a user, not only by other agents */
 };
 
 struct agents {
-    struct agent *list; /* in the order of their first checkpoints */
+    struct thread_agent *list; /* in the order of their first checkpoints */
     size_t count;
     struct hd_map by_ns;
 };
 
-static int count_point(struct agents *agents, const struct hd_point *point)
+static int count_point(struct agents *agents, const struct hd_checkpoint_node *point)
 {
-    struct agent *agent = hd_map_get(&agents->by_ns, point->ns);
+    struct thread_agent *agent = hd_map_get(&agents->by_ns, point->ns);
 
     if (!agent && agents->count == MAX_AGENTS)
         return 0;
@@ -39,19 +39,19 @@ static int count_point(struct agents *agents, const struct hd_point *point)
 }
 
 static int put_agent(struct hd_call *call, const struct hd_thread_rec *thread,
-                     const struct agent *agent)
+                     const struct thread_agent *agent)
 {
-    struct hd_spot spot = {.thread = *thread};
-    const struct hd_point *last = agent->last;
+    struct hd_checkpoint_target target = {.thread = *thread};
+    const struct hd_checkpoint_node *last = agent->last;
     struct hd_jw *jw = &call->jw;
-    int err = hd_spot_of_root(call, &spot, last->ns);
+    int err = hd_checkpoint_target_of_root(call, &target, last->ns);
 
     hd_jw_object(jw);
     hd_jw_text(jw, "assistant_id",
-               spot.assistant_id.len > 0 ? spot.assistant_id : last->assistant_id);
-    hd_jw_text(jw, "graph_id", spot.graph_id.len > 0 ? spot.graph_id : last->graph_id);
-    hd_spot_put_ns(call, &spot);
-    hd_jw_text(jw, "head_checkpoint_id", spot.chosen.len > 0 ? spot.chosen : last->id);
+               target.assistant_id.len > 0 ? target.assistant_id : last->assistant_id);
+    hd_jw_text(jw, "graph_id", target.graph_id.len > 0 ? target.graph_id : last->graph_id);
+    hd_checkpoint_target_put_ns(call, &target);
+    hd_jw_text(jw, "head_checkpoint_id", target.chosen.len > 0 ? target.chosen : last->id);
     hd_jw_key(jw, HD_S("checkpoints"));
     hd_jw_int(jw, (int64_t)agent->count);
     hd_jw_key(jw, HD_S("delegated"));
@@ -62,10 +62,10 @@ static int put_agent(struct hd_call *call, const struct hd_thread_rec *thread,
     return err;
 }
 
-static int show(struct hd_call *call, const struct hd_thread_rec *thread,
-                const struct hd_points *points)
+static int agents_show(struct hd_call *call, const struct hd_thread_rec *thread,
+                       const struct hd_checkpoint_index *points)
 {
-    struct agents agents = {.list = hd_calloc(MAX_AGENTS, sizeof(struct agent))};
+    struct agents agents = {.list = hd_calloc(MAX_AGENTS, sizeof(struct thread_agent))};
     int err = agents.list ? 0 : HD_ENOMEM;
 
     hd_map_init(&agents.by_ns, MAX_AGENTS);
@@ -83,15 +83,15 @@ static int show(struct hd_call *call, const struct hd_thread_rec *thread,
 static int get_agents(struct hd_call *call)
 {
     struct hd_thread_rec thread;
-    struct hd_points points;
+    struct hd_checkpoint_index points;
     int err = hd_call_thread(call, &thread);
 
     if (err)
         return err;
-    err = hd_points_read(call, thread.id, NULL, &points);
+    err = hd_checkpoint_index_read(call, thread.id, NULL, &points);
     if (!err)
-        err = show(call, &thread, &points);
-    hd_points_fini(&points);
+        err = agents_show(call, &thread, &points);
+    hd_checkpoint_index_fini(&points);
     return err;
 }
 
@@ -102,7 +102,7 @@ static const struct hd_endpoint routes[] = {
      .on = HD_ON_THREADS_READ,
      .work = get_agents,
      .tag = "Threads",
-     .summary = "Who takes part in a thread, in the order of first use",
+     .summary = "List the agents of a thread in the order of first use",
      .answer = "[ThreadAgent"},
 };
 

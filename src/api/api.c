@@ -21,11 +21,11 @@
 struct hd_api {
     struct hd_app *app;
     struct hd_router *router;
-    struct hd_beats *beats;
-    struct hd_watches *watches;
+    struct hd_heartbeats *beats;
+    struct hd_stream_accesses *watches;
     struct hd_custom *custom; /* NULL: no http.app */
     struct hd_site *site;
-    struct hd_way_memory *way_memory;
+    struct hd_message_path_memory *message_path_memory;
     const struct hd_endpoint **endpoints; /* those of the router */
     const struct hd_http_server *server;
     struct hd_answers answers;
@@ -53,7 +53,7 @@ static struct hd_call *make_call(struct hd_api *api, struct hd_exchange *ex)
 }
 
 /* Lets go what is not in the arena. The call itself ends with the exchange. */
-static void release(struct hd_call *call)
+static void call_release(struct hd_call *call)
 {
     hd_access_leave(call);
     hd_authorize_free(call);
@@ -63,12 +63,12 @@ static void release(struct hd_call *call)
 
 void hd_call_free(struct hd_call *call)
 {
-    release(call);
+    call_release(call);
 }
 
 void hd_call_send_headers(struct hd_call *call)
 {
-    hd_call_note(call);
+    hd_call_audit(call);
     for (const struct hd_call_header *header = call->headers; header; header = header->next)
         hd_answer_header(call->exchange, header->name, header->value);
 }
@@ -80,7 +80,7 @@ void hd_call_answer(struct hd_call *call)
 
     hd_call_send_headers(call);
     hd_buf_init(&call->out, 0);
-    release(call);
+    call_release(call);
     if (out.len == 0) {
         hd_buf_fini(&out);
         hd_answer_empty(ex, call->status);
@@ -170,7 +170,7 @@ void hd_call_fail(struct hd_call *call, int err)
 
 /* ---- work on store threads -------------------------------------------- */
 
-/* What a call does away from the loop. */
+/* Work of a call on a store thread. */
 struct errand {
     struct hd_call *call;
     hd_work_fn work;
@@ -212,9 +212,9 @@ int hd_call_defer(struct hd_call *call, hd_work_fn work,
 
 /* ---- from request to route -------------------------------------------- */
 
-static void go_on(struct hd_call *call, int err)
+static void call_continue(struct hd_call *call, int err)
 {
-    if (err == HD_CALL_GOES_ON)
+    if (err == HD_CALL_CONTINUES)
         call->route->then(call);
     else if (err < 0)
         hd_call_fail(call, err);
@@ -264,7 +264,7 @@ static bool has_sound_type(const struct hd_call *call)
 }
 
 /* The body is parsed where the work is done: a large one would hold up the loop. */
-static int prepare(struct hd_call *call)
+static int call_prepare(struct hd_call *call)
 {
     int err;
 
@@ -278,22 +278,22 @@ static int prepare(struct hd_call *call)
         return HD_CALL_ANSWERED;
     if (!err)
         err = parse_body(call);
-    return err ? err : HD_CALL_GOES_ON;
+    return err ? err : HD_CALL_CONTINUES;
 }
 
 static int do_work(struct hd_call *call)
 {
-    return call->route->work ? call->route->work(call) : HD_CALL_GOES_ON;
+    return call->route->work ? call->route->work(call) : HD_CALL_CONTINUES;
 }
 
 static int prepare_and_work(struct hd_call *call)
 {
-    int err = prepare(call);
+    int err = call_prepare(call);
 
-    return err == HD_CALL_GOES_ON ? do_work(call) : err;
+    return err == HD_CALL_CONTINUES ? do_work(call) : err;
 }
 
-static void begin(struct hd_call *call)
+static void call_begin(struct hd_call *call)
 {
     int err = 0;
 
@@ -301,15 +301,15 @@ static void begin(struct hd_call *call)
         call->route->then(call);
         return;
     }
-    err = hd_call_defer(call, prepare_and_work, go_on);
+    err = hd_call_defer(call, prepare_and_work, call_continue);
     if (err)
         hd_call_fail(call, err);
 }
 
-static void start(struct hd_call *call)
+static void call_start(struct hd_call *call)
 {
     static const struct hd_authorize_steps steps = {
-        .prepare = prepare, .work = do_work, .go_on = go_on, .otherwise = begin};
+        .prepare = call_prepare, .work = do_work, .resume = call_continue, .otherwise = call_begin};
     const struct hd_http_request *request = hd_exchange_request(call->exchange);
     int err = hd_params_parse(&call->query, request->query, call->arena, &call->fault);
 
@@ -328,8 +328,8 @@ static void say_allowed(struct hd_exchange *ex, unsigned methods)
 }
 
 /*
- * The path without http.mount_prefix; false when it does not begin so. Whether the server is well
- * is asked by those who know no prefixes.
+ * The path without http.mount_prefix; false when it does not begin with it. Health checks bypass
+ * mount_prefix.
  */
 static bool take_prefix(const struct hd_api *api, struct hd_slice *path)
 {
@@ -344,12 +344,12 @@ static bool take_prefix(const struct hd_api *api, struct hd_slice *path)
     return true;
 }
 
-static void enter(struct hd_call *call)
+static void call_enter(struct hd_call *call)
 {
-    hd_access_enter(call, start);
+    hd_access_enter(call, call_start);
 }
 
-/* Whether the project's application takes a request, whatever becomes of it. */
+/* True when the project's application handles the request; the call then belongs to it. */
 static bool is_of_app(const struct hd_api *api, struct hd_slice path, enum hd_match_kind kind)
 {
     if (!api->custom)
@@ -386,9 +386,9 @@ void hd_api_handle(void *ctx, struct hd_exchange *ex)
         call->route = api->endpoints[match.route];
         memcpy(call->params, match.params, sizeof(call->params));
         if (api->custom && hd_page_is(path))
-            hd_custom_try(api->custom, call, path, enter);
+            hd_custom_try(api->custom, call, path, call_enter);
         else
-            enter(call);
+            call_enter(call);
         return;
     case HD_MATCH_OPTIONS:
         say_allowed(ex, match.methods);
@@ -444,13 +444,14 @@ int hd_api_create(struct hd_app *app, struct hd_api **out, struct hd_fault *faul
     if (!err)
         err = hd_custom_create(app, &api->custom);
     if (!err)
-        err = hd_beats_create(app->loop, (uint64_t)app->config->stream_heartbeat_ms, &api->beats);
+        err = hd_heartbeats_create(app->loop, (uint64_t)app->config->stream_heartbeat_ms,
+                                   &api->beats);
     if (!err)
-        err = hd_watches_create(app, &api->watches);
+        err = hd_stream_accesses_create(app, &api->watches);
     if (!err)
         err = hd_site_create(&api->site);
     if (!err)
-        err = hd_way_memory_create(&api->way_memory);
+        err = hd_message_path_memory_create(&api->message_path_memory);
     hd_free(entries);
     if (err) {
         hd_api_destroy(api);
@@ -467,10 +468,10 @@ void hd_api_destroy(struct hd_api *api)
 {
     if (!api)
         return;
-    hd_way_memory_destroy(api->way_memory);
+    hd_message_path_memory_destroy(api->message_path_memory);
     hd_site_destroy(api->site);
-    hd_watches_destroy(api->watches);
-    hd_beats_destroy(api->beats);
+    hd_stream_accesses_destroy(api->watches);
+    hd_heartbeats_destroy(api->beats);
     hd_router_destroy(api->router);
     hd_custom_destroy(api->custom);
     hd_free(api->endpoints);
@@ -492,24 +493,24 @@ struct hd_site *hd_api_site(const struct hd_api *api)
     return api->site;
 }
 
-struct hd_way_memory *hd_api_way_memory(const struct hd_api *api)
+struct hd_message_path_memory *hd_api_message_path_memory(const struct hd_api *api)
 {
-    return api->way_memory;
+    return api->message_path_memory;
 }
 
-struct hd_beats *hd_api_beats(const struct hd_api *api)
+struct hd_heartbeats *hd_api_heartbeats(const struct hd_api *api)
 {
     return api->beats;
 }
 
-struct hd_watches *hd_api_watches(const struct hd_api *api)
+struct hd_stream_accesses *hd_api_stream_accesses(const struct hd_api *api)
 {
     return api->watches;
 }
 
 void hd_api_end_streams(struct hd_api *api)
 {
-    hd_beats_fire(api->beats);
+    hd_heartbeats_fire(api->beats);
 }
 
 void hd_api_set_server(struct hd_api *api, const struct hd_http_server *server)

@@ -1,5 +1,5 @@
 /*
- * How a request becomes an answer.
+ * From a request to its response.
  *
  * A route has up to two parts. `work` runs on a thread of the store, where it may
  * wait for the database: it touches the call, the store, the configuration and
@@ -35,35 +35,35 @@ struct hd_api;
 struct hd_authorized;
 struct hd_call;
 
-/* What `work` returns besides error codes, which are negative. */
+/* Results of `work` besides error codes, which are negative. */
 enum {
-    HD_CALL_ANSWERED = 0, /* the answer is in the call */
-    HD_CALL_GOES_ON = 1   /* `then` goes on, on the loop */
+    HD_CALL_ANSWERED = 0, /* the response is in the call */
+    HD_CALL_CONTINUES = 1 /* `then` continues on the loop */
 };
 
 /*
- * An error code becomes its HTTP status with the sentence of call->fault, or
- * with the code's own text when there is none.
+ * An error code becomes its HTTP status with the text of call->fault, or with the code's own text
+ * when call->fault is empty.
  */
 typedef int (*hd_work_fn)(struct hd_call *call);
 /* Owns the call: ends it with hd_call_answer() or, after a stream, hd_call_free(). */
 typedef void (*hd_then_fn)(struct hd_call *call);
 
-/* What it takes to be let in; access.h. */
+/* The access that a route requires; access.h. */
 enum hd_access {
     HD_ACCESS_UNSET,  /* a mistake */
-    HD_ACCESS_PUBLIC, /* anybody, without credentials */
-    HD_ACCESS_USER,   /* whoever has credentials; what it finds are the caller's own things */
+    HD_ACCESS_PUBLIC, /* no credentials required */
+    HD_ACCESS_USER,   /* any authenticated caller; finds only the caller's own records */
     HD_ACCESS_VIEWER, /* the first part of the path is a thread: its viewers, editors and owner */
     HD_ACCESS_EDITOR,
     HD_ACCESS_OWNER,
     HD_ACCESS_ADMIN /* operators */
 };
 
-/* What custom auth is asked about, `resource.action`; authorize.h. */
+/* The custom auth event of a route, `resource.action`; authorize.h. */
 enum hd_on {
     HD_ON_UNSET,   /* a mistake */
-    HD_ON_NOTHING, /* it is nobody's thing that a handler could know */
+    HD_ON_NOTHING, /* no event: handlers are not called */
     HD_ON_THREADS_CREATE,
     HD_ON_THREADS_READ,
     HD_ON_THREADS_UPDATE,
@@ -91,9 +91,9 @@ struct hd_endpoint {
     const char *pattern;
     enum hd_access access;
     enum hd_on on;
-    enum hd_on also_on; /* something else that it does; HD_ON_UNSET: nothing */
-    bool grows;         /* stores something of any size: not for those who have stored enough */
-    bool frees;         /* deletes something: there may be room now */
+    enum hd_on also_on; /* a second event; HD_ON_UNSET: none */
+    bool grows;         /* stores data of any size: refused over the storage limit */
+    bool frees;         /* deletes data: the storage limit is measured again */
     hd_work_fn work;    /* may be NULL */
     hd_then_fn then;    /* may be NULL */
 
@@ -141,7 +141,7 @@ extern const struct hd_routes hd_routes_page_sign_in;
 
 /* Number `index` of all routes; NULL after the last. */
 const struct hd_endpoint *hd_endpoint_at(size_t index);
-/* http.disable_…: false for one that the server is to be without. */
+/* http.disable_…: false for a disabled endpoint. */
 struct hd_config;
 bool hd_endpoint_is_on(const struct hd_config *config, const struct hd_endpoint *endpoint);
 
@@ -151,7 +151,7 @@ struct hd_call_header {
     struct hd_slice value;
 };
 
-/* One request on its way. */
+/* One request that is being handled. */
 struct hd_call {
     struct hd_app *app;
     struct hd_api *api;
@@ -162,14 +162,14 @@ struct hd_call {
     struct hd_params query;
     struct hd_json json;
     hd_json_val body;          /* NULL: none was sent */
-    struct hd_identity *who;   /* who asks; NULL: nobody authenticates here, or need not */
-    struct hd_identity *by;    /* the administrator who acts for `who`; NULL: it asks itself */
-    struct hd_slice actor;     /* its principal: whose assistants, items and crons are meant */
-    struct hd_slice principal; /* whose threads: the actor's, or of the thread in the path */
+    struct hd_identity *who;   /* the caller; NULL: no authentication configured or required */
+    struct hd_identity *by;    /* the administrator who acts for `who`; NULL: none */
+    struct hd_slice actor;     /* owner of the assistants, items and crons that it uses */
+    struct hd_slice principal; /* owner of the thread in the path, or the actor */
     enum hd_role role;         /* of the actor, in the thread of the path */
-    struct hd_authorized *authorized; /* what custom auth said; NULL: nothing. authorize.h */
+    struct hd_authorized *authorized; /* the result of custom auth; NULL: none. authorize.h */
     bool has_stream;                  /* counts as one of the actor's (gate/limits.h) */
-    bool is_noted;                    /* in the audit log */
+    bool is_audited;                  /* in the audit log */
 
     int status; /* 200 at first */
     struct hd_call_header *headers;
@@ -178,14 +178,14 @@ struct hd_call {
     struct hd_jw jw; /* writes to `out` */
     struct hd_fault fault;
     struct hd_budget budget; /* memory of the answer */
-    void *state;             /* the route's own; in the arena, or freed by it */
+    void *state;             /* the route's state; in the arena, or freed by the route */
 };
 
 /* ---- for routes ------------------------------------------------------- */
 
 /*
- * A refusal with this status and sentence: `return hd_call_refuse(call, 404, "…")`.
- * For `work`; in `then` hd_call_answer() has to follow.
+ * Refuses with this status and text: `return hd_call_refuse(call, 404, "…")`. For `work`; in `then`
+ * hd_call_answer() must follow.
  */
 int hd_call_refuse(struct hd_call *call, int status, const char *fmt, ...) HD_PRINTF(3, 4);
 /* The same with the texts of the contract. */
@@ -202,11 +202,11 @@ void hd_call_pages(struct hd_call *call, int64_t offset, int64_t limit, int64_t 
 hd_json_val hd_body_get(const struct hd_call *call, const char *name);
 HD_MUST_CHECK int hd_body_string(struct hd_call *call, const char *name, struct hd_slice *out);
 HD_MUST_CHECK int hd_body_object(struct hd_call *call, const char *name, hd_json_val *out);
-/* The same of one that is to be merged: no name occurs twice in it. */
+/* The same for an object that is merged: no name may occur twice. */
 HD_MUST_CHECK int hd_body_members(struct hd_call *call, const char *name, hd_json_val *out);
 /*
- * What is stored has no secrets (secret/secret.h), by name or, `by_text`, by shape: HD_EINVAL with
- * the place, which begins with `name`.
+ * Stored values must not contain secrets (secret/secret.h), detected by name or, with `by_text`, by
+ * shape: HD_EINVAL with the path of the secret, which begins with `name`.
  */
 HD_MUST_CHECK int hd_call_refuse_secrets(struct hd_call *call, const char *name, hd_json_val val,
                                          bool by_text);
@@ -219,7 +219,7 @@ HD_MUST_CHECK int hd_body_word(struct hd_call *call, const char *name, const cha
 /* A list of strings in the arena; *count 0 when there is none. */
 HD_MUST_CHECK int hd_body_strings(struct hd_call *call, const char *name, struct hd_slice **out,
                                   size_t *count);
-/* What of a search to show: sort_by (one of `sorts`), sort_order, limit and offset. */
+/* The page of a search: sort_by (one of `sorts`), sort_order, limit and offset. */
 struct hd_page {
     int sort;
     bool is_descending;
@@ -249,11 +249,11 @@ void hd_jw_json(struct hd_jw *jw, struct hd_slice text, const char *otherwise);
 
 /* ---- for `then` ------------------------------------------------------- */
 
-/* Sends what is in the call and frees it. */
+/* Sends the response in the call and frees the call. */
 void hd_call_answer(struct hd_call *call);
 /* The headers alone, before a stream begins. */
 void hd_call_send_headers(struct hd_call *call);
-/* The exchange has ended otherwise. */
+/* Frees a call whose exchange has ended otherwise. */
 void hd_call_free(struct hd_call *call);
 /*
  * More work on a store thread, then `then` on the loop, whatever work returned
@@ -261,7 +261,7 @@ void hd_call_free(struct hd_call *call);
  */
 HD_MUST_CHECK int hd_call_defer(struct hd_call *call, hd_work_fn work,
                                 void (*then)(struct hd_call *call, int err));
-/* Makes the answer of an error code and sends it. */
+/* Sends the response for an error code. */
 void hd_call_fail(struct hd_call *call, int err);
 
 /* ---- the whole -------------------------------------------------------- */
@@ -277,22 +277,22 @@ void hd_api_answered(void *ctx, const struct hd_exchange *ex, int status, size_t
 void hd_api_log_request(const struct hd_exchange *ex);
 const struct hd_config *hd_api_config(const struct hd_api *api);
 
-/* The process ends: streams that have no end of their own are ended. */
+/* The process shuts down: ends streams that have no end themselves. */
 void hd_api_end_streams(struct hd_api *api);
 
 struct hd_answers *hd_api_answers(struct hd_api *api);
-struct hd_beats;
-struct hd_beats *hd_api_beats(const struct hd_api *api);
+struct hd_heartbeats;
+struct hd_heartbeats *hd_api_heartbeats(const struct hd_api *api);
 struct hd_custom;
 struct hd_custom *hd_api_custom(const struct hd_api *api); /* NULL: there is no http.app */
 struct hd_site;
 struct hd_site *hd_api_site(const struct hd_api *api);
-struct hd_watches;
-struct hd_watches *hd_api_watches(const struct hd_api *api);
-struct hd_way_memory;
-struct hd_way_memory *hd_api_way_memory(const struct hd_api *api);
+struct hd_stream_accesses;
+struct hd_stream_accesses *hd_api_stream_accesses(const struct hd_api *api);
+struct hd_message_path_memory;
+struct hd_message_path_memory *hd_api_message_path_memory(const struct hd_api *api);
 
-/* Statistics of the HTTP server, for /metrics; given by whoever has it. */
+/* Statistics of the HTTP server, for /metrics; set by the owner of the server. */
 struct hd_http_server;
 void hd_api_set_server(struct hd_api *api, const struct hd_http_server *server);
 const struct hd_http_server *hd_api_server(const struct hd_api *api);

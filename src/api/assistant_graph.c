@@ -1,6 +1,6 @@
 /*
- * The graph of an assistant: drawn, described by schemas, and the graphs inside it. Of one whose
- * code is in workers these are asked.
+ * The graph of an assistant: its drawing, its schemas, and its subgraphs. Graphs whose code runs in
+ * workers are queried there.
  */
 #include "api/api.h"
 #include "api/assistant_view.h"
@@ -11,13 +11,13 @@
 #define MAX_HEAD ((size_t)16 << 20)
 #define TYPE_SVG HD_S("image/svg+xml")
 
-/* What a worker is asked, made on the store thread. */
-struct question {
+/* The query for a worker, built on the store thread. */
+struct graph_query {
     const struct hd_app_graph *graph;
     struct hd_buf head;
     struct hd_jw jw;
     bool is_picture;       /* wanted */
-    struct hd_slice drawn; /* what the worker said then */
+    struct hd_slice drawn; /* the worker's reply */
 };
 
 static int find_graph(struct hd_call *call, struct hd_assistant_rec *assistant,
@@ -33,9 +33,9 @@ static int find_graph(struct hd_call *call, struct hd_assistant_rec *assistant,
 /* Begins the question; its members follow, then end_question(). */
 static int begin_question(struct hd_call *call, const struct hd_app_graph *graph,
                           const struct hd_assistant_rec *assistant, const char *op,
-                          struct question **out)
+                          struct graph_query **out)
 {
-    struct question *q = hd_arena_calloc(call->arena, 1, sizeof(*q));
+    struct graph_query *q = hd_arena_calloc(call->arena, 1, sizeof(*q));
     int err = q ? hd_call_check_loaded(call, graph) : HD_ENOMEM;
 
     if (err)
@@ -54,7 +54,7 @@ static int begin_question(struct hd_call *call, const struct hd_app_graph *graph
     return 0;
 }
 
-static int end_question(struct hd_call *call, struct question *q)
+static int end_question(struct hd_call *call, struct graph_query *q)
 {
     int err;
 
@@ -65,20 +65,20 @@ static int end_question(struct hd_call *call, struct question *q)
         return err;
     }
     call->state = q;
-    return HD_CALL_GOES_ON;
+    return HD_CALL_CONTINUES;
 }
 
 /* `otherwise` NULL: without an answer the call fails. */
-static void ask(struct hd_call *call, hd_asked_fn then,
-                void (*otherwise)(struct hd_call *call, int err))
+static void graph_query_worker(struct hd_call *call, hd_worker_reply_fn then,
+                               void (*otherwise)(struct hd_call *call, int err))
 {
-    struct question *q = call->state;
-    const struct hd_ask asked = {.language = q->graph->language,
-                                 .head = hd_buf_slice(&q->head),
-                                 .then = then,
-                                 .otherwise = otherwise};
+    struct graph_query *q = call->state;
+    const struct hd_worker_query asked = {.language = q->graph->language,
+                                          .head = hd_buf_slice(&q->head),
+                                          .then = then,
+                                          .otherwise = otherwise};
 
-    hd_call_ask(call, &asked);
+    hd_call_query_worker(call, &asked);
     hd_buf_fini(&q->head);
 }
 
@@ -124,7 +124,7 @@ static int put_picture(struct hd_call *call, const struct hd_drawing *drawing)
 static int draw_remote(struct hd_call *call, const struct hd_app_graph *graph,
                        const struct hd_assistant_rec *assistant, int levels, bool is_picture)
 {
-    struct question *q;
+    struct graph_query *q;
     int err = begin_question(call, graph, assistant, "draw", &q);
 
     if (err)
@@ -140,7 +140,7 @@ static int draw_remote(struct hd_call *call, const struct hd_app_graph *graph,
 
 static int draw_told(struct hd_call *call)
 {
-    const struct question *q = call->state;
+    const struct graph_query *q = call->state;
     struct hd_json json = {NULL};
     struct hd_drawing drawing;
     int err = hd_json_parse(&json, q->drawn, NULL);
@@ -170,9 +170,9 @@ static void after_drawing(struct hd_call *call, int err)
 /* To lay out a large graph takes too long for the loop. */
 static void on_drawn(struct hd_call *call, const struct hd_rt_message *message)
 {
-    struct question *q = call->state;
+    struct graph_query *q = call->state;
     struct hd_slice text;
-    int err = hd_asked_text(call, message, &text);
+    int err = hd_worker_reply_text(call, message, &text);
 
     if (!err && q->is_picture) {
         err = hd_arena_copy(call->arena, text, &q->drawn);
@@ -188,7 +188,7 @@ static void on_drawn(struct hd_call *call, const struct hd_rt_message *message)
 
 static void draw_then(struct hd_call *call)
 {
-    ask(call, on_drawn, NULL);
+    graph_query_worker(call, on_drawn, NULL);
 }
 
 static int draw_graph(struct hd_call *call)
@@ -278,7 +278,7 @@ static int put_answer(struct hd_call *call, const struct hd_app_graph *graph,
 
 static void on_schemas(struct hd_call *call, const struct hd_rt_message *message)
 {
-    const struct question *q = call->state;
+    const struct graph_query *q = call->state;
     int err = put_answer(call, q->graph, message);
 
     if (err)
@@ -290,7 +290,7 @@ static void on_schemas(struct hd_call *call, const struct hd_rt_message *message
 /* Without an answer the form's schemas do, which lack the types. */
 static void without_schemas(struct hd_call *call, int err)
 {
-    const struct question *q = call->state;
+    const struct graph_query *q = call->state;
 
     if (hd_app_form(q->graph)->is_told && hd_app_form(q->graph)->error.len == 0)
         err = put_form(call, q->graph);
@@ -302,7 +302,7 @@ static void without_schemas(struct hd_call *call, int err)
 
 static void schemas_then(struct hd_call *call)
 {
-    ask(call, on_schemas, without_schemas);
+    graph_query_worker(call, on_schemas, without_schemas);
 }
 
 static int get_schemas(struct hd_call *call)
@@ -310,7 +310,7 @@ static int get_schemas(struct hd_call *call)
     struct hd_assistant_rec assistant;
     const struct hd_app_graph *graph;
     const struct hd_app_form *form;
-    struct question *q;
+    struct graph_query *q;
     int err = find_graph(call, &assistant, &graph);
 
     if (err)
@@ -333,7 +333,7 @@ static int get_schemas(struct hd_call *call)
 static int ask_subgraphs(struct hd_call *call, const struct hd_app_graph *graph,
                          const struct hd_assistant_rec *assistant, struct hd_slice ns, bool recurse)
 {
-    struct question *q;
+    struct graph_query *q;
     int err = begin_question(call, graph, assistant, "subgraphs", &q);
 
     if (err)
@@ -353,7 +353,7 @@ static void on_subgraphs(struct hd_call *call, const struct hd_rt_message *messa
     struct hd_json json = {NULL};
     struct hd_json_iter it;
     struct hd_slice text;
-    int err = hd_asked_text(call, message, &text);
+    int err = hd_worker_reply_text(call, message, &text);
 
     if (!err)
         err = hd_json_parse(&json, text, &call->fault);
@@ -377,7 +377,7 @@ static void on_subgraphs(struct hd_call *call, const struct hd_rt_message *messa
 
 static void subgraphs_then(struct hd_call *call)
 {
-    ask(call, on_subgraphs, NULL);
+    graph_query_worker(call, on_subgraphs, NULL);
 }
 
 /* `ns` empty: those of the graph itself. */

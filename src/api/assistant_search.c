@@ -11,20 +11,20 @@
 
 #define MAX_FOUND ((size_t)1 << 30) /* bytes of ids and sorting keys */
 
-enum sort { BY_CREATED, BY_UPDATED, BY_ID, BY_NAME, BY_GRAPH };
+enum assistant_sort { BY_CREATED, BY_UPDATED, BY_ID, BY_NAME, BY_GRAPH };
 
 static const char *const sort_names[] = {
     [BY_CREATED] = "created_at", [BY_UPDATED] = "updated_at", [BY_ID] = "assistant_id",
     [BY_NAME] = "name",          [BY_GRAPH] = "graph_id",     NULL};
 
-struct found {
+struct found_assistants {
     int64_t number;
     struct hd_slice text;
     struct hd_slice id;
     struct hd_slice principal;
 };
 
-struct search {
+struct assistant_search {
     struct hd_call *call;
     hd_json_val metadata;
     struct hd_slice graph_id;
@@ -33,14 +33,14 @@ struct search {
     unsigned members;
     bool counts_only;
 
-    struct found *found;
+    struct found_assistants *found;
     size_t count, cap;
     struct hd_arena arena; /* of what was found */
 };
 
-/* ---- what is asked for ------------------------------------------------ */
+/* ---- parsing the request */
 
-static int read_filters(struct hd_call *call, struct search *search)
+static int read_filters(struct hd_call *call, struct assistant_search *search)
 {
     int err = hd_body_object(call, "metadata", &search->metadata);
 
@@ -51,7 +51,7 @@ static int read_filters(struct hd_call *call, struct search *search)
     return err;
 }
 
-static int read_page(struct hd_call *call, struct search *search)
+static int read_assistant_search_page(struct hd_call *call, struct assistant_search *search)
 {
     struct hd_slice *names;
     size_t count;
@@ -69,7 +69,7 @@ static char lower(char c)
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-/* Whatever the case of its ASCII letters. */
+/* Ignores the case of ASCII letters. */
 static bool has_part(struct hd_slice text, struct hd_slice part)
 {
     for (size_t at = 0; at + part.len <= text.len; at++) {
@@ -83,7 +83,8 @@ static bool has_part(struct hd_slice text, struct hd_slice part)
     return false;
 }
 
-static int matches(struct search *search, const struct hd_assistant_rec *assistant, bool *out)
+static int assistant_search_matches(struct assistant_search *search,
+                                    const struct hd_assistant_rec *assistant, bool *out)
 {
     struct hd_json metadata = {NULL};
     int err;
@@ -100,15 +101,16 @@ static int matches(struct search *search, const struct hd_assistant_rec *assista
     return err;
 }
 
-static int keep(struct search *search, const struct hd_assistant_rec *assistant)
+static int assistant_search_keep(struct assistant_search *search,
+                                 const struct hd_assistant_rec *assistant)
 {
     const struct hd_slice texts[] = {[BY_NAME] = assistant->name, [BY_GRAPH] = assistant->graph_id};
-    struct found *found;
+    struct found_assistants *found;
     int err;
 
     if (search->count == search->cap) {
         size_t cap = search->cap ? search->cap * 2 : 64;
-        struct found *grown = hd_realloc(search->found, cap * sizeof(*grown));
+        struct found_assistants *grown = hd_realloc(search->found, cap * sizeof(*grown));
 
         if (!grown)
             return HD_ENOMEM;
@@ -116,7 +118,7 @@ static int keep(struct search *search, const struct hd_assistant_rec *assistant)
         search->cap = cap;
     }
     found = &search->found[search->count];
-    *found = (struct found){.number = 0};
+    *found = (struct found_assistants){.number = 0};
     if (search->page.sort == BY_CREATED)
         found->number = assistant->created_at;
     else if (search->page.sort == BY_UPDATED)
@@ -132,9 +134,9 @@ static int keep(struct search *search, const struct hd_assistant_rec *assistant)
 
 static int on_assistant(void *arg, const struct hd_assistant_rec *assistant)
 {
-    struct search *search = arg;
+    struct assistant_search *search = arg;
     bool is_match;
-    int err = matches(search, assistant, &is_match);
+    int err = assistant_search_matches(search, assistant, &is_match);
 
     if (err || !is_match)
         return err;
@@ -142,13 +144,13 @@ static int on_assistant(void *arg, const struct hd_assistant_rec *assistant)
         search->count++;
         return 0;
     }
-    return keep(search, assistant);
+    return assistant_search_keep(search, assistant);
 }
 
-/* Those of everybody that the principal has no own version of. */
+/* Shared assistants that the principal has no version of. */
 static int on_shared(void *arg, const struct hd_assistant_rec *assistant)
 {
-    struct search *search = arg;
+    struct assistant_search *search = arg;
     struct hd_call *call = search->call;
     struct hd_assistant_rec own;
     struct hd_arena arena;
@@ -161,7 +163,7 @@ static int on_shared(void *arg, const struct hd_assistant_rec *assistant)
     return err == HD_ENOTFOUND ? on_assistant(search, assistant) : err;
 }
 
-static int scan(struct search *search)
+static int assistant_search_scan(struct assistant_search *search)
 {
     struct hd_call *call = search->call;
     int err = hd_assistants_scan(call->app->store, call->actor, on_assistant, search, &call->fault);
@@ -174,9 +176,9 @@ static int scan(struct search *search)
 
 /* ---- the page --------------------------------------------------------- */
 
-static int compare(const void *a, const void *b)
+static int assistant_search_compare(const void *a, const void *b)
 {
-    const struct found *one = a, *other = b;
+    const struct found_assistants *one = a, *other = b;
 
     if (one->number != other->number)
         return one->number < other->number ? -1 : 1;
@@ -187,10 +189,10 @@ static int compare(const void *a, const void *b)
 
 static int compare_descending(const void *a, const void *b)
 {
-    return compare(b, a);
+    return assistant_search_compare(b, a);
 }
 
-static int show(struct search *search)
+static int assistant_search_show(struct assistant_search *search)
 {
     struct hd_call *call = search->call;
     int64_t end = search->page.offset + search->page.limit;
@@ -198,7 +200,7 @@ static int show(struct search *search)
 
     if (search->count > 0)
         qsort(search->found, search->count, sizeof(*search->found),
-              search->page.is_descending ? compare_descending : compare);
+              search->page.is_descending ? compare_descending : assistant_search_compare);
     hd_jw_array(&call->jw);
     for (int64_t i = search->page.offset; !err && i < end && i < (int64_t)search->count; i++) {
         struct hd_assistant_rec assistant;
@@ -220,17 +222,17 @@ static int show(struct search *search)
 
 static int search_assistants(struct hd_call *call)
 {
-    struct search search = {.call = call};
+    struct assistant_search search = {.call = call};
     int err = read_filters(call, &search);
 
     if (!err)
-        err = read_page(call, &search);
+        err = read_assistant_search_page(call, &search);
     if (err)
         return err;
     hd_arena_init(&search.arena, MAX_FOUND);
-    err = scan(&search);
+    err = assistant_search_scan(&search);
     if (!err)
-        err = show(&search);
+        err = assistant_search_show(&search);
     hd_free(search.found);
     hd_arena_fini(&search.arena);
     return err;
@@ -238,11 +240,11 @@ static int search_assistants(struct hd_call *call)
 
 static int count_assistants(struct hd_call *call)
 {
-    struct search search = {.call = call, .counts_only = true};
+    struct assistant_search search = {.call = call, .counts_only = true};
     int err = read_filters(call, &search);
 
     if (!err)
-        err = scan(&search);
+        err = assistant_search_scan(&search);
     if (!err)
         hd_jw_int(&call->jw, (int64_t)search.count);
     return err;

@@ -5,7 +5,7 @@
 
 /* ---- members ---------------------------------------------------------- */
 
-static void put_id(struct hd_jw *jw, const struct hd_assistant_rec *assistant)
+static void put_assistant_id(struct hd_jw *jw, const struct hd_assistant_rec *assistant)
 {
     hd_jw_string(jw, assistant->id);
 }
@@ -25,7 +25,7 @@ static void put_description(struct hd_jw *jw, const struct hd_assistant_rec *ass
     hd_jw_json(jw, assistant->description, "null");
 }
 
-static void put_config(struct hd_jw *jw, const struct hd_assistant_rec *assistant)
+static void put_assistant_config(struct hd_jw *jw, const struct hd_assistant_rec *assistant)
 {
     hd_jw_json(jw, assistant->config, "{}");
 }
@@ -35,17 +35,17 @@ static void put_context(struct hd_jw *jw, const struct hd_assistant_rec *assista
     hd_jw_json(jw, assistant->context, "{}");
 }
 
-static void put_created_at(struct hd_jw *jw, const struct hd_assistant_rec *assistant)
+static void put_assistant_created_at(struct hd_jw *jw, const struct hd_assistant_rec *assistant)
 {
     hd_jw_time(jw, assistant->created_at);
 }
 
-static void put_updated_at(struct hd_jw *jw, const struct hd_assistant_rec *assistant)
+static void put_assistant_updated_at(struct hd_jw *jw, const struct hd_assistant_rec *assistant)
 {
     hd_jw_time(jw, assistant->updated_at);
 }
 
-static void put_metadata(struct hd_jw *jw, const struct hd_assistant_rec *assistant)
+static void put_assistant_metadata(struct hd_jw *jw, const struct hd_assistant_rec *assistant)
 {
     hd_jw_json(jw, assistant->metadata, "{}");
 }
@@ -59,9 +59,15 @@ static const struct {
     const char *name;
     void (*put)(struct hd_jw *jw, const struct hd_assistant_rec *assistant);
 } all_members[] = {
-    {"assistant_id", put_id},         {"graph_id", put_graph_id},     {"name", put_name},
-    {"description", put_description}, {"config", put_config},         {"context", put_context},
-    {"created_at", put_created_at},   {"updated_at", put_updated_at}, {"metadata", put_metadata},
+    {"assistant_id", put_assistant_id},
+    {"graph_id", put_graph_id},
+    {"name", put_name},
+    {"description", put_description},
+    {"config", put_assistant_config},
+    {"context", put_context},
+    {"created_at", put_assistant_created_at},
+    {"updated_at", put_assistant_updated_at},
+    {"metadata", put_assistant_metadata},
     {"version", put_version},
 };
 

@@ -15,8 +15,8 @@ void hd_assistant_view(struct hd_jw *jw, const struct hd_assistant_rec *assistan
                        unsigned members);
 
 /*
- * The assistant of the path, by its id or its graph's. HD_ENOTFOUND says `Assistant not
- * found` in call->fault. For store threads.
+ * The assistant of the path, by its id or its graph's id. HD_ENOTFOUND sets `Assistant not found`
+ * in call->fault. For store threads.
  */
 HD_MUST_CHECK int hd_call_assistant(struct hd_call *call, struct hd_assistant_rec *out);
 /* Its graph; HD_ENOTFOUND when that is not served any more. */

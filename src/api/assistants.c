@@ -15,10 +15,10 @@
 
 static const struct hd_slice empty_object = HD_S_INIT("{}");
 
-/* ---- what is asked for ------------------------------------------------ */
+/* ---- parsing the request */
 
 /* The body of a request that makes or changes one; what was not given is NULL or empty. */
-struct draft {
+struct assistant_draft {
     struct hd_slice graph_id;
     hd_json_val name;
     hd_json_val description;
@@ -28,7 +28,7 @@ struct draft {
     hd_json_val metadata;
 };
 
-static int read_text(struct hd_call *call, const char *name, hd_json_val *out)
+static int read_assistant_text(struct hd_call *call, const char *name, hd_json_val *out)
 {
     struct hd_slice ignored;
 
@@ -36,7 +36,7 @@ static int read_text(struct hd_call *call, const char *name, hd_json_val *out)
     return hd_body_string(call, name, &ignored);
 }
 
-static hd_json_val member(hd_json_val object, const char *name)
+static hd_json_val assistant_member(hd_json_val object, const char *name)
 {
     hd_json_val val = hd_json_get(object, hd_slice_cstr(name));
 
@@ -56,29 +56,29 @@ static int check_tags(struct hd_call *call, hd_json_val tags)
 }
 
 /* Runs take all of this from their assistant without looking again. */
-static int check_config(struct hd_call *call, struct draft *draft)
+static int check_config(struct hd_call *call, struct assistant_draft *draft)
 {
-    hd_json_val limit = member(draft->config, "recursion_limit");
+    hd_json_val limit = assistant_member(draft->config, "recursion_limit");
     int64_t number = 1;
 
-    draft->configurable = member(draft->config, "configurable");
+    draft->configurable = assistant_member(draft->config, "configurable");
     if (draft->configurable && !hd_json_is_object(draft->configurable))
         return hd_fault_set(&call->fault, HD_EINVAL, "config.configurable: expected an object");
     if (limit && (!hd_json_whole(limit, &number) || number < 1 || number > MAX_RECURSION))
         return hd_fault_set(&call->fault, HD_EINVAL,
                             "config.recursion_limit: expected an integer from 1 to %d",
                             MAX_RECURSION);
-    return check_tags(call, member(draft->config, "tags"));
+    return check_tags(call, assistant_member(draft->config, "tags"));
 }
 
-static int read_draft(struct hd_call *call, struct draft *draft)
+static int read_draft(struct hd_call *call, struct assistant_draft *draft)
 {
     int err = hd_body_string(call, "graph_id", &draft->graph_id);
 
     if (!err)
-        err = read_text(call, "name", &draft->name);
+        err = read_assistant_text(call, "name", &draft->name);
     if (!err)
-        err = read_text(call, "description", &draft->description);
+        err = read_assistant_text(call, "description", &draft->description);
     if (!err)
         err = hd_body_members(call, "config", &draft->config);
     if (!err)
@@ -94,8 +94,8 @@ static int read_draft(struct hd_call *call, struct draft *draft)
     return err ? err : hd_call_refuse_secrets(call, "metadata", draft->metadata, false);
 }
 
-/* The two are one thing under two names, so they cannot both be said. */
-static bool says_both(const struct draft *draft)
+/* Both names mean the same member, so a request may not set both. */
+static bool says_both(const struct assistant_draft *draft)
 {
     return hd_json_size(draft->configurable) > 0 && hd_json_size(draft->context) > 0;
 }
@@ -135,7 +135,7 @@ static int with_configurable(struct hd_call *call, hd_json_val config, hd_json_v
 }
 
 /* A new context for the configuration that is there. */
-static int change_context(struct hd_call *call, const struct draft *draft,
+static int change_context(struct hd_call *call, const struct assistant_draft *draft,
                           struct hd_assistant_rec *assistant)
 {
     struct hd_json old = {NULL};
@@ -151,7 +151,7 @@ static int change_context(struct hd_call *call, const struct draft *draft,
 }
 
 /* A new configuration, and the context that goes with it. */
-static int change_config(struct hd_call *call, const struct draft *draft,
+static int change_config(struct hd_call *call, const struct assistant_draft *draft,
                          struct hd_assistant_rec *assistant)
 {
     int err;
@@ -168,8 +168,8 @@ static int change_config(struct hd_call *call, const struct draft *draft,
     return err;
 }
 
-/* Makes of the assistant what the draft says; what it does not mention stays. */
-static int change(struct hd_call *call, const struct draft *draft,
+/* Applies the draft to the assistant; members that the draft omits stay. */
+static int change(struct hd_call *call, const struct assistant_draft *draft,
                   struct hd_assistant_rec *assistant)
 {
     const struct hd_app_graph *graph;
@@ -210,7 +210,7 @@ static int choose_id(struct hd_call *call, struct hd_slice *id)
     return 0;
 }
 
-static int add(struct hd_call *call, const struct hd_assistant_rec *assistant)
+static int assistant_add(struct hd_call *call, const struct hd_assistant_rec *assistant)
 {
     struct hd_batch_builder batch;
     struct hd_batch view;
@@ -237,7 +237,7 @@ static int add_or_read_once(void *arg, struct hd_fault *fault)
     const struct assistant_addition *addition = arg;
     struct hd_assistant_rec *assistant = addition->assistant, found;
     struct hd_call *call = addition->call;
-    int err = add(call, assistant);
+    int err = assistant_add(call, assistant);
 
     if (err != HD_ECONFLICT)
         return err;
@@ -264,7 +264,7 @@ static bool is_admin(const struct hd_call *call)
     return !call->who || call->who->is_admin;
 }
 
-/* Whose it will be: the caller's, or everybody's. */
+/* The owner of the new assistant: the caller, or all users. */
 static int choose_principal(struct hd_call *call, struct hd_slice *out, bool *is_refused)
 {
     bool is_shared = false;
@@ -287,7 +287,7 @@ static int create_assistant(struct hd_call *call)
                                          .config = empty_object,
                                          .context = empty_object,
                                          .metadata = empty_object};
-    struct draft draft = {.name = NULL};
+    struct assistant_draft draft = {.name = NULL};
     bool exists = false, is_refused = false, is_seen = true;
     int word = 0;
     int err = choose_principal(call, &assistant.principal, &is_refused);
@@ -341,8 +341,8 @@ static bool is_system(const struct hd_call *call, const struct hd_assistant_rec 
 }
 
 /*
- * One that the caller may change: its own. Those of everybody are seen by everybody, so whoever
- * may not change them is told so.
+ * An assistant that the caller may change: its own. Shared ones are visible to all users, so the
+ * refusal may name the reason.
  */
 static int read_own(struct hd_call *call, struct hd_assistant_rec *assistant)
 {
@@ -358,8 +358,8 @@ static int read_own(struct hd_call *call, struct hd_assistant_rec *assistant)
     return 0;
 }
 
-static int put(struct hd_call *call, const struct hd_assistant_rec *assistant, int64_t from,
-               bool is_new_version)
+static int assistant_put(struct hd_call *call, const struct hd_assistant_rec *assistant,
+                         int64_t from, bool is_new_version)
 {
     struct hd_batch_builder batch;
     struct hd_batch view;
@@ -376,13 +376,13 @@ static int put(struct hd_call *call, const struct hd_assistant_rec *assistant, i
 
 struct assistant_patch {
     struct hd_call *call;
-    struct draft draft;
+    struct assistant_draft draft;
 };
 
 static int assistant_patch_once(void *arg, struct hd_fault *fault)
 {
     const struct assistant_patch *patch = arg;
-    const struct draft *draft = &patch->draft;
+    const struct assistant_draft *draft = &patch->draft;
     struct hd_call *call = patch->call;
     struct hd_assistant_rec assistant;
     int64_t last = 0, from = 0;
@@ -398,7 +398,7 @@ static int assistant_patch_once(void *arg, struct hd_fault *fault)
     from = assistant.version;
     assistant.version = last + 1;
     assistant.updated_at = hd_clock_now_us();
-    err = put(call, &assistant, from, true);
+    err = assistant_put(call, &assistant, from, true);
     if (!err)
         hd_assistant_view(&call->jw, &assistant, HD_ASSISTANT_ALL);
     return err;
@@ -440,7 +440,7 @@ static int set_latest_once(void *arg, struct hd_fault *fault)
         return err;
     then.created_at = now.created_at;
     then.updated_at = hd_clock_now_us();
-    err = put(call, &then, now.version, false);
+    err = assistant_put(call, &then, now.version, false);
     if (!err)
         hd_assistant_view(&call->jw, &then, HD_ASSISTANT_ALL);
     return err;
@@ -462,7 +462,7 @@ static int set_latest(struct hd_call *call)
 
 /* ---- versions --------------------------------------------------------- */
 
-struct listing {
+struct assistant_listing {
     struct hd_call *call;
     hd_json_val metadata;
     int64_t offset, limit;
@@ -470,7 +470,7 @@ struct listing {
 
 static int on_version(void *arg, const struct hd_assistant_rec *version)
 {
-    struct listing *listing = arg;
+    struct assistant_listing *listing = arg;
     struct hd_json metadata = {NULL};
     bool is_match = true;
     int err;
@@ -491,7 +491,7 @@ static int on_version(void *arg, const struct hd_assistant_rec *version)
 
 static int list_versions(struct hd_call *call)
 {
-    struct listing listing = {.call = call, .limit = 10};
+    struct assistant_listing listing = {.call = call, .limit = 10};
     struct hd_assistant_rec assistant;
     int err = hd_body_object(call, "metadata", &listing.metadata);
 
@@ -567,7 +567,7 @@ static int delete_stored(struct hd_call *call, const struct hd_assistant_rec *as
     return err;
 }
 
-static int on_thread(void *arg, const struct hd_thread_rec *thread)
+static int on_assistant_thread(void *arg, const struct hd_thread_rec *thread)
 {
     struct ids *ids = arg;
     struct hd_json metadata = {NULL};
@@ -617,7 +617,8 @@ static int delete_assistant(struct hd_call *call)
     if (!deletes_threads)
         return HD_CALL_ANSWERED;
     threads.assistant_id = assistant.id;
-    err = hd_threads_scan(call->app->store, call->actor, true, on_thread, &threads, &call->fault);
+    err = hd_threads_scan(call->app->store, call->actor, true, on_assistant_thread, &threads,
+                          &call->fault);
     return err ? err : hd_threads_delete(call, threads.list, threads.count, on_threads_deleted);
 }
 

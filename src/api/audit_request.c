@@ -7,8 +7,8 @@
 #include "base/uuid.h"
 #include "gate/audit.h"
 
-/* What is refused and no id is any text at all: a path is no place to keep it from. */
-static bool is_known(const struct hd_call *call, struct hd_slice id)
+/* A refused path parameter that is not an id may be any text, so it is not recorded. */
+static bool audit_is_known(const struct hd_call *call, struct hd_slice id)
 {
     uint8_t bytes[16];
 
@@ -26,7 +26,8 @@ static size_t list_objects(const struct hd_call *call,
         const char *end = strchr(at, '}');
 
         objects[count].kind = hd_slice(at + 1, (size_t)(end - at - 1));
-        objects[count].id = is_known(call, call->params[count]) ? call->params[count] : HD_S("?");
+        objects[count].id =
+            audit_is_known(call, call->params[count]) ? call->params[count] : HD_S("?");
         count++;
         at = end;
     }
@@ -40,7 +41,7 @@ static const char *role_of(const struct hd_call *call)
     return hd_access_is_thread(call->route) ? names[call->role] : NULL;
 }
 
-void hd_call_note(struct hd_call *call)
+void hd_call_audit(struct hd_call *call)
 {
     struct hd_audit_object objects[HD_ROUTER_MAX_PARAMS];
     struct hd_audit_entry entry = {.who = call->by ? call->by : call->who,
@@ -51,9 +52,9 @@ void hd_call_note(struct hd_call *call)
     char action[256];
 
     if (!call->app->audit || !call->route || call->route->access == HD_ACCESS_PUBLIC ||
-        call->is_noted)
+        call->is_audited)
         return;
-    call->is_noted = true;
+    call->is_audited = true;
     (void)snprintf(action, sizeof(action), "%s %s", hd_method_name(call->route->method),
                    call->route->pattern);
     entry.action = hd_slice_cstr(action);

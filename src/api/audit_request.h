@@ -4,7 +4,7 @@
 
 #include "api/api.h"
 
-/* Loop, when the answer is known: once for a call. Public routes are nobody's business. */
-void hd_call_note(struct hd_call *call);
+/* Loop, when the response is final: records the call once. Public routes are not recorded. */
+void hd_call_audit(struct hd_call *call);
 
 #endif

@@ -9,17 +9,17 @@
 
 #define MAX_HEADERS 16
 
-/* ---- a call that is asked about ---------------------------------------- */
+/* ---- state of an authorization */
 
-/* What is to be asked: route->on for each element of a list, then route->also_on. */
+/* The pending queries: route->on for each element of a list, then route->also_on. */
 struct hd_authorized {
     const struct hd_authorize_steps *steps;
-    struct hd_slice handlers[2]; /* of on and also_on; empty: nobody is asked */
+    struct hd_slice handlers[2]; /* of on and also_on; empty: no handler */
     int which;                   /* 0: on, 1: also_on */
     size_t index;                /* of the element */
-    bool is_pending;             /* there is something to ask, `value` */
+    bool is_pending;             /* `value` holds a query to send */
     struct hd_buf value;
-    struct hd_slice answer; /* JSON: what the handler said, and the value in a blob */
+    struct hd_slice answer; /* JSON: the handler's reply; its value may be in a blob */
     struct hd_slice changed;
     struct hd_slice *elements; /* of a list that were changed, as text; empty: as it was */
     struct hd_json filters[HD_RESOURCES];
@@ -33,7 +33,7 @@ static const struct hd_authorize_event *event_of(const struct hd_call *call)
     return hd_authorize_event(a->which == 0 ? call->route->on : call->route->also_on);
 }
 
-static bool is_list(const struct hd_call *call)
+static bool authorize_is_list(const struct hd_call *call)
 {
     return call->route->body && call->route->body[0] == '[';
 }
@@ -50,7 +50,7 @@ void hd_authorize_free(struct hd_call *call)
     call->authorized = NULL;
 }
 
-/* ---- the question (store thread) ---------------------------------------- */
+/* ---- building the query (store thread) */
 
 static int write_value(struct hd_call *call, hd_json_val body)
 {
@@ -68,7 +68,7 @@ static hd_json_val element_at(hd_json_val list, size_t index)
     return NULL;
 }
 
-/* Threads of an assistant are only concerned when they are to go with it. */
+/* The threads of an assistant matter only when they are deleted with it. */
 static bool is_concerned(struct hd_call *call)
 {
     bool deletes = true;
@@ -79,19 +79,19 @@ static bool is_concerned(struct hd_call *call)
     return deletes;
 }
 
-/* The next question, from a->which and a->index on. */
+/* Builds the next query, starting at a->which and a->index. */
 static int make_question(struct hd_call *call)
 {
     struct hd_authorized *a = call->authorized;
     int err = 0;
 
     a->is_pending = false;
-    if (a->which == 0 && a->handlers[0].len > 0 && is_list(call) &&
+    if (a->which == 0 && a->handlers[0].len > 0 && authorize_is_list(call) &&
         a->index < hd_json_size(call->body)) {
         a->is_pending = true;
         return write_value(call, element_at(call->body, a->index));
     }
-    if (a->which == 0 && a->handlers[0].len > 0 && !is_list(call) && a->index == 0) {
+    if (a->which == 0 && a->handlers[0].len > 0 && !authorize_is_list(call) && a->index == 0) {
         a->is_pending = true;
         return write_value(call, call->body);
     }
@@ -109,9 +109,9 @@ static int make_question(struct hd_call *call)
     return err;
 }
 
-/* ---- what the handler made of it (store thread) ------------------------- */
+/* ---- applying the reply (store thread) */
 
-/* The body becomes that text. */
+/* Replaces the body by this text. */
 static int replace_body(struct hd_call *call, struct hd_slice text)
 {
     struct hd_json json = {NULL};
@@ -128,7 +128,7 @@ static int replace_body(struct hd_call *call, struct hd_slice text)
 static int change_body(struct hd_call *call, hd_json_val changed)
 {
     struct hd_authorized *a = call->authorized;
-    hd_json_val body = is_list(call) ? element_at(call->body, a->index) : call->body;
+    hd_json_val body = authorize_is_list(call) ? element_at(call->body, a->index) : call->body;
     struct hd_buf buf;
     struct hd_jw jw;
     int err;
@@ -137,19 +137,19 @@ static int change_body(struct hd_call *call, hd_json_val changed)
     hd_jw_init(&jw, &buf);
     hd_authorize_put_changed(&jw, event_of(call), body, changed);
     err = hd_jw_finish(&jw);
-    if (!err && !is_list(call))
+    if (!err && !authorize_is_list(call))
         err = replace_body(call, hd_buf_slice(&buf));
-    if (!err && is_list(call) && !a->elements) {
+    if (!err && authorize_is_list(call) && !a->elements) {
         a->elements = hd_arena_calloc(call->arena, hd_json_size(call->body), sizeof(*a->elements));
         err = a->elements ? 0 : HD_ENOMEM;
     }
-    if (!err && is_list(call))
+    if (!err && authorize_is_list(call))
         err = hd_arena_copy(call->arena, hd_buf_slice(&buf), &a->elements[a->index]);
     hd_buf_fini(&buf);
     return err;
 }
 
-/* When all of a list have been asked about. */
+/* After the handler has checked all elements of a list. */
 static int change_list(struct hd_call *call)
 {
     struct hd_authorized *a = call->authorized;
@@ -177,7 +177,7 @@ static int change_list(struct hd_call *call)
     return err;
 }
 
-/* The first filter for a resource counts: what is made afterwards is nobody else's. */
+/* The first filter for a resource counts: records created afterwards belong to the caller. */
 static int keep_filter(struct hd_call *call, hd_json_val filter)
 {
     struct hd_json *kept = &call->authorized->filters[event_of(call)->of];
@@ -216,7 +216,7 @@ static int take_answer(struct hd_call *call, hd_json_val answer, hd_json_val cha
     return err;
 }
 
-static int read_answer(struct hd_call *call)
+static int read_authorize_answer(struct hd_call *call)
 {
     struct hd_authorized *a = call->authorized;
     struct hd_json answer = {NULL}, changed = {NULL};
@@ -235,10 +235,10 @@ static int read_answer(struct hd_call *call)
     return err;
 }
 
-static int apply(struct hd_call *call)
+static int authorize_apply(struct hd_call *call)
 {
     struct hd_authorized *a = call->authorized;
-    int err = read_answer(call);
+    int err = read_authorize_answer(call);
 
     /* The thread of the path again: it may be one that the caller does not see. */
     if (!err && hd_call_is_filtered(call, HD_OF_THREADS))
@@ -251,23 +251,23 @@ static int apply(struct hd_call *call)
     a->is_pending = a->is_pending && !err;
     if (err)
         return err > 0 ? HD_CALL_ANSWERED : err;
-    return a->is_pending ? HD_CALL_GOES_ON : a->steps->work(call);
+    return a->is_pending ? HD_CALL_CONTINUES : a->steps->work(call);
 }
 
-static int prepare(struct hd_call *call)
+static int authorize_prepare(struct hd_call *call)
 {
     struct hd_authorized *a = call->authorized;
     int err = a->steps->prepare(call);
 
-    if (err != HD_CALL_GOES_ON)
+    if (err != HD_CALL_CONTINUES)
         return err;
     err = make_question(call);
     if (err)
         return err;
-    return a->is_pending ? HD_CALL_GOES_ON : a->steps->work(call);
+    return a->is_pending ? HD_CALL_CONTINUES : a->steps->work(call);
 }
 
-/* ---- asking (loop) ------------------------------------------------------ */
+/* ---- querying the handler (loop) */
 
 static bool is_header(struct hd_slice name, struct hd_slice value)
 {
@@ -300,16 +300,16 @@ void hd_authorize_refuse(struct hd_call *call, const struct hd_auth_refusal *ref
     hd_call_answer(call);
 }
 
-static void ask(struct hd_call *call);
+static void query_handler(struct hd_call *call);
 
-static void go_on(struct hd_call *call, int err)
+static void authorize_resume(struct hd_call *call, int err)
 {
     struct hd_authorized *a = call->authorized;
 
-    if (err == HD_CALL_GOES_ON && a->is_pending)
-        ask(call);
+    if (err == HD_CALL_CONTINUES && a->is_pending)
+        query_handler(call);
     else
-        a->steps->go_on(call, err);
+        a->steps->resume(call, err);
 }
 
 /* The value is in the head, or in the blob that the head names. */
@@ -324,8 +324,8 @@ static int keep_answer(struct hd_call *call, const struct hd_rt_message *message
     return err;
 }
 
-static void on_answer(void *ctx, const struct hd_rt_message *answer,
-                      const struct hd_auth_refusal *refusal)
+static void on_authorize_answer(void *ctx, const struct hd_rt_message *answer,
+                                const struct hd_auth_refusal *refusal)
 {
     struct hd_call *call = ctx;
     int err;
@@ -336,12 +336,12 @@ static void on_answer(void *ctx, const struct hd_rt_message *answer,
     }
     err = keep_answer(call, answer);
     if (!err)
-        err = hd_call_defer(call, apply, go_on);
+        err = hd_call_defer(call, authorize_apply, authorize_resume);
     if (err)
         hd_call_fail(call, err);
 }
 
-static void ask(struct hd_call *call)
+static void query_handler(struct hd_call *call)
 {
     struct hd_authorized *a = call->authorized;
     const struct hd_authorize_event *event = event_of(call);
@@ -351,7 +351,7 @@ static void ask(struct hd_call *call)
                                             .handler = a->handlers[a->which],
                                             .value = hd_buf_slice(&a->value)};
     int err = hd_auth_worker_authorize(hd_auth_service_worker(call->app->gate), &question,
-                                       on_answer, call);
+                                       on_authorize_answer, call);
 
     if (err)
         hd_call_fail(call, err);
@@ -370,7 +370,7 @@ static int find_handler(struct hd_call *call, enum hd_on on, struct hd_slice *ou
                          out);
 }
 
-/* Which handlers there are is known. */
+/* The list of handlers has arrived. */
 static void on_known(void *ctx, const struct hd_rt_message *answer,
                      const struct hd_auth_refusal *refusal)
 {
@@ -391,7 +391,7 @@ static void on_known(void *ctx, const struct hd_rt_message *answer,
         return;
     }
     if (!err)
-        err = hd_call_defer(call, prepare, go_on);
+        err = hd_call_defer(call, authorize_prepare, authorize_resume);
     if (err)
         hd_call_fail(call, err);
 }

@@ -9,7 +9,7 @@
 #define OWNER HD_S("owner")
 #define METADATA HD_S("metadata")
 
-/* ---- what there is to be asked about ---------------------------------- */
+/* ---- the events */
 
 static const struct hd_authorize_event events[] = {
     [HD_ON_THREADS_CREATE] = {"threads", "create", HD_OF_THREADS,
@@ -65,13 +65,13 @@ static bool is_search(const struct hd_authorize_event *event)
 }
 
 /* One of `members`: its name in the value and in the body. */
-struct member {
+struct value_member {
     struct hd_slice name;
     struct hd_slice source;
 };
 
 /* From *at on; false after the last. */
-static bool next_member(const char **at, struct member *out)
+static bool next_member(const char **at, struct value_member *out)
 {
     size_t len = strcspn(*at, " ");
     const char *equals = memchr(*at, '=', len);
@@ -85,10 +85,10 @@ static bool next_member(const char **at, struct member *out)
     return true;
 }
 
-static bool is_member(const struct hd_authorize_event *event, struct hd_slice source)
+static bool value_is_member(const struct hd_authorize_event *event, struct hd_slice source)
 {
     const char *at = event->members;
-    struct member member;
+    struct value_member member;
 
     while (next_member(&at, &member)) {
         if (hd_slice_eq(member.source, source))
@@ -125,9 +125,9 @@ int hd_authorize_params(struct hd_call *call, struct hd_slice *out)
     return hd_jw_finish_in(&jw, call->arena, out);
 }
 
-/* What clients say of the owner is dropped, as everywhere. */
-static void put_metadata(struct hd_jw *jw, const struct hd_call *call,
-                         const struct hd_authorize_event *event, hd_json_val metadata)
+/* The owner member of a client is dropped, as in all routes. */
+static void put_value_metadata(struct hd_jw *jw, const struct hd_call *call,
+                               const struct hd_authorize_event *event, hd_json_val metadata)
 {
     struct hd_json_iter it = hd_json_iter(metadata);
 
@@ -188,8 +188,9 @@ static bool is_number(struct hd_slice text)
     return text.len > 0 && text.len < 18 && (text.len == 1 || text.ptr[0] != '0');
 }
 
-/* Of a route without a body the query says it. */
-static void put_of_query(struct hd_jw *jw, const struct hd_call *call, const struct member *member)
+/* A route without a body takes it from the query. */
+static void put_of_query(struct hd_jw *jw, const struct hd_call *call,
+                         const struct value_member *member)
 {
     struct hd_slice text;
 
@@ -202,9 +203,9 @@ static void put_of_query(struct hd_jw *jw, const struct hd_call *call, const str
         hd_jw_string(jw, text);
 }
 
-static void put_member(struct hd_jw *jw, const struct hd_call *call,
-                       const struct hd_authorize_event *event, hd_json_val body,
-                       const struct member *member)
+static void put_value_member(struct hd_jw *jw, const struct hd_call *call,
+                             const struct hd_authorize_event *event, hd_json_val body,
+                             const struct value_member *member)
 {
     hd_json_val val = hd_json_get(body, member->source);
 
@@ -212,7 +213,7 @@ static void put_member(struct hd_jw *jw, const struct hd_call *call,
         val = NULL;
     if (hd_slice_eq(member->name, METADATA) && (val || event->has_metadata)) {
         hd_jw_key(jw, member->name);
-        put_metadata(jw, call, event, val);
+        put_value_metadata(jw, call, event, val);
     } else if (event->of == HD_OF_STORE && hd_slice_eq(member->name, HD_S("namespace"))) {
         hd_jw_key(jw, member->name);
         put_namespace(jw, call, val, member->source);
@@ -230,7 +231,7 @@ static void put_others(struct hd_jw *jw, const struct hd_authorize_event *event,
     struct hd_json_iter it = hd_json_iter(object);
 
     while (hd_json_next(&it)) {
-        if (is_member(event, it.key))
+        if (value_is_member(event, it.key))
             continue;
         hd_jw_key(jw, it.key);
         hd_jw_val(jw, it.val);
@@ -247,7 +248,7 @@ static void put_rest(struct hd_jw *jw, const struct hd_authorize_event *event, h
     hd_jw_object_end(jw);
 }
 
-/* What is in the path is said by the path alone. */
+/* The path wins over the body. */
 static bool is_param(const struct hd_call *call, struct hd_slice name)
 {
     const char *at = call->route->pattern;
@@ -276,7 +277,7 @@ int hd_authorize_value(struct hd_call *call, const struct hd_authorize_event *ev
 {
     const char *at = event->members;
     struct hd_slice action;
-    struct member member;
+    struct value_member member;
     struct hd_jw jw;
     int err;
 
@@ -287,7 +288,7 @@ int hd_authorize_value(struct hd_call *call, const struct hd_authorize_event *ev
         put_params(&jw, call);
     while (next_member(&at, &member)) {
         if (!is_param(call, member.name))
-            put_member(&jw, call, event, body, &member);
+            put_value_member(&jw, call, event, body, &member);
     }
     put_rest(&jw, event, body);
     if (&events[HD_ON_THREADS_UPDATE] == event &&
@@ -310,7 +311,7 @@ int hd_authorize_value_of_copy(struct hd_call *call, const struct hd_authorize_e
 
     *is_there = !err;
     call->fault = (struct hd_fault){0};
-    if (err) /* which the route says */
+    if (err) /* which the route refuses */
         return err == HD_ENOMEM ? err : 0;
     if (thread.metadata.len > 0)
         err = hd_json_parse(&json, thread.metadata, &call->fault);
@@ -320,7 +321,7 @@ int hd_authorize_value_of_copy(struct hd_call *call, const struct hd_authorize_e
     hd_jw_init(&jw, out);
     hd_jw_object(&jw);
     hd_jw_key(&jw, METADATA);
-    put_metadata(&jw, call, event, hd_json_root(&json));
+    put_value_metadata(&jw, call, event, hd_json_root(&json));
     hd_jw_object_end(&jw);
     hd_json_fini(&json);
     return hd_jw_finish(&jw);
@@ -362,7 +363,7 @@ void hd_authorize_put_changed(struct hd_jw *jw, const struct hd_authorize_event 
                               hd_json_val body, hd_json_val changed)
 {
     const char *at = event->members;
-    struct member member;
+    struct value_member member;
 
     hd_jw_object(jw);
     if (!event->rest)
@@ -382,5 +383,5 @@ void hd_authorize_put_changed(struct hd_jw *jw, const struct hd_authorize_event 
 
 bool hd_authorize_stamps(const struct hd_authorize_event *event, hd_json_val changed)
 {
-    return !is_search(event) && is_member(event, METADATA) && hd_json_get(changed, METADATA);
+    return !is_search(event) && value_is_member(event, METADATA) && hd_json_get(changed, METADATA);
 }

@@ -1,6 +1,6 @@
 /*
- * What a handler of custom auth is told of a request, and how what it changed of that gets back
- * into the body: authorize.c does the asking. For store threads.
+ * The value that a custom auth handler receives for a request, and the merge of its changes into
+ * the body; authorize.c sends the query. For store threads.
  */
 #ifndef HD_API_AUTHORIZE_VALUE_H
 #define HD_API_AUTHORIZE_VALUE_H
@@ -41,14 +41,14 @@ HD_MUST_CHECK int hd_authorize_value(struct hd_call *call, const struct hd_autho
 HD_MUST_CHECK int hd_authorize_value_of_copy(struct hd_call *call,
                                              const struct hd_authorize_event *event,
                                              struct hd_buf *out, bool *is_there);
-/* What filters see of an item: {…value, namespace, key}. */
+/* The members of an item that filters match: {…value, namespace, key}. */
 HD_MUST_CHECK int hd_authorize_value_of_item(struct hd_call *call, const struct hd_item_rec *item,
                                              struct hd_buf *out);
 
 /* The body with what the handler made of its value. */
 void hd_authorize_put_changed(struct hd_jw *jw, const struct hd_authorize_event *event,
                               hd_json_val body, hd_json_val changed);
-/* Whether what it made has metadata that are to be stored as they are. */
+/* True when the changed value has metadata that is stored unchanged. */
 bool hd_authorize_stamps(const struct hd_authorize_event *event, hd_json_val changed);
 
 #endif

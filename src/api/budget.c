@@ -24,7 +24,7 @@ static bool hold(const struct hd_call *call, uint64_t bytes)
     return false;
 }
 
-static int take(struct hd_allowance *allowance, uint64_t bytes)
+static int budget_take(struct hd_allowance *allowance, uint64_t bytes)
 {
     struct hd_budget *budget = budget_of(allowance);
     uint64_t most = budget->call->app->config->max_answer;
@@ -41,7 +41,7 @@ static int take(struct hd_allowance *allowance, uint64_t bytes)
     return 0;
 }
 
-static void give(struct hd_allowance *allowance, uint64_t bytes)
+static void budget_give(struct hd_allowance *allowance, uint64_t bytes)
 {
     struct hd_answers *answers = hd_api_answers(budget_of(allowance)->call->api);
 
@@ -50,19 +50,19 @@ static void give(struct hd_allowance *allowance, uint64_t bytes)
 }
 
 /* The answer was sent or given up. */
-static void on_end(void *ctx)
+static void on_budget_end(void *ctx)
 {
     struct hd_call *call = ctx;
 
-    give(&call->budget.allowance, call->budget.allowance.taken);
+    budget_give(&call->budget.allowance, call->budget.allowance.taken);
 }
 
 void hd_budget_init(struct hd_call *call)
 {
     call->budget.call = call;
-    call->budget.allowance.take = take;
-    call->budget.allowance.give = give;
-    hd_exchange_at_end(call->exchange, on_end, call);
+    call->budget.allowance.take = budget_take;
+    call->budget.allowance.give = budget_give;
+    hd_exchange_at_end(call->exchange, on_budget_end, call);
 }
 
 static void give_back(struct hd_call *call, uint64_t taken)
@@ -70,7 +70,7 @@ static void give_back(struct hd_call *call, uint64_t taken)
     struct hd_allowance *allowance = &call->budget.allowance;
 
     if (allowance->taken > taken)
-        give(allowance, allowance->taken - taken);
+        budget_give(allowance, allowance->taken - taken);
 }
 
 /* From now on the answer's own bytes count. False: there is no memory left for them. */

@@ -12,19 +12,19 @@
 
 /* ---- views ------------------------------------------------------------ */
 
-struct view {
+struct cron_view {
     const char *name;
     void (*put)(struct hd_jw *jw, const struct hd_cron_rec *cron);
 };
 
-static void put_text(struct hd_jw *jw, struct hd_slice text)
+static void put_cron_search_text(struct hd_jw *jw, struct hd_slice text)
 {
     if (text.len > 0)
         hd_jw_string(jw, text);
     else
         hd_jw_null(jw);
 }
-static void put_time(struct hd_jw *jw, int64_t us)
+static void put_cron_search_time(struct hd_jw *jw, int64_t us)
 {
     if (us)
         hd_jw_time(jw, us);
@@ -42,7 +42,7 @@ static void put_assistant_id(struct hd_jw *jw, const struct hd_cron_rec *cron)
 }
 static void put_thread_id(struct hd_jw *jw, const struct hd_cron_rec *cron)
 {
-    put_text(jw, cron->thread_id);
+    put_cron_search_text(jw, cron->thread_id);
 }
 /* A thread that is not the cron's own stays anyway. */
 static void put_on_run_completed(struct hd_jw *jw, const struct hd_cron_rec *cron)
@@ -54,7 +54,7 @@ static void put_on_run_completed(struct hd_jw *jw, const struct hd_cron_rec *cro
 }
 static void put_end_time(struct hd_jw *jw, const struct hd_cron_rec *cron)
 {
-    put_time(jw, cron->end_at);
+    put_cron_search_time(jw, cron->end_at);
 }
 static void put_schedule(struct hd_jw *jw, const struct hd_cron_rec *cron)
 {
@@ -62,13 +62,13 @@ static void put_schedule(struct hd_jw *jw, const struct hd_cron_rec *cron)
 }
 static void put_timezone(struct hd_jw *jw, const struct hd_cron_rec *cron)
 {
-    put_text(jw, cron->timezone);
+    put_cron_search_text(jw, cron->timezone);
 }
-static void put_created_at(struct hd_jw *jw, const struct hd_cron_rec *cron)
+static void put_cron_search_created_at(struct hd_jw *jw, const struct hd_cron_rec *cron)
 {
     hd_jw_time(jw, cron->created_at);
 }
-static void put_updated_at(struct hd_jw *jw, const struct hd_cron_rec *cron)
+static void put_cron_search_updated_at(struct hd_jw *jw, const struct hd_cron_rec *cron)
 {
     hd_jw_time(jw, cron->updated_at);
 }
@@ -76,7 +76,7 @@ static void put_payload(struct hd_jw *jw, const struct hd_cron_rec *cron)
 {
     hd_jw_json(jw, cron->payload, "{}");
 }
-/* Who it belongs to is who asks. */
+/* The owner is the caller. */
 static void put_user_id(struct hd_jw *jw, const struct hd_cron_rec *cron)
 {
     (void)cron;
@@ -84,9 +84,9 @@ static void put_user_id(struct hd_jw *jw, const struct hd_cron_rec *cron)
 }
 static void put_next_run_date(struct hd_jw *jw, const struct hd_cron_rec *cron)
 {
-    put_time(jw, cron->next_at);
+    put_cron_search_time(jw, cron->next_at);
 }
-static void put_metadata(struct hd_jw *jw, const struct hd_cron_rec *cron)
+static void put_cron_search_metadata(struct hd_jw *jw, const struct hd_cron_rec *cron)
 {
     hd_jw_json(jw, cron->metadata, "{}");
 }
@@ -95,14 +95,21 @@ static void put_enabled(struct hd_jw *jw, const struct hd_cron_rec *cron)
     hd_jw_bool(jw, cron->is_enabled);
 }
 
-static const struct view views[] = {
-    {"cron_id", put_cron_id},       {"assistant_id", put_assistant_id},
-    {"thread_id", put_thread_id},   {"on_run_completed", put_on_run_completed},
-    {"end_time", put_end_time},     {"schedule", put_schedule},
-    {"timezone", put_timezone},     {"created_at", put_created_at},
-    {"updated_at", put_updated_at}, {"payload", put_payload},
-    {"user_id", put_user_id},       {"next_run_date", put_next_run_date},
-    {"metadata", put_metadata},     {"enabled", put_enabled},
+static const struct cron_view views[] = {
+    {"cron_id", put_cron_id},
+    {"assistant_id", put_assistant_id},
+    {"thread_id", put_thread_id},
+    {"on_run_completed", put_on_run_completed},
+    {"end_time", put_end_time},
+    {"schedule", put_schedule},
+    {"timezone", put_timezone},
+    {"created_at", put_cron_search_created_at},
+    {"updated_at", put_cron_search_updated_at},
+    {"payload", put_payload},
+    {"user_id", put_user_id},
+    {"next_run_date", put_next_run_date},
+    {"metadata", put_cron_search_metadata},
+    {"enabled", put_enabled},
 };
 
 static bool is_named(const char *name, const struct hd_slice *names, size_t count)
@@ -141,9 +148,9 @@ int hd_cron_check_names(struct hd_call *call, const struct hd_slice *names, size
     return 0;
 }
 
-/* ---- what is asked for ------------------------------------------------ */
+/* ---- parsing the request */
 
-enum sort { BY_CREATED, BY_UPDATED, BY_NEXT, BY_END, BY_ID, BY_ASSISTANT, BY_THREAD };
+enum cron_sort { BY_CREATED, BY_UPDATED, BY_NEXT, BY_END, BY_ID, BY_ASSISTANT, BY_THREAD };
 
 static const char *const sort_names[] = {
     [BY_CREATED] = "created_at", [BY_UPDATED] = "updated_at",
@@ -152,13 +159,13 @@ static const char *const sort_names[] = {
     [BY_THREAD] = "thread_id",   NULL};
 
 /* A cron that matches, for sorting. */
-struct found {
+struct found_crons {
     int64_t number;
     struct hd_slice text;
     struct hd_slice id;
 };
 
-struct search {
+struct cron_search {
     struct hd_call *call;
     struct hd_slice assistant_id; /* empty: any */
     struct hd_slice thread_id;
@@ -169,13 +176,13 @@ struct search {
     struct hd_slice *names;
     size_t name_count;
 
-    struct found *found;
+    struct found_crons *found;
     size_t count, cap;
     struct hd_arena arena; /* of what was found */
 };
 
 /* An id, or the name of a graph; one that is not known is taken as it is. */
-static int read_assistant(struct hd_call *call, struct search *search)
+static int read_assistant(struct hd_call *call, struct cron_search *search)
 {
     struct hd_assistant_rec assistant;
     struct hd_slice id = {NULL, 0};
@@ -193,7 +200,7 @@ static int read_assistant(struct hd_call *call, struct search *search)
     return err;
 }
 
-static int read_filters(struct hd_call *call, struct search *search)
+static int read_filters(struct hd_call *call, struct cron_search *search)
 {
     struct hd_slice thread = {NULL, 0};
     bool enabled = false;
@@ -214,7 +221,7 @@ static int read_filters(struct hd_call *call, struct search *search)
     return err;
 }
 
-static int read_page(struct hd_call *call, struct search *search)
+static int read_cron_search_page(struct hd_call *call, struct cron_search *search)
 {
     int err = hd_body_page(call, sort_names, &search->page);
 
@@ -227,7 +234,8 @@ static int read_page(struct hd_call *call, struct search *search)
 
 /* ---- what matches ----------------------------------------------------- */
 
-static int matches(struct search *search, const struct hd_cron_rec *cron, bool *out)
+static int cron_search_matches(struct cron_search *search, const struct hd_cron_rec *cron,
+                               bool *out)
 {
     struct hd_json json = {NULL};
     int err;
@@ -248,11 +256,11 @@ static int matches(struct search *search, const struct hd_cron_rec *cron, bool *
     return err;
 }
 
-/* What is not there comes after everything else, as in SQL. */
-static void set_key(const struct search *search, const struct hd_cron_rec *cron,
-                    struct found *found)
+/* Missing values sort last, as in SQL. */
+static void set_key(const struct cron_search *search, const struct hd_cron_rec *cron,
+                    struct found_crons *found)
 {
-    switch ((enum sort)search->page.sort) {
+    switch ((enum cron_sort)search->page.sort) {
     case BY_CREATED:
         found->number = cron->created_at;
         break;
@@ -279,16 +287,16 @@ static void set_key(const struct search *search, const struct hd_cron_rec *cron,
 
 static int on_cron(void *arg, const struct hd_cron_rec *cron)
 {
-    struct search *search = arg;
-    struct found *found;
+    struct cron_search *search = arg;
+    struct found_crons *found;
     bool is_match;
-    int err = matches(search, cron, &is_match);
+    int err = cron_search_matches(search, cron, &is_match);
 
     if (err || !is_match)
         return err;
     if (search->count == search->cap) {
         size_t cap = search->cap ? search->cap * 2 : 64;
-        struct found *grown = hd_realloc(search->found, cap * sizeof(*grown));
+        struct found_crons *grown = hd_realloc(search->found, cap * sizeof(*grown));
 
         if (!grown)
             return HD_ENOMEM;
@@ -296,7 +304,7 @@ static int on_cron(void *arg, const struct hd_cron_rec *cron)
         search->cap = cap;
     }
     found = &search->found[search->count];
-    *found = (struct found){.number = 0};
+    *found = (struct found_crons){.number = 0};
     set_key(search, cron, found);
     err = hd_arena_copy(&search->arena, found->text, &found->text);
     if (!err)
@@ -307,7 +315,7 @@ static int on_cron(void *arg, const struct hd_cron_rec *cron)
 
 static int compare_found(const void *a, const void *b)
 {
-    const struct found *one = a, *other = b;
+    const struct found_crons *one = a, *other = b;
     int order;
 
     if (one->number != other->number)
@@ -321,7 +329,7 @@ static int compare_descending(const void *a, const void *b)
     return compare_found(b, a);
 }
 
-static int show_found(struct search *search)
+static int show_cron_search_found(struct cron_search *search)
 {
     struct hd_call *call = search->call;
     size_t end = (size_t)(search->page.offset + search->page.limit);
@@ -345,14 +353,14 @@ static int show_found(struct search *search)
 
 /* ---- endpoints -------------------------------------------------------- */
 
-static int collect(struct hd_call *call, struct search *search)
+static int cron_search_collect(struct hd_call *call, struct cron_search *search)
 {
     search->call = call;
     hd_arena_init(&search->arena, MAX_FOUND);
     return hd_crons_scan(call->app->store, call->actor, on_cron, search, &call->fault);
 }
 
-static void release(struct search *search)
+static void cron_search_release(struct cron_search *search)
 {
     hd_free(search->found);
     hd_arena_fini(&search->arena);
@@ -360,35 +368,35 @@ static void release(struct search *search)
 
 static int search_crons(struct hd_call *call)
 {
-    struct search search = {.call = call};
+    struct cron_search search = {.call = call};
     int err = read_filters(call, &search);
 
     if (!err)
-        err = read_page(call, &search);
+        err = read_cron_search_page(call, &search);
     if (err)
         return err;
-    err = collect(call, &search);
+    err = cron_search_collect(call, &search);
     hd_jw_array(&call->jw);
     if (!err)
-        err = show_found(&search);
+        err = show_cron_search_found(&search);
     hd_jw_array_end(&call->jw);
     if (!err)
         hd_call_pages(call, search.page.offset, search.page.limit, (int64_t)search.count);
-    release(&search);
+    cron_search_release(&search);
     return err;
 }
 
 static int count_crons(struct hd_call *call)
 {
-    struct search search = {.call = call};
+    struct cron_search search = {.call = call};
     int err = read_filters(call, &search);
 
     if (err)
         return err;
-    err = collect(call, &search);
+    err = cron_search_collect(call, &search);
     if (!err)
         hd_jw_int(&call->jw, (int64_t)search.count);
-    release(&search);
+    cron_search_release(&search);
     return err;
 }
 

@@ -1,7 +1,6 @@
 /*
- * Crons: made, changed, deleted. A cron has the body of its runs, the payload; it
- * is checked as the body of a run is, so that what is wrong is told to the one who
- * makes the cron and not to a log at midnight.
+ * Crons: create, change, delete. A cron stores the body of its runs, the payload, and checks it
+ * like the body of a run, so that the request reports mistakes and not the log when the cron fires.
  */
 #include <string.h>
 
@@ -41,24 +40,24 @@ static const char *const members[] = {"input",
                                       "feedback_keys",
                                       NULL};
 
-static hd_json_val member(hd_json_val object, const char *name)
+static hd_json_val cron_member(hd_json_val object, const char *name)
 {
     hd_json_val val = hd_json_get(object, hd_slice_cstr(name));
 
     return hd_json_is_null(val) ? NULL : val;
 }
 
-/* What the request says, else what was there. Only of an input is null something to say. */
-static hd_json_val choose(struct hd_call *call, hd_json_val old, const char *name)
+/* The member of the request, else the stored one. Only for an input null is a value. */
+static hd_json_val cron_choose(struct hd_call *call, hd_json_val old, const char *name)
 {
     hd_json_val given = hd_json_get(call->body, hd_slice_cstr(name));
 
     if (given && (!hd_json_is_null(given) || strcmp(name, "input") == 0))
         return given;
-    return member(old, name);
+    return cron_member(old, name);
 }
 
-static void put_members(struct hd_jw *jw, hd_json_val object, const char *but)
+static void put_cron_members(struct hd_jw *jw, hd_json_val object, const char *but)
 {
     struct hd_json_iter it = hd_json_iter(object);
 
@@ -71,9 +70,9 @@ static void put_members(struct hd_jw *jw, hd_json_val object, const char *but)
 }
 
 /* The configuration names the cron. One that is no object is left to hd_run_request_read(). */
-static void put_config(struct hd_jw *jw, hd_json_val config, struct hd_slice cron_id)
+static void put_cron_config(struct hd_jw *jw, hd_json_val config, struct hd_slice cron_id)
 {
-    hd_json_val configurable = member(config, "configurable");
+    hd_json_val configurable = cron_member(config, "configurable");
 
     hd_jw_key(jw, HD_S("config"));
     if ((config && !hd_json_is_object(config)) ||
@@ -82,10 +81,10 @@ static void put_config(struct hd_jw *jw, hd_json_val config, struct hd_slice cro
         return;
     }
     hd_jw_object(jw);
-    put_members(jw, config, "configurable");
+    put_cron_members(jw, config, "configurable");
     hd_jw_key(jw, HD_S("configurable"));
     hd_jw_object(jw);
-    put_members(jw, configurable, "cron_id");
+    put_cron_members(jw, configurable, "cron_id");
     hd_jw_key(jw, HD_S("cron_id"));
     hd_jw_string(jw, cron_id);
     hd_jw_object_end(jw);
@@ -125,14 +124,14 @@ static int make_payload(struct hd_call *call, struct hd_cron_rec *cron, hd_json_
     hd_jw_key(&jw, HD_S("assistant_id"));
     hd_jw_string(&jw, cron->assistant_id);
     for (size_t i = 0; members[i]; i++) {
-        hd_json_val val = choose(call, old, members[i]);
+        hd_json_val val = cron_choose(call, old, members[i]);
 
         if (!val)
             continue;
         hd_jw_key(&jw, hd_slice_cstr(members[i]));
         hd_jw_val(&jw, val);
     }
-    put_config(&jw, choose(call, old, "config"), cron->id);
+    put_cron_config(&jw, cron_choose(call, old, "config"), cron->id);
     hd_jw_key(&jw, HD_S("metadata"));
     hd_jw_json(&jw, cron->metadata, "{}");
     hd_jw_object_end(&jw);
@@ -156,7 +155,7 @@ static int read_end(struct hd_call *call, int64_t *end_at)
                         "end_time: expected a time such as \"2030-01-31T12:00:00Z\"");
 }
 
-/* Whether any of it was given, so that the next firing has to be found anew. */
+/* True when the request has one of these members, so that the next firing is computed again. */
 static bool is_moved(const struct hd_call *call)
 {
     return hd_body_get(call, "schedule") || hd_body_get(call, "timezone") ||
@@ -245,8 +244,8 @@ static int read_cron(struct hd_call *call, struct hd_cron_rec *cron)
     return err;
 }
 
-static int apply(struct hd_call *call, const struct hd_cron_rec *cron,
-                 struct hd_batch_builder *batch, struct hd_fault *fault)
+static int cron_apply(struct hd_call *call, const struct hd_cron_rec *cron,
+                      struct hd_batch_builder *batch, struct hd_fault *fault)
 {
     struct hd_batch view = hd_batch_view(batch);
 
@@ -261,12 +260,12 @@ static int add_cron(struct hd_call *call, struct hd_cron_rec *cron)
     hd_batch_init(&batch);
     err = hd_cron_add(&batch, cron);
     if (!err)
-        err = apply(call, cron, &batch, &call->fault);
+        err = cron_apply(call, cron, &batch, &call->fault);
     hd_batch_fini(&batch);
     if (err)
         return err;
     hd_cron_view(&call->jw, cron, NULL, 0);
-    return HD_CALL_GOES_ON;
+    return HD_CALL_CONTINUES;
 }
 
 static int create_cron(struct hd_call *call)
@@ -278,8 +277,8 @@ static int create_cron(struct hd_call *call)
 }
 
 /*
- * A cron works as its maker, long after the request. So it cannot be for a thread that is shared
- * with an organisation, of which only the maker's token says that it belongs to it.
+ * A cron runs as its creator, long after the request. It cannot use a thread that is shared with an
+ * organisation, since only the creator's token proves the membership.
  */
 static int check_share(struct hd_call *call, struct hd_slice thread_id, bool *is_good)
 {
@@ -371,7 +370,7 @@ static int cron_patch_once(void *arg, struct hd_fault *fault)
     hd_batch_init(&batch);
     err = hd_cron_put(&batch, &patch->cron);
     if (!err)
-        err = apply(patch->call, &patch->cron, &batch, fault);
+        err = cron_apply(patch->call, &patch->cron, &batch, fault);
     hd_batch_fini(&batch);
     return err;
 }
@@ -387,7 +386,7 @@ static int patch_cron(struct hd_call *call)
     if (err)
         return fault.code ? hd_fault_set(&call->fault, err, "%s", fault.text) : err;
     hd_cron_view(&call->jw, &patch.cron, NULL, 0);
-    return HD_CALL_GOES_ON;
+    return HD_CALL_CONTINUES;
 }
 
 static int delete_cron(struct hd_call *call)
@@ -401,7 +400,7 @@ static int delete_cron(struct hd_call *call)
     hd_batch_init(&batch);
     err = hd_cron_delete(&batch, cron.principal, cron.id);
     if (!err)
-        err = apply(call, &cron, &batch, &call->fault);
+        err = cron_apply(call, &cron, &batch, &call->fault);
     hd_batch_fini(&batch);
     call->status = 204;
     return err;

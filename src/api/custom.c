@@ -1,7 +1,7 @@
 /*
  * A request for the application becomes the op `request` of a worker. Its first piece has status
- * and headers. An answer whose length is told, and is small, is collected and leaves whole; others
- * are streamed, and while the client does not read, the worker is told to wait.
+ * and headers. A small response with a Content-Length is collected and sent whole; others are
+ * streamed, with back-pressure to the worker while the client does not read.
  */
 #include "api/custom.h"
 
@@ -19,7 +19,7 @@
 
 #define MAX_HEAD ((size_t)16 << 20)
 #define MAX_WHOLE ((int64_t)1 << 20)
-#define MAX_QUEUED ((size_t)64 << 20) /* that a worker sends although it was told to wait */
+#define MAX_QUEUED ((size_t)64 << 20) /* that a worker sends before it sees the pause */
 #define MAX_ROUTES 1000
 #define MAX_DOCUMENT ((size_t)4 << 20)
 
@@ -55,7 +55,7 @@ struct visit {
     struct hd_slice content_type;
     struct hd_buf body;
     size_t sent;
-    /* What to do instead of refusing, and the route that the call had; NULL: nothing. */
+    /* The fallback for a 404, and the original route of the call; NULL: none. */
     void (*otherwise)(struct hd_call *call);
     const struct hd_endpoint *route;
     struct hd_slice params[HD_ROUTER_MAX_PARAMS];
@@ -178,7 +178,7 @@ int hd_custom_document(struct hd_custom *custom, struct hd_arena *arena, struct 
     return err;
 }
 
-static void on_ready(void *ctx, enum hd_rt_language language, struct hd_slice head)
+static void on_application_ready(void *ctx, enum hd_rt_language language, struct hd_slice head)
 {
     struct hd_custom *custom = ctx;
     struct hd_json json;
@@ -199,7 +199,7 @@ static void on_ready(void *ctx, enum hd_rt_language language, struct hd_slice he
 
 /* ---- the end of a visit ----------------------------------------------- */
 
-static void let_go(struct visit *visit)
+static void visit_release(struct visit *visit)
 {
     if (visit->asked)
         hd_rt_call_drop(visit->asked);
@@ -216,14 +216,14 @@ static void go_on_otherwise(struct visit *visit)
     struct hd_call *call = visit->call;
 
     hd_exchange_on_gone(call->exchange, NULL, NULL);
-    let_go(visit);
+    visit_release(visit);
     call->route = visit->route;
     memcpy(call->params, visit->params, sizeof(call->params));
     visit->otherwise(call);
 }
 
 /* Nothing was sent yet. */
-static void refuse(struct visit *visit, int status, const char *text)
+static void visit_refuse(struct visit *visit, int status, const char *text)
 {
     struct hd_call *call = visit->call;
 
@@ -232,29 +232,29 @@ static void refuse(struct visit *visit, int status, const char *text)
         return;
     }
     hd_exchange_on_gone(call->exchange, NULL, NULL);
-    let_go(visit);
+    visit_release(visit);
     hd_call_refuse(call, status, "%s", text);
     hd_call_answer(call);
 }
 
-static void give_up(struct visit *visit, int status, const char *text)
+static void visit_fail(struct visit *visit, int status, const char *text)
 {
     struct hd_exchange *ex = visit->call->exchange;
 
     if (!visit->is_streaming) {
-        refuse(visit, status, text);
+        visit_refuse(visit, status, text);
         return;
     }
-    let_go(visit);
+    visit_release(visit);
     hd_call_free(visit->call);
     hd_http_stream_abort(ex);
 }
 
-static void on_gone(void *ctx)
+static void on_visit_gone(void *ctx)
 {
     struct visit *visit = ctx;
 
-    let_go(visit);
+    visit_release(visit);
     hd_call_free(visit->call);
 }
 
@@ -276,7 +276,7 @@ static struct hd_slice to_bytes(struct hd_arena *arena, struct hd_slice text)
     return hd_slice(out, out ? len : 0);
 }
 
-/* What the server sees to itself. */
+/* Headers that the server sets. */
 static bool is_ours(struct hd_slice name)
 {
     static const char *const ours[] = {
@@ -337,7 +337,7 @@ static void answer_whole(struct visit *visit)
     hd_exchange_on_gone(ex, NULL, NULL);
     send_headers(visit);
     hd_buf_init(&visit->body, 0);
-    let_go(visit);
+    visit_release(visit);
     hd_call_free(visit->call);
     if (body.len == 0 && type.len == 0)
         hd_answer_empty(ex, status);
@@ -346,7 +346,7 @@ static void answer_whole(struct visit *visit)
     hd_buf_fini(&body);
 }
 
-/* The last thing that is done: what was held back may come at once, and end the visit. */
+/* Must be the last call: a released reply may arrive at once and end the visit. */
 static void set_held(struct visit *visit, bool is_held)
 {
     bool is_new = visit->is_held != is_held;
@@ -356,8 +356,8 @@ static void set_held(struct visit *visit, bool is_held)
         hd_rt_call_hold(visit->asked, is_held);
 }
 
-/* As much as the client takes. */
-static void pump(struct visit *visit)
+/* Writes as much as the client accepts. */
+static void visit_pump(struct visit *visit)
 {
     struct hd_exchange *ex = visit->call->exchange;
     struct hd_slice rest = hd_slice(visit->body.ptr + visit->sent, visit->body.len - visit->sent);
@@ -371,7 +371,7 @@ static void pump(struct visit *visit)
     hd_buf_reset(&visit->body);
     visit->sent = 0;
     if (visit->has_ended) {
-        let_go(visit);
+        visit_release(visit);
         hd_call_free(visit->call);
         hd_http_stream_end(ex);
         return;
@@ -381,7 +381,7 @@ static void pump(struct visit *visit)
 
 static void on_room(void *ctx)
 {
-    pump(ctx);
+    visit_pump(ctx);
 }
 
 static void begin_stream(struct visit *visit)
@@ -391,11 +391,11 @@ static void begin_stream(struct visit *visit)
     visit->is_streaming = true;
     send_headers(visit);
     hd_http_stream_begin(visit->call->exchange, visit->status,
-                         type.len > 0 ? type : HD_S("application/octet-stream"), on_room, on_gone,
-                         visit);
+                         type.len > 0 ? type : HD_S("application/octet-stream"), on_room,
+                         on_visit_gone, visit);
 }
 
-/* What has line breaks in it would be more than one header. */
+/* A value with line breaks would add headers. */
 static bool are_sound(hd_json_val headers)
 {
     struct hd_json_iter it = hd_json_iter(headers);
@@ -441,13 +441,13 @@ static bool take_head(struct visit *visit, struct hd_slice text)
     return true;
 }
 
-static void on_piece(void *ctx, const struct hd_rt_message *message)
+static void on_visit_piece(void *ctx, const struct hd_rt_message *message)
 {
     struct visit *visit = ctx;
     int err = 0;
 
     if (!visit->has_head && !take_head(visit, message->head)) {
-        give_up(visit, 502, "the application's answer is none");
+        visit_fail(visit, 502, "the application's response is invalid");
         return;
     }
     if (visit->status == 404 && visit->otherwise) {
@@ -457,9 +457,9 @@ static void on_piece(void *ctx, const struct hd_rt_message *message)
     for (size_t i = 0; !err && i < message->blob_count; i++)
         err = hd_buf_append_slice(&visit->body, message->blobs[i]);
     if (err)
-        give_up(visit, 502, "the application's answer is too large");
+        visit_fail(visit, 502, "the application's response is too large");
     else if (visit->is_streaming && message->blob_count > 0)
-        pump(visit);
+        visit_pump(visit);
 }
 
 static void log_error(const struct hd_rt_message *message)
@@ -479,7 +479,7 @@ static void log_error(const struct hd_rt_message *message)
     hd_json_fini(&json);
 }
 
-static void on_end(void *ctx, enum hd_rt_end end, const struct hd_rt_message *message)
+static void on_visit_end(void *ctx, enum hd_rt_end end, const struct hd_rt_message *message)
 {
     struct visit *visit = ctx;
 
@@ -489,24 +489,24 @@ static void on_end(void *ctx, enum hd_rt_end end, const struct hd_rt_message *me
     visit->has_ended = true;
     if (end == HD_RT_REFUSED || end == HD_RT_LOST)
         log_error(message);
-    /* An application that fails may have said so to the client already. */
+    /* A failed application may have sent its error response already. */
     if (end == HD_RT_REFUSED && visit->is_whole && visit->body.len > 0)
         answer_whole(visit);
     else if (end == HD_RT_REFUSED)
-        give_up(visit, 500, "Internal Server Error");
+        visit_fail(visit, 500, "Internal Server Error");
     else if (end == HD_RT_LOST)
-        give_up(visit, 503, "the application cannot be reached at the moment");
+        visit_fail(visit, 503, "the application cannot be reached at the moment");
     else if (end == HD_RT_LATE)
-        give_up(visit, 504, "the application did not answer in time");
+        visit_fail(visit, 504, "the application did not answer in time");
     else if (!visit->has_head)
-        give_up(visit, 502, "the application did not answer");
+        visit_fail(visit, 502, "the application did not answer");
     else if (visit->is_whole)
         answer_whole(visit);
     else
-        pump(visit);
+        visit_pump(visit);
 }
 
-/* ---- the question ----------------------------------------------------- */
+/* ---- the request to the worker */
 
 /* The opposite of to_bytes(). */
 static struct hd_slice to_text(struct hd_arena *arena, struct hd_slice bytes)
@@ -588,8 +588,8 @@ static void send_question(struct visit *visit)
                                          .blob_count = request->body.len > 0,
                                          .timeout_us = call->app->config->run_timeout_us,
                                          .patience_us = call->app->config->runtime_start_timeout_us,
-                                         .on_piece = on_piece,
-                                         .on_end = on_end,
+                                         .on_piece = on_visit_piece,
+                                         .on_end = on_visit_end,
                                          .ctx = visit};
     struct hd_buf head;
     int err;
@@ -605,15 +605,15 @@ static void send_question(struct visit *visit)
         err = hd_runtime_call(call->app->runtime, &options, &visit->asked);
     hd_buf_fini(&head);
     if (err) {
-        let_go(visit);
+        visit_release(visit);
         hd_call_fail(call, err);
         return;
     }
-    hd_exchange_on_gone(call->exchange, on_gone, visit);
+    hd_exchange_on_gone(call->exchange, on_visit_gone, visit);
 }
 
-/* Whoever asks is known now, if that is asked for. */
-static void ask(struct hd_call *call)
+/* The caller is authenticated, if the route requires it. */
+static void visit_application(struct hd_call *call)
 {
     struct visit *visit = make_visit(call, call->params[0]);
 
@@ -623,21 +623,24 @@ static void ask(struct hd_call *call)
         hd_call_fail(call, HD_ENOMEM);
 }
 
-/* The application is the operator's own code: it decides who may do what, unless told otherwise. */
+/*
+ * The application is the operator's own code: it decides on access itself, unless configured
+ * otherwise.
+ */
 static const struct hd_endpoint open_route = {.method = HD_METHOD_OTHER,
                                               .pattern = "http.app",
                                               .access = HD_ACCESS_PUBLIC,
                                               .on = HD_ON_NOTHING,
-                                              .then = ask};
+                                              .then = visit_application};
 static const struct hd_endpoint guarded_route = {.method = HD_METHOD_OTHER,
                                                  .pattern = "http.app",
                                                  .access = HD_ACCESS_USER,
                                                  .on = HD_ON_NOTHING,
-                                                 .then = ask};
+                                                 .then = visit_application};
 
 /* ---- middleware around routes of the server ---------------------------- */
 
-static void ask_inner(struct hd_call *call)
+static void visit_application_inner(struct hd_call *call)
 {
     struct visit *visit = make_visit(call, call->params[0]);
 
@@ -663,11 +666,11 @@ static bool is_inner(const struct hd_call *call)
 bool hd_custom_wraps(const struct hd_custom *custom, const struct hd_call *call,
                      struct hd_slice path)
 {
-    /* What says that the server is well depends on no worker, and the page is not an API. */
+    /* Health checks depend on no worker, and the page is not an API. */
     if (!custom || hd_page_is(path) || hd_slice_eq(path, HD_S("/ok")) ||
         hd_slice_eq(path, HD_S("/health")))
         return false;
-    /* Whether it has any is unknown until the application is loaded: requests wait for that. */
+    /* Until the application is loaded its middleware is unknown: requests wait for that. */
     return (custom->has_middleware || !custom->is_ready) && !is_inner(call);
 }
 
@@ -678,7 +681,7 @@ void hd_custom_wrap(struct hd_custom *custom, struct hd_call *call, struct hd_sl
 
     call->route = is_first || is_public ? &open_route : &guarded_route;
     call->params[0] = path;
-    hd_access_enter(call, ask_inner);
+    hd_access_enter(call, visit_application_inner);
 }
 
 /* ---- routes of the application ----------------------------------------- */
@@ -696,7 +699,7 @@ void hd_custom_take(struct hd_custom *custom, struct hd_call *call, struct hd_sl
         hd_call_answer(call);
         return;
     }
-    hd_access_enter(call, ask);
+    hd_access_enter(call, visit_application);
 }
 
 void hd_custom_try(struct hd_custom *custom, struct hd_call *call, struct hd_slice path,
@@ -740,7 +743,7 @@ int hd_custom_create(struct hd_app *app, struct hd_custom **out)
     hd_arena_init(&custom->arena, (size_t)4 << 20);
     hd_buf_init(&custom->document, MAX_DOCUMENT);
     pthread_mutex_init(&custom->lock, NULL);
-    err = hd_app_on_ready(app, on_ready, custom);
+    err = hd_app_on_ready(app, on_application_ready, custom);
     if (err) {
         hd_custom_destroy(custom);
         return err;

@@ -15,19 +15,19 @@ struct hd_custom;
 HD_MUST_CHECK int hd_custom_create(struct hd_app *app, struct hd_custom **out);
 void hd_custom_destroy(struct hd_custom *custom);
 
-/* The application said that it has this path, so it comes before a route of the server. */
+/* The application declares this path, so it has precedence over a route of the server. */
 bool hd_custom_has(const struct hd_custom *custom, struct hd_slice path);
 /*
- * The same of a path of the chat page, which any route that the application says it has comes
- * before.
+ * The same for a path of the chat page; every declared route of the application has precedence over
+ * it.
  */
 bool hd_custom_has_page(const struct hd_custom *custom, struct hd_slice path);
-/* Owns the call: asks who it is when it must, and answers what the application answers. */
+/* Owns the call: authenticates when required, and sends the application's response. */
 void hd_custom_take(struct hd_custom *custom, struct hd_call *call, struct hd_slice path);
 /*
- * Owns the call, whose route is the chat page's: the application may have it without saying so.
- * What it does not know, `otherwise` goes on with, and so it does when the application cannot
- * be asked, or not by anybody.
+ * Owns the call, whose route is the chat page's: the application may serve the path without
+ * declaring it. `otherwise` continues when the application answers 404, is unreachable, or requires
+ * authentication.
  */
 void hd_custom_try(struct hd_custom *custom, struct hd_call *call, struct hd_slice path,
                    void (*otherwise)(struct hd_call *call));
@@ -40,9 +40,9 @@ HD_MUST_CHECK int hd_custom_document(struct hd_custom *custom, struct hd_arena *
                                      struct hd_slice *out);
 
 /*
- * Whether a request for a route of the server goes through the middleware of the application
- * first, and then `wrap` owns the call. The application comes back with the request, which is the
- * inner one then (gate/worker_access.h) and goes to its route.
+ * True when a request for a route of the server passes the application's middleware first; `wrap`
+ * then owns the call. The application sends the request back as the inner request
+ * (gate/worker_access.h), which reaches its route.
  */
 bool hd_custom_wraps(const struct hd_custom *custom, const struct hd_call *call,
                      struct hd_slice path);

@@ -11,7 +11,7 @@
 
 #define FRAME_PARTS 7
 
-struct stream {
+struct event_stream {
     struct hd_call *call;
     struct hd_cursor cursor;
     struct hd_events events;
@@ -22,77 +22,77 @@ struct stream {
     char done[96]; /* of a lifecycle: the data that takes the place of the entry's */
     bool is_pumping;
 
-    struct hd_watch watch;
-    struct hd_beat beat;
+    struct hd_stream_access watch;
+    struct hd_heartbeat beat;
     size_t beat_left; /* bytes of a heartbeat that is being sent */
 };
 
 /* ---- the end ---------------------------------------------------------- */
 
 /* The exchange has ended, or is about to. */
-static void finish(struct stream *stream)
+static void event_stream_finish(struct event_stream *stream)
 {
-    hd_beat_stop(&stream->beat);
-    hd_watch_stop(&stream->watch);
+    hd_heartbeat_stop(&stream->beat);
+    hd_stream_access_stop(&stream->watch);
     hd_cursor_close(&stream->cursor);
     hd_entry_unref(stream->entry);
     hd_call_free(stream->call);
     hd_free(stream);
 }
 
-static void end(struct stream *stream)
+static void event_stream_end(struct event_stream *stream)
 {
     struct hd_exchange *ex = stream->call->exchange;
 
-    finish(stream);
+    event_stream_finish(stream);
     hd_http_stream_end(ex);
 }
 
 /* The reader was too slow: it must not take this for the end. */
-static void break_off(struct stream *stream)
+static void break_off(struct event_stream *stream)
 {
     struct hd_exchange *ex = stream->call->exchange;
 
-    finish(stream);
+    event_stream_finish(stream);
     hd_http_stream_abort(ex);
 }
 
 /* The reader may not read it any more. The run is the thread's, and goes on. */
-static void on_watch(void *ctx, enum hd_watch_end why)
+static void on_watch(void *ctx, enum hd_stream_access_end why)
 {
     (void)why;
     break_off(ctx);
 }
 
-static void on_gone(void *ctx)
+static void on_event_stream_gone(void *ctx)
 {
-    struct stream *stream = ctx;
+    struct event_stream *stream = ctx;
     struct hd_app *app = stream->call->app;
 
-    /* Stopping the run tells events, which must not come here any more. */
+    /* Stopping the run emits events, which must not reach this stream any more. */
     hd_cursor_close(&stream->cursor);
     /* When the server ends, it is not the reader who went: the next one goes on with the run. */
     if (stream->events.is_cancelling &&
         !hd_http_server_is_closing(hd_api_server(stream->call->api)))
         hd_queue_cancel(app->queue, stream->call->principal, stream->events.thread_id,
                         stream->events.run_id, HD_CANCEL_INTERRUPT);
-    finish(stream);
+    event_stream_finish(stream);
 }
 
 /* ---- frames ----------------------------------------------------------- */
 
-static struct hd_slice frame_name(const struct stream *stream)
+static struct hd_slice frame_name(const struct event_stream *stream)
 {
     return stream->done[0] ? HD_S("metadata") : hd_entry_name(stream->entry);
 }
 
-static struct hd_slice frame_data(const struct stream *stream)
+static struct hd_slice frame_data(const struct event_stream *stream)
 {
     return stream->done[0] ? hd_slice_cstr(stream->done) : hd_entry_data(stream->entry);
 }
 
-/* What is left of the frame; returns the number of parts. */
-static size_t frame_parts(const struct stream *stream, struct hd_slice parts[FRAME_PARTS])
+/* The rest of the frame; returns the number of parts. */
+static size_t frame_parts(const struct event_stream *stream, struct hd_slice parts[FRAME_PARTS])
 {
     const struct hd_slice all[FRAME_PARTS] = {
         HD_S("event: "), frame_name(stream),        HD_S("\ndata: "), frame_data(stream),
@@ -112,7 +112,7 @@ static size_t frame_parts(const struct stream *stream, struct hd_slice parts[FRA
 }
 
 /* True when the whole frame is on its way. */
-static bool send_frame(struct stream *stream)
+static bool send_frame(struct event_stream *stream)
 {
     struct hd_slice parts[FRAME_PARTS];
     size_t count = frame_parts(stream, parts), left = 0;
@@ -121,12 +121,12 @@ static bool send_frame(struct stream *stream)
     for (size_t i = 0; i < count; i++)
         left += parts[i].len;
     stream->sent += taken;
-    hd_beat_touch(&stream->beat);
+    hd_heartbeat_touch(&stream->beat);
     return taken == left;
 }
 
-/* Of a lifecycle only the beginning and the end of runs are told. */
-static bool is_told(struct stream *stream, const struct hd_entry *entry)
+/* Of the lifecycle events only the start and the end of runs are sent. */
+static bool is_told(struct event_stream *stream, const struct hd_entry *entry)
 {
     stream->done[0] = '\0';
     if (entry->mode & stream->events.modes)
@@ -140,7 +140,7 @@ static bool is_told(struct stream *stream, const struct hd_entry *entry)
 }
 
 /* The next entry to be sent becomes stream->entry. */
-static bool take_next(struct stream *stream)
+static bool take_next(struct event_stream *stream)
 {
     const struct hd_entry *entry = hd_cursor_peek(&stream->cursor);
 
@@ -156,7 +156,7 @@ static bool take_next(struct stream *stream)
 /* ---- sending ---------------------------------------------------------- */
 
 /* False: not all of the heartbeat fits. */
-static bool send_beat(struct stream *stream)
+static bool send_beat(struct event_stream *stream)
 {
     struct hd_slice beat = HD_SSE_HEARTBEAT;
     struct hd_slice rest = hd_slice(beat.ptr + beat.len - stream->beat_left, stream->beat_left);
@@ -166,7 +166,7 @@ static bool send_beat(struct stream *stream)
 }
 
 /* Sends what there is and fits; true when the stream was ended. */
-static bool pump_all(struct stream *stream)
+static bool pump_all(struct event_stream *stream)
 {
     if (stream->beat_left > 0 && !send_beat(stream))
         return false;
@@ -179,7 +179,7 @@ static bool pump_all(struct stream *stream)
                 return true;
             }
             if (stream->events.is_over || stream->cursor.is_gone) {
-                end(stream);
+                event_stream_end(stream);
                 return true;
             }
             return false;
@@ -192,16 +192,16 @@ static bool pump_all(struct stream *stream)
         hd_entry_unref(stream->entry);
         stream->entry = NULL;
         if (is_last) {
-            end(stream);
+            event_stream_end(stream);
             return true;
         }
     }
 }
 
-/* Telling a feed's readers may come from inside one of them. */
-static void pump(void *ctx)
+/* A notification of readers may come from inside one of them. */
+static void event_stream_pump(void *ctx)
 {
-    struct stream *stream = ctx;
+    struct event_stream *stream = ctx;
 
     if (stream->is_pumping)
         return;
@@ -213,7 +213,7 @@ static void pump(void *ctx)
 /* A heartbeat is sent between frames, and not while a frame waits for room. */
 static void on_beat(void *ctx)
 {
-    struct stream *stream = ctx;
+    struct event_stream *stream = ctx;
 
     if (stream->events.run_id.len == 0 &&
         hd_http_server_is_closing(hd_api_server(stream->call->api)))
@@ -221,14 +221,14 @@ static void on_beat(void *ctx)
     if (stream->entry || stream->beat_left > 0)
         return;
     stream->beat_left = HD_SSE_HEARTBEAT.len;
-    pump(stream);
+    event_stream_pump(stream);
 }
 
 /* ---- the beginning ---------------------------------------------------- */
 
-static struct stream *make_stream(struct hd_call *call, const struct hd_events *events)
+static struct event_stream *make_stream(struct hd_call *call, const struct hd_events *events)
 {
-    struct stream *stream = hd_calloc(1, sizeof(*stream));
+    struct event_stream *stream = hd_calloc(1, sizeof(*stream));
 
     if (!stream)
         return NULL;
@@ -242,7 +242,7 @@ static struct stream *make_stream(struct hd_call *call, const struct hd_events *
     }
     stream->cursor.modes = events->modes;
     stream->cursor.is_creator = events->is_creator;
-    stream->cursor.on_more = pump;
+    stream->cursor.on_more = event_stream_pump;
     stream->cursor.ctx = stream;
     if (events->run_id.len == HD_UUID_LEN)
         memcpy(stream->cursor.run_id, events->run_id.ptr, HD_UUID_LEN);
@@ -251,7 +251,7 @@ static struct stream *make_stream(struct hd_call *call, const struct hd_events *
 
 void hd_events_send(struct hd_call *call, struct hd_event_log *feed, const struct hd_events *events)
 {
-    struct stream *stream = make_stream(call, events);
+    struct event_stream *stream = make_stream(call, events);
 
     if (!stream) {
         hd_call_fail(call, HD_ENOMEM);
@@ -262,8 +262,9 @@ void hd_events_send(struct hd_call *call, struct hd_event_log *feed, const struc
         hd_cursor_open(&stream->cursor, feed, events->after);
     else
         stream->events.is_over = true;
-    hd_beat_start(hd_api_beats(call->api), &stream->beat, on_beat, stream);
-    hd_watch_start(&stream->watch, call, stream->events.thread_id, events->is_cancelling, on_watch,
-                   stream);
-    hd_http_stream_begin_sse(call->exchange, call->status, pump, on_gone, stream);
+    hd_heartbeat_start(hd_api_heartbeats(call->api), &stream->beat, on_beat, stream);
+    hd_stream_access_start(&stream->watch, call, stream->events.thread_id, events->is_cancelling,
+                           on_watch, stream);
+    hd_http_stream_begin_sse(call->exchange, call->status, event_stream_pump, on_event_stream_gone,
+                             stream);
 }

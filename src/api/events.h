@@ -12,15 +12,15 @@
 #include "api/api.h"
 #include "events/event_log.h"
 
-/* What of a feed to send, until when. Zero-initialise; borrowed for the call. */
+/* The part of a feed to send. Zero-initialise; borrowed for the call. */
 struct hd_events {
     struct hd_slice thread_id;
     struct hd_slice run_id; /* empty: of all runs, and the stream never ends */
     uint32_t modes;
     uint64_t after;     /* see hd_cursor_open() */
     bool is_over;       /* nothing more will come: ends when all was sent */
-    bool is_lifecycle;  /* only when runs begin and end, and what `modes` say */
-    bool is_selected;   /* only what `modes` say, nothing that belongs to all */
+    bool is_lifecycle;  /* only the start and end of runs, and the events in `modes` */
+    bool is_selected;   /* only the events in `modes`, no shared ones */
     bool is_cancelling; /* the run is cancelled when the reader goes */
     bool is_creator;    /* the run was begun for this reader, and waits for it */
 };

@@ -7,16 +7,16 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-struct hd_beats {
+struct hd_heartbeats {
     uv_timer_t timer;
     uint64_t interval_ms;
-    struct hd_beat *first;
-    struct hd_beat *last;
+    struct hd_heartbeat *first;
+    struct hd_heartbeat *last;
 };
 
-static void beat_unlink(struct hd_beat *beat)
+static void beat_unlink(struct hd_heartbeat *beat)
 {
-    struct hd_beats *beats = beat->beats;
+    struct hd_heartbeats *beats = beat->beats;
 
     if (beat->prev)
         beat->prev->next = beat->next;
@@ -28,7 +28,7 @@ static void beat_unlink(struct hd_beat *beat)
         beats->last = beat->prev;
 }
 
-static void beat_append(struct hd_beats *beats, struct hd_beat *beat)
+static void beat_append(struct hd_heartbeats *beats, struct hd_heartbeat *beat)
 {
     beat->due = uv_now(beats->timer.loop) + beats->interval_ms;
     beat->next = NULL;
@@ -41,44 +41,44 @@ static void beat_append(struct hd_beats *beats, struct hd_beat *beat)
 }
 
 /* A heartbeat that sends moves behind `last`, and does not fire twice. */
-void hd_beats_fire(struct hd_beats *beats)
+void hd_heartbeats_fire(struct hd_heartbeats *beats)
 {
-    struct hd_beat *last = beats->last, *next;
+    struct hd_heartbeat *last = beats->last, *next;
 
-    for (struct hd_beat *beat = beats->first; beat; beat = next) {
+    for (struct hd_heartbeat *beat = beats->first; beat; beat = next) {
         next = beat == last ? NULL : beat->next;
         beat->fn(beat->ctx);
     }
 }
 
-static void on_timer(uv_timer_t *timer);
+static void on_heartbeat_timer(uv_timer_t *timer);
 
 /* A send does not restart the timer: when it fires too early it is set again. */
-static void beats_wait(struct hd_beats *beats)
+static void beats_wait(struct hd_heartbeats *beats)
 {
     uint64_t now = uv_now(beats->timer.loop);
 
     if (beats->interval_ms > 0 && beats->first && !uv_is_active((uv_handle_t *)&beats->timer))
-        uv_timer_start(&beats->timer, on_timer,
+        uv_timer_start(&beats->timer, on_heartbeat_timer,
                        beats->first->due > now ? beats->first->due - now : 0, 0);
 }
 
-static void on_timer(uv_timer_t *timer)
+static void on_heartbeat_timer(uv_timer_t *timer)
 {
-    struct hd_beats *beats = timer->data;
+    struct hd_heartbeats *beats = timer->data;
     uint64_t now = uv_now(timer->loop);
-    struct hd_beat *beat;
+    struct hd_heartbeat *beat;
 
     while ((beat = beats->first) && beat->due <= now) {
-        hd_beat_touch(beat);
+        hd_heartbeat_touch(beat);
         beat->fn(beat->ctx);
     }
     beats_wait(beats);
 }
 
-int hd_beats_create(uv_loop_t *loop, uint64_t interval_ms, struct hd_beats **out)
+int hd_heartbeats_create(uv_loop_t *loop, uint64_t interval_ms, struct hd_heartbeats **out)
 {
-    struct hd_beats *beats = hd_calloc(1, sizeof(*beats));
+    struct hd_heartbeats *beats = hd_calloc(1, sizeof(*beats));
 
     if (!beats)
         return HD_ENOMEM;
@@ -93,25 +93,26 @@ int hd_beats_create(uv_loop_t *loop, uint64_t interval_ms, struct hd_beats **out
     return 0;
 }
 
-static void on_closed(uv_handle_t *handle)
+static void on_heartbeat_closed(uv_handle_t *handle)
 {
     hd_free(handle->data);
 }
 
-void hd_beats_destroy(struct hd_beats *beats)
+void hd_heartbeats_destroy(struct hd_heartbeats *beats)
 {
     if (beats)
-        uv_close((uv_handle_t *)&beats->timer, on_closed);
+        uv_close((uv_handle_t *)&beats->timer, on_heartbeat_closed);
 }
 
-void hd_beat_start(struct hd_beats *beats, struct hd_beat *beat, void (*fn)(void *ctx), void *ctx)
+void hd_heartbeat_start(struct hd_heartbeats *beats, struct hd_heartbeat *beat,
+                        void (*fn)(void *ctx), void *ctx)
 {
-    *beat = (struct hd_beat){.fn = fn, .ctx = ctx, .beats = beats};
+    *beat = (struct hd_heartbeat){.fn = fn, .ctx = ctx, .beats = beats};
     beat_append(beats, beat);
     beats_wait(beats);
 }
 
-void hd_beat_touch(struct hd_beat *beat)
+void hd_heartbeat_touch(struct hd_heartbeat *beat)
 {
     if (!beat->beats)
         return;
@@ -119,7 +120,7 @@ void hd_beat_touch(struct hd_beat *beat)
     beat_append(beat->beats, beat);
 }
 
-void hd_beat_stop(struct hd_beat *beat)
+void hd_heartbeat_stop(struct hd_heartbeat *beat)
 {
     if (!beat->beats)
         return;

@@ -10,28 +10,30 @@
 
 #include "base/compiler.h"
 
-struct hd_beats;
+struct hd_heartbeats;
 
-struct hd_beat {
+struct hd_heartbeat {
     void (*fn)(void *ctx); /* may stop its own heartbeat, and no other */
     void *ctx;
-    struct hd_beats *beats; /* NULL: stopped */
-    uint64_t due;           /* in milliseconds of the loop's time */
-    struct hd_beat *next;
-    struct hd_beat *prev;
+    struct hd_heartbeats *beats; /* NULL: stopped */
+    uint64_t due;                /* in milliseconds of the loop's time */
+    struct hd_heartbeat *next;
+    struct hd_heartbeat *prev;
 };
 
 /* 0 ms: never. */
-HD_MUST_CHECK int hd_beats_create(uv_loop_t *loop, uint64_t interval_ms, struct hd_beats **out);
-void hd_beats_destroy(struct hd_beats *beats);
+HD_MUST_CHECK int hd_heartbeats_create(uv_loop_t *loop, uint64_t interval_ms,
+                                       struct hd_heartbeats **out);
+void hd_heartbeats_destroy(struct hd_heartbeats *beats);
 
 /* Fires all heartbeats now. */
-void hd_beats_fire(struct hd_beats *beats);
+void hd_heartbeats_fire(struct hd_heartbeats *beats);
 
-void hd_beat_start(struct hd_beats *beats, struct hd_beat *beat, void (*fn)(void *ctx), void *ctx);
+void hd_heartbeat_start(struct hd_heartbeats *beats, struct hd_heartbeat *beat,
+                        void (*fn)(void *ctx), void *ctx);
 
 /* Something was sent: the interval begins again. */
-void hd_beat_touch(struct hd_beat *beat);
-void hd_beat_stop(struct hd_beat *beat);
+void hd_heartbeat_touch(struct hd_heartbeat *beat);
+void hd_heartbeat_stop(struct hd_heartbeat *beat);
 
 #endif

@@ -10,7 +10,7 @@
 
 #define MAX_PATH 1024
 
-static int wrong(struct hd_call *call, const char *name, const char *wanted, hd_json_val val)
+static int input_wrong(struct hd_call *call, const char *name, const char *wanted, hd_json_val val)
 {
     return hd_fault_set(&call->fault, HD_EINVAL, "%s: expected %s, not %s", name, wanted,
                         hd_json_type_name(val));
@@ -28,7 +28,7 @@ int hd_body_string(struct hd_call *call, const char *name, struct hd_slice *out)
     hd_json_val val = hd_body_get(call, name);
 
     if (val && !hd_json_is_string(val))
-        return wrong(call, name, "a string", val);
+        return input_wrong(call, name, "a string", val);
     if (val)
         *out = hd_json_string(val);
     return 0;
@@ -40,7 +40,7 @@ int hd_body_object(struct hd_call *call, const char *name, hd_json_val *out)
 
     *out = NULL;
     if (val && !hd_json_is_object(val))
-        return wrong(call, name, "an object", val);
+        return input_wrong(call, name, "an object", val);
     *out = val;
     return 0;
 }
@@ -79,7 +79,7 @@ int hd_body_bool(struct hd_call *call, const char *name, bool *out)
     hd_json_val val = hd_body_get(call, name);
 
     if (val && !hd_json_is_bool(val))
-        return wrong(call, name, "true or false", val);
+        return input_wrong(call, name, "true or false", val);
     if (val)
         *out = hd_json_is_true(val);
     return 0;
@@ -129,13 +129,13 @@ int hd_body_strings(struct hd_call *call, const char *name, struct hd_slice **ou
     if (!val)
         return 0;
     if (!hd_json_is_array(val))
-        return wrong(call, name, "a list of strings", val);
+        return input_wrong(call, name, "a list of strings", val);
     *out = hd_arena_calloc(call->arena, hd_json_size(val) + 1, sizeof(**out));
     if (!*out)
         return HD_ENOMEM;
     while (hd_json_next(&it)) {
         if (!hd_json_is_string(it.val))
-            return wrong(call, name, "a list of strings", it.val);
+            return input_wrong(call, name, "a list of strings", it.val);
         (*out)[(*count)++] = hd_json_string(it.val);
     }
     return 0;

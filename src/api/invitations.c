@@ -1,7 +1,7 @@
 /*
- * Invitations to a thread: a token that whoever has it may accept, so often and for so long. It is
- * told once, when it is made; only its hash is stored. One that is wrong, used up or expired is not
- * found, in the same words.
+ * Invitations to a thread: a token that any holder may accept, with a limited number of uses and
+ * lifetime. Only the response that creates it has the token; the store has its hash. Invalid, used
+ * up and expired tokens are indistinguishable.
  */
 #include <stdio.h>
 
@@ -19,7 +19,7 @@
 
 /* ---- showing ---------------------------------------------------------- */
 
-static void put_members(struct hd_jw *jw, const struct hd_invitation_rec *invitation)
+static void put_invitation_members(struct hd_jw *jw, const struct hd_invitation_rec *invitation)
 {
     hd_jw_key(jw, HD_S("invitation_id"));
     hd_jw_string(jw, invitation->id);
@@ -35,7 +35,7 @@ static void put_members(struct hd_jw *jw, const struct hd_invitation_rec *invita
     hd_jw_time(jw, invitation->expires_at);
 }
 
-struct listing {
+struct invitation_listing {
     struct hd_jw *jw;
     int64_t now;
 };
@@ -45,21 +45,21 @@ static bool is_over(const struct hd_invitation_rec *invitation, int64_t now)
     return invitation->expires_at && invitation->expires_at <= now;
 }
 
-static int show(void *arg, const struct hd_invitation_rec *invitation)
+static int invitation_show(void *arg, const struct hd_invitation_rec *invitation)
 {
-    const struct listing *listing = arg;
+    const struct invitation_listing *listing = arg;
 
     if (is_over(invitation, listing->now))
         return 0;
     hd_jw_object(listing->jw);
-    put_members(listing->jw, invitation);
+    put_invitation_members(listing->jw, invitation);
     hd_jw_object_end(listing->jw);
     return listing->jw->err;
 }
 
 static int list_invitations(struct hd_call *call)
 {
-    struct listing listing = {.jw = &call->jw, .now = hd_clock_now_us()};
+    struct invitation_listing listing = {.jw = &call->jw, .now = hd_clock_now_us()};
     struct hd_thread_rec thread;
     int err = hd_participants_need_auth(call);
 
@@ -69,8 +69,8 @@ static int list_invitations(struct hd_call *call)
     if (err)
         return err;
     hd_jw_array(&call->jw);
-    err = hd_invitations_scan(call->app->store, call->principal, thread.id, show, &listing,
-                              &call->fault);
+    err = hd_invitations_scan(call->app->store, call->principal, thread.id, invitation_show,
+                              &listing, &call->fault);
     hd_jw_array_end(&call->jw);
     return err;
 }
@@ -116,7 +116,7 @@ static int read_invitation(struct hd_call *call, struct hd_invitation_rec *out)
     return err;
 }
 
-/* A page of the server's own is not needed to accept it; the link says what to send where. */
+/* Accepting needs no page of the server; the link names the request to send. */
 static void answer_made(struct hd_call *call, const struct hd_invitation_rec *invitation,
                         const char *token)
 {
@@ -125,7 +125,7 @@ static void answer_made(struct hd_call *call, const struct hd_invitation_rec *in
     snprintf(link, sizeof(link), "/invitations/accept#token=%s", token);
     hd_call_header(call, HD_S("Cache-Control"), HD_S("no-store"));
     hd_jw_object(&call->jw);
-    put_members(&call->jw, invitation);
+    put_invitation_members(&call->jw, invitation);
     hd_jw_key(&call->jw, HD_S("token"));
     hd_jw_string(&call->jw, hd_slice_cstr(token));
     hd_jw_key(&call->jw, HD_S("link"));
@@ -214,7 +214,7 @@ static int delete_invitation(struct hd_call *call)
 
 /* ---- accepting -------------------------------------------------------- */
 
-/* Who accepts what; filled again for each try. */
+/* The accepting user and the invitation; filled again for each retry. */
 struct acceptance {
     char id[HD_INVITATION_ID_SIZE];
     struct hd_invitation_rec invitation;
@@ -225,7 +225,7 @@ struct acceptance {
     enum hd_role role; /* the result */
 };
 
-static int refuse(struct hd_call *call)
+static int invitation_refuse(struct hd_call *call)
 {
     hd_call_refuse(call, 404, "Invitation not found");
     return 1;
@@ -242,7 +242,7 @@ static int read_acceptance(struct hd_call *call, struct acceptance *a)
         err = hd_thread_read(store, a->invitation.owner, a->invitation.thread_id, call->arena,
                              &a->thread, &call->fault);
     if (err == HD_ENOTFOUND || (!err && hd_thread_is_over(&a->thread, now)))
-        return refuse(call);
+        return invitation_refuse(call);
     if (err)
         return err;
     err = hd_participant_read(store, call->actor, a->invitation.owner, a->invitation.thread_id,
@@ -251,7 +251,7 @@ static int read_acceptance(struct hd_call *call, struct acceptance *a)
     return err == HD_ENOTFOUND ? 0 : err;
 }
 
-/* Positive: the actor could not tell this thread from another one, and the refusal is there. */
+/* Positive: the thread id is ambiguous for the actor, and the refusal is in the call. */
 static int check_names(struct hd_call *call, const struct acceptance *a)
 {
     struct hd_thread_rec own;
@@ -274,7 +274,8 @@ static int check_names(struct hd_call *call, const struct acceptance *a)
     return 1;
 }
 
-static int append(struct hd_call *call, struct acceptance *a, struct hd_batch_builder *batch)
+static int invitation_append(struct hd_call *call, struct acceptance *a,
+                             struct hd_batch_builder *batch)
 {
     const struct hd_participant_rec participant = {.member = call->actor,
                                                    .role = a->invitation.role,
@@ -303,7 +304,7 @@ static int check_full(struct hd_call *call, const struct acceptance *a)
     return err;
 }
 
-/* Whoever is let in already is not let in again, and uses nothing up. */
+/* A participant who accepts again changes nothing and consumes no use. */
 static int accept_once(void *arg, struct hd_fault *fault)
 {
     struct acceptance *a = arg;
@@ -327,7 +328,7 @@ static int accept_once(void *arg, struct hd_fault *fault)
     if (err)
         return err;
     hd_batch_init(&batch);
-    err = append(call, a, &batch);
+    err = invitation_append(call, a, &batch);
     if (err) {
         hd_batch_fini(&batch);
         return err;
@@ -380,7 +381,7 @@ static const struct hd_endpoint routes[] = {
      .on = HD_ON_THREADS_UPDATE,
      .work = create_invitation,
      .tag = "Participants",
-     .summary = "Make an invitation to a thread; its token is told once",
+     .summary = "Create an invitation to a thread; only this response has the token",
      .body = "?InvitationCreate",
      .answer = "InvitationMade"},
     {.method = HD_METHOD_DELETE,

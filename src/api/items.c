@@ -86,7 +86,7 @@ static int place_of_query(struct hd_call *call, struct hd_item_place *place)
 }
 
 /* A handler of custom auth may have made a body of a query. */
-static int find_place(struct hd_call *call, struct hd_item_place *place)
+static int find_item_place(struct hd_call *call, struct hd_item_place *place)
 {
     return call->body ? place_of_body(call, place) : place_of_query(call, place);
 }
@@ -99,7 +99,7 @@ static int get_item(struct hd_call *call)
     bool refreshes = call->app->config->ttl_refresh_on_read;
     struct hd_item_place place;
     struct hd_item_rec item;
-    int err = find_place(call, &place);
+    int err = find_item_place(call, &place);
 
     if (!err)
         err =
@@ -135,10 +135,10 @@ static int begin_meaning(struct hd_call *call, const struct meaning *meaning)
         return HD_ENOMEM;
     *own = *meaning;
     call->state = own;
-    return HD_CALL_GOES_ON;
+    return HD_CALL_CONTINUES;
 }
 
-static int show_found(struct hd_call *call, const struct hd_item_search *search)
+static int show_item_found(struct hd_call *call, const struct hd_item_search *search)
 {
     const struct hd_items items = items_of(call);
     int err;
@@ -160,7 +160,7 @@ static int finish_meaning(struct hd_call *call)
     if (err)
         return err;
     meaning->search.vector = meaning->change.vectors = vectors;
-    return meaning->is_search ? show_found(call, &meaning->search)
+    return meaning->is_search ? show_item_found(call, &meaning->search)
                               : hd_items_change(&items, &meaning->change, 1);
 }
 
@@ -272,7 +272,7 @@ static int delete_item(struct hd_call *call)
     const struct hd_items items = items_of(call);
     struct hd_item_change change = {.is_deletion = true};
     struct hd_item_rec item;
-    int err = find_place(call, &change.place);
+    int err = find_item_place(call, &change.place);
 
     call->status = 204;
     if (!err && items.sees) { /* what is not seen is not there */
@@ -316,7 +316,7 @@ static int search_items(struct hd_call *call)
     int err = read_search(call, &meaning.search);
 
     if (err || !call->app->embedder || meaning.search.query.len == 0)
-        return err ? err : show_found(call, &meaning.search);
+        return err ? err : show_item_found(call, &meaning.search);
     err = hd_embed_texts_add(&meaning.texts, meaning.search.query);
     return err ? err : begin_meaning(call, &meaning);
 }

@@ -16,8 +16,8 @@
 
 #define TYPE_PROMETHEUS HD_S("text/plain; version=0.0.4; charset=utf-8")
 
-/* What all numbers are read from. */
-struct source {
+/* The source of all values. */
+struct metrics_source {
     const struct hd_app *app;
     struct hd_queue_counts runs;
     struct hd_http_server_stats http;
@@ -28,163 +28,163 @@ struct source {
     size_t resident;
 };
 
-static double runs_running(const struct source *source)
+static double runs_running(const struct metrics_source *source)
 {
     return (double)source->runs.running;
 }
-static double runs_pending(const struct source *source)
+static double runs_pending(const struct metrics_source *source)
 {
     return (double)source->runs.pending;
 }
-static double runs_limit(const struct source *source)
+static double runs_limit(const struct metrics_source *source)
 {
     return source->app->config->max_runs;
 }
-static double runs_ended(const struct source *source)
+static double runs_ended(const struct metrics_source *source)
 {
     return (double)source->runs.ended;
 }
-static double runs_failed(const struct source *source)
+static double runs_failed(const struct metrics_source *source)
 {
     return (double)source->runs.failed;
 }
-static double webhooks_pending(const struct source *source)
+static double webhooks_pending(const struct metrics_source *source)
 {
     return (double)hd_webhooks_counts(source->app->webhooks).pending;
 }
-static double webhooks_sent(const struct source *source)
+static double webhooks_sent(const struct metrics_source *source)
 {
     return (double)hd_webhooks_counts(source->app->webhooks).sent;
 }
-static double webhooks_dropped(const struct source *source)
+static double webhooks_dropped(const struct metrics_source *source)
 {
     return (double)hd_webhooks_counts(source->app->webhooks).dropped;
 }
-static double store_calls(const struct source *source)
+static double store_calls(const struct metrics_source *source)
 {
     return (double)hd_defer_count(source->app->defer);
 }
-static double store_reads(const struct source *source)
+static double store_reads(const struct metrics_source *source)
 {
     return (double)source->store.reads;
 }
-static double store_writes(const struct source *source)
+static double store_writes(const struct metrics_source *source)
 {
     return (double)source->store.writes;
 }
-static double stream_memory(const struct source *source)
+static double stream_memory(const struct metrics_source *source)
 {
     return (double)hd_event_logs_bytes(source->app->feeds);
 }
-static double connections_open(const struct source *source)
+static double connections_open(const struct metrics_source *source)
 {
     return (double)source->http.connections_open;
 }
-static double connections_total(const struct source *source)
+static double connections_total(const struct metrics_source *source)
 {
     return (double)source->http.connections_total;
 }
-static double requests_open(const struct source *source)
+static double requests_open(const struct metrics_source *source)
 {
     return (double)source->http.requests_open;
 }
-static double requests_total(const struct source *source)
+static double requests_total(const struct metrics_source *source)
 {
     return (double)source->http.requests_total;
 }
-static double streams_open(const struct source *source)
+static double streams_open(const struct metrics_source *source)
 {
     return (double)source->http.streams_open;
 }
-static double bytes_in(const struct source *source)
+static double bytes_in(const struct metrics_source *source)
 {
     return (double)source->http.bytes_in;
 }
-static double bytes_out(const struct source *source)
+static double bytes_out(const struct metrics_source *source)
 {
     return (double)source->http.bytes_out;
 }
-static double body_bytes(const struct source *source)
+static double body_bytes(const struct metrics_source *source)
 {
     return (double)source->http.body_bytes;
 }
-static double answer_bytes(const struct source *source)
+static double answer_bytes(const struct metrics_source *source)
 {
     return (double)source->answer_bytes;
 }
-static double refused(const struct source *source)
+static double refused(const struct metrics_source *source)
 {
     return (double)source->http.refused;
 }
-static double timeouts(const struct source *source)
+static double timeouts(const struct metrics_source *source)
 {
     return (double)source->http.timeouts;
 }
-static double gone(const struct source *source)
+static double gone(const struct metrics_source *source)
 {
     return (double)source->http.gone;
 }
-static double limited_requests(const struct source *source)
+static double limited_requests(const struct metrics_source *source)
 {
     return (double)hd_limits_refused(source->app->limits, HD_LIMIT_REQUESTS);
 }
-static double limited_runs(const struct source *source)
+static double limited_runs(const struct metrics_source *source)
 {
     return (double)hd_limits_refused(source->app->limits, HD_LIMIT_RUNS);
 }
-static double limited_streams(const struct source *source)
+static double limited_streams(const struct metrics_source *source)
 {
     return (double)hd_limits_refused(source->app->limits, HD_LIMIT_STREAMS);
 }
-static double limited_bytes(const struct source *source)
+static double limited_bytes(const struct metrics_source *source)
 {
     return (double)hd_limits_refused(source->app->limits, HD_LIMIT_BYTES);
 }
-static double audit_lost(const struct source *source)
+static double audit_lost(const struct metrics_source *source)
 {
     return (double)hd_audit_lost(source->app->audit);
 }
-static double sweeps(const struct source *source)
+static double sweeps(const struct metrics_source *source)
 {
     return (double)source->swept.sweeps;
 }
-static double sweeps_failed(const struct source *source)
+static double sweeps_failed(const struct metrics_source *source)
 {
     return (double)source->swept.failed;
 }
-static double swept_threads(const struct source *source)
+static double swept_threads(const struct metrics_source *source)
 {
     return (double)source->swept.removed.threads;
 }
-static double swept_pruned(const struct source *source)
+static double swept_pruned(const struct metrics_source *source)
 {
     return (double)source->swept.pruned;
 }
-static double swept_checkpoints(const struct source *source)
+static double swept_checkpoints(const struct metrics_source *source)
 {
     return (double)source->swept.removed.checkpoints;
 }
-static double swept_events(const struct source *source)
+static double swept_events(const struct metrics_source *source)
 {
     return (double)source->swept.removed.events;
 }
-static double swept_items(const struct source *source)
+static double swept_items(const struct metrics_source *source)
 {
     return (double)source->swept.items;
 }
-static double swept_bytes(const struct source *source)
+static double swept_bytes(const struct metrics_source *source)
 {
     return (double)source->swept.removed.bytes;
 }
-static double sweep_time(const struct source *source)
+static double sweep_time(const struct metrics_source *source)
 {
     return (double)source->swept.last_at / 1e6;
 }
-static double sweep_seconds(const struct source *source)
+static double sweep_seconds(const struct metrics_source *source)
 {
     return (double)source->swept.last_took / 1e6;
 }
-static double resident(const struct source *source)
+static double resident(const struct metrics_source *source)
 {
     return (double)source->resident;
 }
@@ -192,11 +192,11 @@ static double seconds_of(uv_timeval_t time)
 {
     return (double)time.tv_sec + (double)time.tv_usec / 1e6;
 }
-static double cpu_seconds(const struct source *source)
+static double cpu_seconds(const struct metrics_source *source)
 {
     return seconds_of(source->usage.ru_utime) + seconds_of(source->usage.ru_stime);
 }
-static double start_time(const struct source *source)
+static double start_time(const struct metrics_source *source)
 {
     return (double)source->app->started_at / 1e6;
 }
@@ -205,7 +205,7 @@ static const struct metric {
     const char *name;
     const char *type;
     const char *help;
-    double (*read)(const struct source *source);
+    double (*read)(const struct metrics_source *source);
 } metrics[] = {
     {"heddle_runs_running", "gauge", "Runs at work.", runs_running},
     {"heddle_runs_pending", "gauge", "Runs that wait: the depth of the queue.", runs_pending},
@@ -215,7 +215,7 @@ static const struct metric {
     {"heddle_webhooks_pending", "gauge", "Webhooks being delivered.", webhooks_pending},
     {"heddle_webhooks_sent_total", "counter", "Webhooks that were delivered.", webhooks_sent},
     {"heddle_webhooks_dropped_total", "counter", "Webhooks that were given up.", webhooks_dropped},
-    {"heddle_store_calls", "gauge", "Work for the database under way.", store_calls},
+    {"heddle_store_calls", "gauge", "Database calls in progress.", store_calls},
     {"heddle_store_reads_total", "counter", "Queries to the database.", store_reads},
     {"heddle_store_writes_total", "counter", "Changes of rows sent to it.", store_writes},
     {"heddle_stream_memory_bytes", "gauge", "Memory of events that are kept.", stream_memory},
@@ -281,18 +281,18 @@ static const struct worker_metric {
 } worker_metrics[] = {
     {"heddle_workers", "gauge", "Workers that are ready.", workers_ready},
     {"heddle_workers_starting", "gauge", "Workers that are not ready yet.", workers_starting},
-    {"heddle_worker_calls", "gauge", "What workers are asked, under way.", worker_calls},
+    {"heddle_worker_calls", "gauge", "Calls to workers in progress.", worker_calls},
     {"heddle_worker_restarts_total", "counter", "Workers started again.", worker_restarts},
 };
 
-static void read_source(const struct hd_call *call, struct source *source)
+static void read_source(const struct hd_call *call, struct metrics_source *source)
 {
     const struct hd_http_server *server = hd_api_server(call->api);
 
-    *source = (struct source){.app = call->app,
-                              .runs = hd_queue_counts(call->app->queue),
-                              .store = hd_rows_counts(call->app->store),
-                              .swept = hd_sweeper_counts(call->app->sweeper)};
+    *source = (struct metrics_source){.app = call->app,
+                                      .runs = hd_queue_counts(call->app->queue),
+                                      .store = hd_rows_counts(call->app->store),
+                                      .swept = hd_sweeper_counts(call->app->sweeper)};
     source->answer_bytes = atomic_load(&hd_api_answers(call->api)->held);
     if (server)
         source->http = *hd_http_server_stats(server);
@@ -302,7 +302,7 @@ static void read_source(const struct hd_call *call, struct source *source)
         source->resident = 0;
 }
 
-/* ---- two ways to say it ----------------------------------------------- */
+/* ---- output formats */
 
 static int write_workers(struct hd_buf *out, const struct hd_runtime *runtime)
 {
@@ -339,7 +339,7 @@ static void put_workers(struct hd_jw *jw, const struct hd_runtime *runtime)
     }
 }
 
-static int write_prometheus(struct hd_buf *out, const struct source *source)
+static int write_prometheus(struct hd_buf *out, const struct metrics_source *source)
 {
     int err = 0;
 
@@ -356,7 +356,7 @@ static int write_prometheus(struct hd_buf *out, const struct source *source)
     return err ? err : write_workers(out, source->app->runtime);
 }
 
-static void write_json(struct hd_jw *jw, const struct source *source)
+static void write_json(struct hd_jw *jw, const struct metrics_source *source)
 {
     hd_jw_object(jw);
     for (size_t i = 0; i < HD_COUNT(metrics); i++) {
@@ -380,7 +380,7 @@ static void write_json(struct hd_jw *jw, const struct source *source)
 static void say_metrics(struct hd_call *call)
 {
     struct hd_slice format = HD_S("prometheus");
-    struct source source;
+    struct metrics_source source;
     int err = 0;
 
     hd_params_get(&call->query, HD_S("format"), &format);

@@ -1,9 +1,8 @@
 /*
  * GET /openapi.json, made of the tables of endpoints, and GET /docs, a page that shows it.
  *
- * An endpoint names its parameters and schemas; what they are is said once, in the
- * tables here and in schemas.json. A name that is not in them is left undescribed, which
- * a test of this document finds.
+ * An endpoint names its parameters and schemas; their definitions are in the tables here and in
+ * schemas.json. A test finds names without a definition.
  */
 #include <heddle.h>
 #include <openssl/evp.h>
@@ -28,14 +27,14 @@ extern const size_t hd_docs_page_len;
 #define LABELS "{\"type\":\"string\",\"pattern\":\"^[^.]+(\\\\.[^.]+)*$\"}"
 #define REF(name) "{\"$ref\":\"#/components/schemas/" name "\"}"
 
-struct parameter {
+struct openapi_parameter {
     const char *key;  /* what endpoints call it */
     const char *name; /* what it is called in a request; NULL: the same */
     const char *schema;
     const char *description;
 };
 
-static const struct parameter in_path[] = {
+static const struct openapi_parameter in_path[] = {
     {"assistant_id", NULL, STRING,
      "The id of an assistant, or of a graph, whose own is meant then"},
     {"branch_id", NULL, STRING, "The id of a branch: that of its first checkpoint"},
@@ -48,21 +47,21 @@ static const struct parameter in_path[] = {
     {"thread_id", NULL, UUID, "The id of a thread"},
 };
 
-static const struct parameter in_query[] = {
+static const struct openapi_parameter in_query[] = {
     {"action", NULL, "{\"type\":\"string\",\"enum\":[\"interrupt\",\"rollback\"]}",
      "interrupt keeps what the run has done so far, rollback leaves nothing of it"},
     {"assistant_id", NULL, STRING, "In whose namespace; the id of an assistant or of a graph"},
     {"before", NULL, STRING, "Only what is older than the checkpoint of this id"},
-    {"cancel_on_disconnect", NULL, BOOLEAN, "Whether the run is stopped when this connection ends"},
-    {"check_db", NULL, BOOLEAN, "Whether the database is asked as well"},
+    {"cancel_on_disconnect", NULL, BOOLEAN, "Cancel the run when this connection ends"},
+    {"check_db", NULL, BOOLEAN, "Check the database, too"},
     {"checkpoint_id", NULL, STRING, "A checkpoint; by default the current head"},
     {"checkpoint_ns", NULL, STRING, "The namespace; by default that of the latest run"},
-    {"delete_threads", NULL, BOOLEAN, "Whether the threads of the assistant are deleted, too"},
+    {"delete_threads", NULL, BOOLEAN, "Delete the threads of the assistant, too"},
     {"format", NULL, "{\"type\":\"string\",\"enum\":[\"prometheus\",\"json\"]}",
      "prometheus by default"},
     {"graph_format", "format", "{\"type\":\"string\",\"enum\":[\"json\",\"svg\"]}",
      "json by default; svg is a picture"},
-    {"include", NULL, STRINGS, "What is shown beside the usual: ttl, usage"},
+    {"include", NULL, STRINGS, "Additional members to return: ttl, usage"},
     {"key", NULL, TEXT, "The key of an item"},
     {"limit", NULL, "{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000}", "How many at most"},
     {"max_depth", NULL, "{\"type\":\"integer\",\"minimum\":1,\"maximum\":64}",
@@ -71,23 +70,23 @@ static const struct parameter in_query[] = {
     {"offset", NULL, "{\"type\":\"integer\",\"minimum\":0,\"maximum\":2147483647}",
      "How many are left out at the beginning"},
     {"prefix", NULL, LABELS, "Labels that a namespace begins with, joined by dots; * is any"},
-    {"recurse", NULL, BOOLEAN, "Whether those inside are shown, too"},
-    {"refresh_ttl", NULL, BOOLEAN, "Whether reading begins the item's time to live again"},
+    {"recurse", NULL, BOOLEAN, "Include nested ones"},
+    {"refresh_ttl", NULL, BOOLEAN, "Reading restarts the item's time to live"},
     {"select", NULL, STRINGS, "The members that are shown; all by default"},
     {"state_select", "select", REF("StateSelect"),
      "Members of the states; values.<key> for a value"},
     {"status", NULL, REF("RunStatus"), "Only those in this status"},
     {"stream_mode", NULL, "{\"type\":\"array\",\"items\":" REF("StreamMode") "}",
      "Which events; all by default"},
-    {"subgraphs", NULL, BOOLEAN, "Whether tasks that run subgraphs show their states"},
+    {"subgraphs", NULL, BOOLEAN, "Include the states of tasks that run subgraphs"},
     {"suffix", NULL, LABELS, "Labels that a namespace ends with, joined by dots; * is any"},
     {"thread_stream_mode", "stream_mode",
      "{\"type\":\"array\",\"items\":{\"type\":\"string\","
      "\"enum\":[\"run_modes\",\"lifecycle\",\"state_update\"]}}",
      "Which events; run_modes by default"},
-    {"wait", NULL, BOOLEAN, "Whether to answer only when the run has ended"},
+    {"wait", NULL, BOOLEAN, "Respond only when the run has ended"},
     {"xray", NULL, "{\"anyOf\":[{\"type\":\"boolean\"},{\"type\":\"integer\",\"minimum\":0}]}",
-     "Whether subgraphs are opened, or how many levels of them"},
+     "Expand subgraphs: true, or the number of levels"},
 };
 
 static const struct {
@@ -106,7 +105,7 @@ static const struct {
 
 /* ---- small words ------------------------------------------------------ */
 
-static void put_text(struct hd_jw *jw, const char *key, const char *text)
+static void put_openapi_text(struct hd_jw *jw, const char *key, const char *text)
 {
     hd_jw_key(jw, hd_slice_cstr(key));
     hd_jw_string(jw, hd_slice_cstr(text));
@@ -118,7 +117,7 @@ static void put_ref(struct hd_jw *jw, const char *kind, struct hd_slice name)
 
     snprintf(text, sizeof(text), "#/components/%s/%.*s", kind, (int)name.len, name.ptr);
     hd_jw_object(jw);
-    put_text(jw, "$ref", text);
+    put_openapi_text(jw, "$ref", text);
     hd_jw_object_end(jw);
 }
 
@@ -129,7 +128,7 @@ static void put_schema(struct hd_jw *jw, struct hd_slice name)
 
     if (is_list) {
         hd_jw_object(jw);
-        put_text(jw, "type", "array");
+        put_openapi_text(jw, "type", "array");
         hd_jw_key(jw, HD_S("items"));
     }
     put_ref(jw, "schemas", hd_slice(name.ptr + is_list, name.len - is_list));
@@ -155,10 +154,10 @@ static bool is_needed(struct hd_slice key)
     return hd_slice_eq(key, HD_S("key")) || hd_slice_eq(key, HD_S("namespace"));
 }
 
-static void put_parameter(struct hd_jw *jw, const struct parameter *list, size_t count,
+static void put_parameter(struct hd_jw *jw, const struct openapi_parameter *list, size_t count,
                           struct hd_slice key, bool is_in_path)
 {
-    const struct parameter *found = NULL;
+    const struct openapi_parameter *found = NULL;
 
     for (size_t i = 0; !found && i < count; i++) {
         if (hd_slice_eq(key, hd_slice_cstr(list[i].key)))
@@ -167,11 +166,11 @@ static void put_parameter(struct hd_jw *jw, const struct parameter *list, size_t
     hd_jw_object(jw);
     hd_jw_key(jw, HD_S("name"));
     hd_jw_string(jw, found && found->name ? hd_slice_cstr(found->name) : key);
-    put_text(jw, "in", is_in_path ? "path" : "query");
+    put_openapi_text(jw, "in", is_in_path ? "path" : "query");
     hd_jw_key(jw, HD_S("required"));
     hd_jw_bool(jw, is_in_path || is_needed(key));
     if (found)
-        put_text(jw, "description", found->description);
+        put_openapi_text(jw, "description", found->description);
     hd_jw_key(jw, HD_S("schema"));
     hd_jw_raw(jw, hd_slice_cstr(found ? found->schema : "{}"));
     hd_jw_object_end(jw);
@@ -197,7 +196,7 @@ static void put_parameters(struct hd_jw *jw, const struct hd_endpoint *endpoint)
 
 /* ---- bodies and answers ----------------------------------------------- */
 
-static void put_body(struct hd_jw *jw, const char *body)
+static void put_openapi_body(struct hd_jw *jw, const char *body)
 {
     bool is_optional = body[0] == '?';
 
@@ -217,7 +216,7 @@ static void put_body(struct hd_jw *jw, const char *body)
 }
 
 /* The names of schemas, which are JSON, and media types, with spaces between them. */
-static void put_content(struct hd_jw *jw, const char *answer)
+static void put_openapi_content(struct hd_jw *jw, const char *answer)
 {
     struct hd_slice word;
 
@@ -245,9 +244,12 @@ static void put_answer(struct hd_jw *jw, int status, const struct hd_endpoint *e
     snprintf(text, sizeof(text), "%d", status);
     hd_jw_key(jw, hd_slice_cstr(text));
     hd_jw_object(jw);
-    put_text(jw, "description", status == 204 ? "Done" : status == 202 ? "Accepted" : "Success");
+    put_openapi_text(jw, "description",
+                     status == 204   ? "Done"
+                     : status == 202 ? "Accepted"
+                                     : "Success");
     if (endpoint->answer && status != 204)
-        put_content(jw, endpoint->answer);
+        put_openapi_content(jw, endpoint->answer);
     hd_jw_object_end(jw);
 }
 
@@ -270,7 +272,7 @@ static void put_answers(struct hd_jw *jw, const struct hd_endpoint *endpoint)
 /* ---- operations ------------------------------------------------------- */
 
 /* get_threads_thread_id_state: unique, because methods and patterns together are. */
-static void put_id(struct hd_jw *jw, const struct hd_endpoint *endpoint, const char *method)
+static void put_openapi_id(struct hd_jw *jw, const struct hd_endpoint *endpoint, const char *method)
 {
     char id[160];
     size_t len = 0;
@@ -295,7 +297,7 @@ static const char *const access_names[] = {
 
 static void put_access(struct hd_jw *jw, const struct hd_endpoint *endpoint, bool has_auth)
 {
-    put_text(jw, "x-heddle-access", access_names[endpoint->access]);
+    put_openapi_text(jw, "x-heddle-access", access_names[endpoint->access]);
     if (!has_auth || endpoint->access == HD_ACCESS_PUBLIC)
         return;
     hd_jw_key(jw, HD_S("security"));
@@ -310,16 +312,16 @@ static void put_operation(struct hd_jw *jw, const struct hd_endpoint *endpoint, 
         method[i] = (char)(hd_method_name(endpoint->method)[i] | 0x20);
     hd_jw_key(jw, hd_slice_cstr(method));
     hd_jw_object(jw);
-    put_id(jw, endpoint, method);
+    put_openapi_id(jw, endpoint, method);
     hd_jw_key(jw, HD_S("tags"));
     hd_jw_array(jw);
     hd_jw_string(jw, hd_slice_cstr(endpoint->tag));
     hd_jw_array_end(jw);
-    put_text(jw, "summary", endpoint->summary);
+    put_openapi_text(jw, "summary", endpoint->summary);
     put_access(jw, endpoint, has_auth);
     put_parameters(jw, endpoint);
     if (endpoint->body)
-        put_body(jw, endpoint->body);
+        put_openapi_body(jw, endpoint->body);
     put_answers(jw, endpoint);
     hd_jw_object_end(jw);
 }
@@ -357,28 +359,29 @@ static void put_path(struct hd_jw *jw, const struct hd_config *config, size_t in
 
 /* ---- the document ----------------------------------------------------- */
 
-static void put_head(struct hd_jw *jw)
+static void put_openapi_head(struct hd_jw *jw)
 {
-    put_text(jw, "openapi", "3.1.0");
+    put_openapi_text(jw, "openapi", "3.1.0");
     hd_jw_key(jw, HD_S("info"));
     hd_jw_object(jw);
-    put_text(jw, "title", "Heddle");
-    put_text(jw, "version", HEDDLE_VERSION);
-    put_text(jw, "description",
-             "Remembers, runs and branches the conversations of agents. Speaks the LangGraph API.");
+    put_openapi_text(jw, "title", "Heddle");
+    put_openapi_text(jw, "version", HEDDLE_VERSION);
+    put_openapi_text(
+        jw, "description",
+        "Remembers, runs and branches the conversations of agents. Speaks the LangGraph API.");
     hd_jw_object_end(jw);
     hd_jw_key(jw, HD_S("tags"));
     hd_jw_array(jw);
     for (size_t i = 0; i < HD_COUNT(tags); i++) {
         hd_jw_object(jw);
-        put_text(jw, "name", tags[i].name);
-        put_text(jw, "description", tags[i].description);
+        put_openapi_text(jw, "name", tags[i].name);
+        put_openapi_text(jw, "description", tags[i].description);
         hd_jw_object_end(jw);
     }
     hd_jw_array_end(jw);
 }
 
-static void put_members(struct hd_jw *jw, hd_json_val object)
+static void put_openapi_members(struct hd_jw *jw, hd_json_val object)
 {
     struct hd_json_iter it = hd_json_iter(object);
 
@@ -399,8 +402,8 @@ static void put_schemas(struct hd_jw *jw, hd_json_val app)
         return;
     }
     hd_jw_object(jw);
-    put_members(jw, hd_json_root(&json));
-    put_members(jw, hd_json_get(app, HD_S("schemas")));
+    put_openapi_members(jw, hd_json_root(&json));
+    put_openapi_members(jw, hd_json_get(app, HD_S("schemas")));
     hd_jw_object_end(jw);
     hd_json_fini(&json);
 }
@@ -423,7 +426,7 @@ static void put_components(struct hd_jw *jw, hd_json_val app, bool has_auth)
     hd_jw_object_end(jw);
 }
 
-/* Where the paths begin. */
+/* The start of the paths. */
 static void put_servers(struct hd_jw *jw, const char *prefix)
 {
     if (!*prefix)
@@ -431,7 +434,7 @@ static void put_servers(struct hd_jw *jw, const char *prefix)
     hd_jw_key(jw, HD_S("servers"));
     hd_jw_array(jw);
     hd_jw_object(jw);
-    put_text(jw, "url", prefix);
+    put_openapi_text(jw, "url", prefix);
     hd_jw_object_end(jw);
     hd_jw_array_end(jw);
 }
@@ -445,7 +448,7 @@ static void put_document(struct hd_call *call, hd_json_val app)
     struct hd_jw *jw = &call->jw;
 
     hd_jw_object(jw);
-    put_head(jw);
+    put_openapi_head(jw);
     put_servers(jw, config->http_mount_prefix);
     hd_jw_key(jw, HD_S("paths"));
     hd_jw_object(jw);
@@ -454,7 +457,7 @@ static void put_document(struct hd_call *call, hd_json_val app)
             !hd_json_get(paths, hd_slice_cstr(hd_endpoint_at(i)->pattern)))
             put_path(jw, config, i, has_auth);
     }
-    put_members(jw, paths);
+    put_openapi_members(jw, paths);
     hd_jw_object_end(jw);
     put_components(jw, app, has_auth);
     hd_jw_object_end(jw);
@@ -476,7 +479,7 @@ static int get_document(struct hd_call *call)
 
 #define HASH_SIZE (HD_SHA256_LEN * 4 / 3 + 8)
 
-/* What is between two tags of the page, as a policy names it; "" when it cannot be told. */
+/* The text between two tags of the page, as its policy hashes it; "" when the tags are missing. */
 static void hash_between(const char *begin, const char *end, char out[HASH_SIZE])
 {
     struct hd_slice page = hd_slice(hd_docs_page, hd_docs_page_len);
@@ -493,8 +496,7 @@ static void hash_between(const char *begin, const char *end, char out[HASH_SIZE]
 }
 
 /*
- * The page asks this server and nobody else, whatever the document says, and nothing in it runs but
- * what is in it now.
+ * The page connects to this server only, regardless of the document, and runs only its inline code.
  */
 static void get_page(struct hd_call *call)
 {

@@ -50,7 +50,7 @@ static int has_owner(struct hd_call *call, struct hd_slice metadata, bool *out)
     return err;
 }
 
-/* The project's own handler may have said whose it is. */
+/* The project's handler may have set the owner. */
 int hd_owner_set(struct hd_call *call, struct hd_slice *metadata)
 {
     bool is_set = false;

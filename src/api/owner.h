@@ -1,7 +1,7 @@
 /*
- * metadata.owner: whose a thread, an assistant or a cron is, as clients see it and may filter by.
- * Where users authenticate the server sets it to the subject of who made the thing, and nobody
- * changes it, but a handler of the project's own (authorize.h).
+ * metadata.owner: the owner of a thread, an assistant or a cron, which clients may filter by. With
+ * authentication the server sets it to the subject of the creator; only a custom auth handler can
+ * change it (authorize.h).
  */
 #ifndef HD_API_OWNER_H
 #define HD_API_OWNER_H

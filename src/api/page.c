@@ -24,7 +24,7 @@
     "frame-ancestors 'none'"
 
 struct hd_site {
-    struct hd_buf *plain; /* by the number of the file; empty: nobody wanted it so */
+    struct hd_buf *plain; /* by the number of the file; empty: not requested yet */
 };
 
 /* ---- tags ------------------------------------------------------------- */
@@ -147,8 +147,8 @@ static void send_or_refuse(struct hd_call *call, struct hd_slice path)
 /* ---- routes ----------------------------------------------------------- */
 
 /*
- * /agents, of a server below that prefix, is not where the page's own addresses begin. Where
- * they do is told relatively, because a proxy may have cut off more in front of it.
+ * Below a prefix /agents is not the root of the page's addresses. The root is sent as a relative
+ * path, because a proxy may have removed more of the path.
  */
 static void redirect(struct hd_call *call, struct hd_slice path)
 {

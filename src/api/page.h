@@ -1,6 +1,6 @@
 /*
- * The chat page: files of web/ that scripts/embed puts into the program, compressed; of a program
- * that is built without it, of src/api/fallback. Anybody may have them. Loop.
+ * The chat page: files of web/ that scripts/embed compresses into the program; a program built
+ * without it has those of src/api/fallback. The files are public. Loop.
  */
 #ifndef HD_API_PAGE_H
 #define HD_API_PAGE_H
@@ -29,10 +29,10 @@ extern const size_t hd_page_files_count;
 HD_MUST_CHECK int hd_site_create(struct hd_site **out);
 void hd_site_destroy(struct hd_site *site);
 
-/* Whether a path (without http.mount_prefix) is one of the page's files, or would be. */
+/* True when a path (without http.mount_prefix) belongs to the page. */
 bool hd_page_is(struct hd_slice path);
 
-/* Whether a list of tags, If-None-Match, has this one (RFC 9110, 13.1.2). Pure. */
+/* True when a list of tags, If-None-Match, contains this one (RFC 9110, 13.1.2). Pure. */
 bool hd_etag_matches(struct hd_slice list, struct hd_slice etag);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * How people sign in from the chat page: GET /page/settings says where they are sent to, and POST
- * /page/token exchanges what they come back with for a token that this server takes.
+ * Sign-in from the chat page: GET /page/settings lists the issuers, and POST /page/token exchanges
+ * an authorization code for a token that this server accepts.
  *
- * Both are for people who have no credentials yet. The second is for the server's own page alone,
- * and small: whoever asks makes this server ask another.
+ * Both require no credentials. The second is limited to the server's own page and to small bodies,
+ * since each request makes this server send one to the issuer.
  */
 #include <heddle.h>
 
@@ -21,8 +21,8 @@ static struct hd_signer *signer_of(const struct hd_call *call)
 /* ---- settings --------------------------------------------------------- */
 
 /*
- * An issuer that cannot be asked now has null for its address. Its name is what it calls itself
- * when it sends people back (RFC 9207).
+ * An unreachable issuer has null for its address. Its name is the issuer identifier of its
+ * redirects (RFC 9207).
  */
 static void put_way(struct hd_jw *jw, const struct hd_signer *signer, size_t index)
 {
@@ -124,7 +124,7 @@ static int read_body(struct hd_call *call, struct hd_slice *name, struct hd_oidc
     return err ? err : hd_body_string(call, "refresh_token", &grant->refresh_token);
 }
 
-/* A code goes to where the page that asks is. */
+/* The redirect address of a code is that of the requesting page. */
 static bool is_own_address(const struct hd_call *call, struct hd_slice uri)
 {
     struct hd_slice origin = hd_request_value(hd_exchange_request(call->exchange), HD_S("origin"));

@@ -1,6 +1,6 @@
 /*
- * Who takes part in a thread: shown to all who do, changed by its owner. Whoever takes part may
- * leave. What depends on a participation that ends, or becomes less, is looked at again
+ * The participants of a thread: visible to all of them, changed by the owner. Participants may
+ * remove themselves. When a participation ends or loses rights, its open streams are checked again
  * (stream_access.h).
  */
 #include "api/participants.h"
@@ -18,7 +18,7 @@ int hd_participants_need_auth(struct hd_call *call)
     if (call->who && call->app->gate)
         return 0;
     hd_call_refuse(call, 409,
-                   "nobody authenticates here, so threads are everybody's and have no participants "
+                   "auth is off, so all callers share all threads and threads have no participants "
                    "(docs/authentication.md)");
     return 1;
 }
@@ -52,21 +52,22 @@ int hd_participants_role(struct hd_call *call, bool is_needed, enum hd_role *out
 
 /* ---- showing ---------------------------------------------------------- */
 
-static void put_text(struct hd_jw *jw, const char *name, struct hd_slice text)
+static void put_participant_text(struct hd_jw *jw, const char *name, struct hd_slice text)
 {
     hd_jw_key(jw, hd_slice_cstr(name));
     hd_jw_string(jw, text);
 }
 
-static int show(void *arg, const struct hd_participant_rec *participant)
+static int participant_show(void *arg, const struct hd_participant_rec *participant)
 {
     struct hd_jw *jw = arg;
 
     hd_jw_object(jw);
-    put_text(jw, "participant_id", participant->member);
-    put_text(jw, "role", hd_slice_cstr(hd_role_name(participant->role)));
-    put_text(jw, "issuer", participant->issuer);
-    put_text(jw, participant->is_organisation ? "organisation" : "subject", participant->subject);
+    put_participant_text(jw, "participant_id", participant->member);
+    put_participant_text(jw, "role", hd_slice_cstr(hd_role_name(participant->role)));
+    put_participant_text(jw, "issuer", participant->issuer);
+    put_participant_text(jw, participant->is_organisation ? "organisation" : "subject",
+                         participant->subject);
     hd_jw_key(jw, HD_S("since"));
     hd_jw_time(jw, participant->created_at);
     hd_jw_object_end(jw);
@@ -84,8 +85,8 @@ static int list_participants(struct hd_call *call)
     if (err)
         return err;
     hd_jw_array(&call->jw);
-    err = hd_participants_scan(call->app->store, call->principal, thread.id, show, &call->jw,
-                               &call->fault);
+    err = hd_participants_scan(call->app->store, call->principal, thread.id, participant_show,
+                               &call->jw, &call->fault);
     hd_jw_array_end(&call->jw);
     return err;
 }
@@ -136,7 +137,7 @@ static int read_participant(struct hd_call *call, struct hd_participant_rec *out
     return 0;
 }
 
-/* Whether anybody is called so does not matter: the principal is derived all the same. */
+/* The user need not exist: the principal is derived from the name. */
 static int find_principal(struct hd_call *call, struct hd_participant_rec *participant)
 {
     char *principal = hd_arena_alloc(call->arena, HD_PRINCIPAL_SIZE);
@@ -164,7 +165,7 @@ int hd_participants_full(struct hd_call *call, struct hd_slice thread_id)
     return 1;
 }
 
-/* Somebody was in the way: the same participant, or whoever deleted the thread. */
+/* Write conflict: the same participant was added, or the thread was deleted. */
 static int meet_conflict(struct hd_call *call)
 {
     struct hd_thread_rec thread;
@@ -202,12 +203,12 @@ static int add_participant(struct hd_call *call)
     err = hd_participants_apply(call, call->principal, thread.id, &batch);
     if (err == HD_ECONFLICT)
         return meet_conflict(call);
-    return err ? err : show(&call->jw, &participant);
+    return err ? err : participant_show(&call->jw, &participant);
 }
 
 /* ---- changing and removing -------------------------------------------- */
 
-/* What is done to a participant that was read. */
+/* The change of a participant. */
 typedef int (*change_fn)(struct hd_batch_builder *batch,
                          const struct hd_participant_rec *participant, enum hd_role role);
 
@@ -283,8 +284,8 @@ static int patch_participant(struct hd_call *call)
     if (err)
         return err;
     participant.role = role;
-    err = show(&call->jw, &participant);
-    return err ? err : HD_CALL_GOES_ON;
+    err = participant_show(&call->jw, &participant);
+    return err ? err : HD_CALL_CONTINUES;
 }
 
 /* The owner removes others; others remove themselves. */
@@ -301,14 +302,14 @@ static int remove_participant(struct hd_call *call)
     if (err)
         return err;
     call->status = 204;
-    return HD_CALL_GOES_ON;
+    return HD_CALL_CONTINUES;
 }
 
 static void look_again(struct hd_call *call)
 {
     const struct hd_slice *thread_id = call->state;
 
-    hd_watches_recheck(hd_api_watches(call->api), call->principal, *thread_id);
+    hd_stream_accesses_recheck(hd_api_stream_accesses(call->api), call->principal, *thread_id);
     hd_call_answer(call);
 }
 
@@ -319,7 +320,7 @@ static const struct hd_endpoint routes[] = {
      .on = HD_ON_THREADS_READ,
      .work = list_participants,
      .tag = "Participants",
-     .summary = "Who takes part in a thread besides its owner",
+     .summary = "List the participants of a thread besides its owner",
      .answer = "[Participant"},
     {.method = HD_METHOD_POST,
      .pattern = "/threads/{thread_id}/participants",
@@ -327,7 +328,7 @@ static const struct hd_endpoint routes[] = {
      .on = HD_ON_THREADS_UPDATE,
      .work = add_participant,
      .tag = "Participants",
-     .summary = "Share a thread with somebody, or with an organisation",
+     .summary = "Share a thread with a user or an organisation",
      .body = "ParticipantCreate",
      .answer = "Participant"},
     {.method = HD_METHOD_PATCH,

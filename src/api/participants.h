@@ -1,11 +1,11 @@
-/* What the endpoints of participants and of invitations share. For store threads. */
+/* Shared by the endpoints of participants and of invitations. For store threads. */
 #ifndef HD_API_PARTICIPANTS_H
 #define HD_API_PARTICIPANTS_H
 
 #include "api/api.h"
 #include "records/participants.h"
 
-/* Positive: nobody authenticates, and the refusal is in the call. */
+/* Positive: auth is off, and the refusal is in the call. */
 HD_MUST_CHECK int hd_participants_need_auth(struct hd_call *call);
 /* The body's `role`; *out stays as it was when there is none, unless it is needed. */
 HD_MUST_CHECK int hd_participants_role(struct hd_call *call, bool is_needed, enum hd_role *out);

@@ -52,7 +52,7 @@ static bool is_page(const char *pattern)
            begins(pattern, "/icon.svg");
 }
 
-/* Whether a server answers at all can always be asked. */
+/* Health checks cannot be disabled. */
 bool hd_endpoint_is_on(const struct hd_config *config, const struct hd_endpoint *endpoint)
 {
     const char *pattern = endpoint->pattern;

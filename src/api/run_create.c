@@ -14,22 +14,22 @@
 
 #define MAX_BATCH 1000
 
-/* One run that was asked for; in the arena of its call. */
-struct creation {
+/* One requested run; in the arena of its call. */
+struct run_creation {
     struct hd_run_request request;
     struct hd_admission admission;
 };
 
 struct creations {
-    struct creation *list;
+    struct run_creation *list;
     size_t count;
 };
 
 /* ---- headers ---------------------------------------------------------- */
 
 /*
- * Names that may carry a secret are not for graphs, whatever the configuration says, but for the
- * user's own token, which tools pass on: like all secrets it stays in memory.
+ * Headers that may carry a secret are never passed to graphs, regardless of the configuration. Only
+ * the user's own token is kept for tools that pass it on; like all secrets it stays in memory.
  */
 static bool is_secret(struct hd_slice name)
 {
@@ -45,8 +45,8 @@ static bool is_secret(struct hd_slice name)
     return false;
 }
 
-/* What a request is stored with is chosen by name: nobody knows what else is in its headers. */
-static bool is_listed(const struct hd_config_list *list, struct hd_slice name)
+/* Stored headers are chosen by name, since other headers may hold anything. */
+static bool creation_is_listed(const struct hd_config_list *list, struct hd_slice name)
 {
     for (size_t i = 0; i < list->count; i++) {
         struct hd_slice item = list->items[i], part = name;
@@ -63,8 +63,8 @@ static bool is_listed(const struct hd_config_list *list, struct hd_slice name)
 
 static bool is_for_graphs(const struct hd_config *config, struct hd_slice name)
 {
-    return is_listed(&config->headers_to_graphs, name) &&
-           !is_listed(&config->headers_not_to_graphs, name) && !is_secret(name);
+    return creation_is_listed(&config->headers_to_graphs, name) &&
+           !creation_is_listed(&config->headers_not_to_graphs, name) && !is_secret(name);
 }
 
 /* Those that graphs see, as an object. */
@@ -91,8 +91,8 @@ static int write_headers(struct hd_call *call, struct hd_slice *out)
 
 /* ---- admission (store thread) ----------------------------------------- */
 
-static int admit(struct hd_call *call, struct creation *creation, hd_json_val body,
-                 struct hd_slice thread_id)
+static int creation_admit(struct hd_call *call, struct run_creation *creation, hd_json_val body,
+                          struct hd_slice thread_id)
 {
     struct hd_admission *admission = &creation->admission;
     int err = hd_run_request_read(&creation->request, body, &call->fault);
@@ -117,7 +117,7 @@ static int admit(struct hd_call *call, struct creation *creation, hd_json_val bo
     return err;
 }
 
-static int refuse(struct hd_call *call, const struct hd_admission *admission)
+static int creation_refuse(struct hd_call *call, const struct hd_admission *admission)
 {
     if (admission->retry_s > 0)
         hd_call_header_int(call, HD_S("Retry-After"), admission->retry_s);
@@ -136,12 +136,12 @@ static int admit_one(struct hd_call *call, struct hd_slice thread_id)
         return HD_ENOMEM;
     all->count = 1;
     call->state = all;
-    err = admit(call, all->list, call->body, thread_id);
+    err = creation_admit(call, all->list, call->body, thread_id);
     if (err)
         return err;
     if (all->list->admission.refusal)
-        return refuse(call, &all->list->admission);
-    return HD_CALL_GOES_ON;
+        return creation_refuse(call, &all->list->admission);
+    return HD_CALL_CONTINUES;
 }
 
 static int work_on_thread(struct hd_call *call)
@@ -181,22 +181,22 @@ static int work_batch(struct hd_call *call)
     }
     it = hd_json_iter(call->body);
     while (!err && hd_json_next(&it)) {
-        struct creation *creation = &all->list[all->count];
+        struct run_creation *creation = &all->list[all->count];
 
-        err = admit(call, creation, it.val, hd_slice(NULL, 0));
+        err = creation_admit(call, creation, it.val, hd_slice(NULL, 0));
         if (!err && creation->admission.refusal) {
-            (void)refuse(call, &creation->admission);
+            (void)creation_refuse(call, &creation->admission);
             break;
         }
         all->count += !err;
     }
-    return err && all->count == 0 ? err : HD_CALL_GOES_ON;
+    return err && all->count == 0 ? err : HD_CALL_CONTINUES;
 }
 
 /* ---- the queue (loop) ------------------------------------------------- */
 
 /* The run is stored: whatever happens now, it is found in flight by the next process at least. */
-static void enqueue(struct hd_call *call, const struct creation *creation, bool is_streamed)
+static void enqueue(struct hd_call *call, const struct run_creation *creation, bool is_streamed)
 {
     const struct hd_admission *admission = &creation->admission;
     enum hd_cancel action = creation->request.multitask == HD_MULTITASK_ROLLBACK
@@ -212,8 +212,9 @@ static void enqueue(struct hd_call *call, const struct creation *creation, bool 
                         admission->cancelled[i], action);
 }
 
-/* Where the run is found. Of a stateless one without its thread, which is nobody's business. */
-static void say_location(struct hd_call *call, const struct creation *creation, const char *suffix)
+/* The address of the run. A stateless run has no visible thread. */
+static void say_location(struct hd_call *call, const struct run_creation *creation,
+                         const char *suffix)
 {
     const struct hd_run_rec *run = &creation->admission.run;
     const char *format =
@@ -231,8 +232,8 @@ static void say_location(struct hd_call *call, const struct creation *creation, 
         hd_call_header(call, HD_S("Location"), hd_slice_cstr(location));
 }
 
-/* What was admitted is shown as it was asked for, though it may be at work already. */
-static void show(struct hd_call *call, const struct creation *creation)
+/* The response shows the run as requested, although it may be running already. */
+static void creation_show(struct hd_call *call, const struct run_creation *creation)
 {
     struct hd_run_rec run = creation->admission.run;
 
@@ -245,7 +246,7 @@ static void then_create(struct hd_call *call)
     struct creations *all = call->state;
 
     say_location(call, all->list, "");
-    show(call, all->list);
+    creation_show(call, all->list);
     enqueue(call, all->list, false);
     hd_call_answer(call);
 }
@@ -259,7 +260,7 @@ static void then_batch(struct hd_call *call)
         hd_jw_array(&call->jw);
     for (size_t i = 0; i < all->count; i++) {
         if (!is_refused)
-            show(call, &all->list[i]);
+            creation_show(call, &all->list[i]);
         enqueue(call, &all->list[i], false);
     }
     if (!is_refused)
@@ -270,7 +271,7 @@ static void then_batch(struct hd_call *call)
 static void then_stream(struct hd_call *call)
 {
     struct creations *all = call->state;
-    struct creation *creation = all->list;
+    struct run_creation *creation = all->list;
     const struct hd_run_rec *run = &creation->admission.run;
     struct hd_event_log *feed = hd_event_log_get(call->app->feeds, call->principal, run->thread_id,
                                                  (uint64_t)creation->admission.event_seq);
@@ -294,7 +295,7 @@ static void then_stream(struct hd_call *call)
 static void then_wait(struct hd_call *call)
 {
     struct creations *all = call->state;
-    struct creation *creation = all->list;
+    struct run_creation *creation = all->list;
     const struct hd_run_rec *run = &creation->admission.run;
 
     say_location(call, creation, "/join");

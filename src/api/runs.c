@@ -17,7 +17,7 @@
 
 /* ---- views ------------------------------------------------------------ */
 
-struct view {
+struct run_view {
     const char *name;
     void (*put)(struct hd_jw *jw, const struct hd_run_rec *run); /* NULL: kwargs */
 };
@@ -34,11 +34,11 @@ static void put_assistant_id(struct hd_jw *jw, const struct hd_run_rec *run)
 {
     hd_jw_string(jw, run->assistant_id);
 }
-static void put_created_at(struct hd_jw *jw, const struct hd_run_rec *run)
+static void put_run_created_at(struct hd_jw *jw, const struct hd_run_rec *run)
 {
     hd_jw_time(jw, run->created_at);
 }
-static void put_updated_at(struct hd_jw *jw, const struct hd_run_rec *run)
+static void put_run_updated_at(struct hd_jw *jw, const struct hd_run_rec *run)
 {
     hd_jw_time(jw, run->updated_at);
 }
@@ -46,7 +46,7 @@ static void put_status(struct hd_jw *jw, const struct hd_run_rec *run)
 {
     hd_jw_string(jw, hd_slice_cstr(hd_run_state_name(run->status)));
 }
-static void put_metadata(struct hd_jw *jw, const struct hd_run_rec *run)
+static void put_run_metadata(struct hd_jw *jw, const struct hd_run_rec *run)
 {
     hd_jw_json(jw, run->metadata, "{}");
 }
@@ -60,14 +60,14 @@ static void put_kept_receipt(struct hd_jw *jw, const struct hd_run_rec *run)
     hd_jw_json(jw, run->receipt, "null");
 }
 
-static const struct view views[] = {
+static const struct run_view views[] = {
     {"run_id", put_run_id},
     {"thread_id", put_thread_id},
     {"assistant_id", put_assistant_id},
-    {"created_at", put_created_at},
-    {"updated_at", put_updated_at},
+    {"created_at", put_run_created_at},
+    {"updated_at", put_run_updated_at},
     {"status", put_status},
-    {"metadata", put_metadata},
+    {"metadata", put_run_metadata},
     {"kwargs", NULL},
     {"multitask_strategy", put_multitask},
     {"receipt", put_kept_receipt},
@@ -235,10 +235,10 @@ static int cancel_work(struct hd_call *call)
         err = read_action(call, &cancelling->action);
     if (!err)
         err = read_run(call, &cancelling->run);
-    return err ? err : HD_CALL_GOES_ON;
+    return err ? err : HD_CALL_CONTINUES;
 }
 
-/* What the run's record keeps of how it was stopped: all members. */
+/* The stop receipt in the run's record: all members. */
 static void put_facts(struct hd_jw *jw, struct hd_slice receipt)
 {
     struct hd_json json = {NULL};
@@ -334,7 +334,7 @@ struct many {
     struct hd_slice thread_id;
     struct hd_slice *ids;
     size_t count;
-    /* Of a status, where a handler says which threads the caller sees. */
+    /* Runs by status, when a filter limits the visible threads. */
     struct hd_call *call;
     bool is_filtered;
     struct hd_run_rec *seen;
@@ -370,7 +370,7 @@ static int read_many(struct hd_call *call, struct many *many)
     return err;
 }
 
-/* Leaves those of the list that are there. What has ended already counts as well. */
+/* Keeps the listed runs that exist. Finished runs count as well. */
 static int find_named(struct hd_call *call, struct many *many)
 {
     struct hd_run_rec run;
@@ -412,7 +412,7 @@ static int keep_seen(struct many *many, const struct hd_run_rec *runs, size_t co
     return 0;
 }
 
-static int on_thread(void *arg, const struct hd_thread_rec *thread)
+static int on_run_thread(void *arg, const struct hd_thread_rec *thread)
 {
     struct many *many = arg;
     struct hd_call *call = many->call;
@@ -437,7 +437,8 @@ static int find_seen(struct hd_call *call, struct many *many)
 {
     many->call = call;
     many->is_filtered = true;
-    return hd_threads_scan(call->app->store, many->principal, true, on_thread, many, &call->fault);
+    return hd_threads_scan(call->app->store, many->principal, true, on_run_thread, many,
+                           &call->fault);
 }
 
 static int cancel_many_work(struct hd_call *call)
@@ -463,7 +464,7 @@ static int cancel_many_work(struct hd_call *call)
         return hd_call_refuse(call, 404, "No runs found to cancel");
     if (!err && !is_named && hd_call_is_filtered(call, HD_OF_THREADS))
         err = find_seen(call, many);
-    return err ? err : HD_CALL_GOES_ON;
+    return err ? err : HD_CALL_CONTINUES;
 }
 
 static void on_one_cancelled(void *ctx, const struct hd_outcome *outcome)
@@ -528,20 +529,22 @@ static void cancel_many_then(struct hd_call *call)
 
 /* ---- delete ----------------------------------------------------------- */
 
-/* Nobody can go on from a checkpoint that went, or answer what it asked. */
+/* A removed checkpoint cannot be resumed, and its interrupts cannot be answered. */
 static int renew_head(struct hd_call *call, const struct hd_run_rec *run)
 {
-    struct hd_spot spot = {.graph = NULL};
+    struct hd_checkpoint_target target = {.graph = NULL};
     bool is_there = true;
-    int err = hd_call_thread_read(call, run->thread_id, &spot.thread);
+    int err = hd_call_thread_read(call, run->thread_id, &target.thread);
 
-    if (!err && spot.thread.status != HD_THREAD_BUSY && spot.thread.head.checkpoint_id.len > 0) {
-        err = hd_spot_of_thread(call, &spot);
+    if (!err && target.thread.status != HD_THREAD_BUSY &&
+        target.thread.head.checkpoint_id.len > 0) {
+        err = hd_checkpoint_target_of_thread(call, &target);
         if (!err)
-            err = hd_spot_has(call, &spot, spot.thread.head.checkpoint_id, &is_there);
+            err = hd_checkpoint_target_has(call, &target, target.thread.head.checkpoint_id,
+                                           &is_there);
     }
     if (!err && !is_there)
-        err = hd_head_renew(call, &spot);
+        err = hd_head_renew(call, &target);
     if (err != HD_ENOTFOUND)
         return err;
     call->fault = (struct hd_fault){0}; /* the thread is gone, too */
@@ -633,7 +636,7 @@ static int delete_work(struct hd_call *call)
     int err = cancelling ? read_run(call, &cancelling->run) : HD_ENOMEM;
 
     call->state = cancelling;
-    return err ? err : HD_CALL_GOES_ON;
+    return err ? err : HD_CALL_CONTINUES;
 }
 
 static const struct hd_endpoint routes[] = {

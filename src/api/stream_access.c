@@ -13,27 +13,27 @@
 #define MAX_LOOKED 1000 /* at once */
 #define MAX_ARENA ((size_t)16 << 20)
 
-struct hd_watches {
+struct hd_stream_accesses {
     struct hd_app *app;
     uv_timer_t timer;
-    struct hd_watch *first;
+    struct hd_stream_access *first;
     uint64_t last_number;
     bool is_looking;
     bool is_closed;
     unsigned refs; /* of the owner until the timer is closed, and of who looks */
 };
 
-int hd_watch_status(enum hd_watch_end why)
+int hd_stream_access_status(enum hd_stream_access_end why)
 {
-    return why == HD_WATCH_CREDENTIAL ? 401 : why == HD_WATCH_ROLE ? 403 : 404;
+    return why == HD_STREAM_ACCESS_CREDENTIAL ? 401 : why == HD_STREAM_ACCESS_ROLE ? 403 : 404;
 }
 
-const char *hd_watch_text(enum hd_watch_end why)
+const char *hd_stream_access_text(enum hd_stream_access_end why)
 {
     switch (why) {
-    case HD_WATCH_CREDENTIAL:
+    case HD_STREAM_ACCESS_CREDENTIAL:
         return "the credentials are not valid any more";
-    case HD_WATCH_ROLE:
+    case HD_STREAM_ACCESS_ROLE:
         return "viewers of a thread may not change it";
     default:
         return "the thread is not shared with you any more";
@@ -42,7 +42,7 @@ const char *hd_watch_text(enum hd_watch_end why)
 
 /* ---- what there is to look at ----------------------------------------- */
 
-/* What was shown at the door: an administrator's own when it acts for somebody. */
+/* The credential of the request: the administrator's when it acts for another user. */
 static const struct hd_identity *credential(const struct hd_call *call)
 {
     return call->by ? call->by : call->who;
@@ -68,11 +68,11 @@ struct glance {
     struct hd_slice key_id; /* empty: it came with a token */
     bool is_shared;
     enum hd_role needed;
-    enum hd_watch_end end;
+    enum hd_stream_access_end end;
 };
 
 struct look {
-    struct hd_watches *watches;
+    struct hd_stream_accesses *watches;
     struct hd_arena arena;
     struct glance *glances;
     size_t count;
@@ -85,7 +85,7 @@ static char good_key[1], bad_key[1];
 
 /* ---- looking (store thread) ------------------------------------------- */
 
-static int read_key(struct look *look, struct hd_slice id, bool *is_good)
+static int read_stream_access_key(struct look *look, struct hd_slice id, bool *is_good)
 {
     struct hd_key_rec record;
     int err = hd_key_read(look->watches->app->store, id, &look->arena, &record, &look->fault);
@@ -95,18 +95,18 @@ static int read_key(struct look *look, struct hd_slice id, bool *is_good)
     return err == HD_ENOTFOUND ? 0 : err;
 }
 
-static int check_key(struct look *look, struct glance *glance)
+static int check_stream_access_key(struct look *look, struct glance *glance)
 {
     const char *known = hd_map_get(&look->keys, glance->key_id);
     bool is_good = known == good_key;
     int err = 0;
 
     if (!known)
-        err = read_key(look, glance->key_id, &is_good);
+        err = read_stream_access_key(look, glance->key_id, &is_good);
     if (!err && !known)
         err = hd_map_put(&look->keys, glance->key_id, is_good ? good_key : bad_key);
     if (!err && !is_good)
-        glance->end = HD_WATCH_CREDENTIAL;
+        glance->end = HD_STREAM_ACCESS_CREDENTIAL;
     return err;
 }
 
@@ -122,9 +122,9 @@ static int check_part(struct look *look, struct glance *glance)
     if (err && err != HD_ENOTFOUND)
         return err;
     if (err == HD_ENOTFOUND || !hd_slice_eq(owner, glance->owner))
-        glance->end = HD_WATCH_GONE;
+        glance->end = HD_STREAM_ACCESS_GONE;
     else if (role < glance->needed)
-        glance->end = HD_WATCH_ROLE;
+        glance->end = HD_STREAM_ACCESS_ROLE;
     return 0;
 }
 
@@ -136,23 +136,24 @@ static void do_look(void *arg)
         struct glance *glance = &look->glances[i];
 
         if (glance->key_id.len > 0)
-            look->err = check_key(look, glance);
-        if (!look->err && glance->end == HD_WATCH_GOES_ON && glance->is_shared)
+            look->err = check_stream_access_key(look, glance);
+        if (!look->err && glance->end == HD_STREAM_ACCESS_CONTINUES && glance->is_shared)
             look->err = check_part(look, glance);
     }
 }
 
 /* ---- before and after (loop) ------------------------------------------ */
 
-static void release(struct hd_watches *watches)
+static void stream_access_release(struct hd_stream_accesses *watches)
 {
     if (--watches->refs == 0)
         hd_free(watches);
 }
 
-static struct hd_watch *find(struct hd_watches *watches, uint64_t number)
+static struct hd_stream_access *stream_access_find(struct hd_stream_accesses *watches,
+                                                   uint64_t number)
 {
-    struct hd_watch *watch = watches->first;
+    struct hd_stream_access *watch = watches->first;
 
     while (watch && watch->number != number)
         watch = watch->next;
@@ -168,22 +169,22 @@ static void free_look(struct look *look)
     hd_free(look);
 }
 
-static void look_at_due(struct hd_watches *watches);
+static void look_at_due(struct hd_stream_accesses *watches);
 
 static void end_those(struct look *look)
 {
-    struct hd_watches *watches = look->watches;
+    struct hd_stream_accesses *watches = look->watches;
 
     for (size_t i = 0; i < look->count; i++) {
         const struct glance *glance = &look->glances[i];
-        struct hd_watch *watch;
+        struct hd_stream_access *watch;
 
-        if (glance->end == HD_WATCH_GOES_ON)
+        if (glance->end == HD_STREAM_ACCESS_CONTINUES)
             continue;
-        /* Whatever was remembered of the key must not let anybody in again. */
-        if (glance->end == HD_WATCH_CREDENTIAL && watches->app->gate)
+        /* The cached verdict of the key must not authenticate another request. */
+        if (glance->end == HD_STREAM_ACCESS_CREDENTIAL && watches->app->gate)
             hd_auth_service_forget_key(watches->app->gate, glance->key_id);
-        watch = find(watches, glance->number);
+        watch = stream_access_find(watches, glance->number);
         if (watch)
             watch->fn(watch->ctx, glance->end);
     }
@@ -192,7 +193,7 @@ static void end_those(struct look *look)
 static void look_done(void *arg)
 {
     struct look *look = arg;
-    struct hd_watches *watches = look->watches;
+    struct hd_stream_accesses *watches = look->watches;
 
     if (look->err)
         hd_log(HD_LOG_WARN, "api", "open answers could not be checked: %s",
@@ -204,27 +205,27 @@ static void look_done(void *arg)
             look_at_due(watches);
     }
     free_look(look);
-    release(watches);
+    stream_access_release(watches);
 }
 
-static size_t count_due(const struct hd_watches *watches)
+static size_t count_due(const struct hd_stream_accesses *watches)
 {
     size_t count = 0;
 
-    for (const struct hd_watch *watch = watches->first; watch; watch = watch->next)
+    for (const struct hd_stream_access *watch = watches->first; watch; watch = watch->next)
         count += watch->is_due;
     return count < MAX_LOOKED ? count : MAX_LOOKED;
 }
 
-static int fill(struct look *look, size_t count)
+static int stream_access_fill(struct look *look, size_t count)
 {
     int err = 0;
 
     look->glances = hd_arena_calloc(&look->arena, count, sizeof(*look->glances));
     if (!look->glances)
         return HD_ENOMEM;
-    for (struct hd_watch *watch = look->watches->first; !err && watch && look->count < count;
-         watch = watch->next) {
+    for (struct hd_stream_access *watch = look->watches->first;
+         !err && watch && look->count < count; watch = watch->next) {
         const struct hd_call *call = watch->call;
         struct glance *glance = &look->glances[look->count];
 
@@ -245,7 +246,7 @@ static int fill(struct look *look, size_t count)
     return err;
 }
 
-static void look_at_due(struct hd_watches *watches)
+static void look_at_due(struct hd_stream_accesses *watches)
 {
     size_t count = count_due(watches);
     struct look *look;
@@ -259,7 +260,7 @@ static void look_at_due(struct hd_watches *watches)
     look->watches = watches;
     hd_arena_init(&look->arena, MAX_ARENA);
     hd_map_init(&look->keys, MAX_LOOKED);
-    err = fill(look, count);
+    err = stream_access_fill(look, count);
     if (!err)
         err = hd_defer_run(watches->app->defer, do_look, look_done, look);
     if (err) {
@@ -273,11 +274,11 @@ static void look_at_due(struct hd_watches *watches)
 /* ---- time ------------------------------------------------------------- */
 
 /* From the beginning each time: an answer that ends may make others go on, and end. */
-static struct hd_watch *find_over(const struct hd_watches *watches, int64_t now)
+static struct hd_stream_access *find_over(const struct hd_stream_accesses *watches, int64_t now)
 {
     const struct hd_auth_service *gate = watches->app->gate;
 
-    for (struct hd_watch *watch = watches->first; watch; watch = watch->next) {
+    for (struct hd_stream_access *watch = watches->first; watch; watch = watch->next) {
         const struct hd_identity *shown = credential(watch->call);
 
         if ((shown->expires_at != 0 && shown->expires_at <= now) ||
@@ -287,14 +288,14 @@ static struct hd_watch *find_over(const struct hd_watches *watches, int64_t now)
     return NULL;
 }
 
-static void on_timer(uv_timer_t *timer)
+static void on_stream_access_timer(uv_timer_t *timer)
 {
-    struct hd_watches *watches = timer->data;
+    struct hd_stream_accesses *watches = timer->data;
     int64_t now = hd_clock_now_us();
-    struct hd_watch *watch;
+    struct hd_stream_access *watch;
 
     while ((watch = find_over(watches, now)) != NULL)
-        watch->fn(watch->ctx, HD_WATCH_CREDENTIAL);
+        watch->fn(watch->ctx, HD_STREAM_ACCESS_CREDENTIAL);
     for (watch = watches->first; watch; watch = watch->next) {
         if (is_shared(watch->call) || credential(watch->call)->key_id.len > 0)
             watch->is_due = true;
@@ -306,9 +307,9 @@ static void on_timer(uv_timer_t *timer)
 
 /* ---- the whole -------------------------------------------------------- */
 
-int hd_watches_create(struct hd_app *app, struct hd_watches **out)
+int hd_stream_accesses_create(struct hd_app *app, struct hd_stream_accesses **out)
 {
-    struct hd_watches *watches = hd_calloc(1, sizeof(*watches));
+    struct hd_stream_accesses *watches = hd_calloc(1, sizeof(*watches));
 
     if (!watches)
         return HD_ENOMEM;
@@ -324,46 +325,47 @@ int hd_watches_create(struct hd_app *app, struct hd_watches **out)
     return 0;
 }
 
-static void on_closed(uv_handle_t *handle)
+static void on_stream_access_closed(uv_handle_t *handle)
 {
-    release(handle->data);
+    stream_access_release(handle->data);
 }
 
-void hd_watches_destroy(struct hd_watches *watches)
+void hd_stream_accesses_destroy(struct hd_stream_accesses *watches)
 {
     if (!watches)
         return;
     watches->is_closed = true;
-    uv_close((uv_handle_t *)&watches->timer, on_closed);
+    uv_close((uv_handle_t *)&watches->timer, on_stream_access_closed);
 }
 
-void hd_watch_start(struct hd_watch *watch, const struct hd_call *call, struct hd_slice thread_id,
-                    bool is_changing, hd_watch_fn fn, void *ctx)
+void hd_stream_access_start(struct hd_stream_access *watch, const struct hd_call *call,
+                            struct hd_slice thread_id, bool is_changing, hd_stream_access_fn fn,
+                            void *ctx)
 {
-    struct hd_watches *watches = hd_api_watches(call->api);
+    struct hd_stream_accesses *watches = hd_api_stream_accesses(call->api);
 
-    *watch = (struct hd_watch){.fn = fn,
-                               .ctx = ctx,
-                               .call = call,
-                               .thread_id = thread_id,
-                               .needed = needed(call->route, is_changing)};
+    *watch = (struct hd_stream_access){.fn = fn,
+                                       .ctx = ctx,
+                                       .call = call,
+                                       .thread_id = thread_id,
+                                       .needed = needed(call->route, is_changing)};
     if (!call->who)
         return;
     if (!watches->first)
-        uv_timer_start(&watches->timer, on_timer, INTERVAL_MS, INTERVAL_MS);
+        uv_timer_start(&watches->timer, on_stream_access_timer, INTERVAL_MS, INTERVAL_MS);
     watch->number = ++watches->last_number;
     watch->next = watches->first;
     watch->link = &watches->first;
     if (watch->next)
         watch->next->link = &watch->next;
     watches->first = watch;
-    /* It may have ended between the door and here, where nobody could know of the watch. */
+    /* Access may have ended between authentication and the registration of the stream. */
     watch->is_due = is_shared(call);
     if (watch->is_due)
         look_at_due(watches);
 }
 
-void hd_watch_stop(struct hd_watch *watch)
+void hd_stream_access_stop(struct hd_stream_access *watch)
 {
     if (!watch->link)
         return;
@@ -374,10 +376,10 @@ void hd_watch_stop(struct hd_watch *watch)
     watch->number = 0;
 }
 
-void hd_watches_recheck(struct hd_watches *watches, struct hd_slice owner,
-                        struct hd_slice thread_id)
+void hd_stream_accesses_recheck(struct hd_stream_accesses *watches, struct hd_slice owner,
+                                struct hd_slice thread_id)
 {
-    for (struct hd_watch *watch = watches->first; watch; watch = watch->next) {
+    for (struct hd_stream_access *watch = watches->first; watch; watch = watch->next) {
         if (is_shared(watch->call) && hd_slice_eq(watch->call->principal, owner) &&
             hd_slice_eq(watch->thread_id, thread_id))
             watch->is_due = true;

@@ -1,11 +1,11 @@
 /*
  * Answers that stay open are watched: streams and waits end when what let them in ends.
  *
- * A participation that was removed or became less is looked at again at once; in other processes,
- * and when an API key was revoked there, after a few seconds. A token's time is known. What is
- * looked at is read on a store thread, and what cannot be read ends nothing: the next look may.
+ * A participation that was removed or reduced is checked at once; in other processes, and when an
+ * API key was revoked there, after a few seconds. The expiry of a token is known. The check reads
+ * on a store thread; a failed read ends no stream, and the next check follows.
  *
- * Nothing is watched while nobody authenticates. Belongs to the loop.
+ * Without authentication no stream is checked. Belongs to the loop.
  */
 #ifndef HD_API_STREAM_ACCESS_H
 #define HD_API_STREAM_ACCESS_H
@@ -17,49 +17,51 @@
 #include "base/compiler.h"
 #include "base/slice.h"
 
-struct hd_watches;
+struct hd_stream_accesses;
 
-enum hd_watch_end {
-    HD_WATCH_GOES_ON,
-    HD_WATCH_CREDENTIAL, /* 401: the token's time is over, or the key was revoked */
-    HD_WATCH_GONE,       /* 404: it takes no part in the thread any more */
-    HD_WATCH_ROLE        /* 403: it may not do this any more */
+enum hd_stream_access_end {
+    HD_STREAM_ACCESS_CONTINUES,
+    HD_STREAM_ACCESS_CREDENTIAL, /* 401: the token's time is over, or the key was revoked */
+    HD_STREAM_ACCESS_GONE,       /* 404: it takes no part in the thread any more */
+    HD_STREAM_ACCESS_ROLE        /* 403: it may not do this any more */
 };
 
 /* Ends the answer, and must stop its watch. */
-typedef void (*hd_watch_fn)(void *ctx, enum hd_watch_end why);
+typedef void (*hd_stream_access_fn)(void *ctx, enum hd_stream_access_end why);
 
 /* Zero-initialise. Private. */
-struct hd_watch {
-    hd_watch_fn fn;
+struct hd_stream_access {
+    hd_stream_access_fn fn;
     void *ctx;
     const struct hd_call *call;
     struct hd_slice thread_id;
     enum hd_role needed;
     uint64_t number; /* never another one's; 0: it is not watched */
     bool is_due;     /* to be looked at */
-    struct hd_watch *next;
-    struct hd_watch **link;
+    struct hd_stream_access *next;
+    struct hd_stream_access **link;
 };
 
-HD_MUST_CHECK int hd_watches_create(struct hd_app *app, struct hd_watches **out);
+HD_MUST_CHECK int hd_stream_accesses_create(struct hd_app *app, struct hd_stream_accesses **out);
 /* Nothing may be watched. */
-void hd_watches_destroy(struct hd_watches *watches);
+void hd_stream_accesses_destroy(struct hd_stream_accesses *watches);
 
 /*
- * From now on until hd_watch_stop(), which the end of the call must come after. Borrows the id.
- * What changes the thread, by its route or `is_changing`, takes an editor while it is open.
+ * Checks the stream until hd_stream_access_stop(), which must come before the end of the call.
+ * Borrows the id. A route or `is_changing` that changes the thread requires the editor role while
+ * it is open.
  */
-void hd_watch_start(struct hd_watch *watch, const struct hd_call *call, struct hd_slice thread_id,
-                    bool is_changing, hd_watch_fn fn, void *ctx);
-void hd_watch_stop(struct hd_watch *watch);
+void hd_stream_access_start(struct hd_stream_access *watch, const struct hd_call *call,
+                            struct hd_slice thread_id, bool is_changing, hd_stream_access_fn fn,
+                            void *ctx);
+void hd_stream_access_stop(struct hd_stream_access *watch);
 
-/* Who takes part in the thread has changed. */
-void hd_watches_recheck(struct hd_watches *watches, struct hd_slice owner,
-                        struct hd_slice thread_id);
+/* The participants of the thread have changed. */
+void hd_stream_accesses_recheck(struct hd_stream_accesses *watches, struct hd_slice owner,
+                                struct hd_slice thread_id);
 
-/* What a client is told: status and sentence of an end. */
-int hd_watch_status(enum hd_watch_end why);
-const char *hd_watch_text(enum hd_watch_end why);
+/* Status and text of an end, for the client. */
+int hd_stream_access_status(enum hd_stream_access_end why);
+const char *hd_stream_access_text(enum hd_stream_access_end why);
 
 #endif

@@ -1,4 +1,4 @@
-/* Streams that somebody joins: of a run, and of a thread across its runs. */
+/* Joined streams: of a run, and of a thread across its runs. */
 #include <stdlib.h>
 
 #include "api/api.h"
@@ -13,7 +13,7 @@
 #define MAX_RECORD ((size_t)256 << 20)
 #define MAX_READS 5 /* of them, when memory forgets faster than they are read */
 
-/* What joining needs to know; in the arena of the call. */
+/* State of a join; in the arena of the call. */
 struct join {
     struct hd_slice thread_id;
     struct hd_slice run_id;
@@ -66,7 +66,7 @@ static int read_modes(struct hd_call *call, uint32_t *modes)
 
 /* ---- a run ------------------------------------------------------------ */
 
-/* Who only looks on stops nothing by going away. */
+/* A viewer's disconnect does not stop the run. */
 static int read_cancelling(struct hd_call *call, struct join *join)
 {
     bool *out = &join->events.is_cancelling;
@@ -138,7 +138,7 @@ static int join_work(struct hd_call *call)
         err = find_run(call, join, &thread);
     if (!err)
         err = read_stored(call, join);
-    return err ? err : HD_CALL_GOES_ON;
+    return err ? err : HD_CALL_CONTINUES;
 }
 
 /* The run is known by its id alone. */
@@ -167,7 +167,7 @@ static int join_stateless_work(struct hd_call *call)
         return hd_call_refuse(call, 404, "Run not found");
     if (!err)
         err = read_stored(call, join);
-    return err ? err : HD_CALL_GOES_ON;
+    return err ? err : HD_CALL_CONTINUES;
 }
 
 static int read_again(struct hd_call *call)
@@ -259,7 +259,7 @@ static int wait_work(struct hd_call *call)
         err = read_cancelling(call, join);
     if (!err)
         err = find_run(call, join, &thread);
-    return err ? err : HD_CALL_GOES_ON;
+    return err ? err : HD_CALL_CONTINUES;
 }
 
 static void wait_then(struct hd_call *call)
@@ -330,7 +330,7 @@ static int thread_work(struct hd_call *call)
         return hd_call_refuse_thread(call, join->thread_id);
     if (!err)
         err = read_stored(call, join);
-    return err ? err : HD_CALL_GOES_ON;
+    return err ? err : HD_CALL_CONTINUES;
 }
 
 static void thread_then(struct hd_call *call)

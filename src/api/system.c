@@ -63,7 +63,7 @@ static int check_space(const struct hd_call *call)
     return (uint64_t)fs.f_bavail * fs.f_frsize < LEAST_SPACE ? HD_EFULL : 0;
 }
 
-/* Clients without credentials may ask this, so the database is not written to each time. */
+/* This route needs no credentials, so it does not write to the database each time. */
 static int check_writes(struct hd_call *call, struct hd_fault *fault)
 {
     static _Atomic int64_t written_at;
@@ -102,7 +102,7 @@ static void put_ok(struct hd_call *call)
     hd_jw_object_end(&call->jw);
 }
 
-/* What asks for this wants to know one thing, so there is one status for it. */
+/* Health checks only read the status, so failure has one status. */
 static void on_checked(struct hd_call *call, int err)
 {
     if (err)
@@ -233,7 +233,7 @@ static const struct hd_endpoint routes[] = {
      .on = HD_ON_NOTHING,
      .then = say_ok,
      .tag = "System",
-     .summary = "Whether the server answers and, with check_db, its database",
+     .summary = "Check that the server responds and, with check_db, its database",
      .query = "check_db",
      .answer = "Ok"},
     {.method = HD_METHOD_GET,
@@ -242,7 +242,7 @@ static const struct hd_endpoint routes[] = {
      .on = HD_ON_NOTHING,
      .work = say_health,
      .tag = "System",
-     .summary = "Whether the server and its database answer",
+     .summary = "Check that the server and its database respond",
      .answer = "Health"},
     {.method = HD_METHOD_GET,
      .pattern = "/info",
@@ -250,7 +250,7 @@ static const struct hd_endpoint routes[] = {
      .on = HD_ON_NOTHING,
      .then = say_info,
      .tag = "System",
-     .summary = "What this server is and can do",
+     .summary = "Get the server's version and capabilities",
      .answer = "Info"},
 };
 

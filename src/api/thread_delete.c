@@ -90,7 +90,7 @@ static int find_runs(struct hd_call *call, struct removal *removal)
 
 /* ---- deleting --------------------------------------------------------- */
 
-/* HD_ECONFLICT: a run has begun meanwhile. Not asked any more when that happens too often. */
+/* HD_ECONFLICT: a run has started meanwhile. Gives up after too many retries. */
 static int delete_quiet(struct hd_call *call, const struct removal *removal, struct hd_slice id)
 {
     struct heddle *store = call->app->store;
@@ -106,7 +106,7 @@ static int delete_quiet(struct hd_call *call, const struct removal *removal, str
     return err ? err : hd_thread_expire(store, &thread, &call->fault);
 }
 
-/* HD_CALL_GOES_ON: something is at work again. */
+/* HD_CALL_CONTINUES: something is at work again. */
 static int delete_work(struct hd_call *call)
 {
     struct removal *removal = call->state;
@@ -115,13 +115,13 @@ static int delete_work(struct hd_call *call)
 
     removal->count = count; /* who deletes one of them first does not matter any more */
     if (!err && removal->run_count > 0 && removal->rounds < MAX_ROUNDS)
-        return HD_CALL_GOES_ON;
+        return HD_CALL_CONTINUES;
     for (size_t i = 0; !err && i < removal->count; i++)
         err = delete_quiet(call, removal, removal->ids[i]);
     if (err != HD_ECONFLICT)
         return err;
     call->fault = (struct hd_fault){0};
-    return HD_CALL_GOES_ON;
+    return HD_CALL_CONTINUES;
 }
 
 static void put_count(struct hd_call *call, size_t count)
@@ -142,7 +142,7 @@ static void on_deleted(struct hd_call *call, int err)
         hd_call_fail(call, err);
         return;
     }
-    if (err == HD_CALL_GOES_ON) {
+    if (err == HD_CALL_CONTINUES) {
         removal->rounds++;
         stop_all(removal);
         return;
@@ -231,7 +231,7 @@ int hd_threads_delete(struct hd_call *call, struct hd_slice *ids, size_t count,
     removal->ids = ids;
     removal->count = count;
     err = find_runs(call, removal);
-    return err ? err : HD_CALL_GOES_ON;
+    return err ? err : HD_CALL_CONTINUES;
 }
 
 static void say_nothing(struct hd_call *call, size_t count)
@@ -337,7 +337,7 @@ static int prune_threads(struct hd_call *call)
     drop_doubles(removal);
     err = find_runs(call, removal);
     if (err || (prune.strategy == HD_TTL_DELETE && !prune.is_dry))
-        return err ? err : HD_CALL_GOES_ON;
+        return err ? err : HD_CALL_CONTINUES;
     for (size_t i = 0; !err && i < removal->count; i++) {
         err = hd_thread_prune_by_id(call->app->store, call->principal, removal->ids[i], &prune,
                                     &removed, &call->fault);

@@ -26,7 +26,7 @@
 #define MAX_TEXT 1000   /* bytes */
 #define MAX_DIRECT 2000 /* found threads that are read one by one; more: all are scanned */
 
-enum sort { BY_CREATED, BY_UPDATED, BY_STATE_UPDATED, BY_ID, BY_STATUS };
+enum thread_sort { BY_CREATED, BY_UPDATED, BY_STATE_UPDATED, BY_ID, BY_STATUS };
 
 static const char *const sort_names[] = {[BY_CREATED] = "created_at",
                                          [BY_UPDATED] = "updated_at",
@@ -36,7 +36,7 @@ static const char *const sort_names[] = {[BY_CREATED] = "created_at",
                                          NULL};
 
 /* A thread that matches, for sorting. */
-struct found {
+struct found_threads {
     int64_t number;
     int64_t created_at;
     struct hd_slice text;
@@ -44,7 +44,7 @@ struct found {
     const struct hd_shared *shared; /* NULL: the caller's own */
 };
 
-struct search {
+struct thread_search {
     struct hd_call *call;
     hd_json_val metadata;
     hd_json_val values;
@@ -67,7 +67,7 @@ struct search {
     int64_t now;
     int64_t total;
     bool is_cut; /* the scan ended when the page was full */
-    struct found *found;
+    struct found_threads *found;
     size_t found_count, found_cap;
     struct hd_arena arena; /* of what was found */
     struct hd_shared *shared;
@@ -76,9 +76,9 @@ struct search {
     struct hd_buf scratch;
 };
 
-/* ---- what is asked for ------------------------------------------------ */
+/* ---- parsing the request */
 
-static int read_filters(struct hd_call *call, struct search *search)
+static int read_filters(struct hd_call *call, struct thread_search *search)
 {
     static const char *const statuses[] = {"idle", "busy", "interrupted", "error", NULL};
     int err = hd_body_object(call, "metadata", &search->metadata);
@@ -105,7 +105,7 @@ static int compare_slices(const void *a, const void *b)
     return hd_slice_cmp(*(const struct hd_slice *)a, *(const struct hd_slice *)b);
 }
 
-static int read_ids(struct hd_call *call, struct search *search)
+static int read_ids(struct hd_call *call, struct thread_search *search)
 {
     size_t kept = 0;
     int err = hd_body_strings(call, "ids", &search->ids, &search->id_count);
@@ -125,7 +125,7 @@ static int read_ids(struct hd_call *call, struct search *search)
     return 0;
 }
 
-static int read_members(struct hd_call *call, struct search *search)
+static int read_thread_search_members(struct hd_call *call, struct thread_search *search)
 {
     struct hd_slice *names;
     size_t count;
@@ -143,7 +143,8 @@ static int read_members(struct hd_call *call, struct search *search)
 
 /* ---- what matches ----------------------------------------------------- */
 
-static int contains(struct search *search, struct hd_slice text, hd_json_val part, bool *out)
+static int thread_search_contains(struct thread_search *search, struct hd_slice text,
+                                  hd_json_val part, bool *out)
 {
     struct hd_json json = {NULL};
     int err = hd_json_parse(&json, text, &search->call->fault);
@@ -154,7 +155,7 @@ static int contains(struct search *search, struct hd_slice text, hd_json_val par
 }
 
 /* A title is what clients call a thread. */
-static int has_title(struct search *search, struct hd_slice metadata, bool *out)
+static int has_title(struct thread_search *search, struct hd_slice metadata, bool *out)
 {
     struct hd_json json = {NULL};
     int err = metadata.len > 0 ? hd_json_parse(&json, metadata, &search->call->fault) : 0;
@@ -166,7 +167,8 @@ static int has_title(struct search *search, struct hd_slice metadata, bool *out)
 }
 
 /* Until the index is complete, and for a text without words, titles are searched too. */
-static int has_text(struct search *search, const struct hd_thread_rec *thread, bool *out)
+static int thread_search_has_text(struct thread_search *search, const struct hd_thread_rec *thread,
+                                  bool *out)
 {
     struct hd_call *call = search->call;
     int err = 0;
@@ -182,7 +184,8 @@ static int has_text(struct search *search, const struct hd_thread_rec *thread, b
     return has_title(search, thread->metadata, out);
 }
 
-static int matches(struct search *search, const struct hd_thread_rec *thread, bool *out)
+static int thread_search_matches(struct thread_search *search, const struct hd_thread_rec *thread,
+                                 bool *out)
 {
     int err = 0;
 
@@ -191,22 +194,23 @@ static int matches(struct search *search, const struct hd_thread_rec *thread, bo
     if (*out)
         err = hd_call_sees(search->call, HD_OF_THREADS, thread->metadata, out);
     if (!err && *out && search->metadata)
-        err = thread->metadata.len > 0 ? contains(search, thread->metadata, search->metadata, out)
-                                       : (*out = false, 0);
+        err = thread->metadata.len > 0
+                  ? thread_search_contains(search, thread->metadata, search->metadata, out)
+                  : (*out = false, 0);
     if (!err && *out && search->text.len > 0)
-        err = has_text(search, thread, out);
+        err = thread_search_has_text(search, thread, out);
     if (err || !*out || !search->values)
         return err;
     hd_buf_reset(&search->scratch);
     err = hd_thread_rec_values(search->call, thread, hd_slice(NULL, 0), &search->scratch);
     if (!err)
-        err = contains(search, hd_buf_slice(&search->scratch), search->values, out);
+        err = thread_search_contains(search, hd_buf_slice(&search->scratch), search->values, out);
     return err;
 }
 
 /* ---- the index of texts ----------------------------------------------- */
 
-static int find_text(struct search *search)
+static int find_text(struct thread_search *search)
 {
     struct hd_call *call = search->call;
     int err;
@@ -224,14 +228,14 @@ static int find_text(struct search *search)
     return err;
 }
 
-/* Whether the matching threads are known without reading the others. */
-static bool is_found_by_text(const struct search *search)
+/* True when an index yields the matching threads without a scan. */
+static bool is_found_by_text(const struct thread_search *search)
 {
     return search->is_complete && !search->is_common && search->having.count <= MAX_DIRECT;
 }
 
 /* Hands over the caller's own threads that have the text. */
-static int each_having(struct search *search, hd_thread_fn fn)
+static int each_having(struct thread_search *search, hd_thread_fn fn)
 {
     struct hd_call *call = search->call;
     struct hd_arena arena;
@@ -254,7 +258,7 @@ static int each_having(struct search *search, hd_thread_fn fn)
 
 /* ---- what is shared with the caller ----------------------------------- */
 
-static int find_shared(struct search *search)
+static int find_shared(struct thread_search *search)
 {
     struct hd_call *call = search->call;
 
@@ -265,8 +269,8 @@ static int find_shared(struct search *search)
                                   &search->shared_count, &call->fault);
 }
 
-/* What is read and shown from now on is this thread's, in its owner's compartment. NULL: own. */
-static void turn_to(struct search *search, const struct hd_shared *shared)
+/* Switches the call to this thread and its owner's compartment. NULL: the caller's own. */
+static void turn_to(struct thread_search *search, const struct hd_shared *shared)
 {
     struct hd_call *call = search->call;
 
@@ -275,14 +279,14 @@ static void turn_to(struct search *search, const struct hd_shared *shared)
     call->role = shared ? shared->role : HD_ROLE_OWNER;
 }
 
-static bool is_asked_for(const struct search *search, struct hd_slice id)
+static bool is_asked_for(const struct thread_search *search, struct hd_slice id)
 {
     return !search->ids || bsearch(&id, search->ids, search->id_count, sizeof(*search->ids),
                                    compare_slices) != NULL;
 }
 
 /* Hands those over that are there and not hidden by one of the caller's own. */
-static int each_shared(struct search *search, hd_thread_fn fn)
+static int each_shared(struct thread_search *search, hd_thread_fn fn)
 {
     struct hd_call *call = search->call;
     struct heddle *store = call->app->store;
@@ -315,7 +319,7 @@ static int each_shared(struct search *search, hd_thread_fn fn)
 
 /* ---- showing ---------------------------------------------------------- */
 
-static void put_extracted(struct search *search, hd_json_val thread)
+static void put_extracted(struct thread_search *search, hd_json_val thread)
 {
     struct hd_jw *jw = &search->call->jw;
 
@@ -335,7 +339,7 @@ static void put_extracted(struct search *search, hd_json_val thread)
 }
 
 /* The members that are needed are written, read again and looked into. */
-static int extract(struct search *search, const struct hd_thread_rec *thread)
+static int extract(struct thread_search *search, const struct hd_thread_rec *thread)
 {
     struct hd_json json = {NULL};
     struct hd_jw jw;
@@ -354,7 +358,7 @@ static int extract(struct search *search, const struct hd_thread_rec *thread)
     return err;
 }
 
-static int show(struct search *search, const struct hd_thread_rec *thread)
+static int thread_search_show(struct thread_search *search, const struct hd_thread_rec *thread)
 {
     struct hd_jw *jw = &search->call->jw;
     int err;
@@ -372,7 +376,7 @@ static int show(struct search *search, const struct hd_thread_rec *thread)
 
 /* ---- in the order of creation ----------------------------------------- */
 
-static bool is_filtered(const struct search *search)
+static bool is_filtered(const struct thread_search *search)
 {
     return search->metadata || search->values || search->status >= 0 || search->text.len > 0 ||
            hd_call_is_filtered(search->call, HD_OF_THREADS);
@@ -380,10 +384,10 @@ static bool is_filtered(const struct search *search)
 
 static int on_next(void *arg, const struct hd_thread_rec *thread)
 {
-    struct search *search = arg;
+    struct thread_search *search = arg;
     bool is_match;
     int64_t number;
-    int err = matches(search, thread, &is_match);
+    int err = thread_search_matches(search, thread, &is_match);
 
     if (err || !is_match)
         return err;
@@ -391,14 +395,14 @@ static int on_next(void *arg, const struct hd_thread_rec *thread)
     if (search->counts_only || number < search->page.offset)
         return 0;
     if (number < search->page.offset + search->page.limit)
-        return show(search, thread);
+        return thread_search_show(search, thread);
     search->is_cut = !is_filtered(search);
     return search->is_cut;
 }
 
 static int on_expired(void *arg, const struct hd_thread_rec *thread)
 {
-    struct search *search = arg;
+    struct thread_search *search = arg;
 
     if (hd_slice_eq(thread->principal, search->call->principal) &&
         hd_thread_is_over(thread, search->now))
@@ -407,7 +411,7 @@ static int on_expired(void *arg, const struct hd_thread_rec *thread)
 }
 
 /* The caller's own threads, counted by the database. */
-static int count_all(struct search *search)
+static int count_all(struct thread_search *search)
 {
     struct hd_call *call = search->call;
     const struct hd_cell prefix = hd_cell_bytes(call->principal);
@@ -422,7 +426,7 @@ static int count_all(struct search *search)
     return err;
 }
 
-static int scan_own(struct search *search)
+static int scan_own(struct thread_search *search)
 {
     struct hd_call *call = search->call;
     int err;
@@ -439,7 +443,7 @@ static int scan_own(struct search *search)
 }
 
 /* Pages with shared threads among them are not made here, but counted they are. */
-static int scan(struct search *search)
+static int thread_search_scan(struct thread_search *search)
 {
     int err = scan_own(search);
 
@@ -448,14 +452,14 @@ static int scan(struct search *search)
 
 /* ---- in another order ------------------------------------------------- */
 
-static int keep(struct search *search, const struct hd_thread_rec *thread)
+static int thread_search_keep(struct thread_search *search, const struct hd_thread_rec *thread)
 {
-    struct found *found;
+    struct found_threads *found;
     int err = 0;
 
     if (search->found_count == search->found_cap) {
         size_t cap = search->found_cap ? search->found_cap * 2 : 64;
-        struct found *grown = hd_realloc(search->found, cap * sizeof(*grown));
+        struct found_threads *grown = hd_realloc(search->found, cap * sizeof(*grown));
 
         if (!grown)
             return HD_ENOMEM;
@@ -463,7 +467,7 @@ static int keep(struct search *search, const struct hd_thread_rec *thread)
         search->found_cap = cap;
     }
     found = &search->found[search->found_count];
-    *found = (struct found){.created_at = thread->created_at, .shared = search->current};
+    *found = (struct found_threads){.created_at = thread->created_at, .shared = search->current};
     err = hd_arena_copy(&search->arena, thread->id, &found->id);
     if (search->page.sort == BY_UPDATED)
         found->number = thread->updated_at;
@@ -479,17 +483,17 @@ static int keep(struct search *search, const struct hd_thread_rec *thread)
 
 static int on_kept(void *arg, const struct hd_thread_rec *thread)
 {
-    struct search *search = arg;
+    struct thread_search *search = arg;
     bool is_match;
-    int err = matches(search, thread, &is_match);
+    int err = thread_search_matches(search, thread, &is_match);
 
-    return err || !is_match ? err : keep(search, thread);
+    return err || !is_match ? err : thread_search_keep(search, thread);
 }
 
 /* The same for threads in the order of the page: those behind its end are not read. */
 static int on_kept_in_order(void *arg, const struct hd_thread_rec *thread)
 {
-    struct search *search = arg;
+    struct thread_search *search = arg;
     int err = on_kept(search, thread);
 
     search->is_cut = (int64_t)search->found_count > search->page.offset + search->page.limit;
@@ -503,7 +507,7 @@ static int compare_numbers(int64_t a, int64_t b)
 
 static int compare_found(const void *a, const void *b)
 {
-    const struct found *one = a, *other = b;
+    const struct found_threads *one = a, *other = b;
     int order = compare_numbers(one->number, other->number);
 
     if (order == 0)
@@ -516,7 +520,7 @@ static int compare_descending(const void *a, const void *b)
     return compare_found(b, a);
 }
 
-static int show_found(struct search *search)
+static int show_thread_search_found(struct thread_search *search)
 {
     struct hd_call *call = search->call;
     int err = 0;
@@ -535,7 +539,7 @@ static int show_found(struct search *search)
         err = hd_thread_read(call->app->store, call->principal, search->found[i].id, call->arena,
                              &thread, &call->fault);
         if (!err)
-            err = show(search, &thread);
+            err = thread_search_show(search, &thread);
         else if (err == HD_ENOTFOUND) /* deleted a moment ago */
             err = 0;
     }
@@ -543,7 +547,7 @@ static int show_found(struct search *search)
     return err;
 }
 
-static int read_named(struct search *search)
+static int read_named(struct thread_search *search)
 {
     struct hd_call *call = search->call;
     int err = 0;
@@ -561,7 +565,7 @@ static int read_named(struct search *search)
     return err;
 }
 
-static int collect(struct search *search)
+static int thread_search_collect(struct thread_search *search)
 {
     struct hd_call *call = search->call;
     size_t own;
@@ -590,20 +594,20 @@ static int collect(struct search *search)
         err = count_all(search);
     search->total += (int64_t)(search->found_count - own);
     if (!err)
-        err = show_found(search);
+        err = show_thread_search_found(search);
     hd_free(search->found);
     return err;
 }
 
 /* ---- endpoints -------------------------------------------------------- */
 
-static void begin(struct search *search)
+static void thread_search_begin(struct thread_search *search)
 {
     hd_buf_init(&search->scratch, MAX_VALUES);
     hd_arena_init(&search->arena, MAX_FOUND);
 }
 
-static void finish(struct search *search)
+static void thread_search_finish(struct thread_search *search)
 {
     hd_buf_fini(&search->scratch);
     hd_arena_fini(&search->arena);
@@ -613,7 +617,7 @@ static void finish(struct search *search)
 
 static int search_threads(struct hd_call *call)
 {
-    struct search search = {.call = call, .now = hd_clock_now_us()};
+    struct thread_search search = {.call = call, .now = hd_clock_now_us()};
     int err = read_filters(call, &search);
 
     if (!err)
@@ -621,10 +625,10 @@ static int search_threads(struct hd_call *call)
     if (!err)
         err = hd_body_page(call, sort_names, &search.page);
     if (!err)
-        err = read_members(call, &search);
+        err = read_thread_search_members(call, &search);
     if (err)
         return err;
-    begin(&search);
+    thread_search_begin(&search);
     err = find_shared(&search);
     if (!err)
         err = find_text(&search);
@@ -632,10 +636,10 @@ static int search_threads(struct hd_call *call)
     if (!err)
         err = search.ids || search.page.sort != BY_CREATED || search.shared_count > 0 ||
                       search.text.len > 0
-                  ? collect(&search)
-                  : scan(&search);
+                  ? thread_search_collect(&search)
+                  : thread_search_scan(&search);
     hd_jw_array_end(&call->jw);
-    finish(&search);
+    thread_search_finish(&search);
     if (!err)
         hd_call_pages(call, search.page.offset, search.page.limit, search.total);
     return err;
@@ -643,18 +647,18 @@ static int search_threads(struct hd_call *call)
 
 static int count_threads(struct hd_call *call)
 {
-    struct search search = {.call = call, .now = hd_clock_now_us(), .counts_only = true};
+    struct thread_search search = {.call = call, .now = hd_clock_now_us(), .counts_only = true};
     int err = read_filters(call, &search);
 
     if (err)
         return err;
-    begin(&search);
+    thread_search_begin(&search);
     err = find_shared(&search);
     if (!err)
         err = find_text(&search);
     if (!err)
-        err = scan(&search);
-    finish(&search);
+        err = thread_search_scan(&search);
+    thread_search_finish(&search);
     if (!err)
         hd_jw_int(&call->jw, search.total);
     return err;

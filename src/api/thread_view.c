@@ -13,40 +13,40 @@
 /* ---- values ----------------------------------------------------------- */
 
 /* Nothing of a thread that has no checkpoint, or one of a graph that is not served any more. */
-static int has_values(struct hd_call *call, const struct hd_spot *spot, struct hd_slice values,
-                      bool *out)
+static int has_values(struct hd_call *call, const struct hd_checkpoint_target *target,
+                      struct hd_slice values, bool *out)
 {
     *out = true;
     if (values.len != 2)
         return 0;
     /* {}: a state without values, or no state at all. */
-    return hd_spot_has(call, spot, hd_slice(NULL, 0), out);
+    return hd_checkpoint_target_has(call, target, hd_slice(NULL, 0), out);
 }
 
 int hd_thread_rec_values(struct hd_call *call, const struct hd_thread_rec *thread,
                          struct hd_slice only, struct hd_buf *out)
 {
-    struct hd_spot spot = {.thread = *thread};
+    struct hd_checkpoint_target target = {.thread = *thread};
     struct hd_failure failure = {NULL, NULL};
     size_t before = out->len;
     struct hd_address at;
     bool is_there;
     int err = 0;
 
-    /* Whatever made a state of it has left a head. */
+    /* Every write of a state has left a head. */
     if (thread->head.ns.len > 0)
-        err = hd_spot_of_thread(call, &spot);
+        err = hd_checkpoint_target_of_thread(call, &target);
     if (err)
         return err;
-    if (!spot.graph)
+    if (!target.graph)
         return hd_buf_append_slice(out, HD_S("null"));
-    at = hd_spot_address(call, &spot, spot.chosen);
+    at = hd_checkpoint_target_address(call, &target, target.chosen);
     at.only = only;
     if (out == &call->out) /* others are looked at and dropped */
         at.allowance = &call->budget.allowance;
     err = hd_call_failure(call, hd_state_values(&at, out, &failure), &failure);
     if (!err)
-        err = has_values(call, &spot, hd_slice(out->ptr + before, out->len - before), &is_there);
+        err = has_values(call, &target, hd_slice(out->ptr + before, out->len - before), &is_there);
     if (!err && !is_there) {
         out->len = before;
         err = hd_buf_append_slice(out, HD_S("null"));
@@ -66,7 +66,7 @@ int hd_thread_values(struct hd_call *call, struct hd_slice thread_id, struct hd_
 int hd_thread_read_messages(struct hd_app *app, const struct hd_thread_rec *thread,
                             struct hd_arena *arena, struct hd_buf *out, struct hd_fault *fault)
 {
-    /* No request asks for them: the index reads what the owner would see. */
+    /* For the index, which reads what the owner sees, without a request. */
     struct hd_call call = {.app = app,
                            .arena = arena,
                            .actor = thread->principal,
@@ -81,56 +81,56 @@ int hd_thread_read_messages(struct hd_app *app, const struct hd_thread_rec *thre
 
 /* ---- members ---------------------------------------------------------- */
 
-struct view {
+struct thread_view {
     struct hd_call *call;
     struct hd_jw *jw;
     const struct hd_thread_rec *thread;
 };
 
-static int put_id(struct view *view)
+static int put_thread_id(struct thread_view *view)
 {
     hd_jw_string(view->jw, view->thread->id);
     return 0;
 }
 
-static int put_created_at(struct view *view)
+static int put_thread_created_at(struct thread_view *view)
 {
     hd_jw_time(view->jw, view->thread->created_at);
     return 0;
 }
 
-static int put_updated_at(struct view *view)
+static int put_thread_updated_at(struct thread_view *view)
 {
     hd_jw_time(view->jw, view->thread->updated_at);
     return 0;
 }
 
-static int put_state_updated_at(struct view *view)
+static int put_state_updated_at(struct thread_view *view)
 {
     hd_jw_time(view->jw, view->thread->state_updated_at);
     return 0;
 }
 
-static int put_metadata(struct view *view)
+static int put_thread_metadata(struct thread_view *view)
 {
     hd_jw_json(view->jw, view->thread->metadata, "{}");
     return 0;
 }
 
-static int put_config(struct view *view)
+static int put_thread_config(struct thread_view *view)
 {
     hd_jw_json(view->jw, view->thread->config, "{}");
     return 0;
 }
 
-static int put_status(struct view *view)
+static int put_status(struct thread_view *view)
 {
     hd_jw_string(view->jw, hd_slice_cstr(hd_thread_status_name(view->thread->status)));
     return 0;
 }
 
 /* They go straight to where the writer writes. */
-static int put_values(struct view *view)
+static int put_values(struct thread_view *view)
 {
     int err = view->jw->err;
 
@@ -140,20 +140,20 @@ static int put_values(struct view *view)
     return err;
 }
 
-static int put_interrupts(struct view *view)
+static int put_interrupts(struct thread_view *view)
 {
     hd_jw_json(view->jw, view->thread->interrupts, "{}");
     return 0;
 }
 
-static int put_error(struct view *view)
+static int put_error(struct thread_view *view)
 {
     hd_jw_json(view->jw, view->thread->error, "null");
     return 0;
 }
 
-/* What was asked for, and when it ends if nothing happens any more. */
-static int put_ttl(struct view *view)
+/* The requested time to live, and when it ends without further activity. */
+static int put_ttl(struct thread_view *view)
 {
     struct hd_json json = {NULL};
     struct hd_json_iter it;
@@ -180,7 +180,7 @@ static int put_ttl(struct view *view)
     return err;
 }
 
-static int put_role(struct view *view)
+static int put_role(struct thread_view *view)
 {
     bool is_own = hd_slice_eq(view->thread->principal, view->call->actor);
 
@@ -189,7 +189,7 @@ static int put_role(struct view *view)
 }
 
 /* Reads every row of the thread's checkpoints. */
-static int put_usage(struct view *view)
+static int put_usage(struct thread_view *view)
 {
     const struct hd_slice principal = view->thread->principal, id = view->thread->id;
     const struct heddle_thread thread = {{principal.ptr, principal.len}, {id.ptr, id.len}};
@@ -209,7 +209,7 @@ static int put_usage(struct view *view)
 }
 
 /* How its first human message begins: what a list shows of a thread without a title. */
-static int put_label(struct view *view)
+static int put_label(struct thread_view *view)
 {
     struct hd_call *call = view->call;
     struct hd_slice label;
@@ -223,19 +223,19 @@ static int put_label(struct view *view)
     return err;
 }
 
-/* `put` NULL: clients may ask for it, but threads have none. */
+/* `put` NULL: clients may request it, but threads have none. */
 static const struct member {
     const char *name;
     unsigned bit;
-    int (*put)(struct view *view);
+    int (*put)(struct thread_view *view);
 } members_table[] = {
-    {"thread_id", 4, put_id},
-    {"created_at", 8, put_created_at},
-    {"updated_at", 16, put_updated_at},
+    {"thread_id", 4, put_thread_id},
+    {"created_at", 8, put_thread_created_at},
+    {"updated_at", 16, put_thread_updated_at},
     {"state_updated_at", 32, put_state_updated_at},
-    {"metadata", 64, put_metadata},
+    {"metadata", 64, put_thread_metadata},
     {"status", 128, put_status},
-    {"config", 256, put_config},
+    {"config", 256, put_thread_config},
     {"context", 512, NULL},
     {"values", HD_THREAD_SHOWS_VALUES, put_values},
     {"interrupts", 1024, put_interrupts},
@@ -282,7 +282,7 @@ int hd_thread_select(struct hd_call *call, const struct hd_slice *names, size_t 
 int hd_thread_view_members(struct hd_call *call, struct hd_jw *jw,
                            const struct hd_thread_rec *thread, unsigned members)
 {
-    struct view view = {call, jw, thread};
+    struct thread_view view = {call, jw, thread};
     int err = 0;
 
     for (size_t i = 0; !err && i < HD_COUNT(members_table); i++) {
@@ -291,7 +291,7 @@ int hd_thread_view_members(struct hd_call *call, struct hd_jw *jw,
         if (!(members & member->bit) || !member->put)
             continue;
         if (member->bit == SHOWS_ROLE && !call->who)
-            continue; /* where nobody authenticates, nobody has one */
+            continue; /* without authentication there is none */
         hd_jw_key(jw, hd_slice_cstr(member->name));
         err = member->put(&view);
     }

@@ -15,7 +15,7 @@ enum hd_thread_member {
     /* The others are private: bits of the table in thread_view.c. */
 };
 
-/* All members that are shown without being asked for. */
+/* All members that are shown by default. */
 unsigned hd_thread_members(void);
 /* The members that are named, all for none. HD_EINVAL when there is no such member. */
 HD_MUST_CHECK int hd_thread_select(struct hd_call *call, const struct hd_slice *names, size_t count,

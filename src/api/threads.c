@@ -14,14 +14,14 @@
 #include "search/thread_texts.h"
 #include "store/rows.h"
 
-static struct heddle_bytes bytes(struct hd_slice s)
+static struct heddle_bytes thread_bytes(struct hd_slice s)
 {
     return (struct heddle_bytes){s.ptr, s.len};
 }
 
 /* ---- time to live ----------------------------------------------------- */
 
-/* As it is stored; empty for ever, and when nothing is said of it. */
+/* As it is stored; empty: no expiry, or no value given. */
 static int read_ttl(struct hd_call *call, bool *is_given, struct hd_slice *out)
 {
     hd_json_val val = hd_body_get(call, "ttl");
@@ -38,12 +38,12 @@ static int read_ttl(struct hd_call *call, bool *is_given, struct hd_slice *out)
 
 /* ---- create ----------------------------------------------------------- */
 
-/* What a request for a new thread says. */
-struct creation {
+/* The body of a request for a new thread. */
+struct thread_creation {
     struct hd_thread_rec thread;
     bool keeps; /* one that is there is answered */
     struct hd_supersteps supersteps;
-    struct hd_spot spot;                /* of its first states */
+    struct hd_checkpoint_target target; /* of its first states */
     struct hd_supersteps_remote remote; /* when a worker makes them */
 };
 
@@ -63,7 +63,7 @@ static int choose_id(struct hd_call *call, struct hd_slice *id)
     return 0;
 }
 
-static int read_creation(struct hd_call *call, struct creation *creation)
+static int read_creation(struct hd_call *call, struct thread_creation *creation)
 {
     static const char *const words[] = {"raise", "do_nothing", NULL};
     struct hd_thread_rec *thread = &creation->thread;
@@ -118,7 +118,7 @@ static int add_thread(struct hd_call *call, struct hd_thread_rec *thread)
 }
 
 /* There is one of this id; it may be one whose time is over. */
-static int meet_existing(struct hd_call *call, struct creation *creation, bool *is_free)
+static int meet_existing(struct hd_call *call, struct thread_creation *creation, bool *is_free)
 {
     struct hd_thread_rec thread;
     bool is_seen;
@@ -140,8 +140,8 @@ static int meet_existing(struct hd_call *call, struct creation *creation, bool *
     return hd_thread_view(call, &thread, hd_thread_members());
 }
 
-/* What cannot be applied leaves no thread behind. */
-static int undo(struct hd_call *call, const struct creation *creation, int err)
+/* A failed creation leaves no thread behind. */
+static int undo(struct hd_call *call, const struct thread_creation *creation, int err)
 {
     struct hd_fault fault = {0};
 
@@ -151,27 +151,27 @@ static int undo(struct hd_call *call, const struct creation *creation, int err)
 }
 
 /* Its first states; those of a graph in workers are only prepared here. */
-static int apply_supersteps(struct hd_call *call, struct creation *creation)
+static int apply_supersteps(struct hd_call *call, struct thread_creation *creation)
 {
-    struct hd_spot *spot = &creation->spot;
+    struct hd_checkpoint_target *target = &creation->target;
     struct hd_val *config = NULL;
     int err;
 
-    *spot = (struct hd_spot){.thread = creation->thread};
-    err = hd_spot_of_thread(call, spot);
-    if (!err && !spot->graph)
+    *target = (struct hd_checkpoint_target){.thread = creation->thread};
+    err = hd_checkpoint_target_of_thread(call, target);
+    if (!err && !target->graph)
         err = hd_fault_set(&call->fault, HD_EINVAL,
                            "supersteps: need metadata.graph_id, the name of a graph");
-    if (!err && spot->graph->is_remote)
-        err = hd_supersteps_prepare(call, spot, false, &creation->remote);
+    if (!err && target->graph->is_remote)
+        err = hd_supersteps_prepare(call, target, false, &creation->remote);
     else if (!err)
-        err = hd_supersteps_apply(call, spot, &creation->supersteps, &config);
+        err = hd_supersteps_apply(call, target, &creation->supersteps, &config);
     hd_val_unref(config);
-    creation->thread = spot->thread;
+    creation->thread = target->thread;
     return err ? undo(call, creation, err) : 0;
 }
 
-static int create_new(struct hd_call *call, struct creation *creation, bool *exists)
+static int create_new(struct hd_call *call, struct thread_creation *creation, bool *exists)
 {
     int err = add_thread(call, &creation->thread);
 
@@ -183,13 +183,13 @@ static int create_new(struct hd_call *call, struct creation *creation, bool *exi
     if (creation->supersteps.count > 0)
         err = apply_supersteps(call, creation);
     if (!err && creation->remote.head.len > 0)
-        return HD_CALL_GOES_ON;
+        return HD_CALL_CONTINUES;
     return err ? err : hd_thread_view(call, &creation->thread, hd_thread_members());
 }
 
 static int create_thread(struct hd_call *call)
 {
-    struct creation *creation = hd_arena_calloc(call->arena, 1, sizeof(*creation));
+    struct thread_creation *creation = hd_arena_calloc(call->arena, 1, sizeof(*creation));
     bool exists, is_free = true;
     int err = creation ? read_creation(call, creation) : HD_ENOMEM;
 
@@ -208,19 +208,19 @@ static int create_thread(struct hd_call *call)
 
 /* ---- first states that a worker makes --------------------------------- */
 
-static int settle(struct hd_call *call)
+static int thread_settle(struct hd_call *call)
 {
-    struct creation *creation = call->state;
+    struct thread_creation *creation = call->state;
     struct hd_val *config = NULL;
     int err = hd_supersteps_settle(call, &creation->remote, &config);
 
     hd_val_unref(config);
     if (err)
         return undo(call, creation, err);
-    return hd_thread_view(call, &creation->spot.thread, hd_thread_members());
+    return hd_thread_view(call, &creation->target.thread, hd_thread_members());
 }
 
-static void on_settled(struct hd_call *call, int err)
+static void on_thread_settled(struct hd_call *call, int err)
 {
     if (err < 0)
         hd_call_fail(call, err);
@@ -237,24 +237,24 @@ static void on_refused(struct hd_call *call, int err)
 {
     if (!call->fault.code)
         hd_fault_set(&call->fault, err, "%s", hd_error_text(err));
-    if (hd_call_defer(call, take_back, on_settled))
+    if (hd_call_defer(call, take_back, on_thread_settled))
         hd_call_fail(call, err);
 }
 
 static void on_made(struct hd_call *call, const struct hd_rt_message *message)
 {
-    struct creation *creation = call->state;
+    struct thread_creation *creation = call->state;
     int err = hd_supersteps_answer(call, message, &creation->remote);
 
     if (!err)
-        err = hd_call_defer(call, settle, on_settled);
+        err = hd_call_defer(call, thread_settle, on_thread_settled);
     if (err)
         on_refused(call, err);
 }
 
 static void create_then(struct hd_call *call)
 {
-    struct creation *creation = call->state;
+    struct thread_creation *creation = call->state;
 
     hd_supersteps_ask(call, &creation->remote, on_made, on_refused);
 }
@@ -332,19 +332,19 @@ static int patch_thread(struct hd_call *call)
 /* ---- copy ------------------------------------------------------------- */
 
 /*
- * Nothing works on the copy. What a thread at work asks is read from the checkpoints that were
- * copied: its record still has the questions of before the run.
+ * The copy has no runs. The interrupts of a running thread are read from the copied checkpoints,
+ * since its record still has those from before the run.
  */
 static int settle_copy(struct hd_call *call, struct hd_thread_rec *thread, bool was_busy)
 {
-    struct hd_spot spot = {.thread = *thread};
+    struct hd_checkpoint_target target = {.thread = *thread};
     struct hd_standing standing = {0};
     int err = 0;
 
     if (was_busy) {
-        err = hd_spot_of_thread(call, &spot);
+        err = hd_checkpoint_target_of_thread(call, &target);
         if (!err)
-            err = hd_spot_standing(call, &spot, hd_slice(NULL, 0), &standing);
+            err = hd_checkpoint_target_standing(call, &target, hd_slice(NULL, 0), &standing);
         if (!err)
             thread->interrupts = standing.interrupts;
     }
@@ -400,8 +400,8 @@ static int copy_thread(struct hd_call *call)
     err = make_copy(call, &target);
     if (err)
         return err;
-    from = (struct heddle_thread){bytes(call->principal), bytes(source.id)};
-    to = (struct heddle_thread){bytes(call->actor), bytes(target.id)};
+    from = (struct heddle_thread){thread_bytes(call->principal), thread_bytes(source.id)};
+    to = (struct heddle_thread){thread_bytes(call->actor), thread_bytes(target.id)};
     err = heddle_copy_thread(call->app->store, &from, &to, &error);
     if (err)
         return hd_fault_set(&call->fault, err, "%s", error.text);

@@ -17,23 +17,23 @@ struct wait {
     bool is_begun; /* as a stream, because it takes long */
     bool is_ended; /* the answer is there; what is left of it is being sent */
     struct hd_waiter waiter;
-    struct hd_beat beat;
-    struct hd_watch watch;
+    struct hd_heartbeat beat;
+    struct hd_stream_access watch;
     size_t sent;
 };
 
-static void leave(struct wait *wait)
+static void wait_leave(struct wait *wait)
 {
-    hd_beat_stop(&wait->beat);
-    hd_watch_stop(&wait->watch);
+    hd_heartbeat_stop(&wait->beat);
+    hd_stream_access_stop(&wait->watch);
     hd_waiter_leave(&wait->waiter);
 }
 
-static void on_gone(void *ctx)
+static void on_wait_gone(void *ctx)
 {
     struct wait *wait = ctx;
 
-    leave(wait);
+    wait_leave(wait);
     /* When the server ends, it is not the client who went. */
     if (wait->is_cancelling && !wait->is_ended &&
         !hd_http_server_is_closing(hd_api_server(wait->call->api)))
@@ -68,15 +68,15 @@ static void on_beat(void *ctx)
     if (!wait->is_begun) {
         wait->is_begun = true;
         hd_call_send_headers(wait->call);
-        hd_http_stream_begin(wait->call->exchange, 200, HD_TYPE_JSON, on_room, on_gone, wait);
+        hd_http_stream_begin(wait->call->exchange, 200, HD_TYPE_JSON, on_room, on_wait_gone, wait);
     }
     hd_http_stream_write(wait->call->exchange, &space, 1);
 }
 
-/* What is in the call is the answer. */
-static void answer(struct wait *wait)
+/* The response is in the call. */
+static void wait_answer(struct wait *wait)
 {
-    leave(wait);
+    wait_leave(wait);
     wait->is_ended = true;
     if (wait->is_begun) {
         on_room(wait);
@@ -99,12 +99,12 @@ static void answer_error(struct wait *wait, struct hd_slice type, struct hd_slic
     hd_jw_string(jw, text);
     hd_jw_object_end(jw);
     hd_jw_object_end(jw);
-    answer(wait);
+    wait_answer(wait);
 }
 
 /* ---- what the thread has now ------------------------------------------ */
 
-static int write_error(struct hd_call *call, const struct hd_run_rec *run)
+static int write_wait_error(struct hd_call *call, const struct hd_run_rec *run)
 {
     hd_jw_object(&call->jw);
     hd_jw_key(&call->jw, HD_S("__error__"));
@@ -123,11 +123,11 @@ static int read_values(struct hd_call *call)
                           call->arena, &run, &call->fault);
 
     if (!err && (run.status == HD_RUN_STATE_ERROR || run.status == HD_RUN_STATE_TIMEOUT))
-        return write_error(call, &run);
+        return write_wait_error(call, &run);
     return err ? err : hd_thread_values(call, wait->thread_id, &call->out);
 }
 
-static void on_read(struct hd_call *call, int err)
+static void on_wait_read(struct hd_call *call, int err)
 {
     struct wait *wait = call->state;
 
@@ -137,15 +137,15 @@ static void on_read(struct hd_call *call, int err)
         answer_error(wait, HD_S("RuntimeError"),
                      hd_slice_cstr(call->fault.code ? call->fault.text : hd_error_text(err)));
     else
-        answer(wait);
+        wait_answer(wait);
 }
 
 static void answer_values(struct wait *wait)
 {
-    int err = hd_call_defer(wait->call, read_values, on_read);
+    int err = hd_call_defer(wait->call, read_values, on_wait_read);
 
     if (err)
-        on_read(wait->call, err);
+        on_wait_read(wait->call, err);
 }
 
 static void answer_too_large(struct wait *wait)
@@ -168,25 +168,25 @@ static void on_outcome(void *ctx, const struct hd_outcome *outcome)
         if (wait->call->jw.err)
             answer_too_large(wait);
         else
-            answer(wait);
+            wait_answer(wait);
     }
 }
 
-/* Who waits may not know any more. The run is the thread's, and goes on. */
-static void on_watch(void *ctx, enum hd_watch_end why)
+/* The waiting client has lost its access. The run belongs to the thread and continues. */
+static void on_watch(void *ctx, enum hd_stream_access_end why)
 {
     struct wait *wait = ctx;
 
     if (wait->is_begun) {
-        answer_error(wait, why == HD_WATCH_GONE ? HD_S("NotFound") : HD_S("Forbidden"),
-                     hd_slice_cstr(hd_watch_text(why)));
+        answer_error(wait, why == HD_STREAM_ACCESS_GONE ? HD_S("NotFound") : HD_S("Forbidden"),
+                     hd_slice_cstr(hd_stream_access_text(why)));
         return;
     }
-    if (why == HD_WATCH_GONE)
+    if (why == HD_STREAM_ACCESS_GONE)
         hd_call_refuse_thread(wait->call, wait->thread_id);
     else
-        hd_call_refuse(wait->call, hd_watch_status(why), "%s", hd_watch_text(why));
-    answer(wait);
+        hd_call_refuse(wait->call, hd_stream_access_status(why), "%s", hd_stream_access_text(why));
+    wait_answer(wait);
 }
 
 void hd_wait_send(struct hd_call *call, struct hd_slice thread_id, struct hd_slice run_id,
@@ -208,7 +208,7 @@ void hd_wait_send(struct hd_call *call, struct hd_slice thread_id, struct hd_sli
         answer_values(wait);
         return;
     }
-    hd_exchange_on_gone(call->exchange, on_gone, wait);
-    hd_beat_start(hd_api_beats(call->api), &wait->beat, on_beat, wait);
-    hd_watch_start(&wait->watch, call, wait->thread_id, is_cancelling, on_watch, wait);
+    hd_exchange_on_gone(call->exchange, on_wait_gone, wait);
+    hd_heartbeat_start(hd_api_heartbeats(call->api), &wait->beat, on_beat, wait);
+    hd_stream_access_start(&wait->watch, call, wait->thread_id, is_cancelling, on_watch, wait);
 }

@@ -4,9 +4,9 @@
 
 #define TIMEOUT_US (60 * 1000000LL)
 
-struct asking {
+struct worker_query_call {
     struct hd_call *call;
-    hd_asked_fn then;
+    hd_worker_reply_fn then;
     void (*otherwise)(struct hd_call *call, int err);
     struct hd_rt_call *asked;
 };
@@ -29,7 +29,7 @@ static int error_of_code(struct hd_slice code)
     return 0;
 }
 
-/* What a graph refuses because of what it was given; anything else is its own fault. */
+/* Exceptions that a graph raises because of its input; any other is a fault of the graph. */
 static int error_of_type(struct hd_slice type)
 {
     static const char *const names[] = {"InvalidUpdateError", "ValueError",      "TypeError",
@@ -51,7 +51,7 @@ static int read_refusal(struct hd_call *call, struct hd_slice head)
     int err;
 
     if (hd_json_parse(&json, head, NULL))
-        return hd_fault_set(&call->fault, HD_ECORRUPT, "the worker's answer cannot be read");
+        return hd_fault_set(&call->fault, HD_ECORRUPT, "the worker's reply is invalid");
     type = hd_json_string(hd_json_get(hd_json_root(&json), HD_S("type")));
     message = hd_json_string(hd_json_get(hd_json_root(&json), HD_S("message")));
     err = error_of_code(hd_json_string(hd_json_get(hd_json_root(&json), HD_S("code"))));
@@ -63,7 +63,7 @@ static int read_refusal(struct hd_call *call, struct hd_slice head)
     return err;
 }
 
-static void give_up(struct asking *asking, int err)
+static void query_fail(struct worker_query_call *asking, int err)
 {
     if (asking->otherwise)
         asking->otherwise(asking->call, err);
@@ -71,9 +71,9 @@ static void give_up(struct asking *asking, int err)
         hd_call_fail(asking->call, err);
 }
 
-static void on_end(void *ctx, enum hd_rt_end how, const struct hd_rt_message *message)
+static void on_query_end(void *ctx, enum hd_rt_end how, const struct hd_rt_message *message)
 {
-    struct asking *asking = ctx;
+    struct worker_query_call *asking = ctx;
     struct hd_call *call = asking->call;
 
     switch (how) {
@@ -81,16 +81,17 @@ static void on_end(void *ctx, enum hd_rt_end how, const struct hd_rt_message *me
         asking->then(call, message);
         return;
     case HD_RT_REFUSED:
-        give_up(asking, read_refusal(call, message->head));
+        query_fail(asking, read_refusal(call, message->head));
         return;
     case HD_RT_LATE:
-        give_up(asking, hd_fault_set(&call->fault, HD_EBUSY, "the worker did not answer in time"));
+        query_fail(asking,
+                   hd_fault_set(&call->fault, HD_EBUSY, "the worker did not answer in time"));
         return;
     case HD_RT_LOST:
         break;
     }
     (void)read_refusal(call, message->head);
-    give_up(asking, hd_fault_set(&call->fault, HD_ECLOSED, "no worker is there to answer"));
+    query_fail(asking, hd_fault_set(&call->fault, HD_ECLOSED, "no worker is available"));
 }
 
 int hd_call_check_loaded(struct hd_call *call, const struct hd_app_graph *graph)
@@ -113,16 +114,17 @@ int hd_call_check_loaded(struct hd_call *call, const struct hd_app_graph *graph)
     return err;
 }
 
-void hd_call_ask(struct hd_call *call, const struct hd_ask *ask)
+void hd_call_query_worker(struct hd_call *call, const struct hd_worker_query *ask)
 {
-    struct asking *asking = hd_arena_calloc(call->arena, 1, sizeof(*asking));
+    struct worker_query_call *asking = hd_arena_calloc(call->arena, 1, sizeof(*asking));
     int err = asking ? 0 : HD_ENOMEM;
 
     if (err) {
         hd_call_fail(call, err);
         return;
     }
-    *asking = (struct asking){.call = call, .then = ask->then, .otherwise = ask->otherwise};
+    *asking =
+        (struct worker_query_call){.call = call, .then = ask->then, .otherwise = ask->otherwise};
 
     const struct hd_rt_call_options options = {
         .language = ask->language,
@@ -132,20 +134,21 @@ void hd_call_ask(struct hd_call *call, const struct hd_ask *ask)
         .scope = ask->scope,
         .timeout_us = TIMEOUT_US,
         .patience_us = call->app->runtime_settings.start_timeout_us,
-        .on_end = on_end,
+        .on_end = on_query_end,
         .ctx = asking,
     };
 
     err = call->app->runtime ? hd_runtime_call(call->app->runtime, &options, &asking->asked)
                              : HD_ECLOSED;
     if (err)
-        give_up(asking, err);
+        query_fail(asking, err);
 }
 
-int hd_asked_text(struct hd_call *call, const struct hd_rt_message *message, struct hd_slice *out)
+int hd_worker_reply_text(struct hd_call *call, const struct hd_rt_message *message,
+                         struct hd_slice *out)
 {
     if (message->blob_count == 0 || message->blobs[0].len == 0)
-        return hd_fault_set(&call->fault, HD_ECORRUPT, "the worker's answer is empty");
+        return hd_fault_set(&call->fault, HD_ECORRUPT, "the worker's reply is empty");
     *out = message->blobs[0];
     return 0;
 }

@@ -1,6 +1,6 @@
 /*
- * Asking workers what only a graph's code knows, for routes. On the loop: in `then`, or what
- * follows it.
+ * Queries to workers for facts that only a graph's code has, for routes. On the loop: in `then` or
+ * later.
  */
 #ifndef HD_API_WORKER_QUERY_H
 #define HD_API_WORKER_QUERY_H
@@ -9,15 +9,15 @@
 #include "runtime/runtime.h"
 
 /* Owns the call, as a route's `then`; `message` is valid until it returns. */
-typedef void (*hd_asked_fn)(struct hd_call *call, const struct hd_rt_message *message);
+typedef void (*hd_worker_reply_fn)(struct hd_call *call, const struct hd_rt_message *message);
 
-struct hd_ask {
+struct hd_worker_query {
     enum hd_rt_language language;
     struct hd_slice head;
     struct hd_slice blob;            /* empty: none */
     const struct hd_rt_scope *scope; /* NULL: the worker has nothing to store */
-    hd_asked_fn then;
-    /* When there is no answer: call->fault says why. NULL: the call is answered with it. */
+    hd_worker_reply_fn then;
+    /* On failure: call->fault has the reason. NULL: the call fails with it. */
     void (*otherwise)(struct hd_call *call, int err);
 };
 
@@ -28,10 +28,10 @@ struct hd_ask {
 HD_MUST_CHECK int hd_call_check_loaded(struct hd_call *call, const struct hd_app_graph *graph);
 
 /* Copies what it is given. */
-void hd_call_ask(struct hd_call *call, const struct hd_ask *ask);
+void hd_call_query_worker(struct hd_call *call, const struct hd_worker_query *ask);
 
 /* The first blob of an answer, which is JSON; HD_EINVAL when there is none. */
-HD_MUST_CHECK int hd_asked_text(struct hd_call *call, const struct hd_rt_message *message,
-                                struct hd_slice *out);
+HD_MUST_CHECK int hd_worker_reply_text(struct hd_call *call, const struct hd_rt_message *message,
+                                       struct hd_slice *out);
 
 #endif

@@ -10,24 +10,24 @@
 /* ---- reading ---------------------------------------------------------- */
 
 static struct hd_tree_branch *branch_of(const struct hd_branch_tree *tree, struct hd_slice id,
-                                        const struct hd_point **point)
+                                        const struct hd_checkpoint_node **point)
 {
-    const struct hd_points *points = &tree->points;
+    const struct hd_checkpoint_index *points = &tree->points;
 
-    *point = points->count > 0 ? hd_points_find(points, points->list[0].ns, id) : NULL;
+    *point = points->count > 0 ? hd_checkpoint_index_find(points, points->list[0].ns, id) : NULL;
     return *point ? (*point)->branch : NULL;
 }
 
 int hd_branch_names_read(struct hd_branch_tree *tree)
 {
-    struct hd_slice metadata = tree->spot.thread.metadata;
+    struct hd_slice metadata = tree->target.thread.metadata;
     struct hd_json json = {NULL};
     struct hd_json_iter it;
     int err = metadata.len > 0 ? hd_json_parse(&json, metadata, &tree->call->fault) : 0;
 
     it = hd_json_iter(hd_json_get(hd_json_root(&json), MEMBER));
     while (!err && it.is_object && hd_json_next(&it)) {
-        const struct hd_point *point;
+        const struct hd_checkpoint_node *point;
         struct hd_tree_branch *branch = branch_of(tree, it.key, &point);
 
         if (!branch || (branch->named && branch->named > point) || hd_json_string(it.val).len == 0)
@@ -74,7 +74,7 @@ struct names {
 
 static bool is_dropped(const struct names *names, struct hd_slice id)
 {
-    const struct hd_point *point;
+    const struct hd_checkpoint_node *point;
     const struct hd_tree_branch *branch = branch_of(names->tree, id, &point);
 
     return branch && (branch == names->branch || branch->is_gone);
@@ -152,7 +152,7 @@ int hd_branch_names_change(const struct hd_branch_tree *tree, const struct hd_tr
     hd_buf_init(&out, MAX_METADATA);
     if (!err)
         err = write_names(&names, hd_json_get(root, MEMBER), &list);
-    /* What was never named is left as it is, whatever else a client keeps there. */
+    /* Metadata without branch names stays unchanged, whatever else a client stores there. */
     if (!err && (names.dropped > 0 || name.len > 0)) {
         err = write_metadata(names.count > 0 ? hd_buf_slice(&list) : hd_slice(NULL, 0), root, &out);
         if (!err)

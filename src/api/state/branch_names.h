@@ -1,7 +1,7 @@
 /*
- * What people call branches. A name is kept by the id of the checkpoint that the branch began with
- * when it was given, in the member branch_names of the thread's metadata, and is that of
- * whichever branch has this checkpoint now: branches grow together when others are removed.
+ * Names of branches. A name is stored under the id of the checkpoint that the branch began with
+ * when it was named, in the member branch_names of the thread's metadata. It belongs to the branch
+ * that has this checkpoint now: branches merge when others are removed.
  */
 #ifndef HD_API_STATE_BRANCH_NAMES_H
 #define HD_API_STATE_BRANCH_NAMES_H

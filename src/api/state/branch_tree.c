@@ -11,12 +11,12 @@
 
 /* ---- the tree --------------------------------------------------------- */
 
-static bool is_first(const struct hd_point *point)
+static bool is_first(const struct hd_checkpoint_node *point)
 {
     return !point->parent || point->parent->children > 1;
 }
 
-static void follow(struct hd_tree_branch *branch, struct hd_point *first)
+static void tree_follow(struct hd_tree_branch *branch, struct hd_checkpoint_node *first)
 {
     branch->first = branch->last = first;
     branch->count = 1;
@@ -30,7 +30,7 @@ static void follow(struct hd_tree_branch *branch, struct hd_point *first)
 
 static void mark_current(struct hd_branch_tree *tree)
 {
-    struct hd_point *point = tree->head;
+    struct hd_checkpoint_node *point = tree->head;
 
     /* Bounded: a damaged tree may go in circles. */
     for (size_t i = 0; point && i < tree->points.count; i++) {
@@ -42,7 +42,7 @@ static void mark_current(struct hd_branch_tree *tree)
     }
 }
 
-static int split(struct hd_branch_tree *tree)
+static int tree_split(struct hd_branch_tree *tree)
 {
     size_t count = 0;
 
@@ -53,20 +53,20 @@ static int split(struct hd_branch_tree *tree)
         return HD_ENOMEM;
     for (size_t i = 0; i < tree->points.count; i++) {
         if (is_first(&tree->points.list[i]))
-            follow(&tree->branches[tree->count++], &tree->points.list[i]);
+            tree_follow(&tree->branches[tree->count++], &tree->points.list[i]);
     }
     return 0;
 }
 
 int hd_branch_tree_grow(struct hd_branch_tree *tree)
 {
-    int err = tree->points.count > 0 ? split(tree) : 0;
+    int err = tree->points.count > 0 ? tree_split(tree) : 0;
 
     if (err || tree->points.count == 0)
         return err;
     for (size_t i = tree->count; i > 0; i--) {
         struct hd_tree_branch *branch = &tree->branches[i - 1];
-        struct hd_point *fork = branch->first->parent;
+        struct hd_checkpoint_node *fork = branch->first->parent;
         struct hd_tree_branch *parent = fork ? fork->branch : NULL;
         struct hd_tree_branch **list = parent ? &parent->children : &tree->roots;
 
@@ -90,15 +90,15 @@ struct hd_tree_branch *hd_branch_find(const struct hd_branch_tree *tree, struct 
 
 static bool has_messages(const struct hd_branch_tree *tree)
 {
-    const struct hd_graph *graph = tree->spot.graph ? hd_app_shape(tree->spot.graph) : NULL;
-    bool is_found = graph && (tree->spot.inner.len > 0 || graph->is_open);
+    const struct hd_graph *graph = tree->target.graph ? hd_app_shape(tree->target.graph) : NULL;
+    bool is_found = graph && (tree->target.inner.len > 0 || graph->is_open);
 
     for (size_t i = 0; graph && i < graph->state_count; i++)
         is_found |= hd_slice_eq(graph->channels[i].name, HD_S("messages"));
     return is_found;
 }
 
-static bool is_same(hd_json_val a, hd_json_val b)
+static bool tree_is_same(hd_json_val a, hd_json_val b)
 {
     return hd_slice_eq(hd_message_id(a), hd_message_id(b)) &&
            hd_json_equal(hd_json_get(a, HD_S("content")), hd_json_get(b, HD_S("content")));
@@ -116,7 +116,7 @@ static int find_new(hd_json_val now, hd_json_val before, hd_json_val *out)
     /* Nearly always one list begins with the other. */
     do {
         is_more = hd_json_next(&it);
-    } while (is_more && hd_json_next(&old) && is_same(it.val, old.val));
+    } while (is_more && hd_json_next(&old) && tree_is_same(it.val, old.val));
     if (!is_more)
         return 0;
     hd_map_init(&map, SIZE_MAX / 2);
@@ -124,42 +124,42 @@ static int find_new(hd_json_val now, hd_json_val before, hd_json_val *out)
     do {
         hd_json_val known = hd_map_get(&map, hd_message_id(it.val));
 
-        if (!known || !is_same(it.val, known))
+        if (!known || !tree_is_same(it.val, known))
             *out = it.val;
     } while (!err && !*out && hd_json_next(&it));
     hd_map_fini(&map);
     return err;
 }
 
-static bool is_of(hd_json_val message, struct hd_slice type)
+static bool tree_is_of(hd_json_val message, struct hd_slice type)
 {
     return hd_slice_eq(hd_json_string(hd_json_get(message, HD_S("type"))), type);
 }
 
 /* The text of a content: all of it, or the first among its blocks. */
-static struct hd_slice text_of(hd_json_val content)
+static struct hd_slice tree_text_of(hd_json_val content)
 {
     struct hd_json_iter it = hd_json_iter(content);
     struct hd_slice text = hd_json_string(content);
 
     while (text.len == 0 && hd_json_next(&it)) {
-        if (is_of(it.val, HD_S("text")))
+        if (tree_is_of(it.val, HD_S("text")))
             text = hd_json_string(hd_json_get(it.val, HD_S("text")));
     }
     return text;
 }
 
-/* The first words that follow what a user said, before more was said; empty: there are none. */
+/* The first words of the reply to a user message, before the next one; empty: none. */
 static struct hd_slice find_answer(hd_json_val list, hd_json_val said)
 {
     struct hd_json_iter it = hd_json_iter(list);
     struct hd_slice text = hd_slice("", 0);
-    bool is_after = false, is_over = !is_of(said, HD_S("human"));
+    bool is_after = false, is_over = !tree_is_of(said, HD_S("human"));
 
     while (text.len == 0 && !is_over && hd_json_next(&it)) {
-        is_over = is_after && is_of(it.val, HD_S("human"));
-        if (is_after && is_of(it.val, HD_S("ai")))
-            text = text_of(hd_json_get(it.val, HD_S("content")));
+        is_over = is_after && tree_is_of(it.val, HD_S("human"));
+        if (is_after && tree_is_of(it.val, HD_S("ai")))
+            text = tree_text_of(hd_json_get(it.val, HD_S("content")));
         is_after |= it.val == said;
     }
     return text.len > MAX_ANSWER ? hd_slice(text.ptr, hd_utf8_cut(text.ptr, MAX_ANSWER)) : text;
@@ -171,7 +171,7 @@ static int find_message(struct hd_branch_tree *tree, struct hd_tree_branch *bran
     struct hd_json json;
     hd_json_val list, found = NULL;
     struct hd_buf buf;
-    int err = hd_point_messages(tree->call, &tree->spot, branch->last->id, &json);
+    int err = hd_checkpoint_messages(tree->call, &tree->target, branch->last->id, &json);
 
     hd_buf_init(&buf, MAX_STATE);
     list = err ? NULL : hd_json_get(hd_json_root(&json), HD_S("messages"));
@@ -196,7 +196,7 @@ static int find_of_children(struct hd_branch_tree *tree, const struct hd_tree_br
     int err = 0;
 
     if (parent && child)
-        err = hd_point_messages(tree->call, &tree->spot, parent->last->id, &json);
+        err = hd_checkpoint_messages(tree->call, &tree->target, parent->last->id, &json);
     for (; child && !err; child = child->sibling)
         err = find_message(tree, child, hd_json_get(hd_json_root(&json), HD_S("messages")));
     hd_json_fini(&json);
@@ -216,7 +216,7 @@ static int find_messages(struct hd_branch_tree *tree)
 
 static void put_branch(struct hd_jw *jw, const struct hd_tree_branch *branch)
 {
-    const struct hd_point *fork = branch->first->parent;
+    const struct hd_checkpoint_node *fork = branch->first->parent;
     const struct hd_tree_branch *parent = fork ? fork->branch : NULL;
 
     hd_jw_object(jw);
@@ -246,9 +246,9 @@ static void put_tree(struct hd_branch_tree *tree)
     struct hd_jw *jw = &tree->call->jw;
 
     hd_jw_object(jw);
-    hd_jw_text(jw, "thread_id", tree->spot.thread.id);
-    hd_jw_text(jw, "assistant_id", tree->spot.assistant_id);
-    hd_spot_put_ns(tree->call, &tree->spot);
+    hd_jw_text(jw, "thread_id", tree->target.thread.id);
+    hd_jw_text(jw, "assistant_id", tree->target.assistant_id);
+    hd_checkpoint_target_put_ns(tree->call, &tree->target);
     hd_jw_text(jw, "head", tree->head ? tree->head->id : hd_slice(NULL, 0));
     hd_jw_key(jw, HD_S("branches"));
     hd_jw_array(jw);
@@ -271,13 +271,13 @@ int hd_branch_tree_show(struct hd_branch_tree *tree)
 
 int hd_branch_show(struct hd_branch_tree *tree, struct hd_tree_branch *branch)
 {
-    const struct hd_point *fork = branch->first->parent;
+    const struct hd_checkpoint_node *fork = branch->first->parent;
     struct hd_json json = {NULL};
     int err = 0;
 
     if (has_messages(tree)) {
         if (fork)
-            err = hd_point_messages(tree->call, &tree->spot, fork->id, &json);
+            err = hd_checkpoint_messages(tree->call, &tree->target, fork->id, &json);
         if (!err)
             err = find_message(tree, branch, hd_json_get(hd_json_root(&json), HD_S("messages")));
         hd_json_fini(&json);
@@ -294,17 +294,17 @@ int hd_branch_tree_read(struct hd_branch_tree *tree)
     struct hd_slice ns;
     int err;
 
-    if (tree->spot.root.len == 0)
+    if (tree->target.root.len == 0)
         return 0;
-    err = hd_spot_ns(tree->call, &tree->spot, &ns);
+    err = hd_checkpoint_target_ns(tree->call, &tree->target, &ns);
     if (!err)
-        err = hd_points_read(tree->call, tree->spot.thread.id, &ns, &tree->points);
+        err = hd_checkpoint_index_read(tree->call, tree->target.thread.id, &ns, &tree->points);
     if (!err)
-        tree->head = hd_points_find(&tree->points, ns, tree->spot.chosen);
+        tree->head = hd_checkpoint_index_find(&tree->points, ns, tree->target.chosen);
     return err;
 }
 
 void hd_branch_tree_fini(struct hd_branch_tree *tree)
 {
-    hd_points_fini(&tree->points);
+    hd_checkpoint_index_fini(&tree->points);
 }

@@ -8,24 +8,24 @@
 #include "api/state/checkpoint_index.h"
 
 struct hd_tree_branch {
-    struct hd_point *first, *last;
+    struct hd_checkpoint_node *first, *last;
     size_t count;
     bool is_current;
     struct hd_tree_branch *children; /* those that leave it at its last checkpoint */
     struct hd_tree_branch *sibling;
-    struct hd_slice message;      /* JSON; empty: none */
-    struct hd_slice answer;       /* its first words; empty: none */
-    struct hd_slice name;         /* empty: none */
-    const struct hd_point *named; /* the checkpoint that was given it */
-    bool is_gone;                 /* the user's */
+    struct hd_slice message;                /* JSON; empty: none */
+    struct hd_slice answer;                 /* its first words; empty: none */
+    struct hd_slice name;                   /* empty: none */
+    const struct hd_checkpoint_node *named; /* the checkpoint that was given it */
+    bool is_gone;                           /* the user's */
 };
 
-/* Set `call` and `spot`, then read. */
+/* Set `call` and `target`, then read. */
 struct hd_branch_tree {
     struct hd_call *call;
-    struct hd_spot spot;
-    struct hd_points points;
-    struct hd_point *head;
+    struct hd_checkpoint_target target;
+    struct hd_checkpoint_index points;
+    struct hd_checkpoint_node *head;
     struct hd_tree_branch *branches; /* in the order of their first checkpoints */
     size_t count;
     struct hd_tree_branch *roots;

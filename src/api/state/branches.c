@@ -1,6 +1,6 @@
 /*
- * The branches of a namespace (branch_tree.h): their names, their end, and the current head, where
- * the next run goes on, which is the newest checkpoint unless somebody chose another.
+ * The branches of a namespace (branch_tree.h): their names, their removal, and the current head,
+ * where the next run continues: the newest checkpoint unless a client chose another.
  */
 #include "api/state/branches.h"
 
@@ -21,7 +21,7 @@
 static int get_branches(struct hd_call *call)
 {
     struct hd_branch_tree tree = {.call = call};
-    int err = hd_spot_of_query(call, &tree.spot);
+    int err = hd_checkpoint_target_of_query(call, &tree.target);
 
     if (!err)
         err = hd_branch_tree_read(&tree);
@@ -34,7 +34,7 @@ static int get_branches(struct hd_call *call)
 /* ---- the current head ------------------------------------------------- */
 
 struct move {
-    const struct hd_spot *spot;
+    const struct hd_checkpoint_target *target;
     struct hd_slice id;     /* the new head */
     struct hd_slice chosen; /* the same; empty when it is the newest checkpoint */
     struct hd_standing standing;
@@ -50,10 +50,10 @@ static void touch(struct hd_thread_rec *thread)
 /* Of a thread that was touched: its state is of the same time. */
 static int set_head(struct hd_call *call, struct hd_thread_rec *thread, const struct move *move)
 {
-    const struct hd_spot *spot = move->spot;
-    int err = hd_thread_heads_set(call->arena, &thread->heads, spot->root, move->chosen);
+    const struct hd_checkpoint_target *target = move->target;
+    int err = hd_thread_heads_set(call->arena, &thread->heads, target->root, move->chosen);
 
-    if (err || !hd_slice_eq(thread->head.ns, spot->root))
+    if (err || !hd_slice_eq(thread->head.ns, target->root))
         return err;
     thread->state_updated_at = thread->updated_at;
     thread->head.checkpoint_id = move->id;
@@ -78,50 +78,50 @@ static int apply_move(struct hd_call *call, struct hd_thread_rec *thread, void *
 static int move_head(struct hd_branch_tree *tree)
 {
     struct hd_call *call = tree->call;
-    struct move move = {.spot = &tree->spot};
-    struct hd_point *point = NULL;
+    struct move move = {.target = &tree->target};
+    struct hd_checkpoint_node *point = NULL;
     struct hd_slice ns;
-    int err = hd_spot_ns(call, &tree->spot, &ns);
+    int err = hd_checkpoint_target_ns(call, &tree->target, &ns);
 
     if (!err && tree->points.count > 0)
-        point = hd_points_find(&tree->points, ns, tree->spot.checkpoint_id);
+        point = hd_checkpoint_index_find(&tree->points, ns, tree->target.checkpoint_id);
     if (!err && !point)
         err = hd_fault_set(&call->fault, HD_ENOTFOUND, "Checkpoint not found");
     if (!err)
         err = hd_arena_copy(call->arena, point->id, &move.id);
     if (!err && point != &tree->points.list[tree->points.count - 1])
         move.chosen = move.id;
-    /* Answers were given elsewhere: a run from here asks again. */
+    /* The interrupts were answered on another branch: a run from here interrupts again. */
     if (!err)
-        err = hd_spot_standing(call, &tree->spot, move.id, &move.standing);
+        err = hd_checkpoint_target_standing(call, &tree->target, move.id, &move.standing);
     if (err)
         return err;
     tree->head = point;
-    err = hd_call_thread_change(call, &tree->spot.thread, apply_move, &move);
+    err = hd_call_thread_change(call, &tree->target.thread, apply_move, &move);
     return move.is_busy ? HD_EBUSY : err;
 }
 
-int hd_head_renew(struct hd_call *call, struct hd_spot *spot)
+int hd_head_renew(struct hd_call *call, struct hd_checkpoint_target *target)
 {
-    struct move move = {.spot = spot};
-    int err = hd_spot_standing(call, spot, move.id, &move.standing);
+    struct move move = {.target = target};
+    int err = hd_checkpoint_target_standing(call, target, move.id, &move.standing);
 
     if (!err)
-        err = hd_call_thread_change(call, &spot->thread, apply_move, &move);
+        err = hd_call_thread_change(call, &target->thread, apply_move, &move);
     return move.is_busy ? 0 : err;
 }
 
 static int patch_branches(struct hd_call *call)
 {
     struct hd_branch_tree tree = {.call = call};
-    int err = hd_spot_of_body(call, &tree.spot);
+    int err = hd_checkpoint_target_of_body(call, &tree.target);
 
-    if (!err && tree.spot.checkpoint_id.len == 0)
+    if (!err && tree.target.checkpoint_id.len == 0)
         err = hd_fault_set(&call->fault, HD_EINVAL, "checkpoint_id: expected a string");
-    if (!err && tree.spot.inner.len > 0)
+    if (!err && tree.target.inner.len > 0)
         err = hd_fault_set(&call->fault, HD_EINVAL,
                            "checkpoint_ns: a subgraph has no head of its own");
-    if (!err && tree.spot.thread.status == HD_THREAD_BUSY)
+    if (!err && tree.target.thread.status == HD_THREAD_BUSY)
         return hd_call_refuse(call, 409, "Thread is busy");
     if (!err)
         err = hd_branch_tree_read(&tree);
@@ -140,7 +140,7 @@ static int patch_branches(struct hd_call *call)
 static int find_branch(struct hd_branch_tree *tree, struct hd_tree_branch **out)
 {
     struct hd_call *call = tree->call;
-    int err = hd_spot_of_query(call, &tree->spot);
+    int err = hd_checkpoint_target_of_query(call, &tree->target);
 
     if (!err)
         err = hd_branch_tree_read(tree);
@@ -178,7 +178,7 @@ static int name_branch(struct hd_call *call)
         err = find_branch(&tree, &branch);
     naming.branch = branch;
     if (!err)
-        err = hd_call_thread_change(call, &tree.spot.thread, apply_name, &naming);
+        err = hd_call_thread_change(call, &tree.target.thread, apply_name, &naming);
     if (!err) {
         branch->name = naming.name;
         err = hd_branch_show(&tree, branch);
@@ -213,7 +213,7 @@ static int mark_gone(struct hd_branch_tree *tree, struct hd_tree_branch *branch)
     return 0;
 }
 
-static bool is_gone(const struct hd_point *point)
+static bool is_gone(const struct hd_checkpoint_node *point)
 {
     const struct hd_tree_branch *branch = point ? point->branch : NULL;
 
@@ -221,7 +221,7 @@ static bool is_gone(const struct hd_point *point)
 }
 
 /* The newest that stays, which is a leaf; NULL: nothing does. */
-static struct hd_point *find_newest(const struct hd_branch_tree *tree)
+static struct hd_checkpoint_node *find_newest(const struct hd_branch_tree *tree)
 {
     for (size_t i = tree->points.count; i > 0; i--) {
         if (!is_gone(&tree->points.list[i - 1]))
@@ -230,28 +230,28 @@ static struct hd_point *find_newest(const struct hd_branch_tree *tree)
     return NULL;
 }
 
-/* Where runs go on when the head goes. */
-static int leave_head(struct hd_branch_tree *tree, const struct hd_point *newest,
+/* The new head when the current one is removed. */
+static int leave_head(struct hd_branch_tree *tree, const struct hd_checkpoint_node *newest,
                       struct hd_thread_rec *thread)
 {
     struct hd_call *call = tree->call;
-    struct move move = {.spot = &tree->spot};
+    struct move move = {.target = &tree->target};
     int err;
 
     if (!is_gone(tree->head))
         return 0;
     err = hd_arena_copy(call->arena, newest->id, &move.id);
-    /* Answers were given elsewhere: a run from here asks again. */
+    /* The interrupts were answered on another branch: a run from here interrupts again. */
     if (!err)
-        err = hd_spot_standing(call, &tree->spot, move.id, &move.standing);
+        err = hd_checkpoint_target_standing(call, &tree->target, move.id, &move.standing);
     return err ? err : set_head(call, thread, &move);
 }
 
-static int cut(struct hd_branch_tree *tree, struct hd_tree_branch *branch)
+static int branch_cut(struct hd_branch_tree *tree, struct hd_tree_branch *branch)
 {
-    struct hd_thread_rec thread = tree->spot.thread;
+    struct hd_thread_rec thread = tree->target.thread;
     struct hd_call *call = tree->call;
-    struct hd_point *newest;
+    struct hd_checkpoint_node *newest;
     int err = mark_gone(tree, branch);
 
     if (err)
@@ -277,13 +277,13 @@ static int cut_once(void *arg, struct hd_fault *fault)
     struct hd_tree_branch *branch = NULL;
     int err = find_branch(&tree, &branch);
 
-    if (!err && tree.spot.inner.len > 0)
+    if (!err && tree.target.inner.len > 0)
         err = hd_fault_set(fault, HD_EINVAL,
                            "checkpoint_ns: the branches of a subgraph end with those around it");
-    if (!err && tree.spot.thread.status == HD_THREAD_BUSY)
+    if (!err && tree.target.thread.status == HD_THREAD_BUSY)
         err = hd_call_refuse(call, 409, "Thread is busy");
     else if (!err)
-        err = cut(&tree, branch);
+        err = branch_cut(&tree, branch);
     hd_branch_tree_fini(&tree);
     return err;
 }

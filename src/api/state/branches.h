@@ -9,6 +9,6 @@
  * The thread's head was deleted: it is the newest checkpoint of its namespace now, and what waits
  * there is what the thread waits for. Nothing happens while a run is in flight.
  */
-HD_MUST_CHECK int hd_head_renew(struct hd_call *call, struct hd_spot *spot);
+HD_MUST_CHECK int hd_head_renew(struct hd_call *call, struct hd_checkpoint_target *target);
 
 #endif

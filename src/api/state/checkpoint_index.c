@@ -11,42 +11,43 @@
 #define MAX_POINTS ((size_t)4 << 30) /* bytes of what is kept of them */
 #define MAX_VALUES ((size_t)1 << 30)
 
-static struct heddle_bytes bytes(struct hd_slice s)
+static struct heddle_bytes index_bytes(struct hd_slice s)
 {
     return (struct heddle_bytes){s.ptr, s.len};
 }
 
-static struct hd_slice slice(struct heddle_bytes b)
+static struct hd_slice index_slice(struct heddle_bytes b)
 {
     return hd_slice(b.data, b.len);
 }
 
 /* ---- reading ---------------------------------------------------------- */
 
-static struct hd_point *push(struct hd_points *points)
+static struct hd_checkpoint_node *push(struct hd_checkpoint_index *points)
 {
     if (points->count == points->cap) {
         size_t cap = points->cap ? points->cap * 2 : 64;
-        struct hd_point *grown = hd_realloc(points->list, cap * sizeof(*grown));
+        struct hd_checkpoint_node *grown = hd_realloc(points->list, cap * sizeof(*grown));
 
         if (!grown)
             return NULL;
         points->list = grown;
         points->cap = cap;
     }
-    points->list[points->count] = (struct hd_point){.parent = NULL};
+    points->list[points->count] = (struct hd_checkpoint_node){.parent = NULL};
     return &points->list[points->count++];
 }
 
-static int take(struct hd_points *points, hd_json_val object, const char *name,
-                struct hd_slice *out)
+static int index_take(struct hd_checkpoint_index *points, hd_json_val object, const char *name,
+                      struct hd_slice *out)
 {
     struct hd_slice text = hd_json_string(hd_json_get(object, hd_slice_cstr(name)));
 
     return text.len > 0 ? hd_arena_copy(&points->arena, text, out) : 0;
 }
 
-static int take_metadata(struct hd_points *points, struct hd_point *point, struct hd_slice text)
+static int take_metadata(struct hd_checkpoint_index *points, struct hd_checkpoint_node *point,
+                         struct hd_slice text)
 {
     struct hd_json json = {NULL};
     hd_json_val root;
@@ -54,24 +55,25 @@ static int take_metadata(struct hd_points *points, struct hd_point *point, struc
 
     root = hd_json_root(&json);
     if (!err)
-        err = take(points, root, "source", &point->source);
+        err = index_take(points, root, "source", &point->source);
     if (!err)
-        err = take(points, root, "run_id", &point->run_id);
+        err = index_take(points, root, "run_id", &point->run_id);
     if (!err)
-        err = take(points, root, "graph_id", &point->graph_id);
+        err = index_take(points, root, "graph_id", &point->graph_id);
     if (!err)
-        err = take(points, root, "assistant_id", &point->assistant_id);
+        err = index_take(points, root, "assistant_id", &point->assistant_id);
     if (!err)
-        err = take(points, root, HD_META_TASK, &point->task_id);
+        err = index_take(points, root, HD_META_TASK, &point->task_id);
     hd_json_fini(&json);
     return err == HD_EINVAL ? HD_ECORRUPT : err;
 }
 
 /*
- * Of a channel that keeps its version from one checkpoint to the next the value is the same.
- * Checkpoints that are no JSON say neither that nor when they were made.
+ * A channel with the same version in two checkpoints has the same value. Checkpoints that are not
+ * JSON have neither versions nor times.
  */
-static int take_checkpoint(struct hd_points *points, struct hd_point *point, struct hd_slice text)
+static int take_checkpoint(struct hd_checkpoint_index *points, struct hd_checkpoint_node *point,
+                           struct hd_slice text)
 {
     struct hd_json json = {NULL};
     hd_json_val root, said;
@@ -80,7 +82,7 @@ static int take_checkpoint(struct hd_points *points, struct hd_point *point, str
     root = hd_json_root(&json);
     said = hd_json_get(hd_json_get(root, HD_S("channel_versions")), HD_S("messages"));
     if (!err)
-        err = take(points, root, "ts", &point->created_at);
+        err = index_take(points, root, "ts", &point->created_at);
     if (!err && said)
         err = hd_arena_copy(&points->arena,
                             hd_json_is_string(said) ? hd_json_string(said)
@@ -90,25 +92,25 @@ static int take_checkpoint(struct hd_points *points, struct hd_point *point, str
     return err == HD_EINVAL ? 0 : err;
 }
 
-static int add(struct hd_points *points, const struct heddle_tuple *tuple)
+static int index_add(struct hd_checkpoint_index *points, const struct heddle_tuple *tuple)
 {
-    struct hd_point *point = push(points);
-    int err = point ? hd_arena_copy(&points->arena, slice(tuple->ns), &point->ns) : HD_ENOMEM;
+    struct hd_checkpoint_node *point = push(points);
+    int err = point ? hd_arena_copy(&points->arena, index_slice(tuple->ns), &point->ns) : HD_ENOMEM;
 
     if (!err)
-        err = hd_arena_copy(&points->arena, slice(tuple->id), &point->id);
+        err = hd_arena_copy(&points->arena, index_slice(tuple->id), &point->id);
     if (!err && tuple->parent.len > 0)
-        err = hd_arena_copy(&points->arena, slice(tuple->parent), &point->parent_id);
+        err = hd_arena_copy(&points->arena, index_slice(tuple->parent), &point->parent_id);
     if (!err)
-        err = take_metadata(points, point, slice(tuple->metadata));
-    return err ? err : take_checkpoint(points, point, slice(tuple->checkpoint));
+        err = take_metadata(points, point, index_slice(tuple->metadata));
+    return err ? err : take_checkpoint(points, point, index_slice(tuple->checkpoint));
 }
 
 static int list(struct hd_call *call, struct hd_slice thread_id, const struct hd_slice *ns,
-                struct hd_points *points)
+                struct hd_checkpoint_index *points)
 {
-    struct heddle_bytes thread = bytes(thread_id), wanted = {NULL, 0};
-    struct heddle_query query = {.principal = bytes(call->principal),
+    struct heddle_bytes thread = index_bytes(thread_id), wanted = {NULL, 0};
+    struct heddle_query query = {.principal = index_bytes(call->principal),
                                  .thread = &thread,
                                  .ns = ns ? &wanted : NULL,
                                  .limit = -1,
@@ -119,7 +121,7 @@ static int list(struct hd_call *call, struct hd_slice thread_id, const struct hd
     int err;
 
     if (ns)
-        wanted = bytes(*ns);
+        wanted = index_bytes(*ns);
     err = heddle_list_open(call->app->store, &query, &found, &error);
     if (err)
         return hd_fault_set(&call->fault, err, "%s", error.text);
@@ -128,24 +130,24 @@ static int list(struct hd_call *call, struct hd_slice thread_id, const struct hd
         if (err && err != HD_ENOTFOUND)
             hd_fault_set(&call->fault, err, "%s", error.text);
         if (!err && (ns || !memchr(tuple->ns.data ? tuple->ns.data : "", '|', tuple->ns.len)))
-            err = add(points, tuple);
+            err = index_add(points, tuple);
     }
     heddle_list_close(found);
     return err == HD_ENOTFOUND ? 0 : err;
 }
 
-static void reverse(struct hd_points *points)
+static void reverse(struct hd_checkpoint_index *points)
 {
     for (size_t i = 0; i < points->count / 2; i++) {
-        struct hd_point other = points->list[points->count - 1 - i];
+        struct hd_checkpoint_node other = points->list[points->count - 1 - i];
 
         points->list[points->count - 1 - i] = points->list[i];
         points->list[i] = other;
     }
 }
 
-struct hd_point *hd_points_find(const struct hd_points *points, struct hd_slice ns,
-                                struct hd_slice id)
+struct hd_checkpoint_node *hd_checkpoint_index_find(const struct hd_checkpoint_index *points,
+                                                    struct hd_slice ns, struct hd_slice id)
 {
     size_t low = 0, high = points->count;
 
@@ -163,7 +165,7 @@ struct hd_point *hd_points_find(const struct hd_points *points, struct hd_slice 
             high = middle;
     }
     for (; low < points->count; low++) {
-        struct hd_point *point = &points->list[points->by_id[low]];
+        struct hd_checkpoint_node *point = &points->list[points->by_id[low]];
 
         if (!hd_slice_eq(point->id, id))
             break;
@@ -175,13 +177,13 @@ struct hd_point *hd_points_find(const struct hd_points *points, struct hd_slice 
 
 static int compare_ids(const void *a, const void *b, void *arg)
 {
-    const struct hd_points *points = arg;
+    const struct hd_checkpoint_index *points = arg;
     const size_t *one = a, *other = b;
 
     return hd_slice_cmp(points->list[*one].id, points->list[*other].id);
 }
 
-static int index_ids(struct hd_points *points)
+static int index_ids(struct hd_checkpoint_index *points)
 {
     points->by_id = hd_arena_calloc(&points->arena, points->count + 1, sizeof(*points->by_id));
     if (!points->by_id)
@@ -192,14 +194,14 @@ static int index_ids(struct hd_points *points)
     return 0;
 }
 
-static void link_parents(struct hd_points *points)
+static void link_parents(struct hd_checkpoint_index *points)
 {
     for (size_t i = 0; i < points->count; i++) {
-        struct hd_point *point = &points->list[i];
+        struct hd_checkpoint_node *point = &points->list[i];
 
         if (point->parent_id.len == 0)
             continue;
-        point->parent = hd_points_find(points, point->ns, point->parent_id);
+        point->parent = hd_checkpoint_index_find(points, point->ns, point->parent_id);
         if (!point->parent)
             continue;
         point->parent->children++;
@@ -208,12 +210,12 @@ static void link_parents(struct hd_points *points)
     }
 }
 
-int hd_points_read(struct hd_call *call, struct hd_slice thread_id, const struct hd_slice *ns,
-                   struct hd_points *out)
+int hd_checkpoint_index_read(struct hd_call *call, struct hd_slice thread_id,
+                             const struct hd_slice *ns, struct hd_checkpoint_index *out)
 {
     int err;
 
-    *out = (struct hd_points){.list = NULL};
+    *out = (struct hd_checkpoint_index){.list = NULL};
     hd_arena_init(&out->arena, MAX_POINTS);
     err = list(call, thread_id, ns, out);
     if (err)
@@ -225,19 +227,19 @@ int hd_points_read(struct hd_call *call, struct hd_slice thread_id, const struct
     return err;
 }
 
-void hd_points_fini(struct hd_points *points)
+void hd_checkpoint_index_fini(struct hd_checkpoint_index *points)
 {
     hd_free(points->list);
     hd_arena_fini(&points->arena);
-    *points = (struct hd_points){.list = NULL};
+    *points = (struct hd_checkpoint_index){.list = NULL};
 }
 
 /* ---- what is in them -------------------------------------------------- */
 
-int hd_point_messages(struct hd_call *call, const struct hd_spot *spot, struct hd_slice id,
-                      struct hd_json *json)
+int hd_checkpoint_messages(struct hd_call *call, const struct hd_checkpoint_target *target,
+                           struct hd_slice id, struct hd_json *json)
 {
-    struct hd_address at = hd_spot_address(call, spot, id);
+    struct hd_address at = hd_checkpoint_target_address(call, target, id);
     struct hd_failure failure = {NULL, NULL};
     struct hd_buf buf;
     int err;
@@ -252,10 +254,10 @@ int hd_point_messages(struct hd_call *call, const struct hd_spot *spot, struct h
     return err;
 }
 
-int hd_point_news(struct hd_call *call, const struct hd_spot *spot,
-                  const struct hd_state_walk *walk, hd_state_delta_fn fn, void *ctx)
+int hd_checkpoint_news(struct hd_call *call, const struct hd_checkpoint_target *target,
+                       const struct hd_state_walk *walk, hd_state_delta_fn fn, void *ctx)
 {
-    struct hd_address at = hd_spot_address(call, spot, hd_slice(NULL, 0));
+    struct hd_address at = hd_checkpoint_target_address(call, target, hd_slice(NULL, 0));
     struct hd_failure failure = {NULL, NULL};
 
     at.only = HD_S("messages");

@@ -1,6 +1,5 @@
 /*
- * The tree of checkpoints, without what is in them: ids, parents and what their
- * metadata say. For store threads.
+ * The tree of checkpoints without their values: ids, parents and metadata. For store threads.
  */
 #ifndef HD_API_STATE_CHECKPOINT_INDEX_H
 #define HD_API_STATE_CHECKPOINT_INDEX_H
@@ -12,7 +11,7 @@
 #include "base/map.h"
 
 /* A checkpoint. */
-struct hd_point {
+struct hd_checkpoint_node {
     struct hd_slice ns;
     struct hd_slice id;
     struct hd_slice parent_id; /* empty: none */
@@ -21,40 +20,44 @@ struct hd_point {
     struct hd_slice run_id; /* empty: no run made it */
     struct hd_slice graph_id;
     struct hd_slice assistant_id;
-    struct hd_slice said;    /* the version of its messages; empty: not known */
-    struct hd_slice task_id; /* of the agent that asked for it; empty: a user did */
-    struct hd_point *parent; /* NULL: none, or it was pruned away */
-    struct hd_point *child;  /* the newest */
-    struct hd_point *older;  /* the next of its parent's children */
+    struct hd_slice said;              /* the version of its messages; empty: not known */
+    struct hd_slice task_id;           /* of the delegating agent; empty: a user */
+    struct hd_checkpoint_node *parent; /* NULL: none, or it was pruned away */
+    struct hd_checkpoint_node *child;  /* the newest */
+    struct hd_checkpoint_node *older;  /* the next of its parent's children */
     size_t children;
     void *branch; /* the user's */
 };
 
-struct hd_points {
-    struct hd_point *list; /* the oldest first, as the store lists them */
-    size_t *by_id;         /* their numbers, in the order of ids */
+struct hd_checkpoint_index {
+    struct hd_checkpoint_node *list; /* the oldest first, as the store lists them */
+    size_t *by_id;                   /* their numbers, in the order of ids */
     size_t count;
     size_t cap;
     struct hd_arena arena;
 };
 
 /* Those of one namespace; with `ns` NULL those of all root namespaces of the thread. */
-HD_MUST_CHECK int hd_points_read(struct hd_call *call, struct hd_slice thread_id,
-                                 const struct hd_slice *ns, struct hd_points *out);
+HD_MUST_CHECK int hd_checkpoint_index_read(struct hd_call *call, struct hd_slice thread_id,
+                                           const struct hd_slice *ns,
+                                           struct hd_checkpoint_index *out);
 /* Also after reading failed. */
-void hd_points_fini(struct hd_points *points);
+void hd_checkpoint_index_fini(struct hd_checkpoint_index *points);
 /* NULL: there is none of that id in the namespace; an empty id is the newest. */
-struct hd_point *hd_points_find(const struct hd_points *points, struct hd_slice ns,
-                                struct hd_slice id);
+struct hd_checkpoint_node *hd_checkpoint_index_find(const struct hd_checkpoint_index *points,
+                                                    struct hd_slice ns, struct hd_slice id);
 
 /*
  * The values at a checkpoint, as clients see them; others than `messages` may be missing. `json` is
  * the caller's.
  */
-HD_MUST_CHECK int hd_point_messages(struct hd_call *call, const struct hd_spot *spot,
-                                    struct hd_slice id, struct hd_json *json);
-/* The messages that checkpoints brought, as hd_state_delta() tells them. */
-HD_MUST_CHECK int hd_point_news(struct hd_call *call, const struct hd_spot *spot,
-                                const struct hd_state_walk *walk, hd_state_delta_fn fn, void *ctx);
+HD_MUST_CHECK int hd_checkpoint_messages(struct hd_call *call,
+                                         const struct hd_checkpoint_target *target,
+                                         struct hd_slice id, struct hd_json *json);
+/* The messages that checkpoints added, as hd_state_delta() reports them. */
+HD_MUST_CHECK int hd_checkpoint_news(struct hd_call *call,
+                                     const struct hd_checkpoint_target *target,
+                                     const struct hd_state_walk *walk, hd_state_delta_fn fn,
+                                     void *ctx);
 
 #endif

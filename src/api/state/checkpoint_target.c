@@ -16,9 +16,9 @@
 #include "worker/resume_answers.h"
 
 #define MAX_ASKED ((size_t)256 << 20)
-#define MAX_NS 4096 /* bytes of a namespace that is asked for */
+#define MAX_NS 4096 /* bytes of a requested namespace */
 
-static struct heddle_bytes bytes(struct hd_slice s)
+static struct heddle_bytes target_bytes(struct hd_slice s)
 {
     return (struct heddle_bytes){s.ptr, s.len};
 }
@@ -97,60 +97,61 @@ int hd_call_thread_change(struct hd_call *call, struct hd_thread_rec *thread,
 
 /* ---- heads that were chosen ------------------------------------------- */
 
-static int find_chosen(struct hd_call *call, struct hd_spot *spot)
+static int find_chosen(struct hd_call *call, struct hd_checkpoint_target *target)
 {
-    spot->chosen = hd_slice(NULL, 0);
-    if (spot->inner.len > 0)
+    target->chosen = hd_slice(NULL, 0);
+    if (target->inner.len > 0)
         return 0;
-    return hd_thread_heads_get(call->app->store, &spot->thread, spot->root, call->arena,
-                               &spot->chosen, &call->fault);
+    return hd_thread_heads_get(call->app->store, &target->thread, target->root, call->arena,
+                               &target->chosen, &call->fault);
 }
 
 /* ---- namespaces ------------------------------------------------------- */
 
-static void set_ns(struct hd_spot *spot, struct hd_slice ns)
+static void set_ns(struct hd_checkpoint_target *target, struct hd_slice ns)
 {
     const char *bar = memchr(ns.ptr, '|', ns.len);
 
-    spot->root = hd_slice(ns.ptr, bar ? (size_t)(bar - ns.ptr) : ns.len);
+    target->root = hd_slice(ns.ptr, bar ? (size_t)(bar - ns.ptr) : ns.len);
     if (bar)
-        spot->inner = hd_slice(bar + 1, ns.len - spot->root.len - 1);
+        target->inner = hd_slice(bar + 1, ns.len - target->root.len - 1);
 }
 
 /* An id need not be that of an assistant that still exists: its checkpoints may. */
-static int set_assistant(struct hd_call *call, struct hd_spot *spot, struct hd_slice id)
+static int set_assistant(struct hd_call *call, struct hd_checkpoint_target *target,
+                         struct hd_slice id)
 {
     const struct hd_app_graph *graph = hd_app_graph(call->app, id);
     char text[HD_UUID_SIZE];
     uint8_t raw[16];
 
     if (graph)
-        return hd_assistant_ns(call->arena, hd_slice_cstr(graph->assistant_id), &spot->root);
+        return hd_assistant_ns(call->arena, hd_slice_cstr(graph->assistant_id), &target->root);
     if (!hd_uuid_parse(id, raw))
         return hd_fault_set(&call->fault, HD_ENOTFOUND,
                             "No assistant found for \"%.*s\". Make sure the assistant ID is for a "
                             "valid assistant or a valid graph ID.",
                             (int)(id.len < 60 ? id.len : 60), id.ptr);
     hd_uuid_format(raw, text);
-    return hd_assistant_ns(call->arena, hd_slice(text, HD_UUID_LEN), &spot->root);
+    return hd_assistant_ns(call->arena, hd_slice(text, HD_UUID_LEN), &target->root);
 }
 
-/* A thread without runs may say whose it will be. What it says may be anything. */
-static int set_by_metadata(struct hd_call *call, struct hd_spot *spot)
+/* The metadata of a thread without runs may name its assistant. The value is unchecked. */
+static int set_by_metadata(struct hd_call *call, struct hd_checkpoint_target *target)
 {
     static const char *const names[] = {"assistant_id", "graph_id"};
     struct hd_json json = {NULL};
     int err;
 
-    if (spot->thread.metadata.len == 0)
+    if (target->thread.metadata.len == 0)
         return 0;
-    err = hd_json_parse(&json, spot->thread.metadata, &call->fault);
-    for (size_t i = 0; !err && i < HD_COUNT(names) && spot->root.len == 0; i++) {
+    err = hd_json_parse(&json, target->thread.metadata, &call->fault);
+    for (size_t i = 0; !err && i < HD_COUNT(names) && target->root.len == 0; i++) {
         hd_json_val val = hd_json_get(hd_json_root(&json), hd_slice_cstr(names[i]));
 
         if (hd_json_string(val).len == 0)
             continue;
-        err = set_assistant(call, spot, hd_json_string(val));
+        err = set_assistant(call, target, hd_json_string(val));
         if (err == HD_ENOTFOUND) {
             call->fault = (struct hd_fault){0};
             err = 0;
@@ -160,11 +161,11 @@ static int set_by_metadata(struct hd_call *call, struct hd_spot *spot)
     return err;
 }
 
-/* The graph of the newest checkpoint, as its metadata say it. */
-static int read_graph_id(struct hd_call *call, struct hd_spot *spot)
+/* The graph of the newest checkpoint, from its metadata. */
+static int read_graph_id(struct hd_call *call, struct hd_checkpoint_target *target)
 {
-    struct heddle_bytes thread = bytes(spot->thread.id), ns = bytes(spot->root);
-    struct heddle_query query = {.principal = bytes(spot->thread.principal),
+    struct heddle_bytes thread = target_bytes(target->thread.id), ns = target_bytes(target->root);
+    struct heddle_query query = {.principal = target_bytes(target->thread.principal),
                                  .thread = &thread,
                                  .ns = &ns,
                                  .limit = 1,
@@ -181,7 +182,7 @@ static int read_graph_id(struct hd_call *call, struct hd_spot *spot)
     if (!err && !hd_json_parse(&json, hd_slice(tuple->metadata.data, tuple->metadata.len), NULL))
         err = hd_arena_copy(call->arena,
                             hd_json_string(hd_json_get(hd_json_root(&json), HD_S("graph_id"))),
-                            &spot->graph_id);
+                            &target->graph_id);
     hd_json_fini(&json);
     heddle_list_close(list);
     if (err && err != HD_ENOTFOUND)
@@ -189,18 +190,18 @@ static int read_graph_id(struct hd_call *call, struct hd_spot *spot)
     return 0;
 }
 
-/* The graph of the caller's assistant, when nothing else says it. */
-static int ask_assistant(struct hd_call *call, struct hd_spot *spot)
+/* The graph of the caller's assistant, when no other source names it. */
+static int ask_assistant(struct hd_call *call, struct hd_checkpoint_target *target)
 {
     struct hd_assistant_rec assistant;
     int err;
 
-    if (spot->graph_id.len > 0 || spot->assistant_id.len == 0)
+    if (target->graph_id.len > 0 || target->assistant_id.len == 0)
         return 0;
-    err = hd_assistant_resolve(call->app, call->actor, spot->assistant_id, call->arena, &assistant,
-                               &call->fault);
+    err = hd_assistant_resolve(call->app, call->actor, target->assistant_id, call->arena,
+                               &assistant, &call->fault);
     if (!err)
-        spot->graph_id = assistant.graph_id;
+        target->graph_id = assistant.graph_id;
     if (err != HD_ENOTFOUND)
         return err;
     call->fault = (struct hd_fault){0};
@@ -208,43 +209,44 @@ static int ask_assistant(struct hd_call *call, struct hd_spot *spot)
 }
 
 /*
- * In a thread of somebody else the checkpoints say it first: its owner may have another assistant
- * of the same id.
+ * In another user's thread the checkpoints come first: its owner may have another assistant with
+ * the same id.
  */
-static int find_graph(struct hd_call *call, struct hd_spot *spot)
+static int find_graph(struct hd_call *call, struct hd_checkpoint_target *target)
 {
-    const struct hd_head *head = &spot->thread.head;
-    bool is_own = hd_slice_eq(spot->thread.principal, call->actor);
+    const struct hd_head *head = &target->thread.head;
+    bool is_own = hd_slice_eq(target->thread.principal, call->actor);
     int err = 0;
 
-    if (hd_slice_eq(spot->root, head->ns))
-        spot->graph_id = head->graph_id;
+    if (hd_slice_eq(target->root, head->ns))
+        target->graph_id = head->graph_id;
     if (is_own)
-        err = ask_assistant(call, spot);
-    if (!err && spot->graph_id.len == 0)
-        err = read_graph_id(call, spot);
+        err = ask_assistant(call, target);
+    if (!err && target->graph_id.len == 0)
+        err = read_graph_id(call, target);
     if (!err && !is_own)
-        err = ask_assistant(call, spot);
-    spot->graph = spot->graph_id.len > 0 ? hd_app_graph(call->app, spot->graph_id) : NULL;
+        err = ask_assistant(call, target);
+    target->graph = target->graph_id.len > 0 ? hd_app_graph(call->app, target->graph_id) : NULL;
     return err;
 }
 
 /* Everything that follows from the root. */
-static int finish(struct hd_call *call, struct hd_spot *spot)
+static int target_finish(struct hd_call *call, struct hd_checkpoint_target *target)
 {
     const struct hd_slice prefix = HD_S("assistant:");
     int err;
 
-    if (spot->root.len == 0)
+    if (target->root.len == 0)
         return 0;
-    if (hd_slice_starts(spot->root, prefix))
-        spot->assistant_id = hd_slice(spot->root.ptr + prefix.len, spot->root.len - prefix.len);
-    err = find_graph(call, spot);
-    return err ? err : find_chosen(call, spot);
+    if (hd_slice_starts(target->root, prefix))
+        target->assistant_id =
+            hd_slice(target->root.ptr + prefix.len, target->root.len - prefix.len);
+    err = find_graph(call, target);
+    return err ? err : find_chosen(call, target);
 }
 
-static int choose(struct hd_call *call, struct hd_spot *spot, struct hd_slice ns,
-                  struct hd_slice assistant_id)
+static int target_choose(struct hd_call *call, struct hd_checkpoint_target *target,
+                         struct hd_slice ns, struct hd_slice assistant_id)
 {
     bool is_whole = call->app->config->namespaces_show || hd_slice_starts(ns, HD_S("assistant:"));
     int err = 0;
@@ -252,29 +254,29 @@ static int choose(struct hd_call *call, struct hd_spot *spot, struct hd_slice ns
     if (ns.len > MAX_NS)
         return hd_fault_set(&call->fault, HD_EINVAL, "checkpoint_ns: longer than %d bytes", MAX_NS);
     if (ns.len > 0 && is_whole) {
-        set_ns(spot, ns);
-        return finish(call, spot);
+        set_ns(target, ns);
+        return target_finish(call, target);
     }
-    spot->inner = ns;
+    target->inner = ns;
     if (assistant_id.len > 0)
-        err = set_assistant(call, spot, assistant_id);
-    else if (spot->thread.head.ns.len > 0)
-        spot->root = spot->thread.head.ns;
+        err = set_assistant(call, target, assistant_id);
+    else if (target->thread.head.ns.len > 0)
+        target->root = target->thread.head.ns;
     else
-        err = set_by_metadata(call, spot);
-    return err ? err : finish(call, spot);
+        err = set_by_metadata(call, target);
+    return err ? err : target_finish(call, target);
 }
 
-int hd_spot_of_query(struct hd_call *call, struct hd_spot *spot)
+int hd_checkpoint_target_of_query(struct hd_call *call, struct hd_checkpoint_target *target)
 {
     struct hd_slice ns = {NULL, 0}, assistant_id = {NULL, 0};
     int err;
 
-    *spot = (struct hd_spot){.graph = NULL};
+    *target = (struct hd_checkpoint_target){.graph = NULL};
     hd_params_get(&call->query, HD_S("checkpoint_ns"), &ns);
     hd_params_get(&call->query, HD_S("assistant_id"), &assistant_id);
-    err = hd_call_thread(call, &spot->thread);
-    return err ? err : choose(call, spot, ns, assistant_id);
+    err = hd_call_thread(call, &target->thread);
+    return err ? err : target_choose(call, target, ns, assistant_id);
 }
 
 static int wrong_member(struct hd_call *call, const char *name, const char *wanted)
@@ -312,12 +314,12 @@ static int read_point(struct hd_call *call, struct hd_slice *ns, struct hd_slice
     return err;
 }
 
-int hd_spot_of_body(struct hd_call *call, struct hd_spot *spot)
+int hd_checkpoint_target_of_body(struct hd_call *call, struct hd_checkpoint_target *target)
 {
     struct hd_slice ns = {NULL, 0}, assistant_id = {NULL, 0}, id = {NULL, 0}, wanted = {NULL, 0};
     int err = read_point(call, &ns, &id);
 
-    *spot = (struct hd_spot){.graph = NULL};
+    *target = (struct hd_checkpoint_target){.graph = NULL};
     if (!err)
         err = hd_body_string(call, "checkpoint_ns", &wanted);
     if (!err)
@@ -325,37 +327,39 @@ int hd_spot_of_body(struct hd_call *call, struct hd_spot *spot)
     if (!err && id.len == 0)
         err = hd_body_string(call, "checkpoint_id", &id);
     if (!err)
-        err = hd_call_thread(call, &spot->thread);
+        err = hd_call_thread(call, &target->thread);
     if (err)
         return err;
-    spot->checkpoint_id = id;
-    return choose(call, spot, wanted.len > 0 ? wanted : ns, assistant_id);
+    target->checkpoint_id = id;
+    return target_choose(call, target, wanted.len > 0 ? wanted : ns, assistant_id);
 }
 
-int hd_spot_of_thread(struct hd_call *call, struct hd_spot *spot)
+int hd_checkpoint_target_of_thread(struct hd_call *call, struct hd_checkpoint_target *target)
 {
-    return choose(call, spot, hd_slice(NULL, 0), hd_slice(NULL, 0));
+    return target_choose(call, target, hd_slice(NULL, 0), hd_slice(NULL, 0));
 }
 
-int hd_spot_of_root(struct hd_call *call, struct hd_spot *spot, struct hd_slice root)
+int hd_checkpoint_target_of_root(struct hd_call *call, struct hd_checkpoint_target *target,
+                                 struct hd_slice root)
 {
-    spot->root = root;
-    spot->inner = hd_slice(NULL, 0);
-    return finish(call, spot);
+    target->root = root;
+    target->inner = hd_slice(NULL, 0);
+    return target_finish(call, target);
 }
 
 /* ---- checkpoints ------------------------------------------------------ */
 
-struct hd_address hd_spot_address(const struct hd_call *call, const struct hd_spot *spot,
-                                  struct hd_slice id)
+struct hd_address hd_checkpoint_target_address(const struct hd_call *call,
+                                               const struct hd_checkpoint_target *target,
+                                               struct hd_slice id)
 {
     return (struct hd_address){.store = call->app->store,
-                               .graph = hd_app_shape(spot->graph),
-                               .principal = spot->thread.principal,
-                               .thread = spot->thread.id,
-                               .guard = spot->thread.created_at,
-                               .root = spot->root,
-                               .ns = spot->inner,
+                               .graph = hd_app_shape(target->graph),
+                               .principal = target->thread.principal,
+                               .thread = target->thread.id,
+                               .guard = target->thread.created_at,
+                               .root = target->root,
+                               .ns = target->inner,
                                .checkpoint_id = id,
                                .as_text = true};
 }
@@ -376,8 +380,8 @@ static int keep_asked(struct hd_call *call, const struct hd_val *state, struct h
     return err;
 }
 
-int hd_spot_standing(struct hd_call *call, const struct hd_spot *spot, struct hd_slice id,
-                     struct hd_standing *out)
+int hd_checkpoint_target_standing(struct hd_call *call, const struct hd_checkpoint_target *target,
+                                  struct hd_slice id, struct hd_standing *out)
 {
     struct hd_failure failure = {NULL, NULL};
     struct hd_val *state = NULL;
@@ -385,9 +389,9 @@ int hd_spot_standing(struct hd_call *call, const struct hd_spot *spot, struct hd
     int err;
 
     *out = (struct hd_standing){.has_next = false};
-    if (!spot->graph)
+    if (!target->graph)
         return 0;
-    at = hd_spot_address(call, spot, id);
+    at = hd_checkpoint_target_address(call, target, id);
     at.without_values = true;
     err = hd_call_failure(call, hd_state_get(&at, false, &state, &failure), &failure);
     if (!err)
@@ -397,21 +401,22 @@ int hd_spot_standing(struct hd_call *call, const struct hd_spot *spot, struct hd
     return err;
 }
 
-struct hd_slice hd_spot_shown_root(const struct hd_call *call, const struct hd_spot *spot)
+struct hd_slice hd_checkpoint_target_shown_root(const struct hd_call *call,
+                                                const struct hd_checkpoint_target *target)
 {
-    return call->app->config->namespaces_show ? spot->root : hd_slice(NULL, 0);
+    return call->app->config->namespaces_show ? target->root : hd_slice(NULL, 0);
 }
 
-void hd_spot_put_ns(struct hd_call *call, const struct hd_spot *spot)
+void hd_checkpoint_target_put_ns(struct hd_call *call, const struct hd_checkpoint_target *target)
 {
     char *ns;
 
     hd_jw_key(&call->jw, HD_S("checkpoint_ns"));
-    if (spot->root.len == 0) {
+    if (target->root.len == 0) {
         hd_jw_null(&call->jw);
         return;
     }
-    ns = hd_ns_join(hd_spot_shown_root(call, spot), spot->inner, NULL);
+    ns = hd_ns_join(hd_checkpoint_target_shown_root(call, target), target->inner, NULL);
     if (ns)
         hd_jw_string(&call->jw, hd_slice_cstr(ns));
     else
@@ -419,19 +424,21 @@ void hd_spot_put_ns(struct hd_call *call, const struct hd_spot *spot)
     hd_free(ns);
 }
 
-int hd_spot_ns(struct hd_call *call, const struct hd_spot *spot, struct hd_slice *out)
+int hd_checkpoint_target_ns(struct hd_call *call, const struct hd_checkpoint_target *target,
+                            struct hd_slice *out)
 {
-    char *ns = hd_ns_join(spot->root, spot->inner, NULL);
+    char *ns = hd_ns_join(target->root, target->inner, NULL);
     int err = ns ? hd_arena_copy(call->arena, hd_slice_cstr(ns), out) : HD_ENOMEM;
 
     hd_free(ns);
     return err;
 }
 
-int hd_spot_has(struct hd_call *call, const struct hd_spot *spot, struct hd_slice id, bool *out)
+int hd_checkpoint_target_has(struct hd_call *call, const struct hd_checkpoint_target *target,
+                             struct hd_slice id, bool *out)
 {
-    struct heddle_bytes thread = bytes(spot->thread.id), ns, wanted = bytes(id);
-    struct heddle_query query = {.principal = bytes(spot->thread.principal),
+    struct heddle_bytes thread = target_bytes(target->thread.id), ns, wanted = target_bytes(id);
+    struct heddle_query query = {.principal = target_bytes(target->thread.principal),
                                  .thread = &thread,
                                  .ns = &ns,
                                  .id = id.len > 0 ? &wanted : NULL,
@@ -441,12 +448,12 @@ int hd_spot_has(struct hd_call *call, const struct hd_spot *spot, struct hd_slic
     struct heddle_error error = {0};
     struct heddle_list *list;
     struct hd_slice stored;
-    int err = hd_spot_ns(call, spot, &stored);
+    int err = hd_checkpoint_target_ns(call, target, &stored);
 
     *out = false;
     if (err)
         return err;
-    ns = bytes(stored);
+    ns = target_bytes(stored);
     err = heddle_list_open(call->app->store, &query, &list, &error);
     if (!err) {
         err = heddle_list_next(list, &tuple, &error);
@@ -458,31 +465,32 @@ int hd_spot_has(struct hd_call *call, const struct hd_spot *spot, struct hd_slic
     return 0;
 }
 
-int hd_spot_check(struct hd_call *call, const struct hd_spot *spot)
+int hd_checkpoint_target_check(struct hd_call *call, const struct hd_checkpoint_target *target)
 {
     bool is_there = true;
     int err = 0;
 
-    if (spot->checkpoint_id.len > 0 && spot->root.len == 0)
+    if (target->checkpoint_id.len > 0 && target->root.len == 0)
         is_there = false;
-    else if (spot->checkpoint_id.len > 0)
-        err = hd_spot_has(call, spot, spot->checkpoint_id, &is_there);
+    else if (target->checkpoint_id.len > 0)
+        err = hd_checkpoint_target_has(call, target, target->checkpoint_id, &is_there);
     if (!err && !is_there)
         err = hd_fault_set(&call->fault, HD_ENOTFOUND, "Checkpoint not found");
     return err;
 }
 
-int hd_spot_check_graph(struct hd_call *call, const struct hd_spot *spot)
+int hd_checkpoint_target_check_graph(struct hd_call *call,
+                                     const struct hd_checkpoint_target *target)
 {
     bool has_any = false;
     int err = 0;
 
-    if (spot->graph_id.len > 0 && !spot->graph)
-        err = hd_spot_has(call, spot, hd_slice(NULL, 0), &has_any);
+    if (target->graph_id.len > 0 && !target->graph)
+        err = hd_checkpoint_target_has(call, target, hd_slice(NULL, 0), &has_any);
     if (has_any)
         err = hd_fault_set(&call->fault, HD_ENOTFOUND, "Graph with id \"%.*s\" not found",
-                           (int)(spot->graph_id.len < 80 ? spot->graph_id.len : 80),
-                           spot->graph_id.ptr);
+                           (int)(target->graph_id.len < 80 ? target->graph_id.len : 80),
+                           target->graph_id.ptr);
     return err;
 }
 
@@ -494,10 +502,10 @@ int hd_call_failure(struct hd_call *call, int err, struct hd_failure *failure)
     return err;
 }
 
-int hd_spot_failure(struct hd_call *call, const struct hd_spot *spot, int err,
-                    struct hd_failure *failure)
+int hd_checkpoint_target_failure(struct hd_call *call, const struct hd_checkpoint_target *target,
+                                 int err, struct hd_failure *failure)
 {
-    if (err == HD_EINVAL && spot->inner.len > 0 && failure->text &&
+    if (err == HD_EINVAL && target->inner.len > 0 && failure->text &&
         hd_slice_starts(hd_slice_cstr(failure->text), HD_S("Subgraph ")))
         err = 0;
     return hd_call_failure(call, err, failure);

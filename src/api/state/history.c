@@ -4,9 +4,9 @@
 #include "api/state/state_view.h"
 #include "graph/engine/failure.h"
 
-struct history {
+struct history_view {
     struct hd_call *call;
-    struct hd_spot spot;
+    struct hd_checkpoint_target target;
     struct hd_state_select select;
     int64_t limit;
     struct hd_slice before;
@@ -15,33 +15,33 @@ struct history {
 
 static int on_state(void *ctx, const struct hd_val *state)
 {
-    struct history *history = ctx;
-    int err = hd_state_view(history->call, &history->spot, &history->select, state);
+    struct history_view *history = ctx;
+    int err = hd_state_view(history->call, &history->target, &history->select, state);
 
     history->call->budget.shown += !err;
     return err;
 }
 
-static int list_states(struct history *history)
+static int list_states(struct history_view *history)
 {
     struct hd_call *call = history->call;
-    const struct hd_spot *spot = &history->spot;
+    const struct hd_checkpoint_target *target = &history->target;
     struct hd_failure failure = {NULL, NULL};
     struct hd_address at;
     int err;
 
-    if (!spot->graph)
-        return hd_spot_check_graph(call, spot);
-    at = hd_spot_address(call, spot, spot->checkpoint_id);
+    if (!target->graph)
+        return hd_checkpoint_target_check_graph(call, target);
+    at = hd_checkpoint_target_address(call, target, target->checkpoint_id);
     at.without_values = !hd_state_select_has_values(&history->select);
     at.allowance = &call->budget.allowance;
     at.keeps_values = history->select.count == 0;
     err = hd_state_history(&at, history->limit, history->before, history->filter, on_state, history,
                            &failure);
-    return hd_spot_failure(call, spot, err, &failure);
+    return hd_checkpoint_target_failure(call, target, err, &failure);
 }
 
-static int show(struct history *history)
+static int history_show(struct history_view *history)
 {
     int err;
 
@@ -53,16 +53,16 @@ static int show(struct history *history)
 
 static int get_history(struct hd_call *call)
 {
-    struct history history = {.call = call};
+    struct history_view history = {.call = call};
     int err = hd_params_int(&call->query, HD_S("limit"), 1, 1000, 10, &history.limit, &call->fault);
 
     if (!err)
         err = hd_state_select_query(call, &history.select);
     hd_params_get(&call->query, HD_S("before"), &history.before);
     if (!err)
-        err = hd_spot_of_query(call, &history.spot);
+        err = hd_checkpoint_target_of_query(call, &history.target);
     if (!err)
-        err = show(&history);
+        err = history_show(&history);
     hd_state_select_fini(&history.select);
     return err;
 }
@@ -87,7 +87,7 @@ static int read_before(struct hd_call *call, struct hd_slice *out)
 
 static int post_history(struct hd_call *call)
 {
-    struct history history = {.call = call, .limit = 10};
+    struct history_view history = {.call = call, .limit = 10};
     hd_json_val metadata;
     int err = hd_body_int(call, "limit", 1, 1000, &history.limit);
 
@@ -100,9 +100,9 @@ static int post_history(struct hd_call *call)
     if (!err)
         err = hd_state_select_body(call, &history.select);
     if (!err)
-        err = hd_spot_of_body(call, &history.spot);
+        err = hd_checkpoint_target_of_body(call, &history.target);
     if (!err)
-        err = show(&history);
+        err = history_show(&history);
     hd_state_select_fini(&history.select);
     return err;
 }

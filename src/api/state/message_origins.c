@@ -1,6 +1,6 @@
 /*
- * Where the messages on the way to a checkpoint came from, and which alternatives of them there
- * are: what a client needs to edit, retry and switch, without reading the history.
+ * The origins of the messages on the path to a checkpoint, and their alternatives: a client needs
+ * them to edit, retry and switch branches without reading the history.
  *
  * A turn begins with a checkpoint of source "input", which does not have the message yet; the
  * first that has it follows. Clients fork a turn from either: from what was there before it, or
@@ -23,39 +23,40 @@
 
 enum turn { TURN_UNKNOWN, TURN_YES, TURN_NO };
 
-/* What is found out about a point. */
-struct note {
-    struct hd_point *leaf; /* the newest that grows from it; NULL: not known */
-    size_t waiting;        /* children whose leaves are not known */
-    size_t seen;           /* the number of the last group that it was looked at for */
-    enum turn turn;        /* whether it begins one though it is no input */
+/* Facts about a checkpoint. */
+struct origin_note {
+    struct hd_checkpoint_node *leaf; /* the newest that grows from it; NULL: not known */
+    size_t waiting;                  /* children whose leaves are not known */
+    size_t seen;                     /* the number of the last group that it was looked at for */
+    enum turn turn;                  /* whether it begins one though it is no input */
 };
 
 struct origins {
     struct hd_call *call;
-    struct hd_way way;
-    struct hd_points points;
-    struct hd_json values; /* at the end of the way */
+    struct hd_message_path path;
+    struct hd_checkpoint_index points;
+    struct hd_json values; /* at the end of the path */
     struct hd_said *said;
     size_t count;
-    struct note *notes;       /* of each point */
-    struct hd_point **stack;  /* room for each point */
-    struct hd_point **others; /* the same: the alternatives of one turn */
+    struct origin_note *notes;          /* of each point */
+    struct hd_checkpoint_node **stack;  /* room for each point */
+    struct hd_checkpoint_node **others; /* the same: the alternatives of one turn */
     size_t other_count;
     size_t groups;
 };
 
-static struct note *note_of(const struct origins *origins, const struct hd_point *point)
+static struct origin_note *note_of(const struct origins *origins,
+                                   const struct hd_checkpoint_node *point)
 {
     return &origins->notes[point - origins->points.list];
 }
 
-static bool is_input(const struct hd_point *point)
+static bool is_input(const struct hd_checkpoint_node *point)
 {
     return hd_slice_eq(point->source, HD_S("input"));
 }
 
-static bool is_update(const struct hd_point *point)
+static bool is_update(const struct hd_checkpoint_node *point)
 {
     return hd_slice_eq(point->source, HD_S("update"));
 }
@@ -67,7 +68,7 @@ static bool is_human(hd_json_val message)
 
 /* ---- leaves ----------------------------------------------------------- */
 
-static void keep_newer(struct hd_point **leaf, struct hd_point *other)
+static void keep_newer(struct hd_checkpoint_node **leaf, struct hd_checkpoint_node *other)
 {
     /* Points are in the order of their ids. */
     if (!*leaf || other > *leaf)
@@ -77,7 +78,7 @@ static void keep_newer(struct hd_point **leaf, struct hd_point *other)
 /* From the leaves upwards; what goes in circles is never reached. */
 static void find_leaves(struct origins *origins)
 {
-    struct hd_points *points = &origins->points;
+    struct hd_checkpoint_index *points = &origins->points;
     size_t count = 0;
 
     for (size_t i = 0; i < points->count; i++) {
@@ -86,8 +87,8 @@ static void find_leaves(struct origins *origins)
             origins->stack[count++] = &points->list[i];
     }
     while (count > 0) {
-        struct hd_point *point = origins->stack[--count], *parent = point->parent;
-        struct note *note = note_of(origins, point);
+        struct hd_checkpoint_node *point = origins->stack[--count], *parent = point->parent;
+        struct origin_note *note = note_of(origins, point);
 
         if (!note->leaf)
             note->leaf = point;
@@ -100,14 +101,15 @@ static void find_leaves(struct origins *origins)
 }
 
 /* The newest leaf of an alternative that is not another one's of the same group. */
-static struct hd_point *leaf_of(const struct origins *origins, struct hd_point *point)
+static struct hd_checkpoint_node *leaf_of(const struct origins *origins,
+                                          struct hd_checkpoint_node *point)
 {
-    struct hd_point *leaf = NULL;
+    struct hd_checkpoint_node *leaf = NULL;
 
     if (!is_input(point))
         return note_of(origins, point)->leaf ? note_of(origins, point)->leaf : point;
-    for (struct hd_point *child = point->child; child; child = child->older) {
-        const struct note *note = note_of(origins, child);
+    for (struct hd_checkpoint_node *child = point->child; child; child = child->older) {
+        const struct origin_note *note = note_of(origins, child);
 
         if (!is_input(child) && note->turn != TURN_YES && note->leaf)
             keep_newer(&leaf, note->leaf);
@@ -132,14 +134,15 @@ static int has_new_human(hd_json_val list, hd_json_val before, bool *out)
     return err;
 }
 
-static int compare_states(struct origins *origins, const struct hd_point *point, bool *out)
+static int compare_states(struct origins *origins, const struct hd_checkpoint_node *point,
+                          bool *out)
 {
-    const struct hd_spot *spot = &origins->way.spot;
+    const struct hd_checkpoint_target *target = &origins->path.target;
     struct hd_json now, before = {NULL};
-    int err = hd_point_messages(origins->call, spot, point->id, &now);
+    int err = hd_checkpoint_messages(origins->call, target, point->id, &now);
 
     if (!err)
-        err = hd_point_messages(origins->call, spot, point->parent->id, &before);
+        err = hd_checkpoint_messages(origins->call, target, point->parent->id, &before);
     if (!err)
         err = has_new_human(hd_json_get(hd_json_root(&now), HD_S("messages")),
                             hd_json_get(hd_json_root(&before), HD_S("messages")), out);
@@ -149,9 +152,9 @@ static int compare_states(struct origins *origins, const struct hd_point *point,
 }
 
 /* Of a point with a parent that is no input itself: whether it brought a human message. */
-static int find_turn(struct origins *origins, const struct hd_point *point, bool *out)
+static int find_turn(struct origins *origins, const struct hd_checkpoint_node *point, bool *out)
 {
-    struct note *note = note_of(origins, point);
+    struct origin_note *note = note_of(origins, point);
     bool may_be = is_update(point) ||
                   (!is_input(point->parent) && !hd_slice_eq(point->run_id, point->parent->run_id));
     int err = 0;
@@ -165,10 +168,11 @@ static int find_turn(struct origins *origins, const struct hd_point *point, bool
     return err;
 }
 
-/* Where a human message's turn begins; NULL: a node said it in the middle of a run. */
-static struct hd_point *find_start(const struct origins *origins, struct hd_point *first)
+/* The start of a human message's turn; NULL: a node added it during a run. */
+static struct hd_checkpoint_node *find_start(const struct origins *origins,
+                                             struct hd_checkpoint_node *first)
 {
-    struct hd_point *parent = first->parent;
+    struct hd_checkpoint_node *parent = first->parent;
 
     if (!is_input(first) && !is_update(first) && parent) {
         if (is_input(parent))
@@ -182,9 +186,10 @@ static struct hd_point *find_start(const struct origins *origins, struct hd_poin
 }
 
 /* The first point of the group that a start belongs to. */
-static struct hd_point *find_top(const struct origins *origins, struct hd_point *start)
+static struct hd_checkpoint_node *find_top(const struct origins *origins,
+                                           struct hd_checkpoint_node *start)
 {
-    struct hd_point *top = start;
+    struct hd_checkpoint_node *top = start;
 
     for (size_t i = 0; i < origins->points.count && top->parent && is_input(top->parent); i++)
         top = top->parent;
@@ -194,12 +199,12 @@ static struct hd_point *find_top(const struct origins *origins, struct hd_point 
 /* ---- alternatives ----------------------------------------------------- */
 
 /* Looks at the children of a point: inputs are to be visited; *goes_on: one is of its own turn. */
-static int look_below(struct origins *origins, const struct hd_point *point, size_t *depth,
-                      bool *goes_on)
+static int look_below(struct origins *origins, const struct hd_checkpoint_node *point,
+                      size_t *depth, bool *goes_on)
 {
     *goes_on = false;
-    for (struct hd_point *child = point->child; child; child = child->older) {
-        struct note *note = note_of(origins, child);
+    for (struct hd_checkpoint_node *child = point->child; child; child = child->older) {
+        struct origin_note *note = note_of(origins, child);
         bool is_turn = false;
         int err = 0;
 
@@ -222,14 +227,15 @@ static int look_below(struct origins *origins, const struct hd_point *point, siz
 
 static int compare_points(const void *a, const void *b)
 {
-    const struct hd_point *one = *(struct hd_point *const *)a,
-                          *other = *(struct hd_point *const *)b;
+    const struct hd_checkpoint_node *one = *(struct hd_checkpoint_node *const *)a,
+                                    *other = *(struct hd_checkpoint_node *const *)b;
 
     return one < other ? -1 : one > other;
 }
 
 /* Finds all starts of the group that begins with `top`; those that did not go on are none. */
-static int find_others(struct origins *origins, struct hd_point *top, const struct hd_point *start)
+static int find_others(struct origins *origins, struct hd_checkpoint_node *top,
+                       const struct hd_checkpoint_node *start)
 {
     size_t depth = 0;
     bool goes_on;
@@ -244,7 +250,7 @@ static int find_others(struct origins *origins, struct hd_point *top, const stru
         origins->stack[depth++] = top;
     }
     while (!err && depth > 0) {
-        struct hd_point *point = origins->stack[--depth];
+        struct hd_checkpoint_node *point = origins->stack[--depth];
 
         if (!is_input(point)) {
             origins->others[origins->other_count++] = point;
@@ -255,18 +261,19 @@ static int find_others(struct origins *origins, struct hd_point *top, const stru
             origins->others[origins->other_count++] = point;
     }
     if (!err && origins->other_count > 1)
-        qsort(origins->others, origins->other_count, sizeof(struct hd_point *), compare_points);
+        qsort(origins->others, origins->other_count, sizeof(struct hd_checkpoint_node *),
+              compare_points);
     return err;
 }
 
 /* ---- the answer ------------------------------------------------------- */
 
-static void put_others(struct origins *origins, const struct hd_point *start)
+static void put_others(struct origins *origins, const struct hd_checkpoint_node *start)
 {
     struct hd_jw *jw = &origins->call->jw;
 
     for (size_t i = 0; i < origins->other_count; i++) {
-        struct hd_point *other = origins->others[i];
+        struct hd_checkpoint_node *other = origins->others[i];
 
         hd_jw_object(jw);
         hd_jw_text(jw, "branch_id", other->id);
@@ -281,10 +288,10 @@ static void put_others(struct origins *origins, const struct hd_point *start)
 static int put_said(struct origins *origins, const struct hd_said *said)
 {
     struct hd_jw *jw = &origins->call->jw;
-    struct hd_point *start = NULL, *top = NULL, *fork = NULL;
+    struct hd_checkpoint_node *start = NULL, *top = NULL, *fork = NULL;
     int err = 0;
 
-    /* What an agent told its delegate is said again by asking the agent again. */
+    /* A message of an agent to its delegate is retried by a retry of the agent. */
     if (is_human(said->message) && said->point->task_id.len == 0)
         start = find_start(origins, said->point);
     if (start) {
@@ -310,18 +317,18 @@ static int put_said(struct origins *origins, const struct hd_said *said)
     return err;
 }
 
-static int show(struct origins *origins)
+static int origins_show(struct origins *origins)
 {
-    const struct hd_way *way = &origins->way;
+    const struct hd_message_path *path = &origins->path;
     struct hd_jw *jw = &origins->call->jw;
     int err = 0;
 
     hd_jw_object(jw);
-    hd_jw_text(jw, "thread_id", way->spot.thread.id);
-    hd_jw_text(jw, "assistant_id", way->spot.assistant_id);
-    hd_spot_put_ns(origins->call, &way->spot);
+    hd_jw_text(jw, "thread_id", path->target.thread.id);
+    hd_jw_text(jw, "assistant_id", path->target.assistant_id);
+    hd_checkpoint_target_put_ns(origins->call, &path->target);
     hd_jw_text(jw, "checkpoint_id",
-               way->length > 0 ? way->points[way->length - 1]->id : hd_slice(NULL, 0));
+               path->length > 0 ? path->points[path->length - 1]->id : hd_slice(NULL, 0));
     hd_jw_key(jw, HD_S("messages"));
     hd_jw_array(jw);
     for (size_t i = 0; !err && i < origins->count; i++)
@@ -333,33 +340,34 @@ static int show(struct origins *origins)
 
 /* ---- reading ---------------------------------------------------------- */
 
-static int make_room(struct origins *origins)
+static int make_origins_room(struct origins *origins)
 {
     struct hd_arena *arena = &origins->points.arena;
     size_t count = origins->points.count + 1;
 
     origins->notes = hd_arena_calloc(arena, count, sizeof(*origins->notes));
-    origins->stack = hd_arena_calloc(arena, count, sizeof(struct hd_point *));
-    origins->others = hd_arena_calloc(arena, count, sizeof(struct hd_point *));
+    origins->stack = hd_arena_calloc(arena, count, sizeof(struct hd_checkpoint_node *));
+    origins->others = hd_arena_calloc(arena, count, sizeof(struct hd_checkpoint_node *));
     return origins->notes && origins->stack && origins->others ? 0 : HD_ENOMEM;
 }
 
 static int find_way(struct origins *origins)
 {
-    struct hd_spot *spot = &origins->way.spot;
-    struct hd_point *head;
+    struct hd_checkpoint_target *target = &origins->path.target;
+    struct hd_checkpoint_node *head;
     struct hd_slice ns;
-    int err = hd_spot_ns(origins->call, spot, &ns);
+    int err = hd_checkpoint_target_ns(origins->call, target, &ns);
 
     if (!err)
-        err = hd_points_read(origins->call, spot->thread.id, &ns, &origins->points);
+        err = hd_checkpoint_index_read(origins->call, target->thread.id, &ns, &origins->points);
     if (err)
         return err;
-    head = hd_points_find(&origins->points, ns,
-                          spot->checkpoint_id.len > 0 ? spot->checkpoint_id : spot->chosen);
-    if (!head && spot->checkpoint_id.len > 0)
+    head = hd_checkpoint_index_find(&origins->points, ns,
+                                    target->checkpoint_id.len > 0 ? target->checkpoint_id
+                                                                  : target->chosen);
+    if (!head && target->checkpoint_id.len > 0)
         return hd_fault_set(&origins->call->fault, HD_ENOTFOUND, "Checkpoint not found");
-    return hd_way_find(&origins->points, head, &origins->way);
+    return hd_message_path_find(&origins->points, head, &origins->path);
 }
 
 /* Searching leaves them in another order than that of the list. */
@@ -373,12 +381,12 @@ static int order_said(struct origins *origins, const struct hd_said *located)
 
 static int locate_messages(struct origins *origins)
 {
-    const struct hd_way *way = &origins->way;
+    const struct hd_message_path *path = &origins->path;
     struct hd_json_iter it;
     struct hd_said *said;
     hd_json_val list;
-    int err = hd_point_messages(origins->call, &way->spot, way->points[way->length - 1]->id,
-                                &origins->values);
+    int err = hd_checkpoint_messages(origins->call, &path->target,
+                                     path->points[path->length - 1]->id, &origins->values);
 
     list = hd_json_get(hd_json_root(&origins->values), HD_S("messages"));
     if (err || !hd_json_is_array(list) || hd_json_size(list) == 0)
@@ -389,7 +397,7 @@ static int locate_messages(struct origins *origins)
     it = hd_json_iter(list);
     for (; hd_json_next(&it); origins->count++)
         said[origins->count] =
-            (struct hd_said){.way = way, .message = it.val, .position = origins->count};
+            (struct hd_said){.path = path, .message = it.val, .position = origins->count};
     err = hd_said_locate(origins->call, said, origins->count);
     if (!err)
         err = order_said(origins, said);
@@ -397,37 +405,37 @@ static int locate_messages(struct origins *origins)
     return err;
 }
 
-static int make(struct origins *origins)
+static int origins_make(struct origins *origins)
 {
-    const struct hd_spot *spot = &origins->way.spot;
+    const struct hd_checkpoint_target *target = &origins->path.target;
     int err = 0;
 
-    if (spot->root.len > 0)
+    if (target->root.len > 0)
         err = find_way(origins);
-    else if (spot->checkpoint_id.len > 0)
+    else if (target->checkpoint_id.len > 0)
         err = hd_fault_set(&origins->call->fault, HD_ENOTFOUND, "Checkpoint not found");
-    if (!err && origins->way.length > 0)
-        err = hd_spot_check_graph(origins->call, spot);
-    if (!err && origins->way.length > 0 && spot->graph)
+    if (!err && origins->path.length > 0)
+        err = hd_checkpoint_target_check_graph(origins->call, target);
+    if (!err && origins->path.length > 0 && target->graph)
         err = locate_messages(origins);
     if (!err && origins->count > 0)
-        err = make_room(origins);
+        err = make_origins_room(origins);
     if (!err && origins->count > 0)
         find_leaves(origins);
-    return err ? err : show(origins);
+    return err ? err : origins_show(origins);
 }
 
 static int get_messages(struct hd_call *call)
 {
     struct origins origins = {.call = call};
-    int err = hd_spot_of_query(call, &origins.way.spot);
+    int err = hd_checkpoint_target_of_query(call, &origins.path.target);
 
     if (err)
         return err;
-    hd_params_get(&call->query, HD_S("checkpoint_id"), &origins.way.spot.checkpoint_id);
-    err = make(&origins);
+    hd_params_get(&call->query, HD_S("checkpoint_id"), &origins.path.target.checkpoint_id);
+    err = origins_make(&origins);
     hd_json_fini(&origins.values);
-    hd_points_fini(&origins.points);
+    hd_checkpoint_index_fini(&origins.points);
     return err;
 }
 
@@ -438,7 +446,7 @@ static const struct hd_endpoint routes[] = {
      .on = HD_ON_THREADS_READ,
      .work = get_messages,
      .tag = "Threads",
-     .summary = "Where the messages of a state came from, and their alternatives",
+     .summary = "List the origins of a state's messages and their alternatives",
      .query = "checkpoint_ns assistant_id checkpoint_id",
      .answer = "MessageOrigins"},
 };

@@ -7,33 +7,34 @@
 
 #define MAX_MESSAGES ((size_t)1 << 24)
 
-static bool is_news(const struct hd_way *way, size_t at)
+static bool is_news(const struct hd_message_path *path, size_t at)
 {
-    struct hd_slice said = way->points[at]->said;
+    struct hd_slice said = path->points[at]->said;
 
-    return at == 0 || said.len == 0 || !hd_slice_eq(said, way->points[at - 1]->said);
+    return at == 0 || said.len == 0 || !hd_slice_eq(said, path->points[at - 1]->said);
 }
 
-int hd_way_find(struct hd_points *points, struct hd_point *head, struct hd_way *way)
+int hd_message_path_find(struct hd_checkpoint_index *points, struct hd_checkpoint_node *head,
+                         struct hd_message_path *path)
 {
-    struct hd_point *point = head;
+    struct hd_checkpoint_node *point = head;
     size_t count = 0;
 
     while (point && count < points->count) {
         point = point->parent;
         count++;
     }
-    way->points = hd_arena_calloc(&points->arena, count + 1, sizeof(struct hd_point *));
-    way->news = hd_arena_calloc(&points->arena, count + 1, sizeof(struct hd_point *));
-    way->news_count = 0;
-    if (!way->points || !way->news)
+    path->points = hd_arena_calloc(&points->arena, count + 1, sizeof(struct hd_checkpoint_node *));
+    path->news = hd_arena_calloc(&points->arena, count + 1, sizeof(struct hd_checkpoint_node *));
+    path->news_count = 0;
+    if (!path->points || !path->news)
         return HD_ENOMEM;
-    way->length = count;
+    path->length = count;
     for (point = head; count > 0; point = point->parent)
-        way->points[--count] = point;
-    for (size_t i = 0; i < way->length; i++) {
-        if (is_news(way, i))
-            way->news[way->news_count++] = way->points[i];
+        path->points[--count] = point;
+    for (size_t i = 0; i < path->length; i++) {
+        if (is_news(path, i))
+            path->news[path->news_count++] = path->points[i];
     }
     return 0;
 }
@@ -53,9 +54,9 @@ int hd_messages_index(struct hd_map *map, hd_json_val list)
     return err;
 }
 
-/* Those that are there at news[high - 1] of the way and not before news[low]. */
-struct stretch {
-    const struct hd_way *way;
+/* Those that are there at news[high - 1] of the path and not before news[low]. */
+struct path_stretch {
+    const struct hd_message_path *path;
     struct hd_said *said;
     size_t count;
     size_t low, high;
@@ -64,12 +65,12 @@ struct stretch {
 /* ---- by halving ------------------------------------------------------- */
 
 /* Puts those that are there at news[at] before the others; *count: how many. */
-static int part(struct hd_call *call, const struct stretch *stretch, size_t at, size_t *count)
+static int part(struct hd_call *call, const struct path_stretch *stretch, size_t at, size_t *count)
 {
-    const struct hd_way *way = stretch->way;
+    const struct hd_message_path *path = stretch->path;
     struct hd_json json;
     struct hd_map there;
-    int err = hd_point_messages(call, &way->spot, way->news[at]->id, &json);
+    int err = hd_checkpoint_messages(call, &path->target, path->news[at]->id, &json);
 
     *count = 0;
     hd_map_init(&there, MAX_MESSAGES);
@@ -88,12 +89,13 @@ static int part(struct hd_call *call, const struct stretch *stretch, size_t at, 
     return err;
 }
 
-typedef int (*locate_fn)(struct hd_call *call, struct stretch stretch);
+typedef int (*locate_fn)(struct hd_call *call, struct path_stretch stretch);
 
 /* Those that came before news[middle], and the others. */
-static int divide(struct hd_call *call, struct stretch stretch, size_t middle, locate_fn locate)
+static int divide(struct hd_call *call, struct path_stretch stretch, size_t middle,
+                  locate_fn locate)
 {
-    struct stretch early = stretch, late = stretch;
+    struct path_stretch early = stretch, late = stretch;
     size_t count;
     int err = part(call, &stretch, middle - 1, &count);
 
@@ -108,14 +110,14 @@ static int divide(struct hd_call *call, struct stretch stretch, size_t middle, l
     return err ? err : locate(call, late);
 }
 
-/* Recurses as deep as the logarithm of the way's length. */
-static int halve(struct hd_call *call, struct stretch stretch)
+/* Recurses as deep as the logarithm of the path's length. */
+static int halve(struct hd_call *call, struct path_stretch stretch)
 {
     if (stretch.count == 0)
         return 0;
     if (stretch.high - stretch.low <= 1) {
         for (size_t i = 0; i < stretch.count; i++)
-            stretch.said[i].point = stretch.way->news[stretch.low];
+            stretch.said[i].point = stretch.path->news[stretch.low];
         return 0;
     }
     return divide(call, stretch, stretch.low + (stretch.high - stretch.low) / 2, halve);
@@ -123,10 +125,10 @@ static int halve(struct hd_call *call, struct stretch stretch)
 
 /* ---- by what is new --------------------------------------------------- */
 
-struct search {
+struct path_search {
     struct hd_call *call;
-    const struct stretch *stretch;
-    struct hd_slice *ids; /* of the way's points, from the one before the stretch on */
+    const struct path_stretch *stretch;
+    struct hd_slice *ids; /* of the path's points, from the one before the stretch on */
     size_t *found;        /* which of news has it first, of each message */
     struct hd_map there;  /* those of `found`, by the ids of messages */
     size_t *unclear;      /* which of news have to be read */
@@ -134,12 +136,13 @@ struct search {
     size_t base; /* which of news ids[0] is of */
 };
 
-static int search_init(struct search *search, struct hd_call *call, const struct stretch *stretch)
+static int search_init(struct path_search *search, struct hd_call *call,
+                       const struct path_stretch *stretch)
 {
     size_t base = stretch->low - (stretch->low > 0), count = stretch->high - base;
     int err = 0;
 
-    *search = (struct search){.call = call, .stretch = stretch, .base = base};
+    *search = (struct path_search){.call = call, .stretch = stretch, .base = base};
     hd_map_init(&search->there, MAX_MESSAGES);
     search->ids = hd_calloc(count, sizeof(*search->ids));
     search->found = hd_calloc(stretch->count, sizeof(*search->found));
@@ -147,20 +150,20 @@ static int search_init(struct search *search, struct hd_call *call, const struct
     if (!search->ids || !search->found || !search->unclear)
         return HD_ENOMEM;
     for (size_t i = 0; i < count; i++)
-        search->ids[i] = stretch->way->news[base + i]->id;
+        search->ids[i] = stretch->path->news[base + i]->id;
     for (size_t i = 0; !err && i < stretch->count; i++) {
         struct hd_slice id = hd_message_id(stretch->said[i].message);
 
         if (hd_map_get(&search->there, id))
             continue;
-        /* Whatever brought it, the last has it. */
+        /* The last checkpoint has it, whichever added it. */
         search->found[i] = stretch->high - 1;
         err = hd_map_put(&search->there, id, &search->found[i]);
     }
     return err;
 }
 
-static void search_fini(struct search *search)
+static void search_fini(struct path_search *search)
 {
     hd_map_fini(&search->there);
     hd_free(search->unclear);
@@ -168,7 +171,7 @@ static void search_fini(struct search *search)
     hd_free(search->ids);
 }
 
-static void find_in(struct search *search, size_t at, hd_json_val list)
+static void find_in(struct path_search *search, size_t at, hd_json_val list)
 {
     struct hd_json_iter it = hd_json_iter(list);
 
@@ -182,7 +185,7 @@ static void find_in(struct search *search, size_t at, hd_json_val list)
 
 static int on_news(void *ctx, size_t which, hd_json_val list)
 {
-    struct search *search = ctx;
+    struct path_search *search = ctx;
 
     if (list)
         find_in(search, search->base + which, list);
@@ -191,17 +194,17 @@ static int on_news(void *ctx, size_t which, hd_json_val list)
     return 0;
 }
 
-static int read_news(struct search *search)
+static int read_news(struct path_search *search)
 {
-    const struct stretch *stretch = search->stretch;
+    const struct path_stretch *stretch = search->stretch;
     const struct hd_state_walk walk = {.ids = search->ids,
                                        .count = stretch->high - search->base,
                                        .known = stretch->low - search->base};
 
-    return hd_point_news(search->call, &stretch->way->spot, &walk, on_news, search);
+    return hd_checkpoint_news(search->call, &stretch->path->target, &walk, on_news, search);
 }
 
-static size_t last_found(const struct search *search)
+static size_t last_found(const struct path_search *search)
 {
     size_t last = 0;
 
@@ -211,9 +214,9 @@ static size_t last_found(const struct search *search)
 }
 
 /* Only those are read that could have something before it was found. */
-static int read_unclear(struct search *search)
+static int read_unclear(struct path_search *search)
 {
-    const struct hd_way *way = search->stretch->way;
+    const struct hd_message_path *path = search->stretch->path;
     int err = 0;
 
     for (size_t i = 0; !err && i < search->unclear_count; i++) {
@@ -222,7 +225,7 @@ static int read_unclear(struct search *search)
 
         if (at >= last_found(search))
             break;
-        err = hd_point_messages(search->call, &way->spot, way->news[at]->id, &json);
+        err = hd_checkpoint_messages(search->call, &path->target, path->news[at]->id, &json);
         if (!err)
             find_in(search, at, hd_json_get(hd_json_root(&json), HD_S("messages")));
         hd_json_fini(&json);
@@ -230,21 +233,21 @@ static int read_unclear(struct search *search)
     return err;
 }
 
-static void settle(const struct search *search)
+static void path_settle(const struct path_search *search)
 {
-    const struct stretch *stretch = search->stretch;
+    const struct path_stretch *stretch = search->stretch;
 
     for (size_t i = 0; i < stretch->count; i++) {
         const size_t *found = hd_map_get(&search->there, hd_message_id(stretch->said[i].message));
 
-        stretch->said[i].point = stretch->way->news[found ? *found : stretch->high - 1];
+        stretch->said[i].point = stretch->path->news[found ? *found : stretch->high - 1];
     }
 }
 
-/* Where more would have to be read than there is to find, halving reads less. */
-static int locate(struct hd_call *call, struct stretch stretch)
+/* Bisection reads less when many states are unknown. */
+static int locate(struct hd_call *call, struct path_stretch stretch)
 {
-    struct search search;
+    struct path_search search;
     bool halves = false;
     int err;
 
@@ -258,76 +261,78 @@ static int locate(struct hd_call *call, struct stretch stretch)
         err = halves ? 0 : read_unclear(&search);
     }
     if (!err && !halves)
-        settle(&search);
+        path_settle(&search);
     search_fini(&search);
     return err || !halves ? err : halve(call, stretch);
 }
 
 /* ---- what was found before -------------------------------------------- */
 
-static struct hd_way_slot *enter(struct hd_call *call, const struct hd_way *way)
+static struct hd_message_path_slot *path_enter(struct hd_call *call,
+                                               const struct hd_message_path *path)
 {
-    const struct hd_thread_rec *thread = &way->spot.thread;
-    const struct hd_way_place place = {thread->principal, thread->id, way->news[0]->ns};
+    const struct hd_thread_rec *thread = &path->target.thread;
+    const struct hd_message_path_place place = {thread->principal, thread->id, path->news[0]->ns};
 
-    return hd_way_memory_enter(hd_api_way_memory(call->api), &place);
+    return hd_message_path_memory_enter(hd_api_message_path_memory(call->api), &place);
 }
 
-/* The places of a way's points in `news`. */
-static int index_news(struct hd_map *map, const struct hd_way *way)
+/* The places of a path's points in `news`. */
+static int index_news(struct hd_map *map, const struct hd_message_path *path)
 {
     int err = 0;
 
-    for (size_t i = 0; !err && i < way->news_count; i++)
-        err = hd_map_put(map, way->news[i]->id, &way->news[i]);
+    for (size_t i = 0; !err && i < path->news_count; i++)
+        err = hd_map_put(map, path->news[i]->id, &path->news[i]);
     return err;
 }
 
 /*
- * Takes those away from the stretch whose points are known and on this way. The others are likely
+ * Takes those away from the stretch whose points are known and on this path. The others are likely
  * to be not before news[*end], which follows the last of these.
  */
-static int recall(struct hd_call *call, struct stretch *stretch, size_t *end)
+static int recall(struct hd_call *call, struct path_stretch *stretch, size_t *end)
 {
-    const struct hd_way *way = stretch->way;
-    const struct hd_way_slot *slot = enter(call, way);
+    const struct hd_message_path *path = stretch->path;
+    const struct hd_message_path_slot *slot = path_enter(call, path);
     struct hd_map news;
     size_t known = 0;
     int err;
 
     *end = 0;
     hd_map_init(&news, MAX_MESSAGES);
-    err = slot ? index_news(&news, way) : 0;
+    err = slot ? index_news(&news, path) : 0;
     for (size_t i = 0; slot && !err && i < stretch->count; i++) {
         struct hd_said said = stretch->said[i];
-        struct hd_slice id = hd_way_recall(slot, hd_message_id(said.message));
-        struct hd_point **at = id.len > 0 ? hd_map_get(&news, id) : NULL;
+        struct hd_slice id = hd_message_path_recall(slot, hd_message_id(said.message));
+        struct hd_checkpoint_node **at = id.len > 0 ? hd_map_get(&news, id) : NULL;
 
         if (!at)
             continue;
         said.point = *at;
         stretch->said[i] = stretch->said[known];
         stretch->said[known++] = said;
-        if ((size_t)(at - way->news) >= *end)
-            *end = (size_t)(at - way->news) + 1;
+        if ((size_t)(at - path->news) >= *end)
+            *end = (size_t)(at - path->news) + 1;
     }
-    hd_way_memory_leave(hd_api_way_memory(call->api));
+    hd_message_path_memory_leave(hd_api_message_path_memory(call->api));
     hd_map_fini(&news);
     stretch->said += known;
     stretch->count -= known;
     return err;
 }
 
-static void remember(struct hd_call *call, const struct stretch *stretch)
+static void remember(struct hd_call *call, const struct path_stretch *stretch)
 {
-    struct hd_way_slot *slot = enter(call, stretch->way);
+    struct hd_message_path_slot *slot = path_enter(call, stretch->path);
 
     for (size_t i = 0; i < stretch->count; i++)
-        hd_way_remember(slot, hd_message_id(stretch->said[i].message), stretch->said[i].point->id);
-    hd_way_memory_leave(hd_api_way_memory(call->api));
+        hd_message_path_remember(slot, hd_message_id(stretch->said[i].message),
+                                 stretch->said[i].point->id);
+    hd_message_path_memory_leave(hd_api_message_path_memory(call->api));
 }
 
-static int locate_all(struct hd_call *call, struct stretch stretch)
+static int locate_all(struct hd_call *call, struct path_stretch stretch)
 {
     size_t end;
     int err = recall(call, &stretch, &end);
@@ -349,18 +354,18 @@ int hd_said_locate(struct hd_call *call, struct hd_said *said, size_t count)
     int err = 0;
 
     for (size_t i = 1; !err && i <= count; i++) {
-        if (i < count && said[i].way == said[begin].way)
+        if (i < count && said[i].path == said[begin].path)
             continue;
-        err = locate_all(call, (struct stretch){.way = said[begin].way,
-                                                .said = &said[begin],
-                                                .count = i - begin,
-                                                .high = said[begin].way->news_count});
+        err = locate_all(call, (struct path_stretch){.path = said[begin].path,
+                                                     .said = &said[begin],
+                                                     .count = i - begin,
+                                                     .high = said[begin].path->news_count});
         begin = i;
     }
     return err;
 }
 
-static int compare(const void *a, const void *b)
+static int path_compare(const void *a, const void *b)
 {
     const struct hd_said *one = a, *other = b;
 
@@ -372,5 +377,5 @@ static int compare(const void *a, const void *b)
 void hd_said_sort(struct hd_said *said, size_t count)
 {
     if (count > 0)
-        qsort(said, count, sizeof(*said), compare);
+        qsort(said, count, sizeof(*said), path_compare);
 }

@@ -1,5 +1,5 @@
 /*
- * The way from the first checkpoint of a namespace to one of its heads, and where the messages
+ * The path from the first checkpoint of a namespace to one of its heads, and where the messages
  * came from that are there at its end. For store threads.
  */
 #ifndef HD_API_STATE_MESSAGE_PATH_H
@@ -7,29 +7,34 @@
 
 #include "api/state/checkpoint_index.h"
 
-struct hd_way {
-    struct hd_spot spot;
-    struct hd_point **points; /* the oldest first; in the arena of their hd_points */
+struct hd_message_path {
+    struct hd_checkpoint_target target;
+    struct hd_checkpoint_node *
+        *points; /* the oldest first; in the arena of their hd_checkpoint_index */
     size_t length;
-    struct hd_point **news; /* those of them whose messages may be others than the one before has */
+    struct hd_checkpoint_node *
+        *news; /* those of them whose messages may be others than the one before has */
     size_t news_count;
 };
 
-/* A message that is there at the end of a way. */
+/* A message that is there at the end of a path. */
 struct hd_said {
-    const struct hd_way *way;
+    const struct hd_message_path *path;
     hd_json_val message;
-    size_t position;        /* in the list of messages */
-    struct hd_point *point; /* the first checkpoint on the way that has it; NULL: not known yet */
+    size_t position; /* in the list of messages */
+    struct hd_checkpoint_node
+        *point; /* the first checkpoint on the path that has it; NULL: not known yet */
 };
 
-/* Bounded by the number of points: a damaged tree may go in circles. `head` NULL: an empty way. */
-HD_MUST_CHECK int hd_way_find(struct hd_points *points, struct hd_point *head, struct hd_way *way);
+/* Bounded by the number of points: a damaged tree may go in circles. `head` NULL: an empty path. */
+HD_MUST_CHECK int hd_message_path_find(struct hd_checkpoint_index *points,
+                                       struct hd_checkpoint_node *head,
+                                       struct hd_message_path *path);
 
 /*
- * Finds the point of each; those of one way stand together, in any order, and do so afterwards.
- * Asks what each state brought (hd_state_delta()). Where that is not known of many, halves the way,
- * so that only states are read between which something was said. Remembers what it found
+ * Finds the checkpoint of each message; those of one path are adjacent, in any order, before and
+ * after. Reads the messages that each state added (hd_state_delta()). When many are unknown, bisects
+ * the path, so that it only reads states between which messages were added. Remembers the results
  * (message_path_memory.h).
  */
 HD_MUST_CHECK int hd_said_locate(struct hd_call *call, struct hd_said *said, size_t count);

@@ -14,7 +14,7 @@
 #define MAX_SLOT_BYTES ((size_t)1 << 20)
 #define MAX_MESSAGES 8192 /* of a slot */
 
-struct hd_way_slot {
+struct hd_message_path_slot {
     char *place; /* NULL: it is free */
     size_t place_len;
     struct hd_arena arena;
@@ -22,22 +22,22 @@ struct hd_way_slot {
     uint64_t used;
 };
 
-struct hd_way_memory {
+struct hd_message_path_memory {
     uv_mutex_t lock;
-    struct hd_way_slot slots[MAX_SLOTS];
+    struct hd_message_path_slot slots[MAX_SLOTS];
     uint64_t uses;
 };
 
-static void forget(struct hd_way_slot *slot)
+static void memory_forget(struct hd_message_path_slot *slot)
 {
     hd_map_fini(&slot->checkpoints);
     hd_map_init(&slot->checkpoints, MAX_MESSAGES);
     hd_arena_reset(&slot->arena);
 }
 
-int hd_way_memory_create(struct hd_way_memory **out)
+int hd_message_path_memory_create(struct hd_message_path_memory **out)
 {
-    struct hd_way_memory *memory = hd_calloc(1, sizeof(*memory));
+    struct hd_message_path_memory *memory = hd_calloc(1, sizeof(*memory));
 
     if (!memory)
         return HD_ENOMEM;
@@ -53,7 +53,7 @@ int hd_way_memory_create(struct hd_way_memory **out)
     return 0;
 }
 
-void hd_way_memory_destroy(struct hd_way_memory *memory)
+void hd_message_path_memory_destroy(struct hd_message_path_memory *memory)
 {
     if (!memory)
         return;
@@ -67,7 +67,7 @@ void hd_way_memory_destroy(struct hd_way_memory *memory)
 }
 
 /* Principal, thread and namespace, each with its length before it. NULL: no memory. */
-static char *name_place(const struct hd_way_place *place, size_t *len)
+static char *name_place(const struct hd_message_path_place *place, size_t *len)
 {
     const struct hd_slice parts[] = {place->principal, place->thread, place->ns};
     size_t size = sizeof(parts), at = 0;
@@ -87,20 +87,21 @@ static char *name_place(const struct hd_way_place *place, size_t *len)
     return name;
 }
 
-static bool is_of(const struct hd_way_slot *slot, const char *name, size_t len)
+static bool memory_is_of(const struct hd_message_path_slot *slot, const char *name, size_t len)
 {
     return slot->place && slot->place_len == len && memcmp(slot->place, name, len) == 0;
 }
 
 /* That of the place, or the one that was not used for the longest time. */
-static struct hd_way_slot *find_slot(struct hd_way_memory *memory, const char *name, size_t len)
+static struct hd_message_path_slot *find_slot(struct hd_message_path_memory *memory,
+                                              const char *name, size_t len)
 {
-    struct hd_way_slot *oldest = &memory->slots[0];
+    struct hd_message_path_slot *oldest = &memory->slots[0];
 
     for (size_t i = 0; i < MAX_SLOTS; i++) {
-        struct hd_way_slot *slot = &memory->slots[i];
+        struct hd_message_path_slot *slot = &memory->slots[i];
 
-        if (is_of(slot, name, len))
+        if (memory_is_of(slot, name, len))
             return slot;
         if (slot->used < oldest->used)
             oldest = slot;
@@ -108,10 +109,10 @@ static struct hd_way_slot *find_slot(struct hd_way_memory *memory, const char *n
     return oldest;
 }
 
-struct hd_way_slot *hd_way_memory_enter(struct hd_way_memory *memory,
-                                        const struct hd_way_place *place)
+struct hd_message_path_slot *hd_message_path_memory_enter(struct hd_message_path_memory *memory,
+                                                          const struct hd_message_path_place *place)
 {
-    struct hd_way_slot *slot;
+    struct hd_message_path_slot *slot;
     size_t len;
     char *name = name_place(place, &len);
 
@@ -119,10 +120,10 @@ struct hd_way_slot *hd_way_memory_enter(struct hd_way_memory *memory,
     if (!name)
         return NULL;
     slot = find_slot(memory, name, len);
-    if (is_of(slot, name, len)) {
+    if (memory_is_of(slot, name, len)) {
         hd_free(name);
     } else {
-        forget(slot);
+        memory_forget(slot);
         hd_free(slot->place);
         slot->place = name;
         slot->place_len = len;
@@ -131,19 +132,21 @@ struct hd_way_slot *hd_way_memory_enter(struct hd_way_memory *memory,
     return slot;
 }
 
-void hd_way_memory_leave(struct hd_way_memory *memory)
+void hd_message_path_memory_leave(struct hd_message_path_memory *memory)
 {
     uv_mutex_unlock(&memory->lock);
 }
 
-struct hd_slice hd_way_recall(const struct hd_way_slot *slot, struct hd_slice message)
+struct hd_slice hd_message_path_recall(const struct hd_message_path_slot *slot,
+                                       struct hd_slice message)
 {
     const struct hd_slice *id = slot ? hd_map_get(&slot->checkpoints, message) : NULL;
 
     return id ? *id : hd_slice(NULL, 0);
 }
 
-void hd_way_remember(struct hd_way_slot *slot, struct hd_slice message, struct hd_slice checkpoint)
+void hd_message_path_remember(struct hd_message_path_slot *slot, struct hd_slice message,
+                              struct hd_slice checkpoint)
 {
     struct hd_slice *id;
 
@@ -152,5 +155,5 @@ void hd_way_remember(struct hd_way_slot *slot, struct hd_slice message, struct h
     id = hd_arena_alloc(&slot->arena, sizeof(*id));
     if (!id || hd_arena_copy(&slot->arena, checkpoint, id) ||
         hd_map_put(&slot->checkpoints, message, id))
-        forget(slot);
+        memory_forget(slot);
 }

@@ -18,7 +18,7 @@ static const struct hd_slice values_prefix = HD_S_INIT("values.");
 
 /* ---- what is selected ------------------------------------------------- */
 
-static bool is_member(struct hd_slice name)
+static bool state_view_is_member(struct hd_slice name)
 {
     for (size_t i = 0; i < HD_COUNT(state_members); i++) {
         if (hd_slice_eq(name, hd_slice_cstr(state_members[i])))
@@ -27,13 +27,13 @@ static bool is_member(struct hd_slice name)
     return hd_slice_starts(name, values_prefix);
 }
 
-static int check(struct hd_call *call, struct hd_state_select *select)
+static int state_view_check(struct hd_call *call, struct hd_state_select *select)
 {
     hd_buf_init(&select->scratch, MAX_STATE);
     for (size_t i = 0; i < select->count; i++) {
         struct hd_slice name = select->names[i];
 
-        if (!is_member(name))
+        if (!state_view_is_member(name))
             return hd_fault_set(&call->fault, HD_EINVAL, "select: states have no \"%.*s\"",
                                 (int)(name.len < 80 ? name.len : 80), name.ptr);
     }
@@ -45,14 +45,14 @@ int hd_state_select_query(struct hd_call *call, struct hd_state_select *out)
     int err = hd_params_list(&call->query, HD_S("select"), call->arena, &out->names, &out->count,
                              &call->fault);
 
-    return err ? err : check(call, out);
+    return err ? err : state_view_check(call, out);
 }
 
 int hd_state_select_body(struct hd_call *call, struct hd_state_select *out)
 {
     int err = hd_body_strings(call, "select", &out->names, &out->count);
 
-    return err ? err : check(call, out);
+    return err ? err : state_view_check(call, out);
 }
 
 void hd_state_select_fini(struct hd_state_select *select)
@@ -134,11 +134,11 @@ static void put_selected(struct hd_jw *jw, const struct hd_state_select *select,
     hd_jw_object_end(jw);
 }
 
-static void put_whole(struct hd_call *call, struct hd_jw *jw, const struct hd_spot *spot,
-                      const struct hd_val *state)
+static void put_whole(struct hd_call *call, struct hd_jw *jw,
+                      const struct hd_checkpoint_target *target, const struct hd_val *state)
 {
     if (state)
-        hd_state_put(jw, state, spot->thread.id, hd_spot_shown_root(call, spot));
+        hd_state_put(jw, state, target->thread.id, hd_checkpoint_target_shown_root(call, target));
     else
         hd_jw_raw(jw, HD_S("{\"values\":{},\"next\":[],\"tasks\":[],\"metadata\":{},"
                            "\"created_at\":null,\"checkpoint\":null,\"parent_checkpoint\":null,"
@@ -147,20 +147,20 @@ static void put_whole(struct hd_call *call, struct hd_jw *jw, const struct hd_sp
 }
 
 /* A part of a state is rare: it is taken out of the whole. */
-int hd_state_view(struct hd_call *call, const struct hd_spot *spot, struct hd_state_select *select,
-                  const struct hd_val *state)
+int hd_state_view(struct hd_call *call, const struct hd_checkpoint_target *target,
+                  struct hd_state_select *select, const struct hd_val *state)
 {
     struct hd_json json = {NULL};
     struct hd_jw jw;
     int err;
 
     if (select->count == 0) {
-        put_whole(call, &call->jw, spot, state);
+        put_whole(call, &call->jw, target, state);
         return call->jw.err;
     }
     hd_buf_reset(&select->scratch);
     hd_jw_init(&jw, &select->scratch);
-    put_whole(call, &jw, spot, state);
+    put_whole(call, &jw, target, state);
     err = hd_jw_finish(&jw);
     if (!err)
         err = hd_json_parse(&json, hd_buf_slice(&select->scratch), &call->fault);

@@ -17,11 +17,11 @@ struct hd_state_select {
 HD_MUST_CHECK int hd_state_select_query(struct hd_call *call, struct hd_state_select *out);
 HD_MUST_CHECK int hd_state_select_body(struct hd_call *call, struct hd_state_select *out);
 void hd_state_select_fini(struct hd_state_select *select);
-/* Whether anything of the values is among it. */
+/* True when the selection has any values. */
 bool hd_state_select_has_values(const struct hd_state_select *select);
 
 /* Writes it to call->jw. `state` NULL: the state of a thread that has none. */
-HD_MUST_CHECK int hd_state_view(struct hd_call *call, const struct hd_spot *spot,
+HD_MUST_CHECK int hd_state_view(struct hd_call *call, const struct hd_checkpoint_target *target,
                                 struct hd_state_select *select, const struct hd_val *state);
 
 #endif

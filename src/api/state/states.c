@@ -16,39 +16,40 @@ static int not_found(struct hd_call *call)
 }
 
 /* *out NULL: there is none. */
-static int read_state(struct hd_call *call, const struct hd_spot *spot, bool subgraphs,
-                      struct hd_val **out)
+static int read_state(struct hd_call *call, const struct hd_checkpoint_target *target,
+                      bool subgraphs, struct hd_val **out)
 {
-    struct hd_slice id = spot->checkpoint_id.len > 0 ? spot->checkpoint_id : spot->chosen;
+    struct hd_slice id = target->checkpoint_id.len > 0 ? target->checkpoint_id : target->chosen;
     struct hd_failure failure = {NULL, NULL};
     struct hd_address at;
     int err;
 
     *out = NULL;
-    if (!spot->graph) {
-        err = hd_spot_check_graph(call, spot);
+    if (!target->graph) {
+        err = hd_checkpoint_target_check_graph(call, target);
     } else {
-        at = hd_spot_address(call, spot, id);
+        at = hd_checkpoint_target_address(call, target, id);
         at.allowance = &call->budget.allowance;
-        err = hd_spot_failure(call, spot, hd_state_get(&at, subgraphs, out, &failure), &failure);
+        err = hd_checkpoint_target_failure(call, target,
+                                           hd_state_get(&at, subgraphs, out, &failure), &failure);
     }
     if (!err && hd_val_is_null(hd_val_get(*out, HD_S("metadata")))) {
         hd_val_unref(*out);
         *out = NULL;
     }
-    if (!err && !*out && spot->checkpoint_id.len > 0)
+    if (!err && !*out && target->checkpoint_id.len > 0)
         err = not_found(call);
     return err;
 }
 
-static int show(struct hd_call *call, const struct hd_spot *spot, bool subgraphs,
-                struct hd_state_select *select)
+static int state_update_show(struct hd_call *call, const struct hd_checkpoint_target *target,
+                             bool subgraphs, struct hd_state_select *select)
 {
     struct hd_val *state = NULL;
-    int err = read_state(call, spot, subgraphs, &state);
+    int err = read_state(call, target, subgraphs, &state);
 
     if (!err)
-        err = hd_state_view(call, spot, select, state);
+        err = hd_state_view(call, target, select, state);
     hd_val_unref(state);
     return err;
 }
@@ -57,17 +58,17 @@ static int show(struct hd_call *call, const struct hd_spot *spot, bool subgraphs
 static int show_queried(struct hd_call *call, struct hd_slice checkpoint_id)
 {
     struct hd_state_select select = {.names = NULL};
-    struct hd_spot spot;
+    struct hd_checkpoint_target target;
     bool subgraphs;
     int err = hd_params_bool(&call->query, HD_S("subgraphs"), false, &subgraphs, &call->fault);
 
     if (!err)
         err = hd_state_select_query(call, &select);
     if (!err)
-        err = hd_spot_of_query(call, &spot);
+        err = hd_checkpoint_target_of_query(call, &target);
     if (!err) {
-        spot.checkpoint_id = checkpoint_id;
-        err = show(call, &spot, subgraphs, &select);
+        target.checkpoint_id = checkpoint_id;
+        err = state_update_show(call, &target, subgraphs, &select);
     }
     hd_state_select_fini(&select);
     return err;
@@ -90,22 +91,22 @@ static int post_state_at(struct hd_call *call)
 {
     struct hd_state_select select = {.names = NULL};
     bool subgraphs = false;
-    struct hd_spot spot;
+    struct hd_checkpoint_target target;
     int err = hd_body_bool(call, "subgraphs", &subgraphs);
 
     if (!err)
         err = hd_state_select_body(call, &select);
     if (!err)
-        err = hd_spot_of_body(call, &spot);
+        err = hd_checkpoint_target_of_body(call, &target);
     if (!err)
-        err = show(call, &spot, subgraphs, &select);
+        err = state_update_show(call, &target, subgraphs, &select);
     hd_state_select_fini(&select);
     return err;
 }
 
 /* ---- changing --------------------------------------------------------- */
 
-static void put_answer(struct hd_call *call, const struct hd_spot *spot,
+static void put_answer(struct hd_call *call, const struct hd_checkpoint_target *target,
                        const struct hd_val *config)
 {
     static const char *const names[] = {"checkpoint", "configurable"};
@@ -114,31 +115,32 @@ static void put_answer(struct hd_call *call, const struct hd_spot *spot,
     hd_jw_object(jw);
     for (size_t i = 0; i < HD_COUNT(names); i++) {
         hd_jw_key(jw, hd_slice_cstr(names[i]));
-        hd_state_put_config(jw, config, spot->thread.id, hd_spot_shown_root(call, spot));
+        hd_state_put_config(jw, config, target->thread.id,
+                            hd_checkpoint_target_shown_root(call, target));
     }
     hd_jw_key(jw, HD_S("checkpoint_id"));
     hd_jw_string(jw, hd_val_get_string(hd_val_get(config, HD_S("checkpoint_id"))));
     hd_jw_object_end(jw);
 }
 
-struct update {
-    struct hd_spot spot;
+struct state_update {
+    struct hd_checkpoint_target target;
     struct hd_supersteps_remote remote; /* of a graph in workers */
 };
 
-static int apply(struct hd_call *call, struct update *update)
+static int state_update_apply(struct hd_call *call, struct state_update *update)
 {
-    struct hd_spot *spot = &update->spot;
+    struct hd_checkpoint_target *target = &update->target;
     struct hd_supersteps supersteps;
     struct hd_val *config = NULL;
     int err = hd_supersteps_read_values(call, &supersteps);
 
-    if (!err && spot->graph->is_remote)
-        err = hd_supersteps_prepare(call, spot, true, &update->remote);
+    if (!err && target->graph->is_remote)
+        err = hd_supersteps_prepare(call, target, true, &update->remote);
     else if (!err)
-        err = hd_supersteps_apply(call, spot, &supersteps, &config);
+        err = hd_supersteps_apply(call, target, &supersteps, &config);
     if (!err && config)
-        put_answer(call, spot, config);
+        put_answer(call, target, config);
     hd_val_unref(config);
     hd_supersteps_fini(&supersteps);
     return err ? err : call->jw.err;
@@ -146,62 +148,62 @@ static int apply(struct hd_call *call, struct update *update)
 
 static int update_work(struct hd_call *call)
 {
-    struct update *update = hd_arena_calloc(call->arena, 1, sizeof(*update));
+    struct state_update *update = hd_arena_calloc(call->arena, 1, sizeof(*update));
     int err = update ? hd_supersteps_check_values(call) : HD_ENOMEM;
 
     call->state = update;
     if (!err)
-        err = hd_spot_of_body(call, &update->spot);
+        err = hd_checkpoint_target_of_body(call, &update->target);
     if (err)
         return err;
-    if (update->spot.thread.status == HD_THREAD_BUSY)
+    if (update->target.thread.status == HD_THREAD_BUSY)
         return hd_call_refuse(call, 409, "Thread is busy");
-    err = hd_spot_check(call, &update->spot);
+    err = hd_checkpoint_target_check(call, &update->target);
     if (err)
         return err;
-    if (!update->spot.graph)
+    if (!update->target.graph)
         return hd_call_refuse(call, 400,
                               "No graph is known for this thread: name one by assistant_id, or by "
                               "graph_id in the thread's metadata");
-    err = apply(call, update);
-    return err ? err : HD_CALL_GOES_ON;
+    err = state_update_apply(call, update);
+    return err ? err : HD_CALL_CONTINUES;
 }
 
-/* Those who read the thread's stream are told; when nobody does, nobody is. */
+/* Notifies the readers of the thread's stream, if any. */
 static void tell_update(struct hd_call *call)
 {
-    const struct update *update = call->state;
-    const struct hd_spot *spot = &update->spot;
+    const struct state_update *update = call->state;
+    const struct hd_checkpoint_target *target = &update->target;
     struct hd_event_logs *feeds = call->app->feeds;
-    struct hd_event_log *feed = hd_event_log_find(feeds, call->principal, spot->thread.id);
+    struct hd_event_log *feed = hd_event_log_find(feeds, call->principal, target->thread.id);
     const struct hd_event_log_entry news = {.mode = HD_MODE_STATE_UPDATE,
                                             .name = HD_S("state_update"),
                                             .data = hd_buf_slice(&call->out)};
 
     /* The record counts this event already. */
-    if (feed && spot->thread.event_seq > 0)
-        feed = hd_event_log_get(feeds, call->principal, spot->thread.id,
-                                (uint64_t)spot->thread.event_seq - 1);
-    /* Without memory for it the feed tells its readers that they are lost. */
+    if (feed && target->thread.event_seq > 0)
+        feed = hd_event_log_get(feeds, call->principal, target->thread.id,
+                                (uint64_t)target->thread.event_seq - 1);
+    /* Without memory the feed reports to its readers that they lost events. */
     if (feed && hd_event_log_add(feed, &news))
-        hd_log(HD_LOG_WARN, "api", "no memory to tell of a changed state");
+        hd_log(HD_LOG_WARN, "api", "out of memory: a changed state is not announced");
     hd_call_answer(call);
 }
 
-static int settle(struct hd_call *call)
+static int state_update_settle(struct hd_call *call)
 {
-    struct update *update = call->state;
+    struct state_update *update = call->state;
     struct hd_val *config = NULL;
     int err = hd_supersteps_settle(call, &update->remote, &config);
 
     if (!err)
-        put_answer(call, &update->spot, config);
+        put_answer(call, &update->target, config);
     hd_val_unref(config);
     err = err ? err : call->jw.err;
-    return err ? err : HD_CALL_GOES_ON;
+    return err ? err : HD_CALL_CONTINUES;
 }
 
-static void on_settled(struct hd_call *call, int err)
+static void on_state_update_settled(struct hd_call *call, int err)
 {
     if (err < 0)
         hd_call_fail(call, err);
@@ -211,18 +213,18 @@ static void on_settled(struct hd_call *call, int err)
 
 static void on_updated(struct hd_call *call, const struct hd_rt_message *message)
 {
-    struct update *update = call->state;
+    struct state_update *update = call->state;
     int err = hd_supersteps_answer(call, message, &update->remote);
 
     if (!err)
-        err = hd_call_defer(call, settle, on_settled);
+        err = hd_call_defer(call, state_update_settle, on_state_update_settled);
     if (err)
         hd_call_fail(call, err);
 }
 
 static void update_then(struct hd_call *call)
 {
-    struct update *update = call->state;
+    struct state_update *update = call->state;
 
     if (update->remote.head.len > 0)
         hd_supersteps_ask(call, &update->remote, on_updated, hd_call_fail);

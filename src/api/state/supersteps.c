@@ -42,7 +42,7 @@ static int read_as_node(struct hd_call *call, hd_json_val json, struct hd_slice 
     return 0;
 }
 
-static int read_update(struct hd_call *call, hd_json_val json, struct hd_update *update)
+static int read_superstep_update(struct hd_call *call, hd_json_val json, struct hd_update *update)
 {
     hd_json_val values = hd_json_get(json, HD_S("values"));
     hd_json_val command = hd_json_get(json, HD_S("command"));
@@ -85,7 +85,7 @@ static int read_superstep(struct hd_call *call, hd_json_val json, struct hd_supe
         return HD_ENOMEM;
     step->updates = updates;
     while (!err && hd_json_next(&it))
-        err = read_update(call, it.val, &updates[step->count++]);
+        err = read_superstep_update(call, it.val, &updates[step->count++]);
     return err;
 }
 
@@ -110,8 +110,8 @@ int hd_supersteps_read(struct hd_call *call, struct hd_supersteps *out)
 }
 
 /* Several objects are several updates of one superstep. */
-static int read_list(struct hd_call *call, hd_json_val list, struct hd_slice as_node,
-                     struct hd_update *updates, size_t *count)
+static int read_superstep_list(struct hd_call *call, hd_json_val list, struct hd_slice as_node,
+                               struct hd_update *updates, size_t *count)
 {
     struct hd_json_iter it = hd_json_iter(list);
     int err = 0;
@@ -159,7 +159,7 @@ int hd_supersteps_read_values(struct hd_call *call, struct hd_supersteps *out)
     out->count = 1;
     out->list[0].updates = updates;
     if (is_list)
-        return read_list(call, values, as_node, updates, &out->list[0].count);
+        return read_superstep_list(call, values, as_node, updates, &out->list[0].count);
     if (hd_json_is_object(values))
         err = read_val(call, values, &val);
     else if (as_node.len == 0)
@@ -180,19 +180,19 @@ void hd_supersteps_fini(struct hd_supersteps *supersteps)
 
 /* ---- applying --------------------------------------------------------- */
 
-struct hd_val *hd_supersteps_metadata(const struct hd_spot *spot)
+struct hd_val *hd_supersteps_metadata(const struct hd_checkpoint_target *target)
 {
     struct hd_val *metadata = hd_val_object();
 
-    metadata = hd_val_with(metadata, HD_S("thread_id"), hd_val_string(spot->thread.id));
-    metadata = hd_val_with(metadata, HD_S("graph_id"), hd_val_string(spot->graph_id));
-    if (spot->assistant_id.len > 0)
-        metadata = hd_val_with(metadata, HD_S("assistant_id"), hd_val_string(spot->assistant_id));
+    metadata = hd_val_with(metadata, HD_S("thread_id"), hd_val_string(target->thread.id));
+    metadata = hd_val_with(metadata, HD_S("graph_id"), hd_val_string(target->graph_id));
+    if (target->assistant_id.len > 0)
+        metadata = hd_val_with(metadata, HD_S("assistant_id"), hd_val_string(target->assistant_id));
     return metadata;
 }
 
 struct refresh {
-    const struct hd_spot *spot;
+    const struct hd_checkpoint_target *target;
     struct hd_slice checkpoint_id;
     struct hd_standing standing;
 };
@@ -204,23 +204,23 @@ struct refresh {
 static int apply_refresh(struct hd_call *call, struct hd_thread_rec *thread, void *ctx)
 {
     const struct refresh *refresh = ctx;
-    const struct hd_spot *spot = refresh->spot;
-    bool is_shown = thread->head.ns.len == 0 || hd_slice_eq(thread->head.ns, spot->root);
+    const struct hd_checkpoint_target *target = refresh->target;
+    bool is_shown = thread->head.ns.len == 0 || hd_slice_eq(thread->head.ns, target->root);
     int err;
 
     thread->updated_at = thread->state_updated_at = hd_clock_now_us();
     hd_ttl_touch(thread, thread->updated_at);
-    thread->event_seq++; /* of the event that tells it */
-    if (spot->inner.len > 0)
+    thread->event_seq++; /* of the event that reports it */
+    if (target->inner.len > 0)
         return 0;
-    err = hd_thread_heads_follow(call->app->store, thread, spot->root, refresh->checkpoint_id,
+    err = hd_thread_heads_follow(call->app->store, thread, target->root, refresh->checkpoint_id,
                                  hd_slice(NULL, 0), call->arena, &call->fault);
     if (err || !is_shown || thread->status == HD_THREAD_BUSY)
         return err;
     if (thread->head.ns.len == 0)
-        thread->head.assistant_id = spot->assistant_id;
-    thread->head.ns = spot->root;
-    thread->head.graph_id = spot->graph_id;
+        thread->head.assistant_id = target->assistant_id;
+    thread->head.ns = target->root;
+    thread->head.graph_id = target->graph_id;
     thread->head.checkpoint_id = refresh->checkpoint_id;
     thread->status = refresh->standing.has_next ? HD_THREAD_INTERRUPTED : HD_THREAD_IDLE;
     thread->interrupts = refresh->standing.interrupts;
@@ -228,23 +228,24 @@ static int apply_refresh(struct hd_call *call, struct hd_thread_rec *thread, voi
     return 0;
 }
 
-int hd_supersteps_refresh(struct hd_call *call, struct hd_spot *spot, struct hd_slice checkpoint_id)
+int hd_supersteps_refresh(struct hd_call *call, struct hd_checkpoint_target *target,
+                          struct hd_slice checkpoint_id)
 {
-    struct refresh refresh = {.spot = spot, .checkpoint_id = checkpoint_id};
+    struct refresh refresh = {.target = target, .checkpoint_id = checkpoint_id};
     int err = 0;
 
-    if (spot->inner.len == 0)
-        err = hd_spot_standing(call, spot, checkpoint_id, &refresh.standing);
-    return err ? err : hd_call_thread_change(call, &spot->thread, apply_refresh, &refresh);
+    if (target->inner.len == 0)
+        err = hd_checkpoint_target_standing(call, target, checkpoint_id, &refresh.standing);
+    return err ? err : hd_call_thread_change(call, &target->thread, apply_refresh, &refresh);
 }
 
-int hd_supersteps_apply(struct hd_call *call, struct hd_spot *spot,
+int hd_supersteps_apply(struct hd_call *call, struct hd_checkpoint_target *target,
                         const struct hd_supersteps *supersteps, struct hd_val **config)
 {
-    struct hd_address at = hd_spot_address(
-        call, spot, spot->checkpoint_id.len > 0 ? spot->checkpoint_id : spot->chosen);
+    struct hd_address at = hd_checkpoint_target_address(
+        call, target, target->checkpoint_id.len > 0 ? target->checkpoint_id : target->chosen);
     struct hd_failure failure = {NULL, NULL};
-    struct hd_val *metadata = hd_supersteps_metadata(spot), *made = NULL;
+    struct hd_val *metadata = hd_supersteps_metadata(target), *made = NULL;
     struct hd_slice checkpoint_id = {NULL, 0};
     int err = metadata ? 0 : HD_ENOMEM;
 
@@ -259,7 +260,7 @@ int hd_supersteps_apply(struct hd_call *call, struct hd_spot *spot,
     err = hd_arena_copy(call->arena, hd_val_get_string(hd_val_get(made, HD_S("checkpoint_id"))),
                         &checkpoint_id);
     if (!err)
-        err = hd_supersteps_refresh(call, spot, checkpoint_id);
+        err = hd_supersteps_refresh(call, target, checkpoint_id);
     if (err)
         hd_val_unref(made);
     else

@@ -18,7 +18,7 @@ struct hd_supersteps {
 
 /* The body's list [{"updates": [{"values", "command", "as_node"}, …]}, …]; none: count 0. */
 HD_MUST_CHECK int hd_supersteps_read(struct hd_call *call, struct hd_supersteps *out);
-/* Whether `values` of the body has a type that the next one takes; HD_EINVAL: no. */
+/* HD_EINVAL: the type of `values` in the body does not match what the next superstep takes. */
 HD_MUST_CHECK int hd_supersteps_check_values(struct hd_call *call);
 /* One superstep from the body's `values` and `as_node`. */
 HD_MUST_CHECK int hd_supersteps_read_values(struct hd_call *call, struct hd_supersteps *out);
@@ -26,42 +26,42 @@ HD_MUST_CHECK int hd_supersteps_read_values(struct hd_call *call, struct hd_supe
 void hd_supersteps_fini(struct hd_supersteps *supersteps);
 
 /*
- * Applies them at spot->checkpoint_id, or at the current head, and makes the last
+ * Applies them at target->checkpoint_id, or at the current head, and makes the last
  * checkpoint that this gives the current head. *config is that checkpoint's (state.h),
- * the caller's; the record in spot->thread is as it is stored then.
+ * the caller's; the record in target->thread is as it is stored then.
  */
-HD_MUST_CHECK int hd_supersteps_apply(struct hd_call *call, struct hd_spot *spot,
+HD_MUST_CHECK int hd_supersteps_apply(struct hd_call *call, struct hd_checkpoint_target *target,
                                       const struct hd_supersteps *supersteps,
                                       struct hd_val **config);
 
-/* What the new head means for the record of spot->thread, which is as it is stored then. */
-HD_MUST_CHECK int hd_supersteps_refresh(struct hd_call *call, struct hd_spot *spot,
+/* Applies the new head to the record of target->thread, as it is then stored. */
+HD_MUST_CHECK int hd_supersteps_refresh(struct hd_call *call, struct hd_checkpoint_target *target,
                                         struct hd_slice checkpoint_id);
 /* Of the checkpoints that are made. NULL: no memory. */
-HD_MUST_CHECK struct hd_val *hd_supersteps_metadata(const struct hd_spot *spot);
+HD_MUST_CHECK struct hd_val *hd_supersteps_metadata(const struct hd_checkpoint_target *target);
 
 /* ---- through a worker ------------------------------------------------- */
 
 /* Slices are the arena's. */
 struct hd_supersteps_remote {
-    struct hd_spot *spot;
+    struct hd_checkpoint_target *target;
     struct hd_slice head, text;             /* the question */
     struct hd_slice checkpoint_id, ns, map; /* the answer */
 };
 
 /*
- * On a store thread: what to ask, after the body was read; `from_values`: as
- * hd_supersteps_read_values() reads it. The spot must stay.
+ * On a store thread: builds the query after the body was read; `from_values`: as
+ * hd_supersteps_read_values() reads it. The target must stay.
  */
-HD_MUST_CHECK int hd_supersteps_prepare(struct hd_call *call, struct hd_spot *spot,
+HD_MUST_CHECK int hd_supersteps_prepare(struct hd_call *call, struct hd_checkpoint_target *target,
                                         bool from_values, struct hd_supersteps_remote *out);
 /* On the loop. One of the two is called, which owns the call then. */
 void hd_supersteps_ask(struct hd_call *call, const struct hd_supersteps_remote *remote,
-                       hd_asked_fn then, void (*otherwise)(struct hd_call *call, int err));
+                       hd_worker_reply_fn then, void (*otherwise)(struct hd_call *call, int err));
 /* On the loop: what the worker has answered. */
 HD_MUST_CHECK int hd_supersteps_answer(struct hd_call *call, const struct hd_rt_message *message,
                                        struct hd_supersteps_remote *remote);
-/* On a store thread: what hd_supersteps_apply() does after the checkpoints are stored. */
+/* On a store thread: does the work of hd_supersteps_apply() after the checkpoints are stored. */
 HD_MUST_CHECK int hd_supersteps_settle(struct hd_call *call,
                                        const struct hd_supersteps_remote *remote,
                                        struct hd_val **config);

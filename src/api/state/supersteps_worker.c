@@ -1,7 +1,6 @@
 /*
- * Changing states of graphs whose code is in workers. The worker writes the checkpoints, so a
- * request is made on a store thread, asked on the loop, and its meaning for the thread's record
- * is stored on a store thread again.
+ * State updates of graphs whose code runs in workers. The worker writes the checkpoints: a store
+ * thread builds the request, the loop sends it, and a store thread updates the thread's record.
  */
 #include "api/state/supersteps.h"
 #include "api/worker_query.h"
@@ -11,9 +10,9 @@
 #define MAX_TEXT ((size_t)1 << 30)
 #define COPY HD_S("__copy__") /* as_node of a fork without a change */
 
-/* ---- what is asked ---------------------------------------------------- */
+/* ---- the query */
 
-static void put_member(struct hd_jw *jw, hd_json_val from, const char *name)
+static void put_superstep_member(struct hd_jw *jw, hd_json_val from, const char *name)
 {
     hd_json_val val = hd_json_get(from, hd_slice_cstr(name));
 
@@ -35,9 +34,9 @@ static void put_supersteps(struct hd_jw *jw, hd_json_val list)
         hd_jw_array(jw);
         while (hd_json_next(&it)) {
             hd_jw_object(jw);
-            put_member(jw, it.val, "values");
-            put_member(jw, it.val, "command");
-            put_member(jw, it.val, "as_node");
+            put_superstep_member(jw, it.val, "values");
+            put_superstep_member(jw, it.val, "command");
+            put_superstep_member(jw, it.val, "as_node");
             hd_jw_object_end(jw);
         }
         hd_jw_array_end(jw);
@@ -80,18 +79,19 @@ static void put_values(struct hd_jw *jw, const struct hd_call *call)
     hd_jw_array_end(jw);
 }
 
-/* What the assistant is configured with: a graph may be made by it. */
-static int put_own(struct hd_call *call, const struct hd_spot *spot, struct hd_jw *jw)
+/* The assistant's configuration, since a graph factory may depend on it. */
+static int put_own(struct hd_call *call, const struct hd_checkpoint_target *target,
+                   struct hd_jw *jw)
 {
     struct hd_assistant_rec assistant;
     struct hd_json json = {NULL};
     struct hd_json_iter it;
     int err;
 
-    if (spot->assistant_id.len == 0)
+    if (target->assistant_id.len == 0)
         return 0;
-    err = hd_assistant_resolve(call->app, call->actor, spot->assistant_id, call->arena, &assistant,
-                               &call->fault);
+    err = hd_assistant_resolve(call->app, call->actor, target->assistant_id, call->arena,
+                               &assistant, &call->fault);
     if (err == HD_ENOTFOUND) {
         call->fault = (struct hd_fault){0};
         return 0;
@@ -109,57 +109,59 @@ static int put_own(struct hd_call *call, const struct hd_spot *spot, struct hd_j
     return err;
 }
 
-static void put_text(struct hd_jw *jw, const char *name, struct hd_slice text)
+static void put_superstep_text(struct hd_jw *jw, const char *name, struct hd_slice text)
 {
     hd_jw_key(jw, hd_slice_cstr(name));
     hd_jw_string(jw, text);
 }
 
-static int put_config(struct hd_call *call, const struct hd_spot *spot, struct hd_jw *jw)
+static int put_superstep_config(struct hd_call *call, const struct hd_checkpoint_target *target,
+                                struct hd_jw *jw)
 {
-    struct hd_slice id = spot->checkpoint_id.len > 0 ? spot->checkpoint_id : spot->chosen;
+    struct hd_slice id = target->checkpoint_id.len > 0 ? target->checkpoint_id : target->chosen;
     int err;
 
     hd_jw_key(jw, HD_S("config"));
     hd_jw_object(jw);
     hd_jw_key(jw, HD_S("configurable"));
     hd_jw_object(jw);
-    err = put_own(call, spot, jw);
-    put_text(jw, "thread_id", spot->thread.id);
-    put_text(jw, "checkpoint_ns", spot->inner);
+    err = put_own(call, target, jw);
+    put_superstep_text(jw, "thread_id", target->thread.id);
+    put_superstep_text(jw, "checkpoint_ns", target->inner);
     if (id.len > 0)
-        put_text(jw, "checkpoint_id", id);
+        put_superstep_text(jw, "checkpoint_id", id);
     hd_jw_object_end(jw);
     hd_jw_object_end(jw);
     return err;
 }
 
-static int write_head(struct hd_call *call, const struct hd_spot *spot, struct hd_buf *out)
+static int write_superstep_head(struct hd_call *call, const struct hd_checkpoint_target *target,
+                                struct hd_buf *out)
 {
     struct hd_jw jw;
     int err;
 
     hd_jw_init(&jw, out);
     hd_jw_object(&jw);
-    put_text(&jw, "op", HD_S("update"));
-    put_text(&jw, "graph", spot->graph_id);
-    put_text(&jw, "thread_id", spot->thread.id);
-    put_text(&jw, "assistant_id", spot->assistant_id);
-    err = put_config(call, spot, &jw);
+    put_superstep_text(&jw, "op", HD_S("update"));
+    put_superstep_text(&jw, "graph", target->graph_id);
+    put_superstep_text(&jw, "thread_id", target->thread.id);
+    put_superstep_text(&jw, "assistant_id", target->assistant_id);
+    err = put_superstep_config(call, target, &jw);
     hd_jw_key(&jw, HD_S("supersteps"));
     hd_jw_raw(&jw, HD_S("{\"$blob\":0}"));
     hd_jw_object_end(&jw);
     return err ? err : hd_jw_finish(&jw);
 }
 
-int hd_supersteps_prepare(struct hd_call *call, struct hd_spot *spot, bool from_values,
-                          struct hd_supersteps_remote *out)
+int hd_supersteps_prepare(struct hd_call *call, struct hd_checkpoint_target *target,
+                          bool from_values, struct hd_supersteps_remote *out)
 {
     struct hd_buf head, text;
     struct hd_jw jw;
-    int err = hd_call_check_loaded(call, spot->graph);
+    int err = hd_call_check_loaded(call, target->graph);
 
-    *out = (struct hd_supersteps_remote){.spot = spot};
+    *out = (struct hd_supersteps_remote){.target = target};
     if (err)
         return err;
     hd_buf_init(&head, MAX_TEXT);
@@ -171,7 +173,7 @@ int hd_supersteps_prepare(struct hd_call *call, struct hd_spot *spot, bool from_
         put_supersteps(&jw, hd_body_get(call, "supersteps"));
     err = hd_jw_finish(&jw);
     if (!err)
-        err = write_head(call, spot, &head);
+        err = write_superstep_head(call, target, &head);
     if (!err)
         err = hd_arena_copy(call->arena, hd_buf_slice(&head), &out->head);
     if (!err)
@@ -182,25 +184,25 @@ int hd_supersteps_prepare(struct hd_call *call, struct hd_spot *spot, bool from_
 }
 
 void hd_supersteps_ask(struct hd_call *call, const struct hd_supersteps_remote *remote,
-                       hd_asked_fn then, void (*otherwise)(struct hd_call *call, int err))
+                       hd_worker_reply_fn then, void (*otherwise)(struct hd_call *call, int err))
 {
-    const struct hd_spot *spot = remote->spot;
-    struct hd_val *metadata = hd_supersteps_metadata(spot);
-    const struct hd_rt_scope scope = {.principal = spot->thread.principal,
+    const struct hd_checkpoint_target *target = remote->target;
+    struct hd_val *metadata = hd_supersteps_metadata(target);
+    const struct hd_rt_scope scope = {.principal = target->thread.principal,
                                       .actor = call->actor,
-                                      .thread = spot->thread.id,
-                                      .root = spot->root,
-                                      .guard = spot->thread.created_at,
+                                      .thread = target->thread.id,
+                                      .root = target->root,
+                                      .guard = target->thread.created_at,
                                       .metadata = metadata};
-    const struct hd_ask ask = {.language = spot->graph->language,
-                               .head = remote->head,
-                               .blob = remote->text,
-                               .scope = &scope,
-                               .then = then,
-                               .otherwise = otherwise};
+    const struct hd_worker_query ask = {.language = target->graph->language,
+                                        .head = remote->head,
+                                        .blob = remote->text,
+                                        .scope = &scope,
+                                        .then = then,
+                                        .otherwise = otherwise};
 
     if (metadata)
-        hd_call_ask(call, &ask);
+        hd_call_query_worker(call, &ask);
     else
         otherwise(call, HD_ENOMEM);
     hd_val_unref(metadata);
@@ -235,11 +237,11 @@ int hd_supersteps_settle(struct hd_call *call, const struct hd_supersteps_remote
                          struct hd_val **config)
 {
     struct hd_val *made = hd_val_object(), *map = NULL;
-    int err = hd_supersteps_refresh(call, remote->spot, remote->checkpoint_id);
+    int err = hd_supersteps_refresh(call, remote->target, remote->checkpoint_id);
 
     if (!err && remote->map.len > 0)
         err = hd_val_parse_json(remote->map, &map, &call->fault);
-    made = hd_val_with(made, HD_S("thread_id"), hd_val_string(remote->spot->thread.id));
+    made = hd_val_with(made, HD_S("thread_id"), hd_val_string(remote->target->thread.id));
     made = hd_val_with(made, HD_S("checkpoint_ns"), hd_val_string(remote->ns));
     made = hd_val_with(made, HD_S("checkpoint_id"), hd_val_string(remote->checkpoint_id));
     if (map)

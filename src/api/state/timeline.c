@@ -1,10 +1,10 @@
 /*
- * What was said in a thread, across its agents: the public messages on the current
- * branch of every root namespace, in the order in which they came to be there.
+ * The timeline of a thread, across its agents: the public messages on the current branch of every
+ * root namespace, in the order of their creation.
  *
- * The state at a head has all messages of its branch. Where each came from is found
- * by halving the way from the first checkpoint to the head, so that only states
- * are read between which something was said; with one agent, only those of the page.
+ * The state at a head has all messages of its branch. Their origins are found by bisection of the
+ * path from the first checkpoint to the head, which only reads states between which messages were
+ * added; with one agent, only those of the page.
  */
 #include <heddle.h>
 
@@ -19,17 +19,17 @@
 #define MAX_MESSAGES ((size_t)1 << 24)
 
 /* One root namespace. */
-struct agent {
-    struct hd_way way;     /* to the current head */
-    struct hd_json values; /* there */
+struct timeline_agent {
+    struct hd_message_path path; /* to the current head */
+    struct hd_json values;       /* there */
 };
 
 struct timeline {
     struct hd_call *call;
     struct hd_thread_rec thread;
     int64_t limit, offset;
-    struct hd_points points;
-    struct agent *agents;
+    struct hd_checkpoint_index points;
+    struct timeline_agent *agents;
     size_t agent_count;
     struct hd_said *entries;
     size_t count, cap;
@@ -40,27 +40,27 @@ struct timeline {
 static int add_agent(struct timeline *timeline, struct hd_slice ns)
 {
     struct hd_call *call = timeline->call;
-    struct agent *agent = &timeline->agents[timeline->agent_count];
-    struct hd_spot *spot = &agent->way.spot;
-    struct hd_point *head;
+    struct timeline_agent *agent = &timeline->agents[timeline->agent_count];
+    struct hd_checkpoint_target *target = &agent->path.target;
+    struct hd_checkpoint_node *head;
     int err;
 
-    spot->thread = timeline->thread;
-    err = hd_spot_of_root(call, spot, ns);
-    head = hd_points_find(&timeline->points, ns, spot->chosen);
+    target->thread = timeline->thread;
+    err = hd_checkpoint_target_of_root(call, target, ns);
+    head = hd_checkpoint_index_find(&timeline->points, ns, target->chosen);
     if (!err)
-        err = hd_way_find(&timeline->points, head, &agent->way);
-    /* One whose graph is not served any more has nothing to say. */
-    if (!err && spot->graph)
-        err = hd_point_messages(call, spot, spot->chosen, &agent->values);
+        err = hd_message_path_find(&timeline->points, head, &agent->path);
+    /* An agent whose graph is not served any more has no messages. */
+    if (!err && target->graph)
+        err = hd_checkpoint_messages(call, target, target->chosen, &agent->values);
     timeline->agent_count += !err;
     return err;
 }
 
-static bool is_known(const struct timeline *timeline, struct hd_slice ns)
+static bool timeline_is_known(const struct timeline *timeline, struct hd_slice ns)
 {
     for (size_t i = 0; i < timeline->agent_count; i++) {
-        if (hd_slice_eq(timeline->agents[i].way.spot.root, ns))
+        if (hd_slice_eq(timeline->agents[i].path.target.root, ns))
             return true;
     }
     return false;
@@ -76,7 +76,7 @@ static int find_agents(struct timeline *timeline)
     for (size_t i = 0; !err && i < timeline->points.count; i++) {
         struct hd_slice ns = timeline->points.list[i].ns;
 
-        if (timeline->agent_count < MAX_AGENTS && !is_known(timeline, ns))
+        if (timeline->agent_count < MAX_AGENTS && !timeline_is_known(timeline, ns))
             err = add_agent(timeline, ns);
     }
     return err;
@@ -91,7 +91,7 @@ static bool is_text(hd_json_val part)
     return hd_json_string(hd_json_get(part, HD_S("text"))).len > 0;
 }
 
-static bool has_text(hd_json_val content)
+static bool timeline_has_text(hd_json_val content)
 {
     struct hd_json_iter it = hd_json_iter(content);
 
@@ -109,7 +109,7 @@ static bool is_public(hd_json_val message)
     struct hd_slice type = hd_json_string(hd_json_get(message, HD_S("type")));
 
     return (hd_slice_eq(type, HD_S("human")) || hd_slice_eq(type, HD_S("ai"))) &&
-           has_text(hd_json_get(message, HD_S("content")));
+           timeline_has_text(hd_json_get(message, HD_S("content")));
 }
 
 static int push(struct timeline *timeline, struct hd_said entry)
@@ -127,7 +127,7 @@ static int push(struct timeline *timeline, struct hd_said entry)
     return 0;
 }
 
-static int add_messages(struct timeline *timeline, struct agent *agent)
+static int add_messages(struct timeline *timeline, struct timeline_agent *agent)
 {
     hd_json_val list = hd_json_get(hd_json_root(&agent->values), HD_S("messages"));
     struct hd_json_iter it = hd_json_iter(hd_json_is_array(list) ? list : NULL);
@@ -136,12 +136,12 @@ static int add_messages(struct timeline *timeline, struct agent *agent)
     for (size_t i = 0; !err && hd_json_next(&it); i++) {
         if (is_public(it.val))
             err = push(timeline,
-                       (struct hd_said){.way = &agent->way, .message = it.val, .position = i});
+                       (struct hd_said){.path = &agent->path, .message = it.val, .position = i});
     }
     return err;
 }
 
-/* Whoever comes first keeps it; messages without an id are all different. */
+/* The first occurrence counts; messages without an id are all different. */
 static int drop_doubles(struct timeline *timeline)
 {
     struct hd_map seen;
@@ -168,17 +168,17 @@ static int drop_doubles(struct timeline *timeline)
 static void put_entry(struct timeline *timeline, const struct hd_said *entry)
 {
     struct hd_jw *jw = &timeline->call->jw;
-    const struct hd_spot *spot = &entry->way->spot;
-    const struct hd_point *point = entry->point;
+    const struct hd_checkpoint_target *target = &entry->path->target;
+    const struct hd_checkpoint_node *point = entry->point;
 
     hd_jw_object(jw);
     hd_jw_key(jw, HD_S("message"));
     hd_jw_val(jw, entry->message);
     hd_jw_text(jw, "assistant_id",
-               spot->assistant_id.len > 0 ? spot->assistant_id : point->assistant_id);
-    hd_jw_text(jw, "graph_id", point->graph_id.len > 0 ? point->graph_id : spot->graph_id);
+               target->assistant_id.len > 0 ? target->assistant_id : point->assistant_id);
+    hd_jw_text(jw, "graph_id", point->graph_id.len > 0 ? point->graph_id : target->graph_id);
     hd_jw_key(jw, HD_S("checkpoint_ns"));
-    hd_jw_string(jw, hd_spot_shown_root(timeline->call, spot));
+    hd_jw_string(jw, hd_checkpoint_target_shown_root(timeline->call, target));
     hd_jw_text(jw, "checkpoint_id", point->id);
     hd_jw_text(jw, "run_id", point->run_id);
     hd_jw_text(jw, "created_at", point->created_at);
@@ -218,7 +218,7 @@ static int arrange(struct timeline *timeline)
     return err;
 }
 
-static int show(struct timeline *timeline)
+static int timeline_show(struct timeline *timeline)
 {
     struct hd_call *call = timeline->call;
     size_t count = page_size(timeline);
@@ -231,9 +231,10 @@ static int show(struct timeline *timeline)
     return call->jw.err;
 }
 
-static int make(struct timeline *timeline)
+static int timeline_make(struct timeline *timeline)
 {
-    int err = hd_points_read(timeline->call, timeline->thread.id, NULL, &timeline->points);
+    int err =
+        hd_checkpoint_index_read(timeline->call, timeline->thread.id, NULL, &timeline->points);
 
     if (!err)
         err = find_agents(timeline);
@@ -241,7 +242,7 @@ static int make(struct timeline *timeline)
         err = add_messages(timeline, &timeline->agents[i]);
     if (!err)
         err = arrange(timeline);
-    return err ? err : show(timeline);
+    return err ? err : timeline_show(timeline);
 }
 
 static int get_timeline(struct hd_call *call)
@@ -257,12 +258,12 @@ static int get_timeline(struct hd_call *call)
         err = hd_call_thread(call, &timeline.thread);
     if (err)
         return err;
-    err = make(&timeline);
+    err = timeline_make(&timeline);
     for (size_t i = 0; i < timeline.agent_count; i++)
         hd_json_fini(&timeline.agents[i].values);
     hd_free(timeline.agents);
     hd_free(timeline.entries);
-    hd_points_fini(&timeline.points);
+    hd_checkpoint_index_fini(&timeline.points);
     return err;
 }
 
@@ -273,7 +274,7 @@ static const struct hd_endpoint routes[] = {
      .on = HD_ON_THREADS_READ,
      .work = get_timeline,
      .tag = "Threads",
-     .summary = "What was said in a thread, by all of its agents",
+     .summary = "List the messages of a thread across its agents",
      .query = "limit offset",
      .answer = "[TimelineEntry"},
 };

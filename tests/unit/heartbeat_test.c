@@ -8,8 +8,8 @@
 struct world {
     uv_loop_t loop;
     uv_timer_t sender; /* sends on the busy connection, more often than the interval */
-    struct hd_beats *beats;
-    struct hd_beat busy, idle, brief;
+    struct hd_heartbeats *beats;
+    struct hd_heartbeat busy, idle, brief;
     int busy_count, idle_count, brief_count;
 };
 
@@ -33,7 +33,7 @@ static void on_brief(void *ctx)
     struct world *world = ctx;
 
     world->brief_count++;
-    hd_beat_stop(&world->brief);
+    hd_heartbeat_stop(&world->brief);
 }
 
 /* Both timers may be late, but this one is always due before the busy connection's heartbeat. */
@@ -41,26 +41,26 @@ static void on_send(uv_timer_t *timer)
 {
     struct world *world = timer->data;
 
-    hd_beat_touch(&world->busy);
+    hd_heartbeat_touch(&world->busy);
 }
 
 static void open_world(struct world *world, uint64_t interval_ms)
 {
     *world = (struct world){0};
     assert_int_equal(uv_loop_init(&world->loop), 0);
-    assert_err(hd_beats_create(&world->loop, interval_ms, &world->beats), 0);
+    assert_err(hd_heartbeats_create(&world->loop, interval_ms, &world->beats), 0);
     assert_int_equal(uv_timer_init(&world->loop, &world->sender), 0);
     world->sender.data = world;
-    hd_beat_start(world->beats, &world->busy, on_busy, world);
-    hd_beat_start(world->beats, &world->brief, on_brief, world);
-    hd_beat_start(world->beats, &world->idle, on_idle, world);
+    hd_heartbeat_start(world->beats, &world->busy, on_busy, world);
+    hd_heartbeat_start(world->beats, &world->brief, on_brief, world);
+    hd_heartbeat_start(world->beats, &world->idle, on_idle, world);
 }
 
 static void close_world(struct world *world)
 {
-    hd_beat_stop(&world->busy);
-    hd_beat_stop(&world->idle);
-    hd_beats_destroy(world->beats);
+    hd_heartbeat_stop(&world->busy);
+    hd_heartbeat_stop(&world->idle);
+    hd_heartbeats_destroy(world->beats);
     uv_close((uv_handle_t *)&world->sender, NULL);
     uv_run(&world->loop, UV_RUN_DEFAULT);
     assert_int_equal(uv_loop_close(&world->loop), 0);
@@ -85,7 +85,7 @@ static void on_touch(void *ctx)
     struct world *world = ctx;
 
     world->busy_count++;
-    hd_beat_touch(&world->busy);
+    hd_heartbeat_touch(&world->busy);
 }
 
 static void firing_all_fires_each_once(void **state)
@@ -95,11 +95,11 @@ static void firing_all_fires_each_once(void **state)
     (void)state;
     open_world(&world, 0);
     world.busy.fn = on_touch;
-    hd_beats_fire(world.beats);
+    hd_heartbeats_fire(world.beats);
     assert_int_equal(world.busy_count, 1);
     assert_int_equal(world.idle_count, 1);
     assert_int_equal(world.brief_count, 1);
-    hd_beats_fire(world.beats);
+    hd_heartbeats_fire(world.beats);
     assert_int_equal(world.busy_count, 2);
     assert_int_equal(world.idle_count, 2);
     assert_int_equal(world.brief_count, 1);

@@ -80,17 +80,18 @@ struct locating {
     const char *first[MANY]; /* of each message: where it came from; NULL: it is not there */
 };
 
-static int locate_all(struct chat *chat, struct hd_way *way, struct hd_json *json,
+static int locate_all(struct chat *chat, struct hd_message_path *path, struct hd_json *json,
                       struct locating *out)
 {
     struct hd_said said[MANY];
     struct hd_json_iter it;
     size_t count = 0;
-    int err = hd_point_messages(&chat->call, &way->spot, way->points[way->length - 1]->id, json);
+    int err = hd_checkpoint_messages(&chat->call, &path->target, path->points[path->length - 1]->id,
+                                     json);
 
     it = hd_json_iter(hd_json_get(hd_json_root(json), HD_S("messages")));
     for (; !err && hd_json_next(&it); count++)
-        said[count] = (struct hd_said){.way = way, .message = it.val, .position = count};
+        said[count] = (struct hd_said){.path = path, .message = it.val, .position = count};
     if (!err)
         err = hd_said_locate(&chat->call, said, count);
     for (size_t i = 0; !err && i < count; i++) {
@@ -107,18 +108,20 @@ static int locate(void *arg)
     struct locating *out = arg;
     struct chat *chat = out->chat;
     const struct hd_slice ns = HD_S(ROOT);
-    struct hd_way way = {.spot = {.thread = {.id = HD_S("t")}, .root = ns, .graph = &chat->graph}};
+    struct hd_message_path path = {
+        .target = {.thread = {.id = HD_S("t")}, .root = ns, .graph = &chat->graph}};
     struct hd_json json = {NULL};
-    struct hd_points points;
-    int err = hd_points_read(&chat->call, HD_S("t"), &ns, &points);
+    struct hd_checkpoint_index points;
+    int err = hd_checkpoint_index_read(&chat->call, HD_S("t"), &ns, &points);
 
     memset(out->first, 0, sizeof(out->first));
     if (!err)
-        err = hd_way_find(&points, hd_points_find(&points, ns, hd_slice(NULL, 0)), &way);
+        err = hd_message_path_find(&points,
+                                   hd_checkpoint_index_find(&points, ns, hd_slice(NULL, 0)), &path);
     if (!err)
-        err = locate_all(chat, &way, &json, out);
+        err = locate_all(chat, &path, &json, out);
     hd_json_fini(&json);
-    hd_points_fini(&points);
+    hd_checkpoint_index_fini(&points);
     return err;
 }
 
@@ -135,14 +138,14 @@ static void check_firsts(const struct locating *found)
 /* So many others are asked for that nothing is known of this one. */
 static void forget(struct chat *chat)
 {
-    struct hd_way_memory *memory = hd_api_way_memory(chat->api);
+    struct hd_message_path_memory *memory = hd_api_message_path_memory(chat->api);
     char name[16];
 
     for (int i = 0; i < 100; i++) {
         snprintf(name, sizeof(name), "%d", i);
-        (void)hd_way_memory_enter(memory,
-                                  &(struct hd_way_place){HD_S("p"), hd_slice_cstr(name), HD_S("")});
-        hd_way_memory_leave(memory);
+        (void)hd_message_path_memory_enter(
+            memory, &(struct hd_message_path_place){HD_S("p"), hd_slice_cstr(name), HD_S("")});
+        hd_message_path_memory_leave(memory);
     }
 }
 
@@ -231,11 +234,11 @@ static void points_are_whole_or_not_there(void **state)
     chat_init(&chat);
     go_on(&chat, 3, 1, ",");
     for (long n = 1; n == 1 || asked >= n - 1; n++) {
-        struct hd_points points;
+        struct hd_checkpoint_index points;
         int err;
 
         (void)hd_alloc_fail_at(n, 0);
-        err = hd_points_read(&chat.call, HD_S("t"), &ns, &points);
+        err = hd_checkpoint_index_read(&chat.call, HD_S("t"), &ns, &points);
         asked = hd_alloc_fail_at(0, 0);
         if (err)
             assert_err(err, HD_ENOMEM);
@@ -243,7 +246,7 @@ static void points_are_whole_or_not_there(void **state)
             assert_int_equal(points.count, 3);
         for (size_t i = 0; !err && i < points.count; i++)
             assert_int_equal(points.list[i].said.len, 1);
-        hd_points_fini(&points);
+        hd_checkpoint_index_fini(&points);
         chat.call.fault = (struct hd_fault){0};
     }
     chat_fini(&chat);
