@@ -128,8 +128,8 @@ HD_MUST_CHECK int hd_store_put_writes(struct heddle *store, const struct heddle_
 
 /*
  * As heddle_put_async() and heddle_put_writes_async() for a caller with several writes: these only
- * queue, in this order, until hd_store_queue_go(); then they share a commit. Errors in the input are
- * returned at once, not through `done`.
+ * queue, in this order, until hd_store_queue_go(); then they share a commit. Errors in the input
+ * are returned at once, not through `done`.
  */
 HD_MUST_CHECK int hd_store_queue_put(struct heddle *store,
                                      const struct heddle_checkpoint *checkpoint,

@@ -6,9 +6,9 @@
  * older. The order is:
  *
  *   The key of a checkpoint is the list of those ids on its path from the root that no later id on
- *   that path exceeds: the greatest id of the path, then the greatest after that one, and so on; the
- *   last one is its own. Checkpoints are ordered by these lists, lexicographically. A checkpoint
- *   that is its own ancestor counts as one without a parent.
+ *   that path exceeds: the greatest id of the path, then the greatest after that one, and so on;
+ *   the last one is its own. Checkpoints are ordered by these lists, lexicographically. A
+ *   checkpoint that is its own ancestor counts as one without a parent.
  *
  * If each id is greater than the parent's id, a list has one id and the order is that of the ids. A
  * checkpoint is always newer than its ancestors. The latest checkpoint is the greatest id; if it

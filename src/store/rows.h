@@ -83,9 +83,10 @@ void hd_rows_set_fence(struct heddle *store, int (*fence)(void *arg, struct hd_f
                        void *arg);
 
 /*
- * From now on asynchronous writes (hd_rows_apply_async(), hd_store_queue_put(), hd_store_queue_writes()) that
- * fail because the database is unreachable, locked or full are kept in their order and retried, for
- * up to `outage_us` each and 64 MiB in each lane. Call it before anything is written.
+ * From now on asynchronous writes (hd_rows_apply_async(), hd_store_queue_put(),
+ * hd_store_queue_writes()) that fail because the database is unreachable, locked or full are kept
+ * in their order and retried, for up to `outage_us` each and 64 MiB in each lane. Call it before
+ * anything is written.
  */
 void hd_rows_set_outage(struct heddle *store, int64_t outage_us);
 /* The process is ending: waiting writes are attempted once more and then fail. */
