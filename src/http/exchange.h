@@ -5,8 +5,8 @@
  * once or later, in one of two ways:
  *
  *   - whole: one of the hd_answer functions, exactly once;
- *   - as a stream: hd_http_stream_begin(), then hd_http_stream_write() as often as there is room, then
- *     hd_http_stream_end().
+ *   - as a stream: hd_http_stream_begin(), then hd_http_stream_write() as often as there is room,
+ *     then hd_http_stream_end().
  *
  * An exchange ends, and must not be used again, after hd_answer*(), hd_http_stream_end() or
  * hd_http_stream_abort(), or when on_gone has returned. Until then it and everything that
@@ -110,10 +110,11 @@ HD_MUST_CHECK int hd_exchange_compress(struct hd_exchange *ex, struct hd_slice c
 
 /*
  * Begins a response of unknown length. `on_room` is called, later, when the socket has room: once
- * at first, then after each hd_http_stream_write() that took less than it was given. on_gone (must not
- * be NULL) as in hd_exchange_on_gone(), with the same ctx; it is also called after the head when
- * the request was a HEAD. The head is sent with the first bytes written, or at the end of this loop
- * iteration. For an HTTP/1.0 client the stream is not chunked and the connection closes after it.
+ * at first, then after each hd_http_stream_write() that took less than it was given. on_gone
+ * (must not be NULL) as in hd_exchange_on_gone(), with the same ctx; it is also called after the
+ * head when the request was a HEAD. The head is sent with the first bytes written, or at the end
+ * of this loop iteration. For an HTTP/1.0 client the stream is not chunked and the connection
+ * closes after it.
  */
 typedef void (*hd_room_fn)(void *ctx);
 void hd_http_stream_begin(struct hd_exchange *ex, int status, struct hd_slice content_type,

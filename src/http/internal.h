@@ -1,7 +1,7 @@
 /*
  * Internals of the server. A connection is a state machine without I/O: it receives bytes, EOF and
- * times through hd_conn_*, and acts through a wire (struct hd_http_wire_ops): a uv_tcp_t (wire.c), or
- * memory in the fuzzer.
+ * times through hd_conn_*, and acts through a wire (struct hd_http_wire_ops): a uv_tcp_t
+ * (wire.c), or memory in the fuzzer.
  *
  * A connection has one exchange at a time, which is part of it. User callbacks (on_room, on_gone)
  * and other work that must not run inside a user's call are queued on the hub's list of ready

@@ -224,8 +224,8 @@ static int try_once(struct heddle *store, const struct hd_run_commit *ending,
 
 /*
  * The first numbers of the pages beyond those that are kept, newest first. A page covers its
- * numbers without gaps, between pages there are gaps (hd_event_log_skip()): so events are counted page
- * by page.
+ * numbers without gaps, between pages there are gaps (hd_event_log_skip()): so events are counted
+ * page by page.
  */
 struct old_pages {
     struct hd_page_limits keep;

@@ -2,9 +2,9 @@
  * Model providers: their requests and responses. Pure: makes requests from values and parses
  * responses in pieces; nothing here sends anything.
  *
- * A struct hd_completion accumulates a response in any provider's protocol: text, thinking, tool calls,
- * usage and the finish reason. The content since the last call is a piece (an AIMessageChunk); the
- * whole is a message whose parts are those of the pieces.
+ * A struct hd_completion accumulates a response in any provider's protocol: text, thinking, tool
+ * calls, usage and the finish reason. The content since the last call is a piece (an
+ * AIMessageChunk); the whole is a message whose parts are those of the pieces.
  *
  * To add a provider: its file, and its line in the table of model_choice.c.
  */

@@ -33,9 +33,9 @@ HD_MUST_CHECK int hd_message_path_find(struct hd_checkpoint_index *points,
 
 /*
  * Finds the checkpoint of each message; those of one path are adjacent, in any order, before and
- * after. Reads the messages that each state added (hd_state_delta()). When many are unknown, bisects
- * the path, so that it only reads states between which messages were added. Remembers the results
- * (message_path_memory.h).
+ * after. Reads the messages that each state added (hd_state_delta()). When many are unknown,
+ * bisects the path, so that it only reads states between which messages were added. Remembers the
+ * results (message_path_memory.h).
  */
 HD_MUST_CHECK int hd_said_locate(struct hd_call *call, struct hd_said *said, size_t count);
 /* By checkpoint, within one in the order of the list. All must have been located. */
