@@ -8,7 +8,6 @@ import httpx
 import pytest
 from load import eventually, metrics
 from plain import Thread
-
 from server import Server
 
 pytestmark = pytest.mark.beyond_peer("builds answers of any size")

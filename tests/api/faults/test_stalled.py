@@ -11,7 +11,6 @@ import httpx
 import pytest
 from load import comes_to_rest, eventually, metrics
 from plain import human
-
 from server import Server
 
 pytestmark = pytest.mark.beyond_peer("has no bounds")

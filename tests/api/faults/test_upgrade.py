@@ -8,7 +8,6 @@ import pytest
 from load import eventually, is_usable
 from plain import human, texts
 from postgres import Postgres, PostgresServer
-
 from server import ROOT, Server, binary
 
 pytestmark = pytest.mark.beyond_peer("keeps its data in memory")

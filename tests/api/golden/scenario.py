@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 
 import httpx
+from gate import Gate
 from golden import Recorder, frames
 from listener import Listener
 from plain import human
 from programs import wait_for
-
-from gate import Gate
 
 NOWHERE = "00000000-0000-4000-8000-0000000000ff"  # names nothing
 METHODS = ("get", "post", "put", "patch", "delete")

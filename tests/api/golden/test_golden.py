@@ -13,7 +13,6 @@ from golden_rows import dump, export_text, open_database, schema
 from listener import closed_port
 from programs import Heddle, Mock, binary, clean_environment, wait_for
 from scenario import PAGE_ROUTES, Scenario, operations
-
 from server import GRAPHS, ROOT
 
 pytestmark = pytest.mark.beyond_peer("the files are Heddle's")

@@ -3,9 +3,8 @@
 import httpx
 import pytest
 from clients import until
-from plain import Thread, events, human, texts
-
 from gate import Gate
+from plain import Thread, events, human, texts
 
 pytestmark = pytest.mark.beyond_peer("keeps its data in memory")
 
