@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "graph/state/worker_graph.h"
 
-#define MAX_FORM ((size_t)64 << 20) /* bytes that a worker tells of one graph */
+#define MAX_FORM ((size_t)64 << 20) /* bytes of a description of one graph */
 
 static enum hd_graph_ids ids_of(enum hd_rt_language language)
 {
@@ -76,9 +76,9 @@ void hd_graph_schemas_close(struct hd_app *app)
     }
 }
 
-/* ---- what a worker says ----------------------------------------------- */
+/* ---- the ready message ------------------------------------------------ */
 
-/* The text of a member; empty: there is none. */
+/* Appends the JSON text of a member; nothing if it is missing or null. */
 static int copy_member(hd_json_val told, struct hd_slice name, struct hd_buf *out)
 {
     hd_json_val val = hd_json_get(told, name);
@@ -86,7 +86,10 @@ static int copy_member(hd_json_val told, struct hd_slice name, struct hd_buf *ou
     return val && !hd_json_is_null(val) ? hd_json_write_val(out, val) : 0;
 }
 
-/* A structure that makes no sense is none: runs need it not, and what is stored can be shown. */
+/*
+ * An invalid structure is logged and ignored: runs do not need it, and stored state can still be
+ * shown without it.
+ */
 static int read_structure(struct hd_app_form *form, const struct hd_app_graph *graph,
                           hd_json_val told)
 {
@@ -142,7 +145,7 @@ static int fill_form(struct hd_app_form *form, const struct hd_app_graph *graph,
     return 0;
 }
 
-/* Workers that are started again tell the same: then nothing changes. */
+/* A restarted worker reports the same text: then the form stays. */
 static int take_one(struct hd_app_graph *graph, hd_json_val told)
 {
     struct hd_app_form *form = make_form();

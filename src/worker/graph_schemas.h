@@ -1,6 +1,6 @@
 /*
- * What workers tell of their graphs, kept as the forms of the server's graphs (app/app.h).
- * On the loop; those who read forms are on any thread.
+ * Stores the schemas and structures that workers report for their graphs, as forms of the server's
+ * graphs (app/app.h). Runs on the loop; any thread may read forms.
  */
 #ifndef HD_WORKER_GRAPH_SCHEMAS_H
 #define HD_WORKER_GRAPH_SCHEMAS_H
@@ -10,12 +10,15 @@
 #include "base/error.h"
 #include "base/slice.h"
 
-/* Remote graphs get a form that shows what is stored as it is, until a worker tells more. */
+/*
+ * Gives each remote graph a form that shows stored state as it is. A worker's ready message
+ * replaces it.
+ */
 HD_MUST_CHECK int hd_graph_schemas_open(struct hd_app *app, struct hd_fault *fault);
-/* No thread may be reading any more. */
+/* Call when no thread reads forms. */
 void hd_graph_schemas_close(struct hd_app *app);
 
-/* `head` is a worker's `ready`: the forms of its language's graphs are what it says. */
+/* Updates the forms of the graphs of `language` from `head`, a worker's ready message. */
 void hd_graph_schemas_take(struct hd_app *app, enum hd_rt_language language, struct hd_slice head);
 
 #endif

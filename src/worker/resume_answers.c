@@ -23,7 +23,7 @@ struct hd_val *hd_asked_of(const struct hd_val *state)
     return asked;
 }
 
-/* What waits now, as the thread's record would have it. */
+/* The pending interrupts, in the form of the thread's record. */
 static int read_asked(const struct hd_address *at, struct hd_val **out, struct hd_fault *fault)
 {
     struct hd_failure failure = {NULL, NULL};
@@ -47,7 +47,7 @@ static int read_asked(const struct hd_address *at, struct hd_val **out, struct h
     return err;
 }
 
-/* The question of a task with this id; NULL: there is none. */
+/* The interrupt with this id; NULL: not found. */
 static const struct hd_val *find_question(const struct hd_val *asked, struct hd_slice id)
 {
     for (size_t i = 0; i < hd_val_count(asked); i++) {
@@ -83,7 +83,10 @@ static bool is_answer_map(const struct hd_val *resume)
     return is_map;
 }
 
-/* Of answers by id those whose questions wait as before; otherwise none. */
+/*
+ * The answers, by interrupt id, whose interrupts are still pending and unchanged. Empty if `resume`
+ * is not a map of ids.
+ */
 static struct hd_val *answers_left(const struct hd_val *resume, const struct hd_val *before,
                                    const struct hd_val *now)
 {

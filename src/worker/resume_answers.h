@@ -1,6 +1,6 @@
 /*
- * Answers that a run brings to questions, when it begins again after a crash. They may have been
- * taken before, and what waits now is another question: one that nobody has seen.
+ * Checks a run's resume answers when the run restarts after a crash. If it consumed them before the
+ * crash, the pending interrupts are new, and the answers must not be applied to them.
  */
 #ifndef HD_WORKER_RESUME_ANSWERS_H
 #define HD_WORKER_RESUME_ANSWERS_H
@@ -13,17 +13,17 @@
 #include "records/record.h"
 #include "value/val.h"
 
-/* Task ids to what they ask, of a state (graph/state/state.h); NULL: no memory. */
+/* Maps task ids to their interrupts, from a state (graph/state/state.h). NULL: no memory. */
 HD_MUST_CHECK struct hd_val *hd_asked_of(const struct hd_val *state);
 
 struct hd_answers_left {
-    bool are_taken;         /* some or all; they must not be given again */
-    struct hd_val *command; /* what is left of the run's command, the caller's; NULL: nothing */
+    bool are_taken;         /* at least one was consumed; do not apply them again */
+    struct hd_val *command; /* rest of the run's command; the caller owns it; or NULL */
 };
 
 /*
- * `asked` (JSON, as the thread's record has it) waited when the run began, at `checkpoint_id`;
- * empty: the latest, unless the run names one. For store threads.
+ * `asked` (JSON, as in the thread's record): the interrupts that were pending when the run started,
+ * at `checkpoint_id`. Empty `checkpoint_id`: the run's, or the latest. For store threads.
  */
 HD_MUST_CHECK int hd_answers_check(struct hd_app *app, const struct hd_run_rec *run,
                                    struct hd_slice checkpoint_id, struct hd_slice asked,

@@ -1,6 +1,6 @@
 /*
- * Threads that a graph of one runtime began and one of another goes on with
- * (graph/engine/runtime_migrate.h), for workers that read them.
+ * Converts checkpoints that another runtime wrote (graph/engine/runtime_migrate.h) for the worker
+ * that reads them.
  */
 #ifndef HD_WORKER_RUNTIME_MIGRATE_H
 #define HD_WORKER_RUNTIME_MIGRATE_H
@@ -15,9 +15,9 @@
 #include "runtime/runtime.h"
 
 /*
- * A checkpoint as the graph of the call reads it: `tuple`, or in *out a copy in the arena that
- * borrows from it. `ns` is relative. On a store thread. HD_EUNSUPPORTED, with the reason in
- * `fault`: it cannot go on there.
+ * Converts a checkpoint for the graph of the call: *out is `tuple`, or a copy in the arena that
+ * borrows from it. `ns` is relative. Runs on a store thread. HD_EUNSUPPORTED: the thread cannot
+ * continue in this runtime; `fault` has the reason.
  */
 HD_MUST_CHECK int hd_runtime_migrate_read(struct hd_app *app, const struct hd_rt_scope *scope,
                                           struct hd_slice ns, const struct heddle_tuple *tuple,

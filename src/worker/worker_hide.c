@@ -1,6 +1,6 @@
 /*
- * Secrets of a run are for the graph's code alone, which may carry them anywhere: LangGraph itself
- * copies what is configurable into metadata. Here they are taken out of what is to be stored.
+ * Removes a run's secrets from data before it is stored. Only the graph's code may see them, but it
+ * can copy them anywhere: LangGraph itself copies `configurable` into metadata.
  */
 #include <string.h>
 
@@ -10,13 +10,13 @@
 #include "worker/worker_internal.h"
 
 enum {
-    MIN_SECRET = 8 /* bytes: shorter texts stand in others by chance */
+    MIN_SECRET = 8 /* bytes; a shorter text may match other text by chance */
 };
 
 struct hd_hidden_text {
     struct hd_slice text;    /* as it is */
-    struct hd_slice escaped; /* as it stands in JSON */
-    struct hd_slice marker;  /* the same: names in it may have quotes */
+    struct hd_slice escaped; /* in a JSON string */
+    struct hd_slice marker;  /* likewise: names in it may have quotes */
 };
 
 /* ---- the list --------------------------------------------------------- */
@@ -74,7 +74,7 @@ static const char *find(struct hd_slice text, struct hd_slice needle)
     return text.len >= needle.len ? memmem(text.ptr, text.len, needle.ptr, needle.len) : NULL;
 }
 
-/* Every `needle` in *text becomes `marker`; *text is in the arena then. */
+/* Replaces each `needle` in *text by `marker`; *text is then in the arena. */
 static int replace(struct hd_slice *text, struct hd_slice needle, struct hd_slice marker,
                    struct hd_arena *arena)
 {
@@ -100,7 +100,7 @@ static int replace(struct hd_slice *text, struct hd_slice needle, struct hd_slic
     return err;
 }
 
-/* Lengths stay. */
+/* Overwrites each `needle`, so that lengths stay. */
 static int blot_out(struct hd_slice *text, struct hd_slice needle, struct hd_arena *arena)
 {
     struct hd_slice rest;
@@ -139,7 +139,7 @@ int hd_hidden_hide(const struct hd_hidden *hidden, struct heddle_value *value,
 
 /* ---- metadata --------------------------------------------------------- */
 
-/* `more` belongs to another thread: it is read, never counted. */
+/* `more` belongs to another thread: read it, but never take a reference. */
 static int write_members(const struct hd_val *own, const struct hd_val *more, const char *runtime,
                          struct hd_buf *out)
 {
@@ -169,7 +169,7 @@ static int write_members(const struct hd_val *own, const struct hd_val *more, co
     return hd_jw_finish(&jw);
 }
 
-/* By name and by shape; those of the run are taken out of the text later. */
+/* Removes secrets by name and by shape; the secrets of the run are removed from the text later. */
 static int parse_metadata(struct hd_slice text, struct hd_val **out, struct hd_fault *fault)
 {
     struct hd_val *secrets = NULL;

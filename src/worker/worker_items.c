@@ -1,8 +1,8 @@
 /*
- * A worker's store: batches of LangGraph's operations on the items of who asked.
+ * A worker's store: batches of LangGraph's operations on the items of the user who started the run.
  *
- * A batch is read first, then carried out. Where something in it is to be found by its meaning the
- * loop asks for vectors in between (search/embed.h).
+ * A batch is read first, then executed. If it needs vectors, for semantic search, the loop requests
+ * them in between (search/embed.h).
  */
 #include <string.h>
 
@@ -16,7 +16,7 @@
 
 enum { MAX_OPS = 10000 };
 
-/* A batch on its way. As in LangGraph's own stores what it reads is as it was before its puts. */
+/* A batch in progress. As in LangGraph's own stores, its reads see the state before its puts. */
 struct batch {
     struct hd_app *app;
     struct hd_rt_request *request;
@@ -25,10 +25,10 @@ struct batch {
     hd_json_val ops;
     struct hd_item_change *changes;
     size_t change_count;
-    struct hd_embed_texts texts; /* those of changes and queries, in their order */
+    struct hd_embed_texts texts; /* of changes, then of queries */
     struct hd_embedding *embedding;
     const float *vectors; /* of all texts */
-    size_t used;          /* vectors of texts before this one are given out */
+    size_t used;          /* vectors of earlier texts are assigned */
     int err;
 };
 
@@ -99,7 +99,7 @@ static int render(const struct batch *batch, hd_json_val val, struct hd_slice *o
     return err;
 }
 
-/* Those of the value as it is stored, without secrets. */
+/* Adds the texts of the value as stored, without secrets. */
 static int add_texts(struct batch *batch, struct hd_item_change *change, hd_json_val index)
 {
     struct hd_json json = {NULL};
@@ -152,7 +152,7 @@ static int answer_get(struct batch *batch, hd_json_val op, struct hd_jw *jw)
     return err == HD_ENOTFOUND ? 0 : err;
 }
 
-/* The next vectors; NULL: there are none. */
+/* The next `count` vectors; NULL: none. */
 static const float *take_vectors(struct batch *batch, size_t count)
 {
     size_t at = batch->used;
@@ -247,7 +247,7 @@ static int answer_one(struct batch *batch, hd_json_val op, struct hd_jw *jw)
                         "op: expected get, put, search or list_namespaces");
 }
 
-/* Puts, and queries; in this order their texts have vectors. */
+/* Reads puts, then queries; their texts and vectors have this order. */
 static int read_ops(struct batch *batch)
 {
     struct hd_json_iter it = hd_json_iter(batch->ops);

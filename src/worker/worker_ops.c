@@ -30,7 +30,7 @@ static int carry_out(struct hd_worker_op *op)
 void hd_worker_op_end(struct hd_rt_request *request, int err)
 {
     if (!err) {
-        request->fault = (struct hd_fault){0}; /* of what was found missing on the way */
+        request->fault = (struct hd_fault){0}; /* drops that of a lookup that found nothing */
         return;
     }
     hd_fault_set(&request->fault, err, "%s", hd_error_text(err));
@@ -67,6 +67,6 @@ int hd_worker_ops_add(struct hd_app *app)
     };
     int err = hd_runtime_add_ops(app->runtime, ops, HD_COUNT(ops), app);
 
-    /* Only who searches by meaning has to go to the loop in between. */
+    /* Only semantic search needs the loop, between reading a batch and executing it. */
     return err ? err : hd_runtime_add_ops(app->runtime, &items[app->embedder != NULL], 1, app);
 }

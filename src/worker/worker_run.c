@@ -17,31 +17,31 @@
 #include "worker/worker_run_text.h"
 
 #define MAX_OPTIONS ((size_t)64 << 20)
-#define MAX_OWN ((size_t)64 << 20) /* of the ids of all checkpoints that a run made */
+#define MAX_OWN ((size_t)64 << 20) /* for the ids of all checkpoints of a run */
 #define MAX_HEAD ((size_t)64 << 20)
 #define MAX_BLOB ((size_t)1 << 30)
-#define GRACE_MS 10000 /* until a worker has to have stopped what was cancelled */
+#define GRACE_MS 10000 /* time for a worker to stop a cancelled run */
 #define META_ATTEMPT HD_S("run_attempt")
 
 struct hd_worker_run {
     struct hd_app *app;
-    struct hd_worker_run_options options; /* its own: `arena`, counted values */
+    struct hd_worker_run_options options; /* texts in `arena`, values reference-counted */
     struct hd_arena arena;
-    struct hd_rt_call *call;       /* NULL: not at work in a worker */
-    struct hd_worker_access *pass; /* of that call; NULL: none */
+    struct hd_rt_call *call;       /* NULL: no worker executes it */
+    struct hd_worker_access *pass; /* of `call`; NULL: none */
     uv_timer_t timer;              /* runs after a cancel */
     int attempt;
     bool is_continued;
     bool is_cancelled;
     bool is_held;
-    unsigned kept;   /* by others that must end before */
-    bool is_waiting; /* all is known, but for those */
+    unsigned kept;   /* hd_worker_run_keep() calls without hd_worker_run_let_go() */
+    bool is_waiting; /* the result is complete; waits for `kept` to be 0 */
 
     struct hd_worker_run_answer answer;
     struct hd_buf output;
-    struct hd_val *state;   /* that it left; NULL: not read */
-    char own[HD_UUID_SIZE]; /* its newest checkpoint, when that is not the latest; or empty */
-    int err;                /* of reading it */
+    struct hd_val *state;   /* final; NULL: not read */
+    char own[HD_UUID_SIZE]; /* its newest checkpoint, if not the latest of the thread; or empty */
+    int err;                /* of reading the state */
     struct hd_fault fault;
 };
 
@@ -155,7 +155,7 @@ static const char *text_at(const struct hd_val *state, struct hd_slice which,
     return hd_arena_copy(arena, id, &copy) ? "" : copy.ptr;
 }
 
-/* What the engine says of its runs, from what is stored. */
+/* Fills in the result, as the engine does for its runs, from the stored state. */
 static void describe(struct hd_worker_run *remote, struct hd_worker_run_result *result,
                      struct hd_val **asked)
 {
@@ -204,7 +204,7 @@ void hd_worker_run_let_go(struct hd_worker_run *remote)
         finish(remote);
 }
 
-/* ---- what it left ----------------------------------------------------- */
+/* ---- the final state -------------------------------------------------- */
 
 static int get_state(struct hd_worker_run *remote, struct hd_slice checkpoint_id)
 {
@@ -219,7 +219,7 @@ static int get_state(struct hd_worker_run *remote, struct hd_slice checkpoint_id
                                   .without_values = true};
     struct hd_failure failure = {NULL, NULL};
 
-    hd_val_unref(remote->state); /* of an attempt that failed later */
+    hd_val_unref(remote->state); /* of an earlier attempt */
     remote->state = NULL;
     remote->fault = (struct hd_fault){0};
     remote->err = hd_state_get(&at, false, &remote->state, &failure);
@@ -237,7 +237,7 @@ static bool has_same(const struct hd_val *a, const struct hd_val *b, struct hd_s
     return hd_val_is_null(left) ? hd_val_is_null(right) : right && hd_val_equal(left, right);
 }
 
-/* Whether the state is one that this run made: by its id and, of a delegate, whom it works for. */
+/* True if this run made the state: compares the run id and, for a delegate, the parent task. */
 static bool is_own(const struct hd_worker_run *remote)
 {
     const struct hd_val *metadata = hd_val_get(remote->state, HD_S("metadata"));
@@ -247,8 +247,8 @@ static bool is_own(const struct hd_worker_run *remote)
 }
 
 /*
- * The state that the run came to: its own newest, which need not be the latest of the thread. One
- * that made no checkpoint stands where it began.
+ * Reads the state at the newest checkpoint of the run, which need not be the latest of the thread.
+ * A run without checkpoints has the state that it started from.
  */
 static void find_state(struct hd_worker_run *remote)
 {
@@ -271,7 +271,7 @@ static void find_state(struct hd_worker_run *remote)
     hd_arena_fini(&arena);
 }
 
-/* On a store thread. */
+/* Runs on a store thread. */
 static int read_left(void *arg)
 {
     struct hd_worker_run *remote = arg;
@@ -280,7 +280,7 @@ static int read_left(void *arg)
     return remote->err;
 }
 
-/* A thread without checkpoints has a state, which says nothing. */
+/* A thread without checkpoints has a state too: an empty one. */
 static void on_left(void *arg)
 {
     struct hd_worker_run *remote = arg;
@@ -337,9 +337,11 @@ static void end(struct hd_worker_run *remote)
     }
 }
 
-/* ---- once more -------------------------------------------------------- */
+/* ---- retry ------------------------------------------------------------ */
 
-/* On a store thread: how far it came, and whether it came further than the last time. */
+/*
+ * Runs on a store thread. Reads how far the run got and counts the loss; progress resets the count.
+ */
 static int read_progress(void *arg)
 {
     struct hd_worker_run *remote = arg;
@@ -398,7 +400,7 @@ static void on_progress(void *arg)
     }
 }
 
-/* True: it goes on at another worker, or ends because it was lost too often. */
+/* True: the run continues at another worker, or ends because it was lost too often. */
 static bool try_again(struct hd_worker_run *remote)
 {
     bool was_there = hd_slice_eq(remote->answer.type, HD_S("WorkerLost"));
@@ -410,7 +412,10 @@ static bool try_again(struct hd_worker_run *remote)
 
 /* ---- calls ------------------------------------------------------------ */
 
-/* What goes to clients as it is must be JSON: half of it would spoil their whole answer. */
+/*
+ * Text that is forwarded to clients must be complete JSON: a part of it would corrupt their whole
+ * response.
+ */
 static int check_text(struct hd_slice text)
 {
     struct hd_json json = {NULL};
@@ -553,9 +558,9 @@ int hd_worker_run_start(struct hd_app *app, const struct hd_worker_run_options *
     return err;
 }
 
-/* ---- while it works --------------------------------------------------- */
+/* ---- control ---------------------------------------------------------- */
 
-/* Its worker does not react: whatever it still does has no effect any more. */
+/* The worker did not stop in time: drops the call, so that it has no further effect. */
 static void on_grace(uv_timer_t *timer)
 {
     struct hd_worker_run *remote = timer->data;
@@ -589,7 +594,7 @@ void hd_worker_run_hold(struct hd_worker_run *remote, bool is_held)
         hd_rt_call_hold(remote->call, is_held);
 }
 
-/* The worker waits for a GO. */
+/* The worker sends no pieces before the first GO. Releasing a hold sends one. */
 void hd_worker_run_listen(struct hd_worker_run *remote)
 {
     if (!remote->options.is_quiet)

@@ -1,13 +1,12 @@
 /*
- * Runs of graphs whose code is in workers: the straight counterpart of graph/engine/run.h.
+ * Runs of graphs whose code is in workers: the counterpart of graph/engine/run.h.
  *
- * The worker is given what the run is about and tells what its graph streams; its checkpoints
- * come back as operations (worker/worker_ops.h). When it has ended, the state that it left is read
- * from the store: what a run says of itself and what anybody reads later is the same. A worker
- * that is lost is replaced: the run goes on from the last checkpoint, unless it was lost
- * HD_MAX_LOSSES times in the same step.
+ * The worker receives the run and sends the events that its graph streams; it stores checkpoints
+ * through operations (worker/worker_ops.h). When the run has ended, its final state is read from
+ * the store, so the result equals what later readers see. If a worker is lost, the run continues at
+ * another worker from the last checkpoint, unless it was lost HD_MAX_LOSSES times in the same step.
  *
- * Everything here happens on the loop.
+ * Everything here runs on the loop.
  */
 #ifndef HD_WORKER_WORKER_RUN_H
 #define HD_WORKER_WORKER_RUN_H
@@ -26,13 +25,13 @@
 struct hd_worker_run;
 
 struct hd_worker_run_result {
-    struct hd_run_result run; /* its `output` is NULL: */
+    struct hd_run_result run; /* `run.output` is NULL, because it is text here: */
     struct hd_slice output;   /* JSON; empty: none */
-    struct hd_slice error;    /* JSON of one that failed: {"error", "message", "traceback"?, …} */
-    bool is_read; /* what it left is known: checkpoint_id, step, next, asked are as stored */
+    struct hd_slice error;    /* JSON of a failed run: {"error", "message", "traceback"?, …} */
+    bool is_read; /* the final state was read: checkpoint_id, step, next and `asked` are set */
 };
 
-/* Zero-initialise. Everything but `graph` is copied or counted. */
+/* Zero-initialise. `graph` is borrowed; the rest is copied or reference-counted. */
 struct hd_worker_run_options {
     const struct hd_app_graph *graph;
     struct hd_slice run_id, assistant_id;
@@ -40,49 +39,49 @@ struct hd_worker_run_options {
     int64_t guard;
     int attempt;
     struct hd_run_losses losses; /* so far */
-    bool is_continued;           /* it has made checkpoints: it goes on, whatever the input is */
-    struct hd_slice goes_on_at;  /* … at this one of them; empty: the latest */
+    bool is_continued; /* it has made checkpoints and continues there; `input` is ignored */
+    struct hd_slice goes_on_at; /* … at this checkpoint; empty: the latest */
 
     struct hd_slice checkpoint_id; /* empty: the latest */
     const struct hd_val *checkpoint_map;
-    const struct hd_val *input;   /* NULL or null: goes on where the thread stands */
-    const struct hd_val *command; /* as requests have it; NULL: none */
-    const struct hd_val *config;  /* object with `configurable`, `tags`, …; with markers */
+    const struct hd_val *input;   /* NULL or null: continues from the thread's state */
+    const struct hd_val *command; /* as in requests; NULL: none */
+    const struct hd_val *config;  /* object with `configurable`, `tags`, …; secrets are markers */
     const struct hd_val *secrets;
     const struct hd_val *context;
-    const struct hd_val *metadata; /* added to that of checkpoints */
+    const struct hd_val *metadata; /* added to each checkpoint's metadata */
     struct hd_slice durability;    /* empty: async */
     const struct hd_val *before, *after;
     unsigned modes; /* HD_STREAM_… */
     bool subgraphs;
-    bool is_inner; /* another run waits for it: it need not wait its turn */
-    bool is_quiet; /* nobody listens, until hd_worker_run_listen() */
+    bool is_inner; /* another run waits for it: it does not count for `jobs` (runtime/runtime.h) */
+    bool is_quiet; /* no events are needed before hd_worker_run_listen() */
 
-    /* `ns` relative to the root, `text` JSON for clients. May be NULL. */
+    /* `ns` is relative to the root, `text` is JSON for clients. May be NULL. */
     void (*on_piece)(void *ctx, struct hd_slice ns, enum hd_stream_mode mode, struct hd_slice text);
-    /* The worker was lost, and it is begun once more. May be NULL. */
+    /* The worker was lost, and the run restarts. May be NULL. */
     void (*on_attempt)(void *ctx, int attempt, const struct hd_run_losses *losses);
-    /* Once, and last. */
+    /* Called once, last. */
     void (*on_done)(void *ctx, const struct hd_worker_run_result *result);
     void *ctx;
 };
 
-/* Never calls back before it returned. */
+/* Never calls back before it returns. */
 HD_MUST_CHECK int hd_worker_run_start(struct hd_app *app,
                                       const struct hd_worker_run_options *options,
                                       struct hd_worker_run **out);
-/* It ends soon, whatever its worker does. */
+/* The run ends soon, even if its worker does not react. */
 void hd_worker_run_cancel(struct hd_worker_run *remote);
-/* As hd_run_hold(). */
+/* Applies back-pressure, as hd_run_hold() does. */
 void hd_worker_run_hold(struct hd_worker_run *remote, bool is_held);
-/* Somebody listens now. */
+/* Events are needed from now on: ends `is_quiet`. */
 void hd_worker_run_listen(struct hd_worker_run *remote);
 
-/* The owner of its calls' scopes (runtime/runtime.h) is the struct hd_worker_run. */
+/* The struct hd_worker_run is `owner` in the scope of its calls (runtime/runtime.h). */
 const struct hd_worker_run_options *hd_worker_run_options(const struct hd_worker_run *remote);
 bool hd_worker_run_is_held(const struct hd_worker_run *remote);
 bool hd_worker_run_is_cancelled(const struct hd_worker_run *remote);
-/* It does not end before as many hd_worker_run_let_go() have come. */
+/* Delays on_done until each hd_worker_run_keep() has a matching hd_worker_run_let_go(). */
 void hd_worker_run_keep(struct hd_worker_run *remote);
 void hd_worker_run_let_go(struct hd_worker_run *remote);
 

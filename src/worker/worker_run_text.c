@@ -10,7 +10,7 @@
 
 #define MAX_TEXT ((size_t)1 << 30)
 
-/* ---- what a run is about ---------------------------------------------- */
+/* ---- the run message -------------------------------------------------- */
 
 static const struct {
     const char *name;
@@ -39,7 +39,7 @@ static void put_flag(struct hd_jw *jw, const char *name, bool value)
     hd_jw_bool(jw, value);
 }
 
-/* Nothing when there is none. */
+/* Skips null. */
 static void put_val(struct hd_jw *jw, const char *name, const struct hd_val *val)
 {
     if (hd_val_is_null(val))
@@ -76,8 +76,9 @@ struct hd_val *hd_worker_run_config(const struct hd_val *config, const struct hd
 }
 
 /*
- * LangGraph takes a run for the one that made the last checkpoint when both have the same `run_id`.
- * One that another run waits for has that run's, however often it is called.
+ * When a run has the `run_id` of the last checkpoint, LangGraph treats it as a continuation of the
+ * run that made it. An inner run has the `run_id` of the run that waits for it, in each of its
+ * calls, so it is sent without.
  */
 static int put_metadata(struct hd_jw *jw, const struct hd_worker_run_options *options)
 {
@@ -93,7 +94,7 @@ static int put_metadata(struct hd_jw *jw, const struct hd_worker_run_options *op
     return 0;
 }
 
-/* `config` as LangGraph takes it. */
+/* Writes `config` in the form of LangGraph. */
 static int put_config(struct hd_jw *jw, const struct hd_worker_run_options *options)
 {
     const struct hd_val *config = options->config;
@@ -133,7 +134,7 @@ static int put_context(struct hd_jw *jw, const struct hd_worker_run_options *opt
     return 0;
 }
 
-/* What it begins with: nothing of it matters to one that goes on. */
+/* Writes what the run starts with. Not needed for a run that continues. */
 static int put_beginning(struct hd_jw *jw, const struct hd_worker_run_options *options,
                          struct hd_buf *input)
 {
@@ -230,7 +231,7 @@ int hd_worker_run_redact(struct hd_slice text, const struct hd_val *secrets, str
     return err;
 }
 
-/* ---- how it ended ----------------------------------------------------- */
+/* ---- the result ------------------------------------------------------- */
 
 static void put_member(struct hd_jw *jw, const char *name, hd_json_val val)
 {
@@ -240,7 +241,7 @@ static void put_member(struct hd_jw *jw, const char *name, hd_json_val val)
     hd_jw_val(jw, val);
 }
 
-/* Without its folder when places are hidden. */
+/* Leaves out the folder if paths are hidden. */
 static void put_file(struct hd_jw *jw, struct hd_slice file)
 {
     const char *slash = file.len > 0 ? memrchr(file.ptr, '/', file.len) : NULL;
@@ -251,7 +252,7 @@ static void put_file(struct hd_jw *jw, struct hd_slice file)
         put_text(jw, "file", file);
 }
 
-/* {"error", "message", …}: as the event that clients get. */
+/* Writes {"error", "message", …}, as in the event for clients. */
 static int write_error(hd_json_val error, struct hd_slice type, struct hd_slice message,
                        struct hd_buf *out)
 {
@@ -300,7 +301,7 @@ static int copy_redacted(struct hd_slice text, const struct hd_val *secrets, str
     return err;
 }
 
-/* The message, as it is in the text that has no secrets any more. */
+/* Copies the message from the redacted text. */
 static int copy_message(struct hd_slice error, struct hd_arena *arena, struct hd_slice *out)
 {
     struct hd_json json = {NULL};

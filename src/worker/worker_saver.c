@@ -8,11 +8,11 @@
 #include "worker/runtime_migrate.h"
 #include "worker/worker_internal.h"
 
-enum { PAGE = 100 };                  /* checkpoints of one answer */
-#define PAGE_BYTES ((size_t)64 << 20) /* an answer that is longer ends */
+enum { PAGE = 100 };                  /* checkpoints per response */
+#define PAGE_BYTES ((size_t)64 << 20) /* a response that is longer ends */
 #define MAX_CHANNELS ((size_t)1 << 16)
 
-/* ---- what all share --------------------------------------------------- */
+/* ---- shared ----------------------------------------------------------- */
 
 static struct heddle_thread thread_of(const struct hd_worker_op *op)
 {
@@ -20,7 +20,7 @@ static struct heddle_thread thread_of(const struct hd_worker_op *op)
                                   hd_to_public(op->scope->thread)};
 }
 
-/* The store's own sentence says what happened. */
+/* Fails with the store's error message. */
 static int tell(struct hd_worker_op *op, int err, const struct heddle_error *error)
 {
     return err ? hd_fault_set(&op->request->fault, err, "%s",
@@ -40,7 +40,7 @@ static int stored_ns(struct hd_worker_op *op, struct hd_slice ns, struct heddle_
     return err;
 }
 
-/* The members `ns` and `id`. */
+/* Reads the members `ns` and `id`. */
 static int read_key(struct hd_worker_op *op, struct heddle_key *out)
 {
     struct hd_slice ns, id;
@@ -115,7 +115,7 @@ int hd_worker_get(struct hd_worker_op *op)
         return tell(op, err, &error);
     if (!tuple)
         return answer_tuple(op, NULL);
-    op->request->free_blobs = free_tuple; /* the blobs are its values */
+    op->request->free_blobs = free_tuple; /* the blobs borrow from it */
     op->request->free_arg = tuple;
     err = hd_runtime_migrate_read(op->app, op->scope, relative(op, tuple->ns), tuple, op->in.arena,
                                   &shown, &op->request->fault);
@@ -124,7 +124,7 @@ int hd_worker_get(struct hd_worker_op *op)
 
 /* ---- list ------------------------------------------------------------- */
 
-/* What is listed is good until the next: the answer has copies. */
+/* Copies bytes that are valid only until heddle_list_next(). */
 static int keep(struct hd_arena *arena, struct heddle_bytes *bytes)
 {
     struct hd_slice copy;
@@ -161,7 +161,7 @@ static int keep_writes(struct hd_arena *arena, const struct heddle_write **list,
     return err;
 }
 
-/* Only what becomes blobs: the head has copies of all else. */
+/* Copies the bytes that become blobs; the rest is copied into the head. */
 static int keep_tuple(struct hd_arena *arena, struct heddle_tuple *tuple)
 {
     int err = keep(arena, &tuple->checkpoint);
@@ -245,7 +245,7 @@ static int read_listing(struct hd_worker_op *op, struct listing *listing)
     return err ? err : read_limit(op, &listing->limit);
 }
 
-/* Whether another checkpoint fits into this answer. */
+/* True if another checkpoint fits into this response. The first always does. */
 static bool has_room(const struct hd_wire_out *out, size_t shown, const struct heddle_tuple *next)
 {
     return shown == 0 || (shown < PAGE && out->bytes < PAGE_BYTES &&
@@ -268,7 +268,7 @@ static int show_list(struct hd_worker_op *op, struct listing *listing, struct he
         if (err)
             return err == HD_ENOTFOUND ? 0 : tell(op, err, &error);
         if (!hd_ns_split(op->scope->root, hd_from_public(found->ns), &ns))
-            continue; /* another agent's */
+            continue; /* of another agent */
         *more = !has_room(out, shown, found);
         if (*more)
             break;
@@ -311,7 +311,7 @@ int hd_worker_list(struct hd_worker_op *op)
 
 /* ---- put and writes --------------------------------------------------- */
 
-/* The guard did not find the thread's record: it was deleted while the run worked. */
+/* HD_ENOTFOUND: the thread fence found no record, so the thread was deleted during the run. */
 static int tell_stored(struct hd_worker_op *op, int err, const struct heddle_error *error)
 {
     if (err == HD_ENOTFOUND)

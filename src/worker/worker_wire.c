@@ -117,7 +117,7 @@ int hd_wire_init(struct hd_wire_out *out, struct hd_buf *head, struct hd_arena *
     return out->blobs ? 0 : HD_ENOMEM;
 }
 
-/* A frame has so many blobs and no more: text goes on in the head then, nothing else can. */
+/* If all blobs of the frame are used, text goes into the head; other bytes fail with HD_ELIMIT. */
 static void put_blob(struct hd_wire_out *out, struct heddle_bytes bytes)
 {
     struct hd_slice blob = hd_from_public(bytes);

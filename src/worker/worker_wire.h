@@ -1,6 +1,6 @@
 /*
- * Checkpoints as the runtime protocol has them: heads with numbers of blobs (docs/runtime.md).
- * Pure: reads and writes messages, does nothing with them.
+ * Encodes and decodes checkpoints of the runtime protocol: heads that refer to blobs by number
+ * (docs/runtime.md). Pure: no I/O.
  */
 #ifndef HD_WORKER_WORKER_WIRE_H
 #define HD_WORKER_WORKER_WIRE_H
@@ -20,7 +20,10 @@
 
 /* ---- reading ---------------------------------------------------------- */
 
-/* A message whose head is parsed. What is read from it borrows from all three. */
+/*
+ * A message whose head is parsed. Values read from it borrow from the message, the head and the
+ * arena.
+ */
 struct hd_wire_in {
     const struct hd_rt_message *message;
     hd_json_val head;
@@ -28,10 +31,10 @@ struct hd_wire_in {
     struct hd_fault *fault;
 };
 
-/* A string; "" when it is null or not there. */
+/* A string; "" if it is null or missing. */
 HD_MUST_CHECK int hd_wire_string(const struct hd_wire_in *in, const char *name,
                                  struct hd_slice *out);
-/* The JSON text of a member, in the head or in a blob; empty when it is not there. */
+/* The JSON text of a member, in the head or in a blob; empty if it is missing. */
 HD_MUST_CHECK int hd_wire_text(const struct hd_wire_in *in, const char *name, struct hd_slice *out);
 /* `[[channel, type, blob],…]` of the member `values`. */
 HD_MUST_CHECK int hd_wire_values(const struct hd_wire_in *in, struct heddle_value **out,
@@ -39,7 +42,7 @@ HD_MUST_CHECK int hd_wire_values(const struct hd_wire_in *in, struct heddle_valu
 
 /* ---- writing ---------------------------------------------------------- */
 
-/* An answer under construction: the writer keeps the first error. Blobs are borrowed. */
+/* A response under construction; `jw` keeps the first error. Blobs are borrowed. */
 struct hd_wire_out {
     struct hd_jw jw;
     struct hd_slice *blobs;
@@ -47,14 +50,14 @@ struct hd_wire_out {
     size_t bytes; /* of all blobs */
 };
 
-/* `most`: so many blobs will come; what is beyond HD_WIRE_MAX_BLOBS stands in the head. */
+/* `most`: the number of blobs to expect. Text beyond HD_WIRE_MAX_BLOBS blobs goes into the head. */
 HD_MUST_CHECK int hd_wire_init(struct hd_wire_out *out, struct hd_buf *head, struct hd_arena *arena,
                                size_t most);
-/* T; `ns` is the relative one. */
+/* Writes T of docs/runtime.md; `ns` is the relative one. */
 void hd_wire_tuple(struct hd_wire_out *out, const struct heddle_tuple *tuple, struct hd_slice ns);
-/* How many blobs that takes. */
+/* The number of blobs that hd_wire_tuple() adds. */
 size_t hd_wire_tuple_blobs(const struct heddle_tuple *tuple);
-/* The object of `history`. */
+/* Writes the object `channels` of `history`. */
 void hd_wire_histories(struct hd_wire_out *out, const struct heddle_histories *histories);
 
 #endif
