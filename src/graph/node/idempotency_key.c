@@ -14,13 +14,13 @@
 
 #define MAX_TEXT ((size_t)1 << 20)
 
-/* The namespace of the keys, as UUIDs of version 5 need one. */
+/* The UUIDv5 namespace of the keys. */
 static const uint8_t keys_ns[16] = {0x8d, 0x1e, 0x52, 0x0c, 0x5b, 0x6f, 0x4a, 0x71,
                                     0x9c, 0x33, 0x2f, 0x64, 0xd0, 0x97, 0xae, 0x15};
 
 /*
- * A task's id is a hash of its checkpoint, its namespace, its step and its node. The run's id is
- * the same in all attempts of a run, and another one when a user tries again from a checkpoint.
+ * A task's id is a hash of its checkpoint, its namespace, its step and its node. All attempts of a
+ * run have the same run id; a retry by a user, from a checkpoint, has another.
  */
 int hd_call_key(const struct hd_task *task, struct hd_slice call_id, int round,
                 char out[HD_UUID_SIZE])

@@ -1,8 +1,8 @@
 /*
- * Idempotency keys of calls to other servers. A call that is made again because the process
- * was killed, or because an attempt of its task failed, has the same key, so a server can
- * recognize the repetition. All other calls differ: other tasks and checkpoints, other calls of
- * the same task, forks, and runs in which a user tries again.
+ * Idempotency keys of calls to other servers. A call that is repeated because the process was
+ * killed, or because an attempt of its task failed, has the same key, so that the server can detect
+ * the repetition. All other calls have different keys: other tasks and checkpoints, other calls of
+ * the same task, forks, and retries by a user.
  */
 #ifndef HD_GRAPH_NODE_IDEMPOTENCY_KEY_H
 #define HD_GRAPH_NODE_IDEMPOTENCY_KEY_H
@@ -20,12 +20,13 @@
 struct hd_task;
 
 /*
- * `call_id`: which call of the task; empty when it makes only one. `round`: how many requests of
- * that call came before, each with other content. The key is a hash: no id can be read from it.
+ * `call_id`: identifies the call within the task; empty if the task makes only one. `round`: number
+ * of earlier requests of that call, each with different content. The key is a hash: it reveals no
+ * id.
  */
 HD_MUST_CHECK int hd_call_key(const struct hd_task *task, struct hd_slice call_id, int round,
                               char out[HD_UUID_SIZE]);
-/* The same as a line of a header. */
+/* The key as a header line. */
 HD_MUST_CHECK int hd_call_key_line(const struct hd_task *task, struct hd_slice call_id,
                                    char out[HD_CALL_KEY_LINE_SIZE]);
 

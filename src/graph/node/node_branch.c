@@ -1,4 +1,4 @@
-/* `branch`: goes where the first route that holds says. */
+/* `branch`: goes to the targets of the first route whose condition holds. */
 #include "base/compiler.h"
 #include "base/error.h"
 #include "graph/decl/decl.h"
@@ -43,7 +43,7 @@ static int read_node(struct hd_decl *decl, const struct hd_decl_at *at, struct h
     return err == 0 ? add_exits(decl, branch) : err;
 }
 
-/* The names of where the first route that holds leads. */
+/* The names of the targets of the first route that holds. */
 static int choose(struct hd_task *task, struct hd_val **out)
 {
     const struct hd_branch *branch = task->node->spec;

@@ -16,7 +16,7 @@ struct fail_spec {
     const struct hd_expr *error;
     struct hd_slice type;
     int64_t times;         /* 0: always */
-    _Atomic int64_t *used; /* how often it has failed, in this process */
+    _Atomic int64_t *used; /* failures so far, in this process */
     int64_t delay_ms;
 };
 

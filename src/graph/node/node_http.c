@@ -1,4 +1,4 @@
-/* `http`: asks a server. */
+/* `http`: sends an HTTP request. */
 #include <string.h>
 #include <strings.h>
 
@@ -136,7 +136,7 @@ static char lower(char c)
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-/* Lines "Name: value" become an object with names in lower case. */
+/* Converts lines "Name: value" to an object with names in lower case. */
 static struct hd_val *read_header_lines(struct hd_slice text)
 {
     struct hd_val *headers = hd_val_object();
@@ -213,9 +213,9 @@ static void on_response(void *ctx, const struct hd_client_response *response)
     hd_val_unref(val);
 }
 
-/* ---- asking ----------------------------------------------------------- */
+/* ---- request ---------------------------------------------------------- */
 
-/* A request while it is put together. */
+/* A request under construction. */
 struct asking {
     struct hd_buf url, body, header_text;
     const char *headers[MAX_HEADERS + 2];
@@ -236,7 +236,7 @@ static int eval_text(const struct hd_expr *expr, const struct hd_scope *scope, s
     return err;
 }
 
-/* Keys are sent in headers: here a marker becomes what it stands for. */
+/* Replaces markers by their secrets: headers carry API keys. */
 static int eval_header(const struct hd_task *task, const struct hd_expr *expr,
                        const struct hd_scope *scope, struct hd_buf *out)
 {
@@ -349,7 +349,7 @@ static int ask(struct hd_task *task, struct asking *asking)
     what.url = asking->url.ptr;
     what.header_count = asking->header_count;
     what.body = hd_buf_slice(&asking->body);
-    /* A URL without anything of the state in it is the words of whoever wrote the graph. */
+    /* A constant URL contains nothing from the state: the author of the graph chose it. */
     what.is_trusted = hd_expr_literal(spec->url) != NULL;
     if (!err)
         err = hd_client_send(http, &what, on_response, task, &request);

@@ -1,4 +1,4 @@
-/* `interrupt`: asks, waits, and goes on with the answers. */
+/* `interrupt`: interrupts the run, and continues with the answers. */
 #include "base/compiler.h"
 #include "base/error.h"
 #include "graph/decl/decl.h"
@@ -11,7 +11,7 @@
 #define MAX_QUESTIONS 100
 
 struct interrupt_spec {
-    struct hd_exprs ask; /* each sees the answers to those before */
+    struct hd_exprs ask; /* each expression can use the answers to the previous ones */
     const struct hd_expr *update;
     const struct hd_expr *go_to;
     struct hd_decl_at go_to_at;
@@ -41,7 +41,10 @@ static int read_node(struct hd_decl *decl, const struct hd_decl_at *at, struct h
     return err;
 }
 
-/* Asks until there is no answer; 0 when all are there. HD_ENOTFOUND: it waits. */
+/*
+ * Evaluates the questions in order. 0: all have answers. HD_ENOTFOUND: a question has no answer,
+ * and the task was interrupted.
+ */
 static int ask_all(struct hd_task *task, struct hd_scope *scope, struct hd_val **answers)
 {
     const struct interrupt_spec *spec = task->node->spec;

@@ -18,7 +18,7 @@
 #define MAX_REPLIES 1000
 #define MAX_TIMES 1000000
 #define MAX_TOKENS INT64_C(1000000000)
-#define MODEL "ScriptedModel" /* what clients see as its name */
+#define MODEL "ScriptedModel" /* its name for clients */
 #define ID_PREFIX "lc_run--"
 
 struct usage {
@@ -31,7 +31,7 @@ struct reply {
     const struct hd_expr *content;
     const struct hd_expr *tool_calls;
     const struct hd_expr *id, *name;
-    const struct hd_expr *error; /* fails with it, after what there is of content was streamed */
+    const struct hd_expr *error; /* fails with this text, after the content was streamed */
     struct usage usage;
     int64_t delay_ms;
     int64_t times; /* 0: any number */
@@ -115,7 +115,7 @@ static int check_tool_call(struct hd_decl *decl, const struct hd_decl_at *at)
     return err;
 }
 
-/* An expression may give all of it; what is written out is checked. */
+/* An expression can produce the whole list. Literal tool calls are checked here. */
 static int read_tool_calls(struct hd_decl *decl, const struct hd_decl_at *at,
                            const struct hd_field *field, void *out)
 {
@@ -231,7 +231,7 @@ static const struct hd_field fields[] = {
     {"stream", read_stream, offsetof(struct script_spec, stream), false, 0, 0, 0},
 };
 
-/* Messages go to `messages` unless another channel of messages is named. */
+/* Messages go to the channel `messages`, unless the node names another channel of messages. */
 static int find_channel(struct hd_decl *decl, const struct hd_decl_at *at, struct script_spec *spec)
 {
     bool is_given = hd_raw(&spec->channel_at);
@@ -268,15 +268,15 @@ static int read_node(struct hd_decl *decl, const struct hd_decl_at *at, struct h
 
 /* ---- running ---------------------------------------------------------- */
 
-/* An answer on its way. */
+/* An answer in progress. */
 struct answer {
     const struct reply *reply;
     struct hd_val *content;
     struct hd_val *calls; /* list */
     struct hd_val *name;  /* NULL: none */
     char id[HD_UUID_SIZE + 16];
-    size_t at;   /* bytes of the content that were streamed */
-    size_t call; /* tool calls that were */
+    size_t at;   /* bytes of the content streamed so far */
+    size_t call; /* tool calls streamed so far */
 };
 
 static void free_answer(struct answer *answer)
@@ -292,7 +292,10 @@ static void cancel(struct hd_task *task)
     free_answer(task->work);
 }
 
-/* How many messages of the channel this reply has made, as far as one can see. */
+/*
+ * Estimates how often the reply was used: the number of AI messages in the channel with its
+ * content.
+ */
 static int64_t count_used(const struct hd_val *messages, const struct hd_val *content)
 {
     int64_t used = 0;
@@ -326,7 +329,7 @@ static int is_fitting(struct hd_task *task, const struct hd_scope *scope, const 
     return err;
 }
 
-/* What providers call a tool call has a type besides. */
+/* Adds the type, and defaults for missing members, to tool calls. Takes `calls`. */
 static struct hd_val *typed_calls(struct hd_val *calls)
 {
     struct hd_val *typed = hd_val_list();
@@ -430,7 +433,7 @@ static void finish(struct hd_task *task)
     if (message)
         hd_task_call(task, MODEL, NULL, task->channels[spec->channel], message);
     if (message && answer->at == 0 && answer->call == 0)
-        hd_task_message(task, MODEL, message); /* nobody has seen pieces of it */
+        hd_task_message(task, MODEL, message); /* no pieces of it were sent */
     list = hd_val_append(hd_val_list(), message);
     update = hd_val_with(hd_val_object(), task->graph->channels[spec->channel].name, list);
     if (!update)
@@ -446,7 +449,7 @@ static bool is_space(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* Bytes of the next piece of the text. */
+/* The length of the next piece of the text, in bytes. */
 static size_t next_piece(const struct stream *stream, struct hd_slice text, size_t at)
 {
     size_t end = at;
@@ -492,7 +495,7 @@ static struct hd_val *call_chunk(const struct answer *answer)
     return hd_val_with(chunk, HD_S("tool_call_chunks"), hd_val_append(hd_val_list(), part));
 }
 
-/* The next piece, NULL with *is_last when there is no more. */
+/* The next piece. NULL: no memory; or, with *is_last, nothing left to send. */
 static struct hd_val *next_chunk(const struct script_spec *spec, struct answer *answer,
                                  bool *is_last)
 {

@@ -1,4 +1,4 @@
-/* `set`: returns an update or none, and may say where to go next. */
+/* `set`: returns an update and the next nodes, both optional. */
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/slice.h"
@@ -10,7 +10,7 @@
 
 struct set_spec {
     const struct hd_expr *update; /* NULL: none */
-    const struct hd_expr *go_to;  /* NULL: nowhere */
+    const struct hd_expr *go_to;  /* NULL: none */
 };
 
 struct set_members {

@@ -19,7 +19,7 @@ static int read_ms(struct hd_decl *decl, const struct hd_decl_at *at, const stru
     int64_t ignored;
     int err = 0;
 
-    /* A number is checked now; what an expression gives, when it is known. */
+    /* A number is checked here, the result of an expression when the node runs. */
     if (!hd_json_is_string(at->val) && !hd_json_is_object(at->val))
         err = hd_read_int(decl, at, field, &ignored);
     return err == 0 ? hd_decl_expr_in(decl, at, 0, out) : err;

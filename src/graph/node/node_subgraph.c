@@ -1,4 +1,4 @@
-/* `subgraph`: runs a graph as a node. What it shares with it is checked in decl_check.c. */
+/* `subgraph`: runs a graph as a node. decl_check.c checks the channels that both graphs share. */
 #include <string.h>
 
 #include "base/buf.h"
@@ -37,7 +37,7 @@ static int read_memory(struct hd_decl *decl, const struct hd_decl_at *at,
     return hd_decl_fail(decl, at, "must be \"inherit\", \"own\" or \"none\"");
 }
 
-/* Only its own subgraphs and those of the graphs around it can be meant. */
+/* Accepts the subgraphs of this graph and of the enclosing graphs. */
 static int read_graph(struct hd_decl *decl, const struct hd_decl_at *at,
                       const struct hd_field *field, void *out)
 {
@@ -59,7 +59,7 @@ static int read_graph(struct hd_decl *decl, const struct hd_decl_at *at,
 static int read_input(struct hd_decl *decl, const struct hd_decl_at *at,
                       const struct hd_field *field, void *out)
 {
-    if (hd_json_is_array(at->val)) /* the channels that it reads, as for all kinds */
+    if (hd_json_is_array(at->val)) /* the channels to read, as for all kinds of nodes */
         return 0;
     if (!hd_json_is_object(at->val) && !hd_slice_starts(hd_json_string(at->val), HD_S("{{")))
         return hd_decl_fail_type(decl, at, "an object of channels to values");
@@ -95,7 +95,7 @@ bool hd_node_has_states(const struct hd_node *node)
 
 /* ---- running ---------------------------------------------------------- */
 
-/* What the graph inside asks still; NULL: it is not known, or there is no memory. */
+/* The interrupts that are still pending in the inner graph; NULL: unknown, or no memory. */
 static struct hd_val *still_asked(const struct hd_loop *inner)
 {
     bool has_moved = strcmp(inner->saved_id, inner->loaded_id) != 0;
@@ -117,7 +117,10 @@ static struct hd_val *still_asked(const struct hd_loop *inner)
     return list;
 }
 
-/* It was stopped after an answer was taken: the question does not wait any more. */
+/*
+ * If the inner graph consumed an answer before it was cancelled, replaces the stored interrupts by
+ * those that are still pending.
+ */
 static void ask_no_more(struct hd_task *task, struct hd_val *open)
 {
     struct hd_val *asked = hd_status_interrupts(&task->loop->pends, task->id);
@@ -131,7 +134,7 @@ static void ask_no_more(struct hd_task *task, struct hd_val *open)
     hd_val_unref(asked);
 }
 
-/* The graph has ended: so does the node. */
+/* Ends the node when its graph has ended. */
 static void on_end(struct hd_loop *inner)
 {
     const struct hd_subgraph_spec *spec = inner->outer->node->spec;
@@ -181,7 +184,10 @@ static void on_end(struct hd_loop *inner)
     hd_failure_fini(&failure);
 }
 
-/* Where its checkpoints are: `…|node:task`; with its own memory the same for all tasks. */
+/*
+ * The namespace of its checkpoints: `…|node:task`. With memory "own" it has no task ids, so that
+ * all tasks share it.
+ */
 static int make_ns(struct hd_task *task, enum hd_memory memory, struct hd_buf *out)
 {
     size_t kept = 0;
@@ -232,7 +238,7 @@ static int make_loop(struct hd_task *task, struct hd_loop **out)
     return 0;
 }
 
-/* Numbers that are none, or out of bounds, are the nearest that is. */
+/* Clamps the limit to 1 … HD_GRAPH_MAX_RECURSION; ignores a value that is not an integer. */
 static int find_limit(const struct hd_subgraph_spec *spec, const struct hd_scope *scope,
                       struct hd_loop *inner)
 {
@@ -279,7 +285,7 @@ static int start(struct hd_task *task)
     return 0;
 }
 
-/* What it has stored stays; what is being stored is waited for without the task. */
+/* Stored checkpoints remain. The inner loop completes its pending saves without the task. */
 static void cancel(struct hd_task *task)
 {
     struct hd_loop *inner = task->inner;
