@@ -13,7 +13,7 @@ void hd_partials_fini(struct hd_partials *partials)
     *partials = (struct hd_partials){NULL};
 }
 
-/* ---- putting pieces together ------------------------------------------ */
+/* ---- joining pieces --------------------------------------------------- */
 
 static struct hd_val *join_text(const struct hd_val *a, const struct hd_val *b)
 {
@@ -41,7 +41,7 @@ static struct hd_val *as_list(const struct hd_val *content)
     return hd_val_append(list, hd_val_ref(content));
 }
 
-/* Pieces of one call, or of one block. */
+/* True for pieces of the same call or block. */
 static bool is_same(const struct hd_val *a, const struct hd_val *b)
 {
     const struct hd_val *index = hd_val_get(a, HD_S("index"));
@@ -49,7 +49,7 @@ static bool is_same(const struct hd_val *a, const struct hd_val *b)
     return !hd_val_is_null(index) && hd_val_equal(index, hd_val_get(b, HD_S("index")));
 }
 
-/* Takes `whole`; texts are joined, all else is as it was said last. */
+/* Takes `whole`. Joins texts; replaces other members by those of the piece. */
 static struct hd_val *join_texts(struct hd_val *whole, const struct hd_val *piece)
 {
     for (size_t i = 0; i < hd_val_count(piece) && whole; i++) {
@@ -64,7 +64,7 @@ static struct hd_val *join_texts(struct hd_val *whole, const struct hd_val *piec
     return whole;
 }
 
-/* Takes `list`; a block that the list has begun goes on. */
+/* Takes `list`. Joins the block to the one with the same index, or appends it. */
 static struct hd_val *join_block(struct hd_val *list, struct hd_val *block)
 {
     size_t at = 0;
@@ -76,7 +76,7 @@ static struct hd_val *join_block(struct hd_val *list, struct hd_val *block)
     return hd_val_replace(list, at, join_texts(hd_val_ref(hd_val_at(list, at)), block));
 }
 
-/* Text and text are text; anything else is a list of blocks. */
+/* Two texts become one text; any other pair becomes a list of blocks. */
 static struct hd_val *join_content(const struct hd_val *a, const struct hd_val *b)
 {
     struct hd_val *list, *more;
@@ -95,7 +95,7 @@ static struct hd_val *join_content(const struct hd_val *a, const struct hd_val *
     return list;
 }
 
-/* Its arguments come as text, bit by bit; the rest comes once. Takes `call`. */
+/* Takes `call`. The arguments arrive as pieces of text, the name and the id once. */
 static struct hd_val *join_call(struct hd_val *call, const struct hd_val *piece)
 {
     static const char *const once[] = {"name", "id"};
@@ -129,7 +129,7 @@ static struct hd_val *join_calls(struct hd_val *calls, const struct hd_val *piec
     return calls;
 }
 
-/* Arguments that are not finished are none yet; NULL: HD_ENOMEM. */
+/* Incomplete arguments become an empty object. NULL: HD_ENOMEM. */
 static struct hd_val *read_args(const struct hd_val *piece)
 {
     struct hd_slice text = hd_val_get_string(hd_val_get(piece, HD_S("args")));
@@ -145,7 +145,7 @@ static struct hd_val *read_args(const struct hd_val *piece)
     return hd_val_object();
 }
 
-/* What the pieces of calls amount to. */
+/* Converts joined pieces to tool calls. */
 static struct hd_val *made_calls(const struct hd_val *pieces)
 {
     struct hd_val *calls = hd_val_list();
@@ -164,7 +164,7 @@ static struct hd_val *made_calls(const struct hd_val *pieces)
     return calls;
 }
 
-/* Numbers are added, objects of them too. */
+/* Adds numbers, also those in nested objects. */
 static struct hd_val *add_usage(const struct hd_val *a, const struct hd_val *b)
 {
     struct hd_val *sum = hd_val_ref(a);
@@ -224,7 +224,7 @@ static struct hd_val *join(const struct hd_val *whole, const struct hd_val *piec
     return joined;
 }
 
-/* A message as others see it: not a piece of one. */
+/* Converts joined pieces to a message. */
 static struct hd_val *as_message(const struct hd_val *pieces)
 {
     const struct hd_val *calls = hd_val_get(pieces, HD_S("tool_call_chunks"));
@@ -236,7 +236,7 @@ static struct hd_val *as_message(const struct hd_val *pieces)
     return hd_val_without(message, HD_S("chunk_position"));
 }
 
-/* ---- telling ---------------------------------------------------------- */
+/* ---- sending ---------------------------------------------------------- */
 
 /* Takes `data`; NULL is HD_ENOMEM. */
 static int tell(const char *event, struct hd_val *data, hd_partials_fn fn, void *ctx)
@@ -306,7 +306,7 @@ int hd_partials_message(struct hd_partials *partials, const struct hd_val *pair,
     return !err && id.len > 0 ? remember(partials, id, hd_val_bool(true)) : err;
 }
 
-/* A record, or the JSON that clients see of one. */
+/* True for a message record, and for its JSON form. */
 static bool is_message(const struct hd_val *val)
 {
     static const char *const types[] = {"human", "ai",       "system", "tool",

@@ -1,11 +1,10 @@
 /*
- * The stream mode that clients call `messages`: not pieces, but after each piece the
- * whole message as far as it is known. One object for a run gathers what
- * HD_STREAM_MESSAGES gives:
+ * The stream mode `messages` of clients: after each piece, the whole message so far. One object per
+ * run joins the data of HD_STREAM_MESSAGES and produces:
  *
- *   messages/metadata  once for each message: {id: {"metadata": {…}}}
+ *   messages/metadata  once per message: {id: {"metadata": {…}}}
  *   messages/partial   after each piece: [message so far]
- *   messages/complete  when it is whole: [message]
+ *   messages/complete  when the message is complete: [message]
  */
 #ifndef HD_GRAPH_STREAM_PARTIALS_H
 #define HD_GRAPH_STREAM_PARTIALS_H
@@ -13,21 +12,21 @@
 #include "base/compiler.h"
 #include "value/val.h"
 
-/* Zero-initialise it. Belongs to one thread, as its values do. */
+/* Zero-initialise. Used by one thread only, like its values. */
 struct hd_partials {
-    struct hd_val *messages; /* object: by id what is known so far; true: whole, and told */
+    struct hd_val *messages; /* by id: the joined pieces, or true if complete and sent */
 };
 
 void hd_partials_fini(struct hd_partials *partials);
 
-/* Borrows both; `event` is one of the names above. */
+/* Both are borrowed; `event` is one of the names above. */
 typedef void (*hd_partials_fn)(void *ctx, const char *event, const struct hd_val *data);
 
 /* Data of HD_STREAM_MESSAGES: [message or piece, metadata]. 0 or HD_ENOMEM. */
 HD_MUST_CHECK int hd_partials_message(struct hd_partials *partials, const struct hd_val *pair,
                                       hd_partials_fn fn, void *ctx);
 
-/* Data of HD_STREAM_VALUES: messages in it that nobody has seen, such as the input's, are whole. */
+/* Data of HD_STREAM_VALUES. Messages that were not sent before, such as the input, are complete. */
 HD_MUST_CHECK int hd_partials_values(struct hd_partials *partials, const struct hd_val *values,
                                      hd_partials_fn fn, void *ctx);
 

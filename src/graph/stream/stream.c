@@ -1,6 +1,6 @@
 /*
- * From events to what clients see: LangGraph's stream modes. `debug` is what
- * `tasks` and `checkpoints` say, with the step, the time and the type around it.
+ * Maps events to LangGraph's stream modes. `debug` has the data of `tasks` and `checkpoints`,
+ * wrapped with the step, the time and the type.
  */
 #include "graph/stream/stream_internal.h"
 
@@ -49,7 +49,7 @@ int hd_mapping_give(const struct hd_mapping *m, enum hd_stream_mode mode, struct
     return 0;
 }
 
-/* The same for `mode` and, wrapped, for debug. */
+/* Sends the data in `mode` and, wrapped, in `debug`. Takes `data`. */
 static int give_both(const struct hd_mapping *m, enum hd_stream_mode mode, const char *type,
                      struct hd_val *data)
 {
@@ -96,7 +96,7 @@ static bool is_shown(const struct hd_loop *loop, int channel)
     return false;
 }
 
-/* Several writes to one channel: one object for each write. */
+/* True if a channel has several writes; then each write becomes an object. */
 static bool writes_twice(const struct hd_event *event)
 {
     const struct hd_writes *writes = event->writes;
@@ -178,7 +178,10 @@ static struct hd_val *strings(const struct hd_slice *list, size_t count)
     return val;
 }
 
-/* Takes `metadata`. The run's tags are those of whoever the task calls. */
+/*
+ * Takes `metadata`. Adds the tags of the node and, with `of_run`, of the run. Calls that the task
+ * makes have both.
+ */
 static struct hd_val *with_tags(struct hd_val *metadata, const struct hd_task *task, bool of_run)
 {
     const struct hd_val *more = of_run ? task->loop->run->options.tags : NULL;
@@ -192,7 +195,7 @@ static struct hd_val *with_tags(struct hd_val *metadata, const struct hd_task *t
     return hd_val_with(metadata, HD_S("tags"), tags);
 }
 
-/* The run's metadata and what its configuration says of it, but for the thread. */
+/* The run's metadata and the ids from its configuration, without the thread's id. */
 static struct hd_val *known_of_run(const struct hd_run *run)
 {
     static const char *const shown[] = {"run_id", "assistant_id", "graph_id"};
@@ -215,7 +218,7 @@ struct hd_val *hd_stream_run_metadata(const struct hd_run *run)
     return hd_val_with(known_of_run(run), HD_S("thread_id"), hd_val_string(run->options.thread));
 }
 
-/* What users have put on the node and on the run. */
+/* The metadata and tags that users set on the node and the run. */
 static struct hd_val *user_metadata(const struct hd_task *task)
 {
     struct hd_val *metadata = known_of_run(task->loop->run);
@@ -244,7 +247,7 @@ static int map_task(const struct hd_mapping *m)
     return give_both(m, HD_STREAM_TASKS, "task", data);
 }
 
-/* Interrupts as plain objects. */
+/* Converts interrupts to plain objects. */
 static struct hd_val *plain_interrupts(const struct hd_val *list)
 {
     struct hd_val *plain = hd_val_list();
@@ -329,7 +332,10 @@ static struct hd_val *task_state(const struct hd_loop *loop, const struct hd_tas
     return hd_val_with(hd_val_object(), HD_S("configurable"), inner);
 }
 
-/* What is known of a task before its step begins: of runs that were interrupted there. */
+/*
+ * The status of a task before its step starts, as stored by earlier runs that were interrupted
+ * there.
+ */
 static struct hd_val *show_task(const struct hd_loop *loop, const struct hd_task *task)
 {
     struct hd_val *error = hd_status_error(&loop->pends, task->id);
@@ -383,7 +389,10 @@ static int map_checkpoint(const struct hd_mapping *m)
 
 /* ---- messages --------------------------------------------------------- */
 
-/* Where the configuration had a namespace first: in a subgraph that of the outermost's task. */
+/*
+ * The first namespace that the configuration had: inside a subgraph, that of the enclosing task of
+ * the outermost graph.
+ */
 static int first_ns(const struct hd_task *task, struct hd_buf *out)
 {
     const struct hd_loop *loop = task->loop;
@@ -397,7 +406,7 @@ static int first_ns(const struct hd_task *task, struct hd_buf *out)
     return hd_task_ns(loop->outer, HD_S(""), out);
 }
 
-/* `…|node:task`, as clients see it. */
+/* Appends `…|node:task`, as clients see it. */
 static int shown_ns(const struct hd_task *task, struct hd_buf *out)
 {
     int err = hd_run_shown_ns(task->loop->run, out);

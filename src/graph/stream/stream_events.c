@@ -1,9 +1,9 @@
 /*
- * The stream mode `events`: the objects of LangChain's astream_events (version v2).
- * A graph, a node at work and a call of a model are *runs*, each with an id and the
- * ids of the runs around it. As there, a run that fails or asks has no end, only
- * the outermost graph streams its updates, and functions of conditional edges, which
- * a declaration does not have, are not shown.
+ * The stream mode `events`: the objects of LangChain's astream_events (version v2). A graph, the
+ * execution of a node and a call of a model are *runs*, each with an id and the ids of the
+ * enclosing runs. As in LangChain, a run that fails or is interrupted has no end event, and only
+ * the outermost graph streams its updates. Functions of conditional edges are not shown:
+ * declarations have none.
  */
 #include "graph/stream/stream_internal.h"
 
@@ -13,9 +13,9 @@
 #include "graph/engine/loop.h"
 #include "graph/engine/task.h"
 
-/* ---- who -------------------------------------------------------------- */
+/* ---- ids -------------------------------------------------------------- */
 
-/* Ids are made when somebody wants to see them. */
+/* Generates the id at its first use. */
 static struct hd_val *trace_id(char id[HD_UUID_SIZE])
 {
     if (!id[0])
@@ -23,7 +23,7 @@ static struct hd_val *trace_id(char id[HD_UUID_SIZE])
     return hd_val_cstr(id);
 }
 
-/* The outermost graph's is the run's own, where the caller has told it. */
+/* The outermost graph has the id of the run, if the caller has set one. */
 static struct hd_val *graph_id(struct hd_loop *loop)
 {
     const struct hd_run_options *options = &loop->run->options;
@@ -61,7 +61,7 @@ static struct hd_val *tags(const struct hd_run *run, struct hd_val *first)
 
 /* ---- objects ---------------------------------------------------------- */
 
-/* Takes all values; any NULL is HD_ENOMEM. */
+/* An object of the stream. give() takes all values; a NULL is HD_ENOMEM. */
 struct shown {
     const char *event;
     struct hd_val *name, *id, *tags, *metadata, *data, *around;
@@ -186,7 +186,7 @@ static int map_interrupt(const struct hd_mapping *m)
     return give_graph(m, m->event->loop, "on_chain_stream", data_of("chunk", data));
 }
 
-/* LangChain allows for several calls at once: a list of lists. */
+/* LangChain allows a batch of calls, so this is a list of lists. */
 static struct hd_val *model_input(const struct hd_event *event)
 {
     struct hd_val *messages = event->input ? hd_val_ref(event->input) : hd_val_list();
@@ -211,7 +211,7 @@ static int map_message(const struct hd_mapping *m)
     return give_model(m, "on_chat_model_stream", data_of("chunk", ref_or_null(m->event->value)));
 }
 
-/* A task calls one tool: its id takes the place of a model's. */
+/* A task calls one tool. The call has call_trace as its id, as a model's call does. */
 static int map_tool(const struct hd_mapping *m)
 {
     const struct hd_event *event = m->event;
@@ -237,7 +237,7 @@ static int map_tool(const struct hd_mapping *m)
     return give(m, &s);
 }
 
-/* It belongs to the node that says it. */
+/* The event has the id of the node that emits it. */
 static int map_custom(const struct hd_mapping *m)
 {
     struct hd_task *task = m->event->task;
@@ -267,7 +267,7 @@ int hd_stream_map_events(const struct hd_mapping *m)
         return map_graph_end(m);
     case HD_EVENT_TASK:
         if (event->task->status != HD_TASK_READY)
-            return 0; /* an earlier run has done it */
+            return 0; /* completed by an earlier run */
         return give_node(
             m, "on_chain_start",
             data_of("input", ref_or_null(hd_task_input(event->task, &event->loop->live))));

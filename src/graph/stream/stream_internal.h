@@ -1,4 +1,4 @@
-/* What stream.c and stream_events.c share. */
+/* Declarations shared by stream.c and stream_events.c. */
 #ifndef HD_GRAPH_STREAM_STREAM_INTERNAL_H
 #define HD_GRAPH_STREAM_STREAM_INTERNAL_H
 
@@ -13,17 +13,19 @@ struct hd_mapping {
     void *ctx;
 };
 
-/* Gives it to whom it may concern. Takes `data`; NULL is HD_ENOMEM. */
+/* Calls `fn` if `modes` contains the mode. Takes `data`; NULL is HD_ENOMEM. */
 HD_MUST_CHECK int hd_mapping_give(const struct hd_mapping *m, enum hd_stream_mode mode,
                                   struct hd_val *data);
 
-/* What an UPDATE shows: an object of channels, a list of such, or null. */
+/* The data of an UPDATE: an object of channels, a list of such objects, or null. */
 HD_MUST_CHECK struct hd_val *hd_stream_update(const struct hd_event *event);
-/* The questions of an INTERRUPT, a list. */
+/* The interrupts of an INTERRUPT: a list. */
 HD_MUST_CHECK struct hd_val *hd_stream_questions(const struct hd_event *event);
-/* The run's own, and what is known of it by its configuration. */
+/* The run's metadata, with the ids from its configuration and the thread's id. */
 HD_MUST_CHECK struct hd_val *hd_stream_run_metadata(const struct hd_run *run);
-/* Of something that happens in a task, or, `is_inner`, of what the task has called. */
+/*
+ * The metadata of an event in a task or, with `is_inner`, in a model or tool that the task calls.
+ */
 HD_MUST_CHECK struct hd_val *hd_stream_metadata(const struct hd_task *task, bool is_inner);
 
 /* stream_events.c */
