@@ -1,12 +1,11 @@
 /*
- * From a compiled graph to a drawing.
+ * Makes a drawing of a compiled graph.
  *
- * LangGraph finds the edges by running the graph without its nodes; here they
- * are known. They come out in its order: sorted by names, the edges of nodes
- * that lead nowhere else to `__end__` last. Opening a subgraph follows its rules
- * as well: the inner `__start__` and `__end__` go when one edge leads to what
- * then is the only first or last node, and the edges of the node that was there
- * go to the first and come from the last.
+ * LangGraph finds the edges by running the graph without its nodes; here the declaration has them.
+ * They have LangGraph's order: sorted by names; edges to `__end__` from nodes without other edges
+ * are last. Expanding a subgraph follows its rules as well: the inner `__start__` or `__end__` is
+ * removed if it has one edge and its removal leaves a single first or last node. Edges to the
+ * replaced node then lead to the first node, edges from it start at the last.
  */
 #include "graph/draw/draw.h"
 
@@ -16,13 +15,13 @@
 #include "base/map.h"
 #include "graph/draw/draw_internal.h"
 
-/* Nodes that are looked at, those of subgraphs that cannot be opened included. */
+/* Limits the nodes that are visited, including those of subgraphs that cannot be expanded. */
 #define MAX_WORK (4 * HD_DRAW_MAX_NODES)
 
-/* The graph of one level, while it is being made. */
+/* The graph of one level, under construction. */
 struct sketch {
     struct hd_arena *arena;
-    size_t *work; /* left, for all levels together */
+    size_t *work; /* remaining, for all levels together */
     struct hd_drawing_node *nodes;
     size_t node_count, node_cap;
     struct hd_drawing_edge *edges;
@@ -79,7 +78,7 @@ static int add_edge(struct sketch *s, struct hd_drawing_edge edge)
 
 /* ---- one level -------------------------------------------------------- */
 
-/* Sketch nodes have the numbers of the graph's; __end__ comes after them. */
+/* A sketch numbers its nodes as the graph does; __end__ follows them. */
 static size_t place_of(const struct hd_graph *graph, size_t node)
 {
     return node == HD_GRAPH_END ? graph->node_count : node;
@@ -126,7 +125,7 @@ static int add_edges_of(struct sketch *s, const struct hd_graph *graph, const st
     return err;
 }
 
-/* Edges by the names of their ends, plain ones first. */
+/* The sort key of an edge: the names of its ends, plain edges before conditional ones. */
 struct sortable {
     struct hd_slice from, to;
     struct hd_drawing_edge edge;
@@ -144,7 +143,7 @@ static int compare_edges(const void *a, const void *b)
     return order != 0 ? order : hd_slice_cmp(x->edge.label, y->edge.label);
 }
 
-/* Sorts them and keeps one of those between the same nodes. */
+/* Sorts the edges, and keeps one of several between the same nodes. */
 static int sort_edges(struct sketch *s)
 {
     struct sortable *list = hd_arena_calloc(s->arena, s->edge_count + 1, sizeof(*list));
@@ -168,7 +167,7 @@ static int sort_edges(struct sketch *s)
     return 0;
 }
 
-/* Nodes from which nothing else leads on lead to the end, by the order of their names. */
+/* Adds edges to `__end__` from nodes without other edges, in the order of their names. */
 static int add_endings(struct sketch *s, const struct hd_graph *graph)
 {
     bool *leads_on = hd_arena_calloc(s->arena, graph->node_count + 1, sizeof(*leads_on));
@@ -189,7 +188,7 @@ static int add_endings(struct sketch *s, const struct hd_graph *graph)
     return err;
 }
 
-/* An edge to __end__ beside others is drawn with them. */
+/* Adds edges to `__end__` from nodes that also have other edges. */
 static int add_end_edges(struct sketch *s, const struct hd_graph *graph)
 {
     bool *leads_on = hd_arena_calloc(s->arena, graph->node_count + 1, sizeof(*leads_on));
@@ -238,8 +237,8 @@ static int sketch_level(struct sketch *s, const struct hd_graph *graph)
 /* ---- first and last --------------------------------------------------- */
 
 /*
- * The only node without an edge to it (from it, when `is_last`), leaving out
- * node `without` and its edges; HD_GRAPH_END when there is none or more.
+ * The only node without an edge to it (from it, if `is_last`), ignoring node `without` and its
+ * edges; HD_GRAPH_END: there is not exactly one.
  */
 static int find_only(const struct sketch *s, bool is_last, size_t without, size_t *out)
 {
@@ -264,7 +263,6 @@ static int find_only(const struct sketch *s, bool is_last, size_t without, size_
     return 0;
 }
 
-/* Both ends at once. */
 static int find_ends(const struct sketch *s, size_t *first, size_t *last)
 {
     int err = find_only(s, false, HD_GRAPH_END, first);
@@ -311,7 +309,7 @@ static int trim(struct sketch *s, bool is_last)
     return err;
 }
 
-/* ---- opening subgraphs ------------------------------------------------ */
+/* ---- expanding subgraphs ---------------------------------------------- */
 
 static int prefixed(struct hd_arena *arena, struct hd_slice prefix, struct hd_slice id,
                     struct hd_slice *out)
@@ -327,7 +325,7 @@ static int prefixed(struct hd_arena *arena, struct hd_slice prefix, struct hd_sl
     return 0;
 }
 
-/* Puts `inner`, which has one first and one last node, in the place of the node. */
+/* Replaces the node by `inner`, which has one first and one last node. */
 static int replace(struct sketch *s, size_t node, const struct sketch *inner)
 {
     size_t first = 0, last = 0;
@@ -398,7 +396,7 @@ static int sketch_graph(struct sketch *s, const struct hd_graph *graph, int leve
 
 /* ---- clusters --------------------------------------------------------- */
 
-/* The number of the cluster with that path, made with those around it when it is new. */
+/* Finds the cluster with this path, or adds it and the clusters around it. */
 static int find_cluster(struct hd_drawing *drawing, struct hd_map *map, struct hd_slice path,
                         size_t *out)
 {
@@ -429,7 +427,7 @@ int hd_draw_find_clusters(struct hd_drawing *drawing)
     struct hd_map map;
     int err = 0;
 
-    /* Each node has at most one around it for each level. */
+    /* Each node has at most one enclosing cluster per level. */
     drawing->clusters = hd_arena_calloc(
         &drawing->arena, drawing->node_count * HD_GRAPH_MAX_LEVELS + 1, sizeof(*drawing->clusters));
     drawing->cluster_count = 1;

@@ -1,10 +1,9 @@
 /*
- * A graph as people and clients see it: nodes and edges in the order and with
- * the ids of LangGraph's get_graph(), as JSON, as Mermaid and as a picture.
+ * Drawings of graphs for people and clients: nodes and edges in the order and with the ids of
+ * LangGraph's get_graph(), as JSON, as Mermaid and as SVG.
  *
- * A drawing is made of a graph, which it borrows, with its subgraphs as single
- * nodes or opened up to a depth; the nodes of an opened one are called
- * `<node>:<inner node>` and make a cluster.
+ * A drawing borrows its graph. Subgraphs are single nodes, or are expanded up to a depth; the nodes
+ * of an expanded one have ids `<node>:<inner node>` and form a cluster.
  */
 #ifndef HD_GRAPH_DRAW_DRAW_H
 #define HD_GRAPH_DRAW_DRAW_H
@@ -18,14 +17,14 @@
 #include "base/json.h"
 #include "graph/decl/graph.h"
 
-#define HD_DRAW_MAX_NODES 5000 /* more, of subgraphs opened up, are HD_ELIMIT */
+#define HD_DRAW_MAX_NODES 5000 /* more, after expanding subgraphs, are HD_ELIMIT */
 #define HD_DRAW_MAX_EDGES 50000
 #define HD_DRAW_ALL_LEVELS HD_GRAPH_MAX_LEVELS
 
 struct hd_drawing_node {
     struct hd_slice id;
-    struct hd_slice name;       /* the last part of it */
-    const struct hd_node *node; /* NULL: __end__; that of __start__ has no kind */
+    struct hd_slice name;       /* the last part of `id` */
+    const struct hd_node *node; /* NULL: __end__; __start__ has a node without a kind */
     size_t cluster;             /* 0: none */
 };
 
@@ -52,30 +51,30 @@ struct hd_drawing {
     size_t cluster_count;
 };
 
-/* `levels` of subgraphs are opened: 0 none, HD_DRAW_ALL_LEVELS all. */
+/* Expands `levels` of subgraphs: 0 none, HD_DRAW_ALL_LEVELS all. */
 HD_MUST_CHECK int hd_drawing_init(struct hd_drawing *drawing, const struct hd_graph *graph,
                                   int levels);
 /*
- * From what hd_draw_json() writes, or a worker in its place; nodes are of a kind "code" then, and
- * the graph has nothing but a name. HD_ECORRUPT: it is no drawing; HD_ELIMIT.
+ * Reads the JSON of hd_draw_json() or of a worker. Nodes have the kind "code", and the graph has
+ * only a name. HD_ECORRUPT: not a drawing; HD_ELIMIT: too large.
  */
 HD_MUST_CHECK int hd_drawing_read(struct hd_drawing *drawing, struct hd_slice name,
                                   hd_json_val json);
 void hd_drawing_fini(struct hd_drawing *drawing);
 
-/* HD_GRAPH_END when there is not exactly one node without an edge to it, from it. */
+/* The only node without an edge to it, or from it; HD_GRAPH_END: there is not exactly one. */
 size_t hd_drawing_first(const struct hd_drawing *drawing);
 size_t hd_drawing_last(const struct hd_drawing *drawing);
 
 /* {"nodes":[{"id","type","data","metadata"}],"edges":[{"source","target","data","conditional"}]} */
 HD_MUST_CHECK int hd_draw_json(const struct hd_drawing *drawing, struct hd_buf *out);
-/* The text that LangGraph's draw_mermaid() makes. */
+/* Writes the same text as LangGraph's draw_mermaid(). */
 HD_MUST_CHECK int hd_draw_mermaid(const struct hd_drawing *drawing, struct hd_buf *out);
-/* A picture that needs nothing else; light or dark as the viewer likes it. */
+/* Writes a complete SVG file, light or dark by the viewer's preference. */
 HD_MUST_CHECK int hd_draw_svg(const struct hd_drawing *drawing, struct hd_buf *out);
 /*
- * The same to be put into a page: without styles of its own, which a content security policy may
- * forbid. Colours are attributes, which any rule of the page's goes before.
+ * Writes SVG for embedding in a page. It has no <style>, which a content security policy may
+ * forbid: colours are attributes, which CSS rules of the page override.
  */
 HD_MUST_CHECK int hd_draw_svg_part(const struct hd_drawing *drawing, struct hd_buf *out);
 

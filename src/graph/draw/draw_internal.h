@@ -1,4 +1,4 @@
-/* What the files that draw share. */
+/* Declarations shared by the files that draw. */
 #ifndef HD_GRAPH_DRAW_DRAW_INTERNAL_H
 #define HD_GRAPH_DRAW_DRAW_INTERNAL_H
 
@@ -6,7 +6,7 @@
 
 #define HD_DRAW_MAX_MEMORY ((size_t)256 << 20) /* of a drawing */
 
-/* "before", "after", "before,after", or NULL when a run never stops there. */
+/* "before", "after", "before,after", or NULL if the node has no breakpoint. */
 static inline const char *hd_draw_breakpoint(const struct hd_node *node)
 {
     if (node->stops_before && node->stops_after)
@@ -16,12 +16,15 @@ static inline const char *hd_draw_breakpoint(const struct hd_node *node)
     return node->stops_after ? "after" : NULL;
 }
 
-/* From the ids of the nodes, `<outer>:<inner>`, with HD_GRAPH_MAX_LEVELS colons at most. */
+/*
+ * Makes clusters from the ids of the nodes, `<outer>:<inner>`, with at most HD_GRAPH_MAX_LEVELS
+ * colons.
+ */
 HD_MUST_CHECK int hd_draw_find_clusters(struct hd_drawing *drawing);
 
 /* ---- layout: draw_layout.c -------------------------------------------- */
 
-/* Middle and size, in pixels. */
+/* Centre and size, in pixels. */
 struct hd_box {
     double x, y, w, h;
 };
@@ -34,10 +37,13 @@ struct hd_route_line {
     struct hd_point *points; /* from the source's border to the target's */
     size_t count;
     bool has_label;
-    struct hd_point label; /* its middle */
+    struct hd_point label; /* its centre */
 };
 
-/* Sizes go in, with those of labels 0 by 0 where there is none; places come out. */
+/*
+ * The caller sets the sizes (0 by 0 for edges without a label); hd_layout_make() sets the
+ * positions.
+ */
 struct hd_layout {
     struct hd_box *nodes;
     struct hd_box *labels;   /* of edges */

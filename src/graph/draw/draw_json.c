@@ -1,4 +1,4 @@
-/* A drawing as JSON: what GET /assistants/{id}/graph answers. */
+/* Writes a drawing as JSON: the response of GET /assistants/{id}/graph. */
 #include "graph/draw/draw.h"
 
 #include "base/json.h"

@@ -1,14 +1,13 @@
 /*
- * Where things go in the picture: a layered layout, from top to bottom.
+ * Layered layout of a drawing, from top to bottom.
  *
- * Each cluster is laid out on its own, innermost first, and is then one box in
- * the cluster around it. Edges that would go up are turned around for the time
- * of the layout; the layer of a box is its longest way from the top. An edge
- * that passes layers has a small box in each, which carries its label in one of
- * them, so nothing is drawn over anything. The order within the layers follows
- * the middle of the neighbours above and below, a few times; so do the places.
+ * Each cluster is laid out separately, innermost first, and is then one box in the enclosing
+ * cluster. Edges that would go up are reversed during the layout; the layer of a box is its longest
+ * path from the top. An edge that crosses layers has a small box in each of them, and one of these
+ * carries its label, so that nothing overlaps. Several sweeps order each layer by the mean position
+ * of the neighbours above and below, and then place the boxes in the same way.
  *
- * Everything is bounded: beyond MAX_BENDS edges pass layers without boxes.
+ * The work is bounded: after MAX_BENDS boxes, edges cross layers without boxes.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -17,7 +16,7 @@
 #include "graph/draw/draw_internal.h"
 
 #define MAX_BENDS 20000
-#define MAX_COUNTED 500 /* steps of a layer whose crossings are counted */
+#define MAX_COUNTED 500 /* limit of steps of a layer; above it, crossings are not counted */
 #define SWEEPS 12
 #define GAP_X 28.0
 #define GAP_Y 46.0
@@ -28,7 +27,7 @@
 
 enum { NOTHING = -1 };
 
-/* What is placed: a node, a cluster, or a bend of an edge. */
+/* An object to place: a node, a cluster, or a bend of an edge. */
 struct item {
     struct hd_box box;
     size_t layer;
@@ -38,17 +37,17 @@ struct item {
     bool is_visited, is_open;
 };
 
-/* An edge between items, turned so that it goes down. */
+/* An edge between items, reversed if necessary so that it goes down. */
 struct link {
     size_t from, to;
     size_t edge;
-    size_t length; /* layers at least */
+    size_t length; /* minimum, in layers */
     bool is_turned;
     size_t *bends; /* items, from the top */
     size_t bend_count;
 };
 
-/* One cluster at work. */
+/* The layout of one cluster. */
 struct level {
     struct hd_drawing *drawing;
     struct hd_arena *arena;
@@ -68,8 +67,8 @@ struct level {
 /* ---- neighbours ------------------------------------------------------- */
 
 /*
- * Steps from item to item: links cut at their bends. Sorted by `from`, so that
- * all of an item are together; `first[i]` is where those of item i begin.
+ * Steps from item to item: links split at their bends. Sorted by `from`, so that the steps of an
+ * item are adjacent; those of item i start at `first[i]`.
  */
 struct steps {
     size_t *first;
@@ -84,7 +83,7 @@ static void count_step(size_t from, size_t to, struct steps *s, bool is_filling)
         s->first[from + 2]++;
 }
 
-/* Visits the steps of a link, downwards or upwards. */
+/* Counts or stores the steps of a link, downwards or upwards. */
 static void walk_link(const struct link *link, bool is_up, struct steps *s, bool is_filling)
 {
     size_t at = link->from;
@@ -119,7 +118,7 @@ static int find_steps(const struct level *l, bool is_up, struct steps *s)
     return 0;
 }
 
-/* ---- what is in a cluster --------------------------------------------- */
+/* ---- contents of a cluster -------------------------------------------- */
 
 static size_t child_cluster(const struct hd_drawing *d, size_t outer, size_t cluster)
 {
@@ -155,7 +154,7 @@ static struct item *add_item(struct level *l, struct hd_box box)
     return items;
 }
 
-/* `places` says for each node and (after them) each cluster which item it is. */
+/* Sets `places`: the item of each node and, after the nodes, of each cluster. */
 static int add_items(struct level *l, size_t *places)
 {
     const struct hd_drawing *d = l->drawing;
@@ -192,7 +191,7 @@ static size_t place_of(const struct level *l, const size_t *places, size_t node)
     return places[d->node_count + child_cluster(d, l->cluster, cluster)];
 }
 
-/* Edges within the cluster that lead from one item to another. */
+/* Adds the edges inside the cluster that connect different items. */
 static int add_links(struct level *l, const size_t *places)
 {
     const struct hd_drawing *d = l->drawing;
@@ -218,7 +217,7 @@ static int add_links(struct level *l, const size_t *places)
 
 /* ---- layers ----------------------------------------------------------- */
 
-/* Links by the item they come from: those of item i are list[first[i]] … list[first[i + 1] - 1]. */
+/* Links by source item: those of item i are list[first[i]] … list[first[i + 1] - 1]. */
 struct by_source {
     size_t *first;
     size_t *list;
@@ -239,12 +238,12 @@ static int sort_links(const struct level *l, struct by_source *out)
     return 0;
 }
 
-/* Where a walk through the links stands. */
+/* The state of a depth-first walk through the links. */
 struct walk {
     struct by_source links;
     size_t *stack;
     size_t depth;
-    size_t *next; /* by item: how many of its links have been followed */
+    size_t *next; /* by item: number of its links followed so far */
 };
 
 static void enter(struct level *l, struct walk *w, size_t item)
@@ -254,7 +253,7 @@ static void enter(struct level *l, struct walk *w, size_t item)
     w->stack[w->depth++] = item;
 }
 
-/* One step of the walk; a link to an item that is still open goes up and is turned. */
+/* Makes one step of the walk. A link to an item that is still open goes up and is reversed. */
 static void walk_on(struct level *l, struct walk *w)
 {
     size_t at = w->stack[w->depth - 1];
@@ -291,7 +290,10 @@ static int turn_links(struct level *l)
     return 0;
 }
 
-/* Turned and labelled ones pass a layer at least, where they have a box of their own. */
+/*
+ * Reverses the marked links. Reversed and labelled links span two layers or more, so that they have
+ * a box in between.
+ */
 static void apply_turns(struct level *l)
 {
     for (size_t i = 0; i < l->link_count; i++) {
@@ -307,7 +309,7 @@ static void apply_turns(struct level *l)
     }
 }
 
-/* Kahn's order, each item one layer below what is above it. */
+/* Kahn's topological order: each item is at least one layer below its predecessors. */
 static int find_layers(struct level *l)
 {
     size_t *waits = hd_arena_calloc(l->arena, l->item_count + 1, sizeof(*waits));
@@ -338,7 +340,7 @@ static int find_layers(struct level *l)
     return 0;
 }
 
-/* What has nothing above moves down to just above what it leads to. */
+/* Moves items without predecessors down, to just above their nearest successor. */
 static void lower_sources(struct level *l)
 {
     for (size_t i = 0; i < l->item_count; i++) {
@@ -431,7 +433,10 @@ static int compare_wishes(const void *a, const void *b)
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* The middle of an item's neighbours in the given direction; its own place when it has none. */
+/*
+ * The mean position of an item's neighbours in the given direction; without neighbours, its own
+ * position.
+ */
 static double neighbours_middle(const struct level *l, const struct steps *s, size_t item,
                                 bool by_order)
 {
@@ -465,7 +470,7 @@ static void order_layer(struct level *l, const struct steps *s, size_t layer, st
     }
 }
 
-/* Pairs of steps of two items that cross, when the first is left of the second. */
+/* Counts the steps of two items that cross each other, if `left` is left of `right`. */
 static size_t cross(const struct level *l, const struct steps *down, size_t left, size_t right)
 {
     size_t count = 0;
@@ -487,7 +492,7 @@ static size_t count_crossings(const struct level *l, const struct steps *down)
 
         for (size_t i = 0; i < count; i++)
             steps += down->first[list[i] + 1] - down->first[list[i]];
-        /* To count those of big layers costs too much; that there are some is sure. */
+        /* Counting the crossings of a large layer is too slow: assume one per step. */
         if (steps > MAX_COUNTED) {
             crossings += steps;
             continue;
@@ -549,9 +554,8 @@ static double distance(const struct item *a, const struct item *b)
 }
 
 /*
- * Gives each item of a layer the place it wishes for, as far as the others
- * leave room: once pushing to the right, once to the left, and the middle of
- * the two, which keeps all distances.
+ * Moves each item of a layer as close to its wish as the others allow: one pass pushes to the
+ * right, one to the left, and the mean of both keeps all distances.
  */
 static void place_layer(struct level *l, size_t layer)
 {
@@ -609,7 +613,7 @@ static void place_x(struct level *l, const struct steps *down, const struct step
     }
 }
 
-/* The cluster's box, and items relative to its top left corner. */
+/* Sets the cluster's box, and the items relative to its top left corner. */
 static void place_y(struct level *l)
 {
     double y = l->cluster == 0 ? PAD : PAD + TITLE_H, left = 0, right = 0;
@@ -640,7 +644,7 @@ static void place_y(struct level *l)
 
 /* ---- results ---------------------------------------------------------- */
 
-/* Straight through a layer: from its top to its bottom. */
+/* Adds the vertical line through a layer, from its top to its bottom. */
 static void pass_layer(const struct level *l, const struct item *item, struct hd_point *points)
 {
     points[0] = (struct hd_point){item->box.x, l->tops[item->layer]};
@@ -658,8 +662,8 @@ static void reverse(struct hd_point *points, size_t count)
 }
 
 /*
- * Edges are upright within layers and bend between them. The ends themselves are
- * not known before everything has its place: connect() sets them.
+ * Edges are vertical inside layers and bend between them. connect() sets their ends, when all
+ * positions are final.
  */
 static int keep_line(const struct level *l, const struct link *link)
 {
@@ -744,7 +748,10 @@ static int lay_out(struct level *l)
 
 /* ---- the whole picture ------------------------------------------------ */
 
-/* Boxes were relative to the cluster around: clusters come before those in them. */
+/*
+ * Boxes are relative to the enclosing cluster. A cluster precedes the clusters inside it, so one
+ * pass is enough.
+ */
 static void make_absolute(const struct hd_drawing *d, struct hd_layout *layout)
 {
     struct hd_box *clusters = layout->clusters;
@@ -788,9 +795,9 @@ static void move_line(const struct hd_box *outer, struct hd_route_line *line)
 
 /* ---- ends of edges ---------------------------------------------------- */
 
-/* An end of an edge at a box: sorted by side and by where it leads. */
+/* An end of an edge at a box; sorted by box, side and direction. */
 struct port {
-    size_t owner; /* a node, or after them a cluster */
+    size_t owner; /* a node, or a cluster plus the number of nodes */
     bool is_below;
     double toward;
     struct hd_point *end, *next;
@@ -809,7 +816,7 @@ static int compare_ports(const void *a, const void *b)
     return 0;
 }
 
-/* Moves an end, and the point above or below it, to its place at the border of the box. */
+/* Moves an end, and the point next to it, to its position at the border of the box. */
 static void set_port(const struct port *port, const struct hd_box *box, double x)
 {
     port->end->x = x;
@@ -817,7 +824,10 @@ static void set_port(const struct port *port, const struct hd_box *box, double x
     port->next->x = x;
 }
 
-/* Side by side around the middle of a node; away from it at a cluster, where others go in. */
+/*
+ * Spreads ends around the centre of a node. At a cluster, keeps them away from the centre, which
+ * the edges into it cross.
+ */
 static void spread(const struct hd_drawing *d, const struct hd_layout *layout,
                    const struct port *ports, size_t count)
 {
@@ -852,8 +862,8 @@ static void spread_ports(const struct hd_drawing *d, const struct hd_layout *lay
 }
 
 /*
- * An edge that goes up would have to pass the nodes above or below in its
- * cluster: it comes from the border of the cluster instead, or ends there.
+ * An edge that goes up would cross the nodes above or below in its cluster, so it starts or ends at
+ * the border of the cluster.
  */
 static size_t owner_of(const struct hd_drawing *d, size_t node, size_t common, bool goes_down)
 {
@@ -895,7 +905,7 @@ int hd_layout_make(struct hd_drawing *drawing, struct hd_arena *arena, struct hd
     size_t bends_left = MAX_BENDS;
     int err = 0;
 
-    /* A cluster is declared after the one around it, so this is innermost first. */
+    /* A cluster follows the one around it in the list, so this is innermost first. */
     for (size_t i = drawing->cluster_count; i-- > 0 && err == 0;) {
         struct level level = {.drawing = drawing,
                               .arena = arena,

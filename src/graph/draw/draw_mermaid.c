@@ -1,7 +1,6 @@
 /*
- * A drawing as Mermaid, as LangGraph's draw_mermaid() writes it: the same front
- * matter, shapes, arrows and styles, in the same order, so that the text of a
- * graph is the same wherever it runs.
+ * Writes a drawing as Mermaid, as LangGraph's draw_mermaid() does: the same front matter, shapes,
+ * arrows and styles in the same order, so that the text of a graph does not depend on the server.
  */
 #include <string.h>
 
@@ -9,7 +8,7 @@
 #include "graph/draw/draw.h"
 #include "graph/draw/draw_internal.h"
 
-/* Words of a label on one line. */
+/* Words per line of a label. */
 #define WORDS_PER_LINE 9
 
 struct mermaid {
@@ -34,7 +33,7 @@ static bool is_safe(char c)
            c == '-';
 }
 
-/* The number of the character that begins at `pos`. */
+/* The code point of the character at `pos`. */
 static unsigned code_point(const char *pos, size_t len)
 {
     unsigned code = (unsigned char)pos[0];
@@ -46,11 +45,14 @@ static unsigned code_point(const char *pos, size_t len)
     return code;
 }
 
-/* Characters that Mermaid has no use for in an id become a backslash and their number. */
+/*
+ * Writes an id. Characters that Mermaid does not allow in ids become a backslash and their code
+ * point.
+ */
 static void put_id(struct mermaid *m, struct hd_slice id)
 {
     const char *pos = id.ptr, *end = id.ptr + id.len;
-    /* A word of Mermaid's own. */
+    /* Mermaid reserves this word. */
     bool is_keyword = hd_slice_eq(id, HD_S("end"));
 
     while (pos < end && m->err == 0) {
@@ -119,7 +121,7 @@ static bool is_shown(const struct hd_val *val)
     return is_scalar(val) || hd_val_is_list(val);
 }
 
-/* Each line of metadata after the first has a line of its own. */
+/* Starts a line of metadata. */
 static void begin_line(struct mermaid *m, bool *has_lines, struct hd_slice key)
 {
     put(m, *has_lines ? HD_S("\n") : HD_S("<hr/><small><em>"));
@@ -209,7 +211,7 @@ static size_t count_words(struct hd_slice text)
     return count;
 }
 
-/* A long label is broken every few words. */
+/* Breaks the label after WORDS_PER_LINE words. */
 static void put_wrapped(struct mermaid *m, struct hd_slice text)
 {
     size_t words = 0;
@@ -257,7 +259,7 @@ static bool is_inside(const struct hd_drawing *drawing, size_t cluster, size_t o
     return cluster == outer;
 }
 
-/* The innermost cluster that holds both ends. */
+/* The innermost cluster that contains both ends. */
 static size_t common_cluster(const struct hd_drawing *drawing, const struct hd_drawing_edge *edge)
 {
     size_t cluster = drawing->nodes[edge->from].cluster;
@@ -267,7 +269,7 @@ static size_t common_cluster(const struct hd_drawing *drawing, const struct hd_d
     return cluster;
 }
 
-/* The cluster directly within `outer` that holds `cluster`. */
+/* The direct child of `outer` that contains `cluster`. */
 static size_t child_of(const struct hd_drawing *drawing, size_t outer, size_t cluster)
 {
     while (drawing->clusters[cluster].parent != outer)
@@ -284,7 +286,7 @@ static bool is_name_free(const struct hd_drawing *drawing, size_t cluster)
     return true;
 }
 
-/* The name is its id as well, unless another has it or Mermaid could not read it. */
+/* The name is also the id, unless another cluster has it or Mermaid cannot parse it. */
 static void put_cluster_name(struct mermaid *m, size_t index)
 {
     const struct hd_drawing_cluster *cluster = &m->drawing->clusters[index];
@@ -318,8 +320,8 @@ static void put_cluster(struct mermaid *m, size_t cluster)
 }
 
 /*
- * Edges between its nodes, then, by the edge that comes first, loops and what is
- * nested in it; what is nested and has no edges comes last.
+ * Writes the edges between its nodes; then loops and nested clusters, in the order of the edges;
+ * then nested clusters without edges.
  */
 static void put_inside(struct mermaid *m, size_t cluster)
 {

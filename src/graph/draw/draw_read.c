@@ -1,11 +1,11 @@
-/* A drawing from the JSON of one: that of a graph whose code is elsewhere. Pure. */
+/* Reads a drawing from JSON, for graphs whose code is in a worker. Pure. */
 #include <string.h>
 
 #include "base/map.h"
 #include "graph/draw/draw.h"
 #include "graph/draw/draw_internal.h"
 
-/* What is known of a node: its code does the rest. */
+/* Placeholders: the declaration of a node is unknown, because its code is elsewhere. */
 static const struct hd_node_kind code = {.name = "code"};
 static const struct hd_node begin = {.kind = NULL};
 static const struct hd_node step = {.kind = &code};
@@ -15,7 +15,7 @@ static struct hd_slice text_of(hd_json_val object, const char *name)
     return hd_json_string(hd_json_get(object, hd_slice_cstr(name)));
 }
 
-/* An id may be a number, as LangChain numbers steps of a chain. */
+/* An id may be a number: LangChain numbers the steps of a chain. */
 static struct hd_slice id_of(hd_json_val object, const char *name)
 {
     hd_json_val val = hd_json_get(object, hd_slice_cstr(name));

@@ -1,7 +1,6 @@
 /*
- * A drawing as SVG: one file with its own styles, light or dark as the viewer
- * prefers, or a part of a page that has styles. Text is measured by rough widths, since
- * nobody knows the font.
+ * Writes a drawing as SVG: a file with its own styles, light or dark by the viewer's preference, or
+ * a part of a page that has styles. Text widths are estimates, because the font is unknown.
  */
 #include <math.h>
 #include <string.h>
@@ -13,7 +12,7 @@
 #define NODE_H 44.0
 #define END_H 30.0
 #define LABEL_H 20.0
-#define MAX_TEXT 40 /* characters that are shown of a name */
+#define MAX_TEXT 40 /* visible characters of a name */
 
 struct svg {
     struct hd_drawing *drawing;
@@ -48,14 +47,14 @@ static void put_text(struct svg *s, struct hd_slice text)
             put(s, "&quot;");
             break;
         default:
-            /* XML has no control characters. */
+            /* XML allows no control characters. */
             s->err = hd_buf_append_byte(
                 s->out, (unsigned char)text.ptr[i] < 0x20 ? ' ' : (unsigned char)text.ptr[i]);
         }
     }
 }
 
-/* The first characters, and whether there are more. */
+/* Cuts the text to MAX_TEXT characters. */
 static struct hd_slice shorten(struct hd_slice text, bool *is_cut)
 {
     const char *pos = text.ptr, *end = text.ptr + text.len;
@@ -78,7 +77,7 @@ static void put_short(struct svg *s, struct hd_slice text)
     put(s, is_cut ? "…" : "");
 }
 
-/* Latin letters are about 0.58 of the size wide, those of three bytes as wide as high. */
+/* A Latin letter is about 0.58 of the size wide; a character of three bytes is as wide as high. */
 static double text_width(struct hd_slice text, double size)
 {
     bool is_cut;
@@ -103,7 +102,7 @@ static bool is_end(const struct hd_drawing_node *node)
     return !node->node || !node->node->kind;
 }
 
-/* What stands below a node's name. */
+/* Writes the line below the name of a node. */
 static void write_detail(const struct hd_node *node, char *out, size_t size)
 {
     const char *stop = hd_draw_breakpoint(node);
@@ -151,7 +150,7 @@ static int make_layout(struct svg *s, struct hd_arena *arena)
 
 /* ---- looks ------------------------------------------------------------ */
 
-/* What the styles below say, for a part of a page. Of a box, by its kind: the first word counts. */
+/* The styles below as attributes, for a part of a page. */
 static const struct {
     const char *class;
     const char *attributes;
@@ -180,7 +179,7 @@ static const struct {
     {"head", "fill=\"#667085\""},
 };
 
-/* The longest entry that the class begins with. */
+/* The attributes of the longest entry that is a prefix of the class, in whole words. */
 static const char *find_look(const char *class)
 {
     const char *found = "";
@@ -234,7 +233,7 @@ static void put_line(struct svg *s, const char *class, double x, double y, struc
 
 /* ---- edges ------------------------------------------------------------ */
 
-/* Upright at every point, so that bends make no corners. */
+/* Vertical at every point, so that bends have no corners. */
 static void put_curve(struct svg *s, const struct hd_point *points, size_t count)
 {
     struct hd_point at = points[0];
@@ -255,7 +254,7 @@ static void put_curve(struct svg *s, const struct hd_point *points, size_t count
     }
 }
 
-/* Back to the node itself, around its right side. */
+/* A loop from the node to itself, around its right side. */
 static void put_loop(struct svg *s, const struct hd_box *box)
 {
     double right = box->x + box->w / 2;
@@ -266,7 +265,7 @@ static void put_loop(struct svg *s, const struct hd_box *box)
                           right + 26, box->y - 18, right + 26, box->y + 18, right + 1, box->y + 9);
 }
 
-/* On a plate, so that the line does not run through the text. */
+/* Puts the label on a plate, so that the line does not cross the text. */
 static void put_label(struct svg *s, size_t index)
 {
     struct hd_box plate = s->layout.labels[index];
