@@ -1,4 +1,4 @@
-/* The end of a superstep: writes become channel values, and versions count on. */
+/* The end of a superstep: applies writes to the channels and increments versions. */
 #include "graph/engine/apply.h"
 
 #include <stdlib.h>
@@ -16,9 +16,9 @@
 
 struct applying {
     struct hd_checkpoint_state *live;
-    struct hd_val *version; /* the next one; NULL: versions stay */
+    struct hd_val *version; /* the next version; NULL: versions do not change */
     bool *updated;
-    bool any_trigger; /* something that starts a node was updated */
+    bool any_trigger; /* a channel that can trigger a node was updated */
     struct hd_failure *failure;
 };
 
@@ -30,7 +30,7 @@ static int in_order(const void *a, const void *b)
     if (x->rank != y->rank)
         return x->rank - y->rank;
     order = hd_slice_cmp(x->name, y->name);
-    /* Sends are ordered by index alone; the rest has one entry for each name. */
+    /* Only pulled nodes (rank 2) are ordered by name; sends are ordered by index. */
     if (x->rank != 2 || order == 0)
         return x->index < y->index ? -1 : x->index > y->index;
     return order;
@@ -53,7 +53,7 @@ static bool is_trigger(const struct hd_graph *graph, size_t channel)
            reducer == HD_REDUCE_BARRIER_AFTER;
 }
 
-/* The channel has changed. Without a version nothing counts as updated, as in LangGraph. */
+/* The channel has changed. Without a version no channel counts as updated, as in LangGraph. */
 static void mark(struct applying *a, size_t channel)
 {
     set_version(a, channel);
@@ -99,7 +99,7 @@ static int update(struct applying *a, size_t channel, struct hd_val *const *vals
     return err;
 }
 
-/* All writes to a channel at once, in the order of their tasks. */
+/* Updates each channel once with all its writes, in the order of their tasks. */
 static int update_written(struct applying *a, const struct hd_applied *list, size_t count)
 {
     size_t total = 0, found;

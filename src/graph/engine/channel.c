@@ -9,23 +9,24 @@
     "\nFor troubleshooting, visit: https://docs.langchain.com/oss/python/langgraph/" \
     "errors/INVALID_CONCURRENT_GRAPH_UPDATE"
 
-/* How a kind of channel behaves. Those without a function do nothing, or what is said here. */
+/* Operations of a channel kind. A missing one does nothing, unless a default is noted. */
 struct hd_channel_ops {
-    /* May leave the channel half changed when it fails: the caller has a copy. */
+    /* After an error the channel may be partly updated; the caller restores it. */
     int (*update)(struct hd_channel *channel, struct hd_val *const *values, size_t count,
                   bool *has_changed, struct hd_refusal *refusal);
-    struct hd_val *(*get)(const struct hd_channel *channel);                  /* else its value */
-    int (*checkpoint)(const struct hd_channel *channel, struct hd_val **out); /* else its value */
+    /* Default of these two: the value. */
+    struct hd_val *(*get)(const struct hd_channel *channel);
+    int (*checkpoint)(const struct hd_channel *channel, struct hd_val **out);
     int (*restore)(struct hd_channel *channel, const struct hd_val *saved,
-                   struct hd_fault *fault); /* else as its value */
+                   struct hd_fault *fault); /* default: sets the value */
     bool (*consume)(struct hd_channel *channel);
     bool (*finish)(struct hd_channel *channel);
 };
 
 struct reducer {
     const struct hd_channel_ops *ops;
-    hd_combine_fn combine; /* of binary operators */
-    const char *guarded;   /* ephemeral and untracked: the class that refuses several values */
+    hd_combine_fn combine; /* of operator_ops */
+    const char *guarded;   /* ephemeral, untracked: the class that refuses several values */
 };
 
 static const struct reducer *reducer_of(const struct hd_channel *channel);
@@ -88,7 +89,7 @@ static int update_last(struct hd_channel *channel, struct hd_val *const *values,
     return 0;
 }
 
-/* Without an update the value goes. */
+/* Without a write the value is cleared. */
 static int update_any(struct hd_channel *channel, struct hd_val *const *values, size_t count,
                       bool *has_changed, struct hd_refusal *refusal)
 {
@@ -140,7 +141,7 @@ static int restore_nothing(struct hd_channel *channel, const struct hd_val *save
 
 /* ---- binary operators ------------------------------------------------- */
 
-/* The value that shall take the place of all others, or NULL. */
+/* The value that replaces all others; NULL: the update is not an overwrite. */
 static struct hd_val *overwriting(const struct hd_val *update)
 {
     static const struct hd_slice mark = HD_S_INIT("__overwrite__");
@@ -203,7 +204,10 @@ static int restore_operator(struct hd_channel *channel, const struct hd_val *sav
     return 0;
 }
 
-/* The first value is taken as it is by all; what a second does, only the graph's code knows. */
+/*
+ * Every reducer accepts the first value unchanged. Further values need the graph's code, so they
+ * are ignored here.
+ */
 static int update_opaque(struct hd_channel *channel, struct hd_val *const *values, size_t count,
                          bool *has_changed, struct hd_refusal *refusal)
 {
@@ -298,7 +302,7 @@ static bool is_seen(const struct hd_channel *channel, const struct hd_val *name)
     return i < count;
 }
 
-/* Both are sets: an old checkpoint may have seen names that are not awaited any more. */
+/* Compares sets: an old checkpoint may contain names that are no longer awaited. */
 static bool is_full(const struct hd_channel *channel)
 {
     size_t count = hd_val_count(channel->value), known = 0;
@@ -344,7 +348,7 @@ static int update_barrier(struct hd_channel *channel, struct hd_val *const *valu
     return 0;
 }
 
-/* There is nothing to read but that it is full. */
+/* A full barrier reads as null. */
 static struct hd_val *get_barrier(const struct hd_channel *channel)
 {
     return is_full(channel) ? hd_val_null() : NULL;
@@ -356,7 +360,7 @@ static int checkpoint_barrier(const struct hd_channel *channel, struct hd_val **
     return *out ? 0 : HD_ENOMEM;
 }
 
-/* A set; JavaScript has an array. */
+/* Python stores a set, JavaScript an array. */
 static int restore_barrier(struct hd_channel *channel, const struct hd_val *saved,
                            struct hd_fault *fault)
 {
@@ -378,7 +382,7 @@ static bool consume_barrier(struct hd_channel *channel)
     return true;
 }
 
-/* ---- those that wait for the end -------------------------------------- */
+/* ---- channels that wait for the end ----------------------------------- */
 
 static int update_last_after(struct hd_channel *channel, struct hd_val *const *values, size_t count,
                              bool *has_changed, struct hd_refusal *refusal)
@@ -397,7 +401,7 @@ static struct hd_val *get_last_after(const struct hd_channel *channel)
     return channel->is_finished ? channel->value : NULL;
 }
 
-/* [what the channel itself keeps, whether the end was seen] */
+/* Makes [kept, is_finished]. Takes `kept`. */
 static int pair_up(const struct hd_channel *channel, struct hd_val *kept, struct hd_val **out)
 {
     *out = hd_val_append(hd_val_append(hd_val_list(), kept), hd_val_bool(channel->is_finished));
@@ -544,7 +548,7 @@ static const struct reducer *reducer_of(const struct hd_channel *channel)
     return &reducers[channel->decl->reducer];
 }
 
-/* ---- the public side -------------------------------------------------- */
+/* ---- public functions ------------------------------------------------- */
 
 void hd_channel_init(struct hd_channel *channel, const struct hd_graph *graph, size_t index)
 {

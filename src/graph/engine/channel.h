@@ -1,13 +1,12 @@
 /*
- * Channels: what a graph's state is made of. Each has a value or none, and a
- * way to take the writes of a superstep, all at once; these are LangGraph's,
- * to the letter, errors included.
+ * Channels hold the state of a graph. A channel has a value or is empty, and reduces all writes of
+ * a superstep at once. Behaviour and errors are exactly those of LangGraph's channels.
  *
- * A channel is driven by the loop: hd_channel_update() at the end of every
- * superstep (without values too), hd_channel_consume() when a node that it
- * triggers has run, hd_channel_finish() when nothing is left to do.
+ * The loop calls hd_channel_update() at the end of every superstep (also without values),
+ * hd_channel_consume() when a node that the channel triggers has run, and hd_channel_finish() when
+ * no task is left.
  *
- * One const table (channel.c) has a line for each reducer.
+ * A const table in channel.c has one entry per reducer.
  */
 #ifndef HD_GRAPH_ENGINE_CHANNEL_H
 #define HD_GRAPH_ENGINE_CHANNEL_H
@@ -20,7 +19,7 @@
 #include "graph/decl/graph.h"
 #include "value/val.h"
 
-/* Deeper values are refused, so that what the text has around them fits as well. */
+/* Deeper values are refused, which leaves room for the JSON levels around a stored value. */
 #define HD_CHANNEL_MAX_DEPTH (HD_JSON_MAX_DEPTH - 12)
 
 struct hd_messages;
@@ -28,33 +27,33 @@ struct hd_messages;
 struct hd_channel {
     const struct hd_graph *graph;
     const struct hd_graph_channel *decl;
-    struct hd_val *value; /* NULL: none; of a barrier the list of names seen, NULL: no one */
-    bool is_finished;     /* of those that wait for the end */
-    struct hd_messages *messages; /* what is known of a list of messages; made when needed */
+    struct hd_val *value;         /* NULL: empty; of a barrier: the list of names seen */
+    bool is_finished;             /* of _AFTER reducers: the value is available */
+    struct hd_messages *messages; /* index of a message list; created on first use */
 };
 
-/* Why a channel refused an update, as Python would have raised it. Zero-initialise it. */
+/* The reason why a channel refused an update, as a Python exception. Zero-initialise it. */
 struct hd_refusal {
-    const char *type; /* "InvalidUpdateError" …, a literal; NULL: it did not refuse */
+    const char *type; /* "InvalidUpdateError" …, a literal; NULL: no refusal */
     struct hd_val *text;
 };
 
 void hd_refusal_fini(struct hd_refusal *refusal);
 
-/* Channel `index` of the graph, which outlives it, as it is before any update. */
+/* Initialises channel `index` of the graph, which must outlive it, to its initial value. */
 void hd_channel_init(struct hd_channel *channel, const struct hd_graph *graph, size_t index);
 void hd_channel_fini(struct hd_channel *channel);
 
 /*
- * Gives it the state that a checkpoint has for it; NULL: the checkpoint has
- * none. HD_EINVAL when no such channel can have left that, HD_ENOMEM.
+ * Sets the value that a checkpoint stored; `saved` NULL: the initial value. HD_EINVAL if the value
+ * does not fit the channel, HD_ENOMEM.
  */
 HD_MUST_CHECK int hd_channel_restore(struct hd_channel *channel, const struct hd_val *saved,
                                      struct hd_fault *fault);
-/* What a checkpoint keeps of it; *out is NULL when that is nothing. The caller's. */
+/* The value to store in a checkpoint; *out is NULL if nothing is stored. The caller owns *out. */
 HD_MUST_CHECK int hd_channel_checkpoint(const struct hd_channel *channel, struct hd_val **out);
 
-/* Its value, borrowed; NULL when it is not available. */
+/* Its value, borrowed; NULL if no value is available. */
 struct hd_val *hd_channel_get(const struct hd_channel *channel);
 
 static inline bool hd_channel_is_available(const struct hd_channel *channel)
@@ -63,28 +62,27 @@ static inline bool hd_channel_is_available(const struct hd_channel *channel)
 }
 
 /*
- * The writes of a superstep, in order. *has_changed says whether it gets a new
- * version. HD_EINVAL: refused, the reason is in `refusal` (which may be NULL);
- * HD_ENOMEM. It stays as it was then.
+ * Applies the writes of a superstep, in order. *has_changed is true if the channel gets a new
+ * version. HD_EINVAL: refused, with the reason in `refusal` (which may be NULL); HD_ENOMEM. After
+ * an error the channel is unchanged.
  */
 HD_MUST_CHECK int hd_channel_update(struct hd_channel *channel, struct hd_val *const *values,
                                     size_t count, bool *has_changed, struct hd_refusal *refusal);
 
 /*
- * What its value would be after such an update; NULL: none. It stays as it is.
- * The next update costs least when *out was given back before.
+ * *out is the value after such an update; NULL: none. Leaves the channel unchanged. The next update
+ * is cheapest if *out was released before.
  */
 HD_MUST_CHECK int hd_channel_peek(struct hd_channel *channel, struct hd_val *const *values,
                                   size_t count, struct hd_val **out, struct hd_refusal *refusal);
 
-/* True when that changed it. */
+/* Both return true if the channel changed. */
 bool hd_channel_consume(struct hd_channel *channel);
 bool hd_channel_finish(struct hd_channel *channel);
 
 /*
- * What add_messages makes of a write before it merges it: a list of messages
- * that all have ids. A write that went through here is the same in the task's
- * stored writes, in what routes see and in the state.
+ * Prepares a write for add_messages: *out is a list of messages that all have ids. These ids are
+ * the same in the stored writes of the task, in the state that routes see and in the state.
  */
 HD_MUST_CHECK int hd_messages_prepare(const struct hd_val *write, struct hd_val **out,
                                       struct hd_refusal *refusal);

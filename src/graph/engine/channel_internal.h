@@ -1,18 +1,18 @@
-/* What channel.c, reducers.c and messages.c share. */
+/* Shared by channel.c, reducers.c and messages.c. */
 #ifndef HD_GRAPH_ENGINE_CHANNEL_INTERNAL_H
 #define HD_GRAPH_ENGINE_CHANNEL_INTERNAL_H
 
 #include "graph/engine/channel.h"
 
 /*
- * Returns HD_EINVAL, so that callers write `return hd_refuse(...)`, or
- * HD_ENOMEM. `refusal` may be NULL. What was refused first stays.
+ * Returns HD_EINVAL, so that callers write `return hd_refuse(...)`, or HD_ENOMEM. `refusal` may be
+ * NULL. Keeps the first refusal.
  */
 int hd_refuse(struct hd_refusal *refusal, const char *type, const char *fmt, ...) HD_PRINTF(3, 4);
 
 /*
- * A binary operator: the channel's value and one update make the new value.
- * Takes `left`. HD_EINVAL with `refusal` set, HD_ENOMEM.
+ * A binary operator: combines the channel's value and one update. Takes `left`. HD_EINVAL with
+ * `refusal` set, HD_ENOMEM.
  */
 typedef int (*hd_combine_fn)(struct hd_channel *channel, struct hd_val *left,
                              const struct hd_val *right, struct hd_val **out,
@@ -33,9 +33,11 @@ int hd_combine_or(struct hd_channel *channel, struct hd_val *left, const struct 
 int hd_combine_messages(struct hd_channel *channel, struct hd_val *left, const struct hd_val *right,
                         struct hd_val **out, struct hd_refusal *refusal);
 
-/* These accept NULL. */
+/* The functions below accept NULL. */
 void hd_messages_destroy(struct hd_messages *messages);
-/* After an update: it stays; or it failed or was only tried: the list is `value` again. */
+/*
+ * Call one after each update: commit if it succeeded; rewind to `value` if it failed or was a peek.
+ */
 void hd_messages_commit(struct hd_messages *messages);
 void hd_messages_rewind(struct hd_messages *messages, const struct hd_val *value);
 

@@ -1,4 +1,4 @@
-/* Checkpoints as they are stored (v4), and back. */
+/* Reads and writes stored checkpoints (v4). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,7 +67,7 @@ static int load_row(struct hd_checkpoint_state *live, struct hd_versions_seen *s
         struct hd_val *version;
 
         if (channel == HD_GRAPH_END)
-            continue; /* nobody will ask what was seen of a channel that is gone */
+            continue; /* the graph no longer has this channel */
         err = hd_val_from_json(it.val, &version, fault);
         if (!err)
             err = hd_versions_seen_put(seen, channel, version);
@@ -136,7 +136,7 @@ static int load_head(struct hd_checkpoint_state *live, struct hd_slice text, str
     return err;
 }
 
-/* What another program's serializer made, as a record. */
+/* Wraps a value that another serializer encoded in a record. */
 static int load_opaque(const struct heddle_value *value, struct hd_val **out)
 {
     struct hd_slice type = slice(value->type);
@@ -158,8 +158,8 @@ static int load_opaque(const struct heddle_value *value, struct hd_val **out)
 }
 
 /*
- * Only the canonical encoding can be worked with; `null` is what Python calls an absent value.
- * Of a graph whose code is elsewhere the rest is shown.
+ * The engine reads only the canonical encoding; `null` is Python's absent value. For a graph whose
+ * code runs elsewhere, values in other encodings are loaded as records for display.
  */
 static int load_value(const struct hd_graph *graph, const struct heddle_value *value,
                       struct hd_val **out, struct hd_fault *fault)
@@ -180,7 +180,7 @@ static int load_value(const struct hd_graph *graph, const struct heddle_value *v
         (int)value->channel.len, (const char *)value->channel.data, (int)type.len, type.ptr);
 }
 
-/* What is known already was not read. */
+/* A value without data is a list that the loop has cached; the store did not return it. */
 static int load_list(const struct hd_graph *graph, const struct heddle_value *value,
                      struct hd_list_tracker *growing, struct hd_val **out, struct hd_fault *fault)
 {
@@ -215,11 +215,11 @@ static int load_values(struct hd_checkpoint_state *live, struct hd_list_tracker 
                       : load_value(live->graph, value, &val, fault);
         if (err)
             return err;
-        /* JavaScript's word for a channel that has nothing. */
+        /* JavaScript stores `undefined` for an empty channel. */
         if (hd_val_kind(val) != HD_KIND_UNDEFINED)
             err = hd_channel_restore(&live->channels[channel], val, fault);
         hd_val_unref(val);
-        /* What its graph's code makes of it nobody knows here. */
+        /* The channel types of a foreign graph are unknown: skip a value that does not fit. */
         if (err && !(err == HD_EINVAL && live->graph->is_foreign))
             return err;
     }
@@ -236,7 +236,7 @@ static int load_writes(const struct hd_checkpoint_state *live, struct hd_pending
         char task[HD_UUID_SIZE] = {0};
         int err;
 
-        /* An id of another form is no task of ours. */
+        /* Ids of another length are not task ids of the engine. */
         if (stored->task_id.len != HD_UUID_LEN)
             continue;
         memcpy(task, stored->task_id.data, HD_UUID_LEN);

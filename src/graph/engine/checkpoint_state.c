@@ -1,4 +1,3 @@
-/* The checkpoint that a loop works on: channels, their versions, who has seen which. */
 #include "graph/engine/checkpoint_state.h"
 
 #include <stdio.h>
@@ -14,7 +13,7 @@
 #include "graph/engine/channel.h"
 #include "value/val.h"
 
-#define EMPTY_STEP (-2) /* the step of a checkpoint before the first */
+#define EMPTY_STEP (-2) /* the step of an empty checkpoint */
 
 int hd_checkpoint_state_init(struct hd_checkpoint_state *live, const struct hd_graph *graph)
 {
@@ -174,7 +173,7 @@ static void put_digits(char *out, uint64_t value, int width)
         out[i] = (char)('0' + value % 10);
 }
 
-/* A counter, and behind it something random that keeps the versions of branches apart. */
+/* A counter, then a random number that distinguishes the versions of branches. */
 struct hd_val *hd_version_next(const struct hd_checkpoint_state *live)
 {
     const struct hd_val *max = greatest(live);
@@ -182,7 +181,7 @@ struct hd_val *hd_version_next(const struct hd_checkpoint_state *live)
     double number;
     uint64_t random;
 
-    /* Other runtimes count with plain numbers: versions of one thread must stay comparable. */
+    /* Other runtimes use plain numbers. The versions of a thread must stay comparable. */
     if (max && hd_val_get_double(max, &number))
         return hd_val_int((int64_t)number + 1);
     hd_random(&random, sizeof(random));

@@ -1,4 +1,4 @@
-/* From what a node returns, or a command says, to writes. */
+/* Converts commands and the results of nodes to writes. */
 #include "graph/engine/command.h"
 
 #include <string.h>
@@ -32,7 +32,7 @@ static int branch_channel(const struct hd_graph *graph, struct hd_slice node, st
     return err;
 }
 
-/* One target: a send, or the name of a node. `mark` is what a channel of a name gets. */
+/* One target: a send, or a node name. `mark` is written to the branch channel of the node. */
 static int go_to(const struct hd_graph *graph, const struct hd_val *target, struct hd_val *mark,
                  bool end_is_nowhere, struct hd_writes *out, struct hd_failure *failure)
 {
@@ -114,7 +114,7 @@ static bool is_input(const struct hd_graph *graph, size_t channel)
     return !graph->input;
 }
 
-/* Takes. */
+/* Takes `val`. Adds an id to a message without an id. */
 static struct hd_val *with_id(struct hd_val *val)
 {
     char id[HD_UUID_SIZE];
@@ -125,7 +125,7 @@ static struct hd_val *with_id(struct hd_val *val)
     return hd_val_with(val, HD_S("id"), hd_val_cstr(id));
 }
 
-/* Messages get their ids now, so that they are the same in events, writes and state. */
+/* Assigns message ids here, so that events, writes and state have the same ids. */
 static int add_state(const struct hd_graph *graph, size_t channel, const struct hd_val *val,
                      struct hd_writes *out)
 {
@@ -142,7 +142,7 @@ static int add_state(const struct hd_graph *graph, size_t channel, const struct 
     return hd_writes_add(out, (int)channel, made);
 }
 
-/* Members that are no channels of the state are left out, as LangGraph does. */
+/* Ignores members that are not channels of the state, as LangGraph does. */
 static int add_updates(const struct hd_graph *graph, const struct hd_node *node,
                        const struct hd_val *update, struct hd_writes *out,
                        struct hd_failure *failure)
@@ -246,7 +246,7 @@ static int add_branch(const struct hd_graph *graph, const struct hd_branch *bran
     return 0;
 }
 
-/* What a channel would be if the node's writes were all; owned by the caller, NULL: empty. */
+/* *out is the value of a channel after only these writes; the caller owns it; NULL: empty. */
 static int peek(const struct hd_checkpoint_state *live, size_t channel,
                 const struct hd_writes *writes, struct hd_val **vals, struct hd_val **out,
                 struct hd_failure *failure)
@@ -265,7 +265,7 @@ static int peek(const struct hd_checkpoint_state *live, size_t channel,
     return err;
 }
 
-/* Routes see the state with the node's own writes in it. */
+/* Routes see the state with the node's writes applied. */
 static int add_branches(const struct hd_graph *graph, const struct hd_node *node,
                         const struct hd_checkpoint_state *live, const struct hd_scope *scope,
                         struct hd_writes *out, struct hd_failure *failure)

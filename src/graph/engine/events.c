@@ -1,4 +1,4 @@
-/* Telling the owner of a run what happens. */
+/* Emits events to the owner of a run. */
 #include "graph/engine/events.h"
 
 #include "base/buf.h"

@@ -1,6 +1,6 @@
 /*
  * State that a layer above the engine attaches to an engine and to its runs. The layer embeds these
- * structs in its own as the first member; the engine knows nothing else of them. An engine and a
+ * structs in its own as the first member; the engine uses only the members below. An engine and a
  * run have at most one extension each. Everything runs on the engine's loop.
  */
 #ifndef HD_GRAPH_ENGINE_EXTENSION_H

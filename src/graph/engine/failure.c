@@ -1,4 +1,4 @@
-/* Failures of tasks and runs, named as Python names its exceptions. */
+/* Failures of tasks and runs, named after Python exceptions. */
 #include "graph/engine/failure.h"
 
 #include <stdarg.h>
@@ -35,7 +35,7 @@ void hd_failure_set_text(struct hd_failure *failure, struct hd_slice type, struc
 
         hd_free(failure->type);
         hd_free(failure->text);
-        /* Both are static: fini knows them again by this pointer. */
+        /* The type is static; hd_failure_fini() detects this by the missing text. */
         failure->type = (char *)(uintptr_t)no_memory;
         failure->text = NULL;
     }
@@ -83,7 +83,7 @@ void hd_failure_refusal(struct hd_failure *failure, int err, struct hd_refusal *
 
 void hd_failure_fini(struct hd_failure *failure)
 {
-    /* A type without a text is the static one that stands for missing memory. */
+    /* A type without a text is the static MemoryError. */
     if (failure->text) {
         hd_free(failure->type);
         hd_free(failure->text);
@@ -92,7 +92,7 @@ void hd_failure_fini(struct hd_failure *failure)
     failure->text = NULL;
 }
 
-/* Python prefers single quotes unless there are some inside and no double ones. */
+/* Python uses single quotes unless the text has single quotes and no double quotes. */
 static int append_repr(struct hd_buf *out, const char *text)
 {
     char quote = strchr(text, '\'') && !strchr(text, '"') ? '"' : '\'';

@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/map.h"
 
-/* A parsed list takes a few times its text. */
+/* Estimated memory of a parsed list per byte of its text. */
 #define BYTES_PER_BYTE 4
 
 struct item {
@@ -14,7 +14,10 @@ struct item {
     struct hd_list_tracker growing;
 };
 
-/* What is kept for a thread and namespace: one allocation, the key and the names behind it. */
+/*
+ * The lists of one thread and namespace. One allocation, with the key and the channel names at the
+ * end.
+ */
 struct place {
     struct place *newer, *older;
     struct hd_slice key;
@@ -90,7 +93,7 @@ static char *copy_slice(struct hd_slice *slice, char *to)
     return to + slice->len;
 }
 
-/* Moves the lists into it. */
+/* Moves the lists into a new place. NULL: no lists, or out of memory. */
 static struct place *make_place(struct hd_slice key, const struct hd_graph *graph,
                                 struct hd_list_tracker *growing)
 {

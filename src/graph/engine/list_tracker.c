@@ -16,7 +16,7 @@ size_t hd_list_tracker_size(const struct hd_list_tracker *growing)
     return growing->listing && hd_listing_is(growing->listing, &size, &checksum) ? (size_t)size : 0;
 }
 
-/* In a buffer of its own: what others append to a shared one may be the graph's. */
+/* Copies the list first: elements appended to a shared buffer may depend on the graph. */
 int hd_list_tracker_outlast(struct hd_list_tracker *growing)
 {
     size_t count = hd_val_count(growing->list);

@@ -1,11 +1,11 @@
 /*
- * The loop of a graph: supersteps until nothing is left to do.
+ * The loop of a graph: runs supersteps until no task is left.
  *
- *   load → first (loop_input.c) → [tick: prepare, stop before?, start tasks
+ *   load → apply input (loop_input.c) → [tick: prepare, stop before?, start tasks
  *        → all tasks ended → after: apply, save, stop after?]* → end
  *
- * hd_loop_advance() does as much as can be done without waiting; whoever ends
- * a task or a save calls it again.
+ * hd_loop_advance() proceeds as far as possible without waiting. It is called again whenever a task
+ * or a save ends.
  */
 #include "graph/engine/loop.h"
 
@@ -32,7 +32,7 @@
 #include "store/rows.h"
 #include "value/val.h"
 
-#define MAX_TURNS 64 /* of the state machine, before other runs get their turn */
+#define MAX_TURNS 64 /* steps of the state machine before it yields to other runs */
 
 static void end_pause(struct hd_loop *loop);
 
@@ -134,7 +134,7 @@ int hd_loop_emit_values(struct hd_loop *loop)
 {
     struct hd_event event = {.type = HD_EVENT_VALUES, .loop = loop};
 
-    /* The graph around wants the last ones as the node's result. */
+    /* The parent graph uses the last values as the node's result. */
     if (loop->outer) {
         size_t count;
         const size_t *output = hd_loop_output(loop, &count);
@@ -177,7 +177,7 @@ static bool has_own_memory(const struct hd_loop *loop)
     return strchr(loop->ns, ':') == NULL;
 }
 
-/* A task's own namespace is never seen again. */
+/* A namespace with a task id belongs to one task, so its lists are not cached. */
 bool hd_loop_caches_lists(const struct hd_loop *loop)
 {
     return loop->saves && has_own_memory(loop);
@@ -211,7 +211,7 @@ static int apply_tasks(struct hd_loop *loop, bool *updated)
     return err;
 }
 
-/* Values are told when output channels changed and a task of the step wrote to one. */
+/* Emits a values event if output channels changed and a task of the step wrote to one. */
 static int tell_values(struct hd_loop *loop, const bool *updated)
 {
     bool changed = false, wrote = false;
@@ -227,7 +227,10 @@ static int tell_values(struct hd_loop *loop, const bool *updated)
     return changed && wrote ? hd_loop_emit_values(loop) : 0;
 }
 
-/* What is finished of an interrupted step is shown, though not yet part of the state. */
+/*
+ * Emits the values with the writes of finished tasks applied, although the interrupted step is not
+ * stored as complete.
+ */
 static int show_unfinished(struct hd_loop *loop)
 {
     bool any = false;
@@ -263,7 +266,7 @@ static int end_interrupted(struct hd_loop *loop)
 
 void hd_loop_finish(struct hd_loop *loop, enum hd_loop_end end)
 {
-    /* Too many steps is an error that comes after an ordinary end. */
+    /* The recursion limit is reached between steps: saves like an ordinary end. */
     bool is_late = end == HD_END_FAILED && loop->step > loop->stop;
     bool is_ordinary = end == HD_END_DONE || is_late;
     int err = 0;
@@ -325,7 +328,7 @@ static int prepare(struct hd_loop *loop)
     return err;
 }
 
-/* Tasks that an earlier run has finished keep what they made. */
+/* Restores the writes of tasks that an earlier run has finished. */
 static int reapply(struct hd_loop *loop)
 {
     int err = 0;
@@ -353,7 +356,9 @@ static bool is_stop(const struct hd_stops *stops, bool is_declared, const struct
     return false;
 }
 
-/* Breakpoints hold once for each change: not again when the run goes on from there. */
+/*
+ * A breakpoint stops once per change of the channels, so a resumed run does not stop there again.
+ */
 static bool should_stop(const struct hd_loop *loop, bool is_before)
 {
     static const struct hd_stops none = {false, NULL, 0};
@@ -446,7 +451,7 @@ static void tick(struct hd_loop *loop)
         start_tasks(loop);
 }
 
-/* A task failed: those that still work are stopped, and that is stored as their error. */
+/* A task failed: stops the tasks that are still running and stores a CancelledError for each. */
 static void stop_others(struct hd_loop *loop)
 {
     for (size_t i = 0; i < loop->tasks.count; i++) {
@@ -466,7 +471,7 @@ static void stop_others(struct hd_loop *loop)
     }
 }
 
-/* The end of a superstep in which every task has done its work. */
+/* Ends a superstep whose tasks are all done. */
 static int complete(struct hd_loop *loop)
 {
     bool *updated = hd_calloc(loop->graph->channel_count, sizeof(*updated));
@@ -507,7 +512,7 @@ static struct hd_task *find_status(const struct hd_loop *loop, enum hd_task_stat
     return NULL;
 }
 
-/* All tasks have ended, one way or another. */
+/* All tasks have ended, with any status. */
 static void after(struct hd_loop *loop)
 {
     struct hd_task *task;
@@ -551,8 +556,8 @@ static void after(struct hd_loop *loop)
 }
 
 /*
- * Whether a step must not start before something is stored: the checkpoint that it starts from, or
- * the command that a run starts with. While the store is away no run goes ahead of what it stores.
+ * True if the next step must wait for a save: of the checkpoint that it starts from, or of the
+ * command that the run starts with. While the store is unavailable, no run advances past its saves.
  */
 static bool must_wait(const struct hd_loop *loop)
 {
@@ -583,20 +588,23 @@ static void on_pause(uv_idle_t *idle)
     hd_loop_advance(loop);
 }
 
-/* Goes on after everybody else had a turn. When that cannot be arranged it goes on at once. */
+/*
+ * Continues in the next iteration of the event loop, after other runs. False: no memory; the caller
+ * continues at once.
+ */
 static bool pause_for_others(struct hd_loop *loop)
 {
     loop->pause = hd_calloc(1, sizeof(*loop->pause));
     if (!loop->pause)
         return false;
-    /* Not a timer: those that are due run all at once, also the ones that they start. */
+    /* Not a timer: libuv runs all due timers in one pass, including timers that they start. */
     uv_idle_init(loop->run->engine->uv, loop->pause);
     loop->pause->data = loop;
     uv_idle_start(loop->pause, on_pause);
     return true;
 }
 
-/* A step whose tasks all came to an end is stored first. */
+/* Ends a cancelled loop. A settled step is stored first. */
 static void give_up(struct hd_loop *loop)
 {
     if (loop->is_settled && !hd_failed(&loop->failure)) {
@@ -658,7 +666,7 @@ void hd_loop_ended_task(struct hd_loop *loop, const struct hd_task *task)
     hd_loop_advance(loop);
 }
 
-/* Whether the task is the only one of its step that has not done its work. */
+/* True if all other tasks of the step are done. */
 static bool is_last_of_step(const struct hd_loop *loop, const struct hd_task *task)
 {
     for (size_t i = 0; i < loop->tasks.count; i++) {
@@ -684,8 +692,8 @@ void hd_loop_cancel(struct hd_loop *loop)
     loop->is_given_up = true;
     end_pause(loop);
     if (loop->status == HD_LOOP_LOADING || loop->status >= HD_LOOP_ENDING)
-        return;                /* it will notice, or ends anyway */
-    loop->is_advancing = true; /* a subgraph that ends at once must not end this one meanwhile */
+        return;                /* on_loaded() checks is_given_up, or the loop is ending */
+    loop->is_advancing = true; /* a subgraph that ends at once must not end this loop */
     for (size_t i = 0; i < loop->tasks.count; i++) {
         struct hd_task *task = loop->tasks.list[i];
 
@@ -714,7 +722,7 @@ static void on_gone(struct hd_loop *loop)
     hd_loop_advance(root);
 }
 
-/* The run lives until everything is stored, also what nobody waits for. */
+/* Counts as a save of the root loop, so that the run ends after the abandoned loop's saves. */
 void hd_loop_abandon(struct hd_loop *loop)
 {
     loop->run->root->saving++;

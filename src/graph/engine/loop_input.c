@@ -1,7 +1,7 @@
 /*
- * What a run does before its first superstep: it applies the input, or goes on
- * where the thread stands, with or without a command; or, asked for an older
- * checkpoint, starts a branch there.
+ * The start of a run, before its first superstep: applies the input, or continues from the thread's
+ * latest checkpoint with or without a command, or starts a branch at an older checkpoint that the
+ * run addresses.
  */
 #include <stdio.h>
 #include <string.h>
@@ -23,15 +23,15 @@
 #include "graph/engine/writes.h"
 #include "value/val.h"
 
-/* How the run relates to what is stored. */
+/* The run's start, relative to the stored checkpoint. */
 struct stand {
     struct hd_val *input;   /* NULL: none */
     struct hd_val *command; /* NULL: none */
     bool is_resuming;
-    bool is_travelling; /* in time: from a checkpoint that was asked for */
-    bool forks;         /* saves a checkpoint of its own to branch off */
+    bool is_travelling; /* time travel: starts at an addressed checkpoint */
+    bool forks;         /* stores a new checkpoint as the start of a branch */
     bool has_resume_map;
-    struct hd_writes carried; /* a command's writes that go into the fork */
+    struct hd_writes carried; /* the command's writes, which the fork includes */
 };
 
 static bool is_source(const struct hd_loop *loop, const char *source)
@@ -46,8 +46,9 @@ static bool is_edit(const struct hd_loop *loop)
 }
 
 /*
- * A run that was begun before goes on, whatever input it is given. One that a task waits for is
- * known by that task: it may be called several times in a run, and be continued in the next.
+ * A run that has already started continues, whatever its input. A delegated run is identified by
+ * the task that waits for it, because the task may start it several times in one run and continue
+ * it in the next.
  */
 static bool is_same_run(const struct hd_loop *loop)
 {
@@ -60,9 +61,9 @@ static bool is_same_run(const struct hd_loop *loop)
 }
 
 /*
- * A subgraph with a memory of its own finds there what an earlier visit has left. When that
- * one came to its end, and at another checkpoint of the graph around, then the visit that the
- * run goes on with has stored nothing yet: it begins, with its input.
+ * A subgraph with its own memory finds the checkpoint of its last visit there. If that visit is
+ * complete, and belongs to another checkpoint of the parent graph, the visit that the run resumes
+ * has stored nothing yet: the subgraph starts with its input.
  */
 static int is_earlier_visit(const struct hd_loop *loop, bool *out)
 {
@@ -105,7 +106,7 @@ static bool is_resume(const struct hd_pending_write *pend, const void *arg)
     return pend->write.channel == HD_W_RESUME;
 }
 
-/* Which came for whoever asks first, and may have been taken. */
+/* A stored resume value without an interrupt id, which an earlier run may have used. */
 static bool is_old_answer(const struct hd_pending_write *pend, const void *arg)
 {
     return is_resume(pend, arg) && hd_is_null_task(pend->task);
@@ -133,7 +134,7 @@ static bool is_resume_map(const struct hd_val *resume)
     return true;
 }
 
-/* One answer can only be for one question. */
+/* A resume value without an interrupt id is valid for one pending interrupt only. */
 static int check_answer(struct hd_loop *loop, struct stand *s)
 {
     struct hd_val *resume = hd_val_get(s->command, HD_S("resume"));
@@ -190,7 +191,7 @@ static int apply_command(struct hd_loop *loop, struct stand *s)
     return err;
 }
 
-/* Writes that belong to no task: of this command, or of one that came to nothing yet. */
+/* Applies writes without a task: of this command, or of an earlier one that was not applied yet. */
 static int apply_null_writes(struct hd_loop *loop, struct stand *s)
 {
     struct hd_writes all = {NULL, 0, 0};
@@ -213,9 +214,9 @@ static int apply_null_writes(struct hd_loop *loop, struct stand *s)
     return err;
 }
 
-/* ---- the three ways ---------------------------------------------------- */
+/* ---- fork, resume, input ---------------------------------------------- */
 
-/* A branch begins with a copy of the checkpoint that was asked for. */
+/* A branch starts with a copy of the addressed checkpoint. */
 static int fork_checkpoint(struct hd_loop *loop)
 {
     bool has_updated = loop->live.has_updated;
@@ -228,7 +229,7 @@ static int fork_checkpoint(struct hd_loop *loop)
     return err;
 }
 
-/* `bound`: of a fork of an edit, subgraphs replay what was before the edit. */
+/* `bound` is set for the fork of an edit: subgraphs replay checkpoints from before the edit. */
 static int go_on(struct hd_loop *loop, const struct stand *s, char bound[HD_UUID_SIZE])
 {
     struct hd_versions_seen *seen = &loop->live.seen[hd_versions_seen_interrupt(loop->graph)];
@@ -247,7 +248,7 @@ static int go_on(struct hd_loop *loop, const struct stand *s, char bound[HD_UUID
     return err ? err : hd_loop_emit_values(loop);
 }
 
-/* An input ends whatever was unfinished: its tasks count as having run, without results. */
+/* An input ends unfinished work: the pending tasks count as run, without results. */
 static int apply_input(struct hd_loop *loop, struct hd_val *input)
 {
     struct hd_writes writes = {NULL, 0, 0};
@@ -285,7 +286,7 @@ static int apply_input(struct hd_loop *loop, struct hd_val *input)
 
 /* ---- subgraphs -------------------------------------------------------- */
 
-/* The root tells its subgraphs whether to go on, and from where. */
+/* The root passes to its subgraphs whether the run resumes, and from which checkpoint. */
 static int tell_subgraphs(struct hd_loop *loop, const struct stand *s, const char *bound)
 {
     struct hd_replay *replay;
@@ -320,7 +321,7 @@ int hd_loop_apply_input(struct hd_loop *loop, struct hd_val *input, struct hd_va
     int err;
 
     if (!hd_checkpoint_state_any_updated(&loop->live))
-        loop->live.has_updated = false; /* nothing updated is as good as nothing known */
+        loop->live.has_updated = false; /* no updates: treat as not recorded */
     err = judge(loop, &s);
     if (s.is_travelling)
         hd_pending_writes_filter(&loop->pends, is_resume, NULL);
@@ -333,7 +334,7 @@ int hd_loop_apply_input(struct hd_loop *loop, struct hd_val *input, struct hd_va
     if (!err && s.is_resuming) {
         err = go_on(loop, &s, bound);
     } else if (!err && (s.input || command)) {
-        /* A command on a thread that has nothing yet is its input. */
+        /* On an empty thread the command is the input. */
         err = apply_input(loop, command ? command : s.input);
     } else if (!err && loop->resuming < 0) {
         hd_failure_set(&loop->failure, "EmptyInputError", "Received no input for %s", "__start__");

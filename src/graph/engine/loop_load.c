@@ -1,4 +1,4 @@
-/* The beginning of a loop: finds the checkpoint to go on from, and loads it. */
+/* The start of a loop: selects and loads its checkpoint. */
 #include <stdio.h>
 #include <string.h>
 
@@ -91,7 +91,7 @@ static void on_loaded(struct hd_loop *loop, int code, const char *text)
     hd_loop_advance(loop);
 }
 
-/* The part of a namespace that stays the same when the node runs again. */
+/* The namespace without the last task id, which is the same each time the node runs. */
 static struct hd_slice stable_ns(const char *ns)
 {
     const char *end = strrchr(ns, ':');
@@ -99,7 +99,7 @@ static struct hd_slice stable_ns(const char *ns)
     return hd_slice(ns, end ? (size_t)(end - ns) : strlen(ns));
 }
 
-/* Each subgraph of a replay looks once for what was there before. */
+/* In a replay only the first visit of a subgraph loads a checkpoint from before the replay. */
 static int first_visit(struct hd_loop *loop, bool *is_first)
 {
     struct hd_replay *replay = loop->run->replay;
@@ -135,7 +135,7 @@ static int begin_load(struct hd_loop *loop)
         loop->resuming = -1;
     }
     if (id.len > 0 && id.len == HD_UUID_LEN)
-        memcpy(loop->saved_id, id.ptr, id.len); /* its children name it, even if it is not there */
+        memcpy(loop->saved_id, id.ptr, id.len); /* the next one's parent, even if not stored */
     return err ? err : hd_load_start(loop, id, before, on_loaded);
 }
 

@@ -1,6 +1,6 @@
 /*
- * What a loop stores: the writes of its tasks as they end, and a checkpoint after
- * each superstep; in exit mode only the last one, when the run ends.
+ * Stores the writes of each task when it ends, and a checkpoint after each superstep. In exit mode
+ * it stores only the last checkpoint and its writes, when the run ends.
  */
 #include <string.h>
 
@@ -50,7 +50,7 @@ static int note_written(struct hd_loop *loop, const char *task)
     return 0;
 }
 
-/* When all are special one of each kind is enough: the last. */
+/* If all writes are special, keeps only the last of each kind. */
 static int drop_repeated(struct hd_writes *writes)
 {
     for (size_t i = 0; i < writes->count; i++) {
@@ -73,7 +73,10 @@ static int drop_repeated(struct hd_writes *writes)
     return 0;
 }
 
-/* A stable partition: what a saver keeps by position must not move when the rest changes. */
+/*
+ * A stable partition: the store keeps ordinary writes by position, which special writes must not
+ * shift.
+ */
 static int specials_last(struct hd_writes *writes)
 {
     struct hd_writes sorted = {NULL, 0, 0};
@@ -95,7 +98,10 @@ static bool is_untracked(const struct hd_graph *graph, int channel)
     return channel >= 0 && graph->channels[channel].reducer == HD_REDUCE_UNTRACKED;
 }
 
-/* A send's argument without what must never be stored. */
+/*
+ * Removes the values of untracked channels, which are never stored, from a send's argument. Takes
+ * `send`.
+ */
 static struct hd_val *clean_send(const struct hd_graph *graph, struct hd_val *send)
 {
     struct hd_val *arg = hd_val_ref(hd_val_get(send, HD_S("arg")));
@@ -111,7 +117,7 @@ static struct hd_val *clean_send(const struct hd_graph *graph, struct hd_val *se
     return hd_val_with(send, HD_S("arg"), arg);
 }
 
-/* Copies what may be stored. */
+/* Copies the writes, without values of untracked channels. */
 static int storable(const struct hd_graph *graph, const struct hd_write *list, size_t count,
                     struct hd_writes *out)
 {
@@ -138,7 +144,7 @@ static int storable(const struct hd_graph *graph, const struct hd_write *list, s
     return err;
 }
 
-/* `task` NULL: it is not at work any more, or it is the run's own. */
+/* `task` NULL: the task no longer exists, or the writes belong to the run itself. */
 static int save_writes(struct hd_loop *loop, const char *task_id, const struct hd_task *task,
                        const struct hd_write *list, size_t count)
 {
@@ -158,7 +164,7 @@ static int save_writes(struct hd_loop *loop, const char *task_id, const struct h
     return err;
 }
 
-/* All writes of a task that the checkpoint has. */
+/* Copies the pending writes of a task. */
 static int pends_of(const struct hd_loop *loop, const char *task, struct hd_writes *out)
 {
     int err = 0;
@@ -170,7 +176,7 @@ static int pends_of(const struct hd_loop *loop, const char *task, struct hd_writ
     return err;
 }
 
-/* The run's own writes are added to those before; a task's replace them. */
+/* The run's own writes are added to earlier ones; a task's writes replace its earlier ones. */
 static int put_writes(struct hd_loop *loop, struct hd_task *task, struct hd_writes *writes)
 {
     const char *task_id = task ? task->id : HD_NULL_TASK;
@@ -234,7 +240,7 @@ int hd_loop_put_checkpoint(struct hd_loop *loop, const char *source)
     int err;
 
     if (is_exit && strcmp(loop->live.id, loop->loaded_id) == 0)
-        return 0; /* it is there already */
+        return 0; /* already stored */
     if (!is_exit) {
         struct hd_val *metadata = make_metadata(loop, source);
 
@@ -260,7 +266,6 @@ int hd_loop_put_checkpoint(struct hd_loop *loop, const char *source)
     return 0;
 }
 
-/* Exit mode: what the tasks of the last step have left. */
 int hd_loop_put_pending(struct hd_loop *loop)
 {
     int err = 0;

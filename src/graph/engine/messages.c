@@ -1,14 +1,14 @@
 /*
- * add_messages: messages are added, replaced by id where they stand, and
- * removed by `remove` messages.
+ * add_messages: adds messages, replaces messages with the same id in place, and removes messages
+ * for which a `remove` message is written.
  *
- * An index from ids to places makes an update cost what it adds. It knows every
- * message of `base`, the channel's list as it was before the update at work, and
- * of `list`, which the update has made of it so far. It may know others too: of
- * lists that were only tried, and were dropped. So what it says is checked
- * against the list before it counts, and going back to `base` is no work.
+ * An index from ids to positions makes the cost of an update proportional to its size. The index
+ * has every message of `base`, the channel's list before the current update, and of `list`, the
+ * result so far. It may also have entries from discarded lists of a peek, so each position is
+ * checked against the list. Rewinding to `base` is therefore free.
  *
- * It is made when it pays: the first few messages that come are looked for from the list's end.
+ * The index is created when it pays off: the first few messages are searched from the end of the
+ * list.
  */
 #include <string.h>
 
@@ -23,10 +23,10 @@
 
 struct hd_messages {
     bool has_places;
-    size_t looked;        /* messages that were looked for without */
-    struct hd_map places; /* place + 1 by id */
+    size_t looked;        /* messages searched for so far */
+    struct hd_map places; /* id to position + 1 */
     struct hd_val *base;  /* NULL: none */
-    struct hd_val *list;  /* NULL: none, the index must be made anew */
+    struct hd_val *list;  /* NULL: the index must be rebuilt */
 };
 
 void hd_messages_destroy(struct hd_messages *messages)
@@ -61,7 +61,7 @@ void hd_messages_rewind(struct hd_messages *messages, const struct hd_val *value
 
 /* ---- one message ------------------------------------------------------ */
 
-/* NULL: it has none. */
+/* NULL: no id. */
 static struct hd_val *id_of(const struct hd_val *message)
 {
     struct hd_val *id = hd_val_get(message, HD_S("id"));
@@ -69,7 +69,7 @@ static struct hd_val *id_of(const struct hd_val *message)
     return hd_val_is_null(id) ? NULL : id;
 }
 
-/* The bytes that stand for an id; those of one that is no proper string are as good as unique. */
+/* The bytes of an id. Those of an id that is not a valid string are practically unique. */
 static struct hd_slice id_bytes(const struct hd_val *message)
 {
     struct hd_val *id = id_of(message);
@@ -82,7 +82,7 @@ static bool is_removal(const struct hd_val *message)
     return hd_slice_eq(hd_val_get_string(hd_val_get(message, HD_S("type"))), HD_S("remove"));
 }
 
-/* The type that a chunk has when it is complete, or NULL when it is no chunk. */
+/* The type of the complete message for a chunk; NULL: not a chunk. */
 static const char *whole_type(const struct hd_val *message)
 {
     static const char *const types[][2] = {
@@ -134,7 +134,7 @@ static int refuse_form(const struct hd_val *val, const struct hd_fault *fault,
     return hd_refuse(refusal, has_form ? "ValueError" : "NotImplementedError", "%s", fault->text);
 }
 
-/* A message with an id of whatever stands for one. */
+/* Converts any accepted form of a message to a message with an id. */
 static int make_ready(const struct hd_val *val, struct hd_val **out, struct hd_refusal *refusal)
 {
     struct hd_fault fault = {0};
@@ -162,7 +162,7 @@ static bool are_ready(const struct hd_val *list)
     return hd_val_is_list(list) && i == count;
 }
 
-/* What is no list is one message. The list itself when there is nothing to do. */
+/* A value that is not a list is one message. *out is `val` itself if nothing changes. */
 int hd_messages_prepare(const struct hd_val *val, struct hd_val **out, struct hd_refusal *refusal)
 {
     size_t count = hd_val_is_list(val) ? hd_val_count(val) : 1;
@@ -195,7 +195,7 @@ static int note_place(struct hd_messages *messages, const struct hd_val *message
     return hd_map_put(&messages->places, id_bytes(message), (void *)(uintptr_t)(place + 1));
 }
 
-/* Where in the list the message with this id is. */
+/* The position of the message with this id in the list, or NOWHERE. */
 static size_t find_place(const struct hd_messages *messages, const struct hd_val *list,
                          struct hd_slice id)
 {
@@ -214,7 +214,7 @@ static size_t find_place(const struct hd_messages *messages, const struct hd_val
     return NOWHERE;
 }
 
-/* Starts with a list of which nothing is known yet. */
+/* Resets the index for a new list. */
 static void restart(struct hd_messages *messages, const struct hd_val *list)
 {
     hd_map_fini(&messages->places);
@@ -225,7 +225,7 @@ static void restart(struct hd_messages *messages, const struct hd_val *list)
     describe(&messages->list, list);
 }
 
-/* Before so many messages are looked for in the list. */
+/* Call before searching for `more` messages: builds the index when it pays off. */
 static int expect(struct hd_messages *messages, const struct hd_val *list, size_t more)
 {
     size_t count = hd_val_count(list);
@@ -240,7 +240,7 @@ static int expect(struct hd_messages *messages, const struct hd_val *list, size_
     return err;
 }
 
-/* Makes *left, which it may replace, a list of messages that the index describes. */
+/* Makes *left, which it may replace, a list of messages that the index covers. */
 static int open_left(struct hd_channel *channel, struct hd_val **left, struct hd_refusal *refusal)
 {
     struct hd_messages *messages = channel->messages;
@@ -268,8 +268,8 @@ static int open_left(struct hd_channel *channel, struct hd_val **left, struct hd
 
 struct merging {
     struct hd_messages *messages;
-    struct hd_val *list;    /* what was merged so far */
-    struct hd_val *removed; /* object: ids that shall go; NULL: none */
+    struct hd_val *list;    /* the result so far */
+    struct hd_val *removed; /* object: ids to remove; NULL: none */
 };
 
 static int remove_later(struct merging *m, const struct hd_val *message)
@@ -319,8 +319,9 @@ static struct hd_val *without_removed(const struct merging *m)
     return left;
 }
 
-/* Takes `left`, a list that the index describes; gives another that it describes, or of which it
- * says that it does not. */
+/*
+ * Takes `left`, a list that the index covers. The index covers *out too, or messages->list is NULL.
+ */
 static int merge(struct hd_messages *messages, struct hd_val *left, const struct hd_val *right,
                  struct hd_val **out, struct hd_refusal *refusal)
 {
@@ -352,7 +353,7 @@ static int merge(struct hd_messages *messages, struct hd_val *left, const struct
     return err;
 }
 
-/* What comes after the last "remove all"; NULL when there is none. */
+/* The messages after the last "remove all"; NULL: the update has no "remove all". */
 static int after_removal(const struct hd_val *right, struct hd_val **out)
 {
     size_t count = hd_val_count(right), i = count;

@@ -36,7 +36,7 @@ static int copy_write(struct hd_arena *arena, const struct heddle_write *from,
     return err ? err : copy_bytes(arena, from->value.data, &to->value.data);
 }
 
-/* A write is known by its position among those of its task, unless it is special. */
+/* A write is identified by task and position. Special writes have negative ones and sort last. */
 static int by_position(const void *a, const void *b)
 {
     const struct heddle_write *x = a, *y = b;
@@ -98,7 +98,7 @@ void hd_origins_free(struct hd_origin *list)
     }
 }
 
-/* ---- giving back ------------------------------------------------------ */
+/* ---- restoring -------------------------------------------------------- */
 
 static bool is_same_task(const struct heddle_write *a, const struct heddle_write *b)
 {
@@ -107,8 +107,8 @@ static bool is_same_task(const struct heddle_write *a, const struct heddle_write
 }
 
 /*
- * The special ones of a task, from `first` on; *count: how many these are. The others are still
- * there, since the first that comes to a position stays.
+ * Restores the special writes of a task, which start at `first`; *count is their number. The other
+ * writes still exist, because the store keeps the first write at a position.
  */
 static int put_special(struct heddle *store, const struct hd_origin *origin, size_t first,
                        const struct heddle_thread *thread, int64_t guard, size_t *count,
@@ -144,7 +144,7 @@ static int put_special(struct heddle *store, const struct hd_origin *origin, siz
 
 struct added {
     const struct hd_origin *origin;
-    struct hd_batch_builder batch; /* deletes them */
+    struct hd_batch_builder batch; /* deletes the added writes */
 };
 
 static int on_write(void *arg, size_t which, const struct hd_cell *cells)
@@ -167,7 +167,7 @@ static int on_write(void *arg, size_t which, const struct hd_cell *cells)
     return err ? err : hd_batch_delete(&added->batch, HD_WRITES, key, HD_COUNT(key));
 }
 
-/* Takes away what was not there. */
+/* Deletes the writes that the checkpoint did not have before the run. */
 static int delete_added(struct heddle *store, const struct hd_origin *origin,
                         const struct heddle_thread *thread, struct hd_fault *fault)
 {
@@ -196,7 +196,7 @@ static int delete_added(struct heddle *store, const struct hd_origin *origin,
     return err;
 }
 
-/* In this order: a process that ends in between has lost no question and no result. */
+/* Restores before it deletes: a process that ends in between loses no interrupt and no result. */
 int hd_origins_restore(struct heddle *store, const struct hd_origin *list,
                        const struct heddle_thread *thread, int64_t guard, struct hd_fault *fault)
 {

@@ -13,7 +13,7 @@ struct hd_patience {
     struct hd_store_retry *first, **tail; /* in the order in which they failed */
     size_t count;
     uint64_t pause_ms;
-    bool is_back; /* the store answers again: all follow */
+    bool is_back; /* the store is available again: retry all */
     bool is_ended;
 };
 
@@ -54,7 +54,7 @@ static struct hd_store_retry *take_first(struct hd_patience *patience)
     return retry;
 }
 
-/* Those that fail again while this goes through the list come behind the ones that it takes. */
+/* A call that fails again is appended to the list and not retried in this pass. */
 static void on_timer(uv_timer_t *timer)
 {
     struct hd_patience *patience = timer->data;

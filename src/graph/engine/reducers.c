@@ -1,4 +1,4 @@
-/* The binary operators, as Python's operators of the same names. */
+/* The binary operators. They behave like Python's operators of the same names. */
 #include "graph/engine/channel_internal.h"
 
 #include <stdint.h>
@@ -33,7 +33,7 @@ static bool as_bits(const struct hd_val *val, int64_t *out)
     return true;
 }
 
-/* Of booleans a boolean, otherwise of integers bit by bit. Takes `left`. */
+/* Two booleans give a boolean; otherwise combines integers bit by bit. Takes `left`. */
 static int join_bits(struct hd_val *left, const struct hd_val *right, bool is_and,
                      struct hd_val **out, struct hd_refusal *refusal)
 {
@@ -74,7 +74,7 @@ int hd_combine_merge(struct hd_channel *channel, struct hd_val *left, const stru
     return merged ? 0 : HD_ENOMEM;
 }
 
-/* Of two that are equal, and of two that have no order, the first. */
+/* Takes `left`, and returns it if the operands are equal or have no order. */
 static int choose(struct hd_val *left, const struct hd_val *right, int wanted, struct hd_val **out,
                   struct hd_refusal *refusal)
 {
@@ -116,7 +116,7 @@ int hd_combine_and(struct hd_channel *channel, struct hd_val *left, const struct
     return join_bits(left, right, true, out, refusal);
 }
 
-/* The same operator as that of `merge`: an overwritten value may be an object here too. */
+/* The same operator as `merge`: an overwritten value may be an object here too. */
 int hd_combine_or(struct hd_channel *channel, struct hd_val *left, const struct hd_val *right,
                   struct hd_val **out, struct hd_refusal *refusal)
 {

@@ -1,7 +1,7 @@
 /*
- * Answers to questions. A task has those it was given before (stored as its
- * __resume__ write), one by the id of its next question, or takes the one that
- * came for whoever asks first; subgraphs ask the graphs around for that one.
+ * Resume values of interrupts. A task uses the values that it already received (its stored
+ * __resume__ write), then the value for the id of its next interrupt, then the value without an id,
+ * which the first interrupt takes. Subgraphs take the latter from their parent graphs.
  */
 #include <stdio.h>
 #include <string.h>
@@ -32,7 +32,7 @@ bool hd_is_interrupt_id(struct hd_slice text)
     return true;
 }
 
-/* The id of a task's question: by where it is and how many answers it has. */
+/* The id of a task's interrupt: a hash of its namespace and its number of resume values. */
 static int question_id(const struct hd_task *task, size_t answered, char out[33])
 {
     struct hd_buf ns;
@@ -48,7 +48,7 @@ static int question_id(const struct hd_task *task, size_t answered, char out[33]
     return err;
 }
 
-/* Whether what the task asked, before the run, has this id. */
+/* *out is true if an interrupt of the task from before the run has this id. */
 static int has_asked(const struct hd_task *task, const char *id, bool *out)
 {
     struct hd_val *asked = hd_status_interrupts(&task->loop->pends, task->id);
@@ -62,7 +62,7 @@ static int has_asked(const struct hd_task *task, const char *id, bool *out)
     return err;
 }
 
-/* The answer that a map has for the task's next question. */
+/* *out is the map's value for the task's next interrupt, borrowed; NULL: none. */
 static int find_in_map(const struct hd_task *task, const struct hd_val *map, struct hd_val **out)
 {
     size_t answered = hd_val_count(task->resume);
@@ -74,8 +74,9 @@ static int find_in_map(const struct hd_task *task, const struct hd_val *map, str
     if (!err)
         *out = hd_val_get(map, hd_slice_cstr(id));
     /*
-     * All questions of a task once had the id of the first, and those of LangGraph have it. An
-     * answer to the first that comes again is for no other.
+     * LangGraph, and earlier versions of the engine, give all interrupts of a task the id of the
+     * first. That id counts only if the pending interrupt has it: otherwise the value is a repeated
+     * reply to the first interrupt.
      */
     if (!err && !*out && answered > 0) {
         err = question_id(task, 0, id);
@@ -119,7 +120,7 @@ static bool is_null_resume(const struct hd_pending_write *pend, const void *arg)
     return pend->write.channel == HD_W_RESUME && hd_is_null_task(pend->task);
 }
 
-/* Takes the answer for whoever asks first; NULL when there is none (any more). */
+/* Takes the resume value without an id; NULL: no such value, or already used. */
 static struct hd_val *take_null_resume(struct hd_loop *loop)
 {
     while (!loop->null_resume) {

@@ -1,4 +1,4 @@
-/* Runs: from options to a root loop, and from its end to on_done. */
+/* Runs: creates the root loop from the options, and calls on_done when the loop has ended. */
 #include "graph/engine/run.h"
 
 #include <string.h>
@@ -62,7 +62,7 @@ static void free_stops(struct hd_stops *stops)
     hd_free(names);
 }
 
-/* The run's own copy of everything that was borrowed; what is not copied yet is NULL. */
+/* Copies everything that was borrowed. After an error, members that were not copied are NULL. */
 static int copy_options(struct hd_run *run, const struct hd_run_options *options)
 {
     struct hd_run_options *own = &run->options;
@@ -132,7 +132,7 @@ static void on_closed(uv_handle_t *handle)
 
 /* ---- the end ---------------------------------------------------------- */
 
-/* What is left to do, and who waits for an answer. */
+/* The nodes of unfinished tasks, and the interrupts of these tasks by task id. */
 static int describe(const struct hd_loop *loop, struct hd_tasks *tasks, struct hd_val **next,
                     struct hd_val **asked)
 {
@@ -155,7 +155,7 @@ static int describe(const struct hd_loop *loop, struct hd_tasks *tasks, struct h
     return *next && *asked ? 0 : HD_ENOMEM;
 }
 
-/* The tasks are at hand, unless it ended between two steps or before the first. */
+/* The loop has its tasks, unless it ended between two steps or before the first. */
 static int describe_end(struct hd_loop *loop, struct hd_val **next, struct hd_val **asked)
 {
     struct hd_tasks tasks = {NULL, 0, 0};
@@ -180,7 +180,7 @@ static void describe_place(const struct hd_loop *loop, struct hd_run_result *res
         result->step = -2;
 }
 
-/* `output` NULL: it has failed or was cancelled. */
+/* `output` NULL: the run failed or was cancelled. */
 static void tell_end(struct hd_loop *loop, const struct hd_val *output)
 {
     struct hd_event event = {.type = HD_EVENT_GRAPH_END, .loop = loop, .value = output};
@@ -233,7 +233,7 @@ static void on_end(struct hd_loop *loop)
     uv_close((uv_handle_t *)&run->starter, on_closed);
 }
 
-/* From the loop, so that nothing is called back before hd_run_start() has returned. */
+/* Runs on the loop, so that no callback runs before hd_run_start() has returned. */
 static void on_start(uv_timer_t *timer)
 {
     struct hd_run *run = timer->data;
@@ -302,7 +302,9 @@ void hd_run_hold(struct hd_run *run, bool is_held)
         run->extension->hold(run->extension, is_held);
 }
 
-/* Whoever tells an event is at work and goes on afterwards: it cannot be stopped there. */
+/*
+ * During on_event the emitting code is still running and cannot be stopped: cancels from a timer.
+ */
 void hd_run_cancel(struct hd_run *run)
 {
     if (run->is_cancelled)

@@ -17,7 +17,7 @@ enum hd_graph_ids hd_runtime_migrate_writer(const struct hd_val *metadata)
 
 /* ---- both ids of a task ----------------------------------------------- */
 
-/* Its ids in the other runtime: one for each trigger, whose order that runtime may have changed. */
+/* The task's ids in the other runtime: one per trigger, whose order may differ there. */
 struct pair {
     const struct hd_task *task;
     char (*others)[HD_UUID_SIZE];
@@ -28,7 +28,7 @@ struct crossing {
     const struct hd_checkpoint_state *live;
     struct hd_slice ns;
     int64_t step;
-    bool is_foreign; /* the checkpoint itself is the other runtime's */
+    bool is_foreign; /* the other runtime wrote the checkpoint */
     const struct hd_runtime_migrate_rules *rules;
     struct hd_tasks tasks;
     struct pair *pairs;
@@ -97,7 +97,7 @@ static bool is_other(const struct pair *pair, const struct hd_pending_write *pen
     return false;
 }
 
-/* ---- who has come further --------------------------------------------- */
+/* ---- which runtime got further ---------------------------------------- */
 
 struct side {
     bool is_there;
@@ -113,7 +113,7 @@ static void look_at(struct side *side, const struct hd_write *write)
         side->answers = hd_val_is_list(write->val) ? hd_val_count(write->val) : 1;
 }
 
-/* A task that both have worked on: who went on from the other has more. */
+/* If both have writes of a task, the runtime that continued after the other has more of them. */
 static bool is_further(const struct side *other, const struct side *own)
 {
     if (!other->is_there || !own->is_there)
@@ -123,9 +123,9 @@ static bool is_further(const struct side *other, const struct side *own)
     return other->answers > own->answers;
 }
 
-/* ---- questions -------------------------------------------------------- */
+/* ---- interrupts ------------------------------------------------------- */
 
-/* Where a task's subgraph keeps its states. */
+/* The namespace of a task's subgraph. */
 static int inner_ns(const struct crossing *c, const struct hd_task *task, const char *id,
                     struct hd_buf *out)
 {
@@ -137,7 +137,7 @@ static int inner_ns(const struct crossing *c, const struct hd_task *task, const 
                : hd_buf_printf(out, "%.*s:%s", (int)task->node->name.len, task->node->name.ptr, id);
 }
 
-/* The id of a question that a task asks after so many answers; JavaScript has one for all. */
+/* The id of a task's interrupt after `answers` resume values; JavaScript has one id for all. */
 static int question_id(const struct crossing *c, const struct hd_task *task, const char *id,
                        size_t answers, char out[33])
 {
@@ -154,7 +154,7 @@ static int question_id(const struct crossing *c, const struct hd_task *task, con
     return err;
 }
 
-/* Whether the task itself asked it, and no graph within. */
+/* *is_its is true if the task itself raised the interrupt, not a graph within it. */
 static int check_question(const struct crossing *c, const struct hd_task *task, const char *other,
                           size_t answers, const struct hd_val *question, bool *is_its)
 {
@@ -179,7 +179,7 @@ static int refuse_inner(const struct crossing *c, const struct hd_task *task)
                         task->node->name.ptr);
 }
 
-/* The questions of a write, a list, with the ids that the reader gives them. */
+/* Gives the interrupts of a write the ids that the reader computes. The value becomes a list. */
 static int cross_questions(const struct crossing *c, const struct hd_task *task, const char *other,
                            size_t answers, struct hd_write *write)
 {
@@ -212,7 +212,10 @@ static int cross_questions(const struct crossing *c, const struct hd_task *task,
 
 /* ---- writes ----------------------------------------------------------- */
 
-/* No task's: what is written by hand, and input, have ids by the checkpoint's. */
+/*
+ * *out is true for writes without a task: manual updates and input have ids derived from the
+ * checkpoint.
+ */
 static int is_nobodys(const struct crossing *c, const struct hd_pending_write *pend, bool *out)
 {
     char name[48] = "__input__", id[HD_UUID_SIZE];
@@ -239,7 +242,7 @@ static bool is_gone(const struct hd_pending_write *pend, const void *arg)
     return pend->task[0] == '\0';
 }
 
-/* Of a task that both have written of, only what the one says that came further counts. */
+/* If both runtimes have writes of the task, keeps those of the one that got further. */
 static int cross_task(struct crossing *c, const struct pair *pair)
 {
     struct side own = {0}, other = {0};
@@ -291,7 +294,7 @@ static int check_rest(const struct crossing *c)
     return err;
 }
 
-/* A subgraph that was begun would begin again. */
+/* Refuses a subgraph that the other runtime has started: it would start again here. */
 static int check_inner(const struct crossing *c, const struct pair *pair)
 {
     struct hd_buf ns;
@@ -323,7 +326,7 @@ static int check(const struct crossing *c)
     return err;
 }
 
-/* All ids of JavaScript are UUIDs of version 5; those of Python may be by chance. */
+/* All task ids of JavaScript are UUIDs of version 5; those of Python only by chance. */
 static bool may_be_others(const struct hd_graph *graph, const struct hd_pending_write *pend)
 {
     if (hd_is_null_task(pend->task))

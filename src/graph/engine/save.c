@@ -1,12 +1,12 @@
 /*
- * The engine's calls on the store.
+ * The engine's store calls.
  *
- * Checkpoints and writes of a loop are stored in the order in which it made them;
- * those of one turn of the uv loop, of all runs, are handed over together and
- * share a commit. A loop ends only when everything it asked for is stored.
+ * The checkpoints and writes of a loop are stored in the order in which it made them. The calls of
+ * all runs in one iteration of the uv loop are submitted together and share a commit. A loop ends
+ * only when all its calls are done.
  *
- * A direct store is called on the loop. Others work on threads of the store; what
- * they finish comes back through one list and one uv_async for all runs.
+ * A direct store is called on the loop. Other stores run on their own threads; finished calls
+ * return through one list and one uv_async for all runs.
  */
 #include "graph/engine/save.h"
 
@@ -37,9 +37,9 @@
 
 enum kind { LOAD, PUT, WRITES };
 enum { MAX_SPARE = 64, MAX_SPARE_BYTES = 1 << 14 };
-#define MAX_ID_BYTES ((size_t)1 << 16) /* of a thread and an id that are read */
+#define MAX_ID_BYTES ((size_t)1 << 16) /* memory to read a thread key and an id */
 
-/* One call: owns everything that the store may still look at. */
+/* One store call. Owns all memory that the store may still read. */
 struct hd_save {
     struct hd_save *next;
     struct hd_engine *engine;
@@ -58,7 +58,7 @@ struct hd_save {
     hd_loaded_fn loaded;
     char id[HD_UUID_SIZE];
     char before[HD_UUID_SIZE];
-    struct hd_known *known; /* the lists that the loop still has */
+    struct hd_known *known; /* the cached lists of the loop */
     size_t known_count;
     struct hd_load load;
 };
@@ -77,7 +77,7 @@ static void destroy_save(struct hd_save *save)
     hd_free(save);
 }
 
-/* Some are kept for the next ones, with their buffers. */
+/* Keeps some calls and their buffers for reuse. */
 static void free_save(struct hd_save *save)
 {
     struct hd_engine *engine = save->engine;
@@ -143,7 +143,7 @@ static struct heddle_thread thread_of(const struct hd_loop *loop)
 
 /* ---- encoding --------------------------------------------------------- */
 
-/* While the buffer grows values are remembered by offset. */
+/* Stores offsets, because the buffer may move while it grows; settle() makes pointers of them. */
 static int pack(struct hd_packed *packed, size_t index, struct hd_slice channel,
                 const struct hd_val *val)
 {
@@ -271,7 +271,7 @@ int hd_pack_writes(struct hd_packed *packed, const struct hd_graph *graph,
         return HD_ENOMEM;
     for (size_t i = 0; i < count && !err; i++) {
         if (list[i].channel == HD_W_OTHER)
-            continue; /* nobody has such a channel, now or later */
+            continue; /* the graph has no such channel */
         err = pack(packed, packed->value_count, hd_write_name(graph, &list[i]), list[i].val);
         packed->value_count += !err;
     }
@@ -291,7 +291,7 @@ void hd_packed_fini(struct hd_packed *packed)
     *packed = (struct hd_packed){.values = NULL};
 }
 
-/* ---- going and coming back -------------------------------------------- */
+/* ---- completion ------------------------------------------------------- */
 
 static void done(void *arg, int code, const struct heddle_error *error)
 {
@@ -319,7 +319,7 @@ static void note_failure(struct hd_loop *loop, const struct hd_save *save)
     hd_failure_code(&loop->save_failure, save->code, &fault);
 }
 
-/* On the loop: the call is over. */
+/* Runs on the loop when the call is done. */
 static void finished(struct hd_save *save)
 {
     struct hd_loop *loop = save->loop;
@@ -410,7 +410,7 @@ static int newest_before(struct hd_save *save)
     return code;
 }
 
-/* Whether the thread has a newer checkpoint than the one that was asked for. */
+/* Sets is_superseded if the thread has a newer checkpoint than the requested one. */
 static int look_for_newer(struct hd_save *save)
 {
     struct heddle_thread thread = thread_of(save->loop);
@@ -434,7 +434,7 @@ static int look_for_newer(struct hd_save *save)
     return code;
 }
 
-/* What new checkpoints have to sort behind, when they do not follow on the latest. */
+/* Finds the id that new checkpoints must sort after if they do not follow the latest one. */
 static int find_greatest(struct hd_save *save)
 {
     struct heddle_thread thread = thread_of(save->loop);
@@ -482,7 +482,7 @@ static void load_elsewhere(void *arg)
     done(save, save->code, &error);
 }
 
-/* The store was away. */
+/* Retries after the store was unavailable. */
 static void load_again(void *arg)
 {
     struct hd_save *save = arg;
@@ -499,7 +499,7 @@ static void load_again(void *arg)
     }
 }
 
-/* What an earlier run left behind need not be read if it is still what is stored. */
+/* Takes the lists that an earlier run cached: the store omits those that are still current. */
 static int recall(struct hd_save *save)
 {
     struct hd_loop *loop = save->loop;
@@ -561,7 +561,7 @@ int hd_load_start(struct hd_loop *loop, struct hd_slice id, struct hd_slice befo
 
 /* ---- storing ---------------------------------------------------------- */
 
-/* Without the store's threads: the answer is there at once. */
+/* For a direct store: the call is done when it returns. */
 static void store_now(struct hd_save *save)
 {
     if (save->kind == PUT)
@@ -573,7 +573,7 @@ static void store_now(struct hd_save *save)
     free_save(save);
 }
 
-/* Before the loop waits for anything: all that this turn of it has to store goes together. */
+/* Runs before the loop polls: submits all calls of this iteration together. */
 static void on_prepare(uv_prepare_t *sender)
 {
     struct hd_engine *engine = sender->data;
@@ -582,7 +582,7 @@ static void on_prepare(uv_prepare_t *sender)
     hd_store_queue_go(engine->store);
 }
 
-/* Once it is queued another thread may answer it, before the call has returned. */
+/* Once the call is queued, another thread may finish it before this function returns. */
 static void store(struct hd_save *save)
 {
     struct hd_engine *engine = save->engine;
@@ -608,7 +608,7 @@ static void store(struct hd_save *save)
     free_save(save);
 }
 
-/* The run_id in it comes to stand first in `ids`; of *run_id only the length is set. */
+/* Appends the run_id to the empty `ids`, at its start. Sets only the length of *run_id. */
 static int write_metadata(const struct hd_loop *loop, struct hd_buf *out, struct hd_buf *ids,
                           struct hd_slice *run_id)
 {
@@ -628,7 +628,7 @@ static int write_metadata(const struct hd_loop *loop, struct hd_buf *out, struct
     }
     *run_id = hd_val_get_string(hd_val_get(all, HD_S("run_id")));
     err = all ? hd_val_render(out, all) : HD_ENOMEM;
-    if (!err) /* by offset: the buffer may move */
+    if (!err) /* without a pointer: the buffer may move */
         err = hd_buf_append_slice(ids, *run_id);
     run_id->ptr = NULL;
     hd_val_unref(all);
@@ -690,7 +690,7 @@ int hd_save_checkpoint(struct hd_loop *loop)
     if (save->engine->is_direct)
         store_now(save);
     else if (hd_failed(&loop->save_failure))
-        free_save(save); /* what comes after a checkpoint that is missing would hang in the air */
+        free_save(save); /* its parent was not stored */
     else
         store(save);
     return 0;
@@ -768,7 +768,7 @@ int hd_engine_create(struct heddle *store, uv_loop_t *loop, bool is_direct, stru
     engine->async.data = engine->sender.data = engine;
     engine->open_handles = 2;
     uv_unref((uv_handle_t *)&engine->async);
-    uv_unref((uv_handle_t *)&engine->sender); /* what is under way holds the other */
+    uv_unref((uv_handle_t *)&engine->sender); /* calls in flight reference `async` */
     *out = engine;
     return 0;
 

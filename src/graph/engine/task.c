@@ -1,6 +1,6 @@
 /*
- * Tasks at work: attempts, time limits, and what their end means. The kinds of
- * nodes (node_*.c) do the work and report through the functions at the bottom.
+ * Runs tasks: attempts, time limits and outcomes. The node kinds (node_*.c) do the work and report
+ * through the functions at the bottom.
  */
 #include "graph/engine/task.h"
 
@@ -51,7 +51,7 @@ static int start_timer(struct hd_task *task, uv_timer_t **timer, int64_t ms, uv_
         return HD_ENOMEM;
     uv_timer_init(task->loop->run->engine->uv, *timer);
     (*timer)->data = task;
-    /* The loop's idea of now may be old after a long computation. */
+    /* The loop's cached time may be old after a long computation. */
     uv_update_time(task->loop->run->engine->uv);
     uv_timer_start(*timer, fn, (uint64_t)(ms > 0 ? ms : 0), 0);
     return 0;
@@ -73,7 +73,7 @@ int hd_task_wait(struct hd_task *task, int64_t ms, void (*fn)(struct hd_task *))
 
 /* ---- ending ----------------------------------------------------------- */
 
-/* The kind's work is over or has to be: nothing more will come from it. */
+/* Stops the node kind, finished or not. It reports nothing afterwards. */
 static void stop_work(struct hd_task *task)
 {
     const struct hd_node_kind *kind = task->node->kind;
@@ -145,7 +145,10 @@ static int rescue_update(struct hd_task *task, struct hd_val **out)
     return err;
 }
 
-/* Ends the task with what its node says of errors; false: it says nothing, or that fails too. */
+/*
+ * Ends the task with its node's on_error; false: the node has none, the run is cancelled, or
+ * on_error fails too.
+ */
 static bool rescue(struct hd_task *task)
 {
     struct hd_scope scope = hd_task_scope(task);
@@ -173,7 +176,7 @@ static bool rescue(struct hd_task *task)
     return true;
 }
 
-/* The task has failed, for good or until the next attempt. */
+/* The task has failed, finally or until the next attempt. */
 static void fail(struct hd_task *task)
 {
     int err;
@@ -278,7 +281,7 @@ static bool has_message(const struct hd_val *val, struct hd_slice id)
     return false;
 }
 
-/* Messages that the node has got are nothing new when it returns them. */
+/* True if the node received the message, which is then not new in its result. */
 static bool was_given(const struct hd_task *task, struct hd_slice id)
 {
     for (size_t i = 0; task->push == HD_PULL && i < task->graph->state_count; i++) {
@@ -315,7 +318,7 @@ static void show(struct hd_task *task, const struct hd_val *message)
         tell_message(task, message, NULL);
 }
 
-/* Messages in the result that were not shown while the node worked. */
+/* Emits the messages of the result that were not emitted while the node ran. */
 static void show_result(struct hd_task *task)
 {
     for (size_t i = 0; i < task->writes.count; i++) {
@@ -352,7 +355,7 @@ void hd_task_call(struct hd_task *task, const char *model, const char *id,
     hd_emit(task->loop, &event);
 }
 
-/* The run's list of tools at work: for who cancels it. */
+/* Adds to the run's list of running tools, which a cancelled run reports. */
 static int note_tool(struct hd_run *run, struct hd_slice name, struct hd_slice id)
 {
     struct hd_val *tool = hd_val_with(hd_val_object(), HD_S("name"), hd_val_string(name));
@@ -493,7 +496,7 @@ static void commit(struct hd_task *task)
     end(task, HD_TASK_DONE);
 }
 
-/* A command for the graph around: this task writes nothing, its graph's node does. */
+/* A command for the parent graph: this task writes nothing, the parent's node does. */
 static void leave(struct hd_task *task, const struct hd_val *update, const struct hd_val *go)
 {
     struct hd_val *command = hd_val_record(HD_KIND_COMMAND);
@@ -573,7 +576,7 @@ static void on_deadline(uv_timer_t *timer)
 
 static void attempt(struct hd_task *task)
 {
-    int err = fill_channels(task); /* the attempt before may have failed for want of them */
+    int err = fill_channels(task); /* the previous attempt may have failed to allocate them */
 
     task->attempts++;
     task->asked = 0;
@@ -590,7 +593,7 @@ static void attempt(struct hd_task *task)
         hd_task_fail_code(task, err, NULL);
 }
 
-/* What a text that is given as the whole input goes to. */
+/* The channel that receives an input that is a plain string. */
 #define INPUT_CHANNEL "input"
 
 static bool has_input_channel(const struct hd_graph *graph)
@@ -602,7 +605,7 @@ static bool has_input_channel(const struct hd_graph *graph)
     return false;
 }
 
-/* __start__ passes the input on; a command may be one. */
+/* __start__ passes the input on. The input may be a command. */
 static void start_graph(struct hd_task *task)
 {
     struct hd_val *input = hd_task_input(task, &task->loop->live);

@@ -55,7 +55,7 @@ struct hd_task {
     size_t subgraph_count;
     int attempts;
     bool was_retried;
-    struct hd_val *questions; /* ASKING: list of interrupt records */
+    struct hd_val *questions; /* interrupted: list of interrupt records */
     struct hd_failure failure;
     struct hd_val *command; /* LEFT: update and goto for the parent graph */
     uv_timer_t *timer;      /* the node kind's, or the delay between attempts */

@@ -1,4 +1,4 @@
-/* The ids of tasks: LangGraph's, so that it can go on where the engine was, and the other way. */
+/* Task ids. They equal LangGraph's, so that each can continue the other's threads. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,7 +92,7 @@ struct hd_val *hd_task_triggers(const struct hd_task *task)
 
 /* ---- ids -------------------------------------------------------------- */
 
-/* Python's is a hash of: the checkpoint, where, when, who, why. */
+/* Python: a hash of the checkpoint id, namespace, step, node, and triggers or index of the send. */
 static int python_id(const struct hd_task *task, const struct hd_checkpoint_state *live,
                      struct hd_slice ns, int64_t step, char out[HD_UUID_SIZE])
 {
@@ -148,7 +148,7 @@ static void put_trigger(struct hd_jw *jw, const struct hd_task *task, size_t tri
     hd_jw_array_end(jw);
 }
 
-/* JavaScript's is a UUIDv5 in the checkpoint's namespace, of the same as JSON. */
+/* JavaScript: a UUIDv5 in the namespace of the checkpoint id, of the same fields as JSON. */
 int hd_task_js_id(const struct hd_task *task, const struct hd_checkpoint_state *live,
                   struct hd_slice ns, int64_t step, size_t trigger, char out[HD_UUID_SIZE])
 {

@@ -1,6 +1,6 @@
 /*
- * What the writes of a checkpoint say about its tasks: a task is finished when it
- * has a write that is its output; what it asked waits for an answer until then.
+ * Derives the status of tasks from the pending writes of a checkpoint. A task is finished if it has
+ * an output write; until then its interrupts are pending.
  */
 #include "graph/engine/task_status.h"
 
@@ -63,7 +63,7 @@ struct hd_val *hd_status_error(const struct hd_pending_writes *pends, const char
     return NULL;
 }
 
-/* Whether an earlier write has a question with this id. */
+/* True if an interrupt with this id precedes element `index` of write `at`. */
 static bool counted_before(const struct hd_pending_writes *pends, size_t at, size_t index,
                            struct hd_slice id)
 {

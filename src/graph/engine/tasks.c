@@ -1,7 +1,7 @@
 /*
- * Which tasks follow from a checkpoint: one for each pending send, and one for
- * each node that a channel it has not seen at this version starts. Ids, paths and
- * namespaces are exactly LangGraph's, so that either can go on where the other was.
+ * Computes the tasks that follow from a checkpoint: one for each pending send, and one for each
+ * node with a trigger channel whose version it has not seen. Ids, paths and namespaces are exactly
+ * LangGraph's, so that each can continue the other's threads.
  */
 #include "graph/engine/tasks.h"
 
@@ -202,7 +202,7 @@ int hd_tasks_prepare(struct hd_tasks *tasks, const struct hd_checkpoint_state *l
 
     hd_tasks_fini(tasks);
     err = add_sends(tasks, live, ns, step);
-    /* Where nothing is known to have changed, everybody is asked. */
+    /* If no updated channels are recorded, checks every node. */
     if (!err && hd_checkpoint_state_has_versions(live))
         err = add_pulled(tasks, live, ns, step,
                          uses_updated && hd_checkpoint_state_any_updated(live));

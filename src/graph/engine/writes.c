@@ -1,4 +1,4 @@
-/* Lists of writes: what tasks make, and what is stored with a checkpoint. */
+/* Lists of writes: those of tasks, and those pending on a checkpoint. */
 #include "graph/engine/writes.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "graph/decl/graph.h"
 #include "value/val.h"
 
-/* By number below zero: names[-channel]. */
+/* Indexed by the negated channel number. */
 static const char *const specials[] = {
     [-HD_W_ERROR] = "__error__",
     [-HD_W_SCHEDULED] = "__scheduled__",
