@@ -1,4 +1,4 @@
-/* A whole declaration: its size, its JSON, and the order in which its parts are read. */
+/* Reads a whole declaration: checks its size, parses its JSON, and reads its parts in order. */
 #include "graph/decl/decl.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@ struct graph_members {
     int64_t recursion_limit;
 };
 
-/* A JSON Schema of an object; kept as it is. */
+/* A JSON Schema of an object, kept unchanged. */
 static int read_schema(struct hd_decl *decl, const struct hd_decl_at *at,
                        const struct hd_field *field, void *out)
 {
@@ -72,7 +72,7 @@ static int check_graph_name(struct hd_decl *decl, const struct hd_decl_at *at, s
     return 0;
 }
 
-/* The outermost graph needs a name; others have the one they are declared under. */
+/* The outermost graph needs a name; a subgraph is named by its key. */
 static int set_name(struct hd_decl *decl, const struct hd_decl_at *at,
                     const struct graph_members *members)
 {
@@ -182,7 +182,7 @@ static int name_graph(struct hd_decl *decl, const struct hd_decl_at *at)
     return err == 0 ? hd_map_put(&decl->draft->graph_map, graph->name, draft) : err;
 }
 
-/* First all names: graphs may refer to those declared beside them. */
+/* Collects all names first: a graph may refer to graphs declared beside it. */
 static int name_graphs(struct hd_decl *decl, const struct hd_decl_at *at)
 {
     struct hd_json_iter it = hd_json_iter(at->val);
@@ -357,7 +357,7 @@ void hd_graph_destroy(struct hd_graph *graph)
     hd_free(root);
 }
 
-/* ---- finding ---------------------------------------------------------- */
+/* ---- lookup ----------------------------------------------------------- */
 
 size_t hd_graph_find_node(const struct hd_graph *graph, struct hd_slice name)
 {

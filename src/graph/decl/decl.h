@@ -138,7 +138,7 @@ typedef int (*hd_field_fn)(struct hd_decl *decl, const struct hd_decl_at *at,
 struct hd_field {
     const char *name;
     hd_field_fn read;
-    size_t offset; /* of what it is read to */
+    size_t offset; /* of the destination */
     bool is_required;
     int64_t min, max; /* integers: the range; lists and strings: the size, when max is not 0 */
     unsigned places;  /* expressions: bits of enum hd_place that they see */
@@ -197,7 +197,7 @@ struct hd_exprs {
     size_t count;
 };
 
-/* True if hd_read_raw() has read it. */
+/* True if hd_read_raw() has read the member. */
 static inline bool hd_raw(const struct hd_decl_at *at)
 {
     return at->val != NULL;
@@ -205,7 +205,7 @@ static inline bool hd_raw(const struct hd_decl_at *at)
 
 /* ---- parts of a declaration ------------------------------------------- */
 
-/* HD_EINVAL when some object has a member twice. */
+/* HD_EINVAL if an object has a member twice. */
 HD_MUST_CHECK int hd_decl_check_unique(struct hd_decl *decl, const struct hd_decl_at *at);
 /* A name that is not taken, reserved, empty or too long; `what` is "channel" or "node". */
 HD_MUST_CHECK int hd_decl_check_name(struct hd_decl *decl, const struct hd_decl_at *at,
@@ -261,7 +261,7 @@ struct hd_draft *hd_decl_find_graph(struct hd_draft *draft, struct hd_slice name
 
 /* ---- expressions: decl_expr.c ----------------------------------------- */
 
-/* Names that paths may start with, innermost first; the draft's channels come last. */
+/* Names that paths may start with, innermost first; the draft's channels are last. */
 struct hd_names {
     const struct hd_names *outer;
     struct hd_slice name;

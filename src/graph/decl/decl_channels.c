@@ -1,17 +1,17 @@
-/* `state`: the channels that a graph declares, and those that it makes itself. */
+/* `state`: the channels that a graph declares, and those that it creates itself. */
 #include <string.h>
 
 #include "graph/decl/decl.h"
 #include "graph/decl/decl_expr.h"
 
-/* ---- what can be declared --------------------------------------------- */
+/* ---- declarable reducers and types ------------------------------------ */
 
 #define TYPE(name) (1u << HD_TYPE_##name)
 
 struct reducer {
     const char *name;
     enum hd_graph_reducer value;
-    unsigned types; /* that it works on; 0: any, and `type` may be left out */
+    unsigned types; /* the types it supports; 0: any, and `type` is optional */
 };
 
 static const struct reducer reducers[] = {
@@ -102,7 +102,7 @@ static int read_type(struct hd_decl *decl, struct channel_spec *spec)
                         hd_near_text(&near));
 }
 
-/* A reducer that works on one type only implies it; one that works on several needs to be told. */
+/* A reducer that supports one type implies it; one that supports several needs a "type". */
 static int check_type(struct hd_decl *decl, const struct hd_decl_at *at, struct channel_spec *spec)
 {
     unsigned allowed = spec->reducer->types;
@@ -140,7 +140,7 @@ static bool is_of_type(hd_json_val val, enum hd_graph_type type)
     return true;
 }
 
-/* ---- what a channel begins with --------------------------------------- */
+/* ---- initial values --------------------------------------------------- */
 
 static struct hd_val *empty_value(enum hd_graph_type type)
 {
@@ -161,7 +161,7 @@ static struct hd_val *empty_value(enum hd_graph_type type)
     return hd_val_null();
 }
 
-/* Messages may be written in any form that add_messages takes. */
+/* Accepts messages in every form that add_messages takes. */
 static int convert_messages(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_val *list,
                             struct hd_val **out)
 {

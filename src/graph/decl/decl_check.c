@@ -1,6 +1,6 @@
 /*
- * What can only be checked when all graphs of a declaration have been read: who
- * runs whom, what a graph and its node share, and names that a send must bring.
+ * Checks that need all graphs of a declaration: nesting of subgraphs, channels that a subgraph
+ * shares with its node, and names that a send must define.
  */
 #include <string.h>
 
@@ -28,7 +28,7 @@ static struct hd_draft *draft_of(struct hd_decl *decl, const struct hd_graph *gr
     return draft;
 }
 
-/* The frames of a node; `at[2]` is the node's. */
+/* Fills the frames of a node's path; `at[2]` is the node. */
 static void node_at(const struct hd_draft *draft, const struct hd_node *node,
                     struct hd_decl_at at[3])
 {
@@ -37,7 +37,7 @@ static void node_at(const struct hd_draft *draft, const struct hd_node *node,
     at[2] = hd_decl_at_key(&at[1], node->name, NULL);
 }
 
-/* ---- who runs whom ---------------------------------------------------- */
+/* ---- nesting of subgraphs --------------------------------------------- */
 
 static int measure(struct hd_decl *decl, struct hd_draft *draft);
 
@@ -90,7 +90,7 @@ static int check_used(struct hd_decl *decl)
     return 0;
 }
 
-/* ---- what a graph and its node share ---------------------------------- */
+/* ---- channels shared with a subgraph ---------------------------------- */
 
 static size_t count_shared(const struct hd_draft *draft, const struct hd_draft *inner)
 {
@@ -126,7 +126,7 @@ static int check_input(struct hd_decl *decl, const struct hd_draft *draft, struc
     return err;
 }
 
-/* Commands for the graph around: here it is known, at least for this use of the inner graph. */
+/* Resolves commands for the parent graph, which is known here for this use of the subgraph. */
 static int check_outward(struct hd_decl *decl, struct hd_draft *draft, struct hd_draft *inner,
                          struct hd_node *node)
 {
@@ -171,7 +171,7 @@ static int check_subgraphs(struct hd_decl *decl, struct hd_draft *draft)
     return err;
 }
 
-/* ---- names that a send must bring ------------------------------------- */
+/* ---- names that a send must define ------------------------------------ */
 
 static int check_pending(struct hd_decl *decl, const struct hd_draft *draft)
 {

@@ -1,4 +1,4 @@
-/* `edges`: plain ones, those that wait for several nodes, and conditional ones. */
+/* `edges`: plain edges, joins that wait for several nodes, and conditional edges. */
 #include <string.h>
 
 #include "graph/decl/decl.h"
@@ -226,7 +226,7 @@ static int read_sources(struct hd_decl *decl, const struct hd_decl_at *at, struc
     return err;
 }
 
-/* join:<a>+<b>:<node>, in the order of the declaration as LangGraph has it. */
+/* Makes join:<a>+<b>:<node>, with the names in the order of the declaration, as in LangGraph. */
 static int name_join(struct hd_decl *decl, const struct hd_indexes *from, size_t to,
                      struct hd_slice *out)
 {
@@ -304,7 +304,7 @@ static int read_join(struct hd_decl *decl, const struct hd_decl_at *at, const st
     return err;
 }
 
-/* ---- all forms -------------------------------------------------------- */
+/* ---- all edges -------------------------------------------------------- */
 
 static int read_branch(struct hd_decl *decl, const struct edge *edge, size_t from)
 {
@@ -387,7 +387,7 @@ static int read_form(struct hd_decl *decl, const struct hd_decl_at *at, struct e
     return hd_decl_fail_type(decl, at, "a list of two nodes or an object");
 }
 
-/* LangGraph attaches what waits for several nodes after the plain edges. */
+/* Reads the joins in a second pass: LangGraph attaches them after the plain edges. */
 static int read_pass(struct hd_decl *decl, const struct hd_decl_at *at, bool joins)
 {
     struct hd_json_iter it = hd_json_iter(at->val);

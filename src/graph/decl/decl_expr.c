@@ -1,4 +1,4 @@
-/* Compiling expressions, and the few questions that readers of declarations ask about them. */
+/* Compiles expressions: those of declarations, and single ones that belong to no graph. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -160,7 +160,7 @@ static size_t count_members(const struct hd_builtin *call)
     return count;
 }
 
-/* Content is a string or a list, so an object can only mean the members. */
+/* Content is a string or a list, so an object must be the members of the message. */
 static int read_message(struct hd_decl *decl, const struct hd_decl_at *at,
                         const struct hd_names *names, int depth, struct hd_expr *out)
 {
@@ -172,7 +172,7 @@ static int read_message(struct hd_decl *decl, const struct hd_decl_at *at,
     return err == 0 ? read_expr(decl, at, names, depth, &out->items[0]) : err;
 }
 
-/* The slot of a loop is the number of loops around it. */
+/* The slot of a loop is its nesting depth. */
 static size_t next_slot(const struct hd_names *names)
 {
     for (; names; names = names->outer) {
@@ -314,9 +314,12 @@ static int read_object(struct hd_decl *decl, const struct hd_decl_at *at,
     return err;
 }
 
-/* ---- all -------------------------------------------------------------- */
+/* ---- all expressions -------------------------------------------------- */
 
-/* Neither paths nor calls anywhere in it, and not too deep. `$` is left to closer looks. */
+/*
+ * True if `val` has no paths, no calls and few enough levels. Objects with `$` are plain only if
+ * `records_too`.
+ */
 static bool is_plain(hd_json_val val, bool records_too, int depth)
 {
     struct hd_json_iter it = hd_json_iter(val);
@@ -433,7 +436,7 @@ int hd_read_update(struct hd_decl *decl, const struct hd_decl_at *at, const stru
     return err == 0 ? hd_decl_expr_in(decl, at, field->places, out) : err;
 }
 
-/* ---- alone ------------------------------------------------------------ */
+/* ---- expressions without a graph -------------------------------------- */
 
 struct hd_expr_alone {
     struct hd_decl_memory hold;

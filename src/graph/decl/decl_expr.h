@@ -16,9 +16,9 @@ HD_MUST_CHECK int hd_decl_literal(struct hd_decl *decl, struct hd_val *val, stru
 
 /* decl_expr_record.c: an object that begins with `$`. */
 bool hd_decl_is_record(hd_json_val val);
-/* Whether there is one anywhere in it. */
+/* True if `val` is or contains a record. */
 bool hd_decl_has_record(hd_json_val val);
-/* One without expressions, checked; and the kind of one with. */
+/* Read a record without expressions, which is checked, and the kind of one with expressions. */
 HD_MUST_CHECK int hd_decl_record(struct hd_decl *decl, const struct hd_decl_at *at,
                                  struct hd_expr *out);
 HD_MUST_CHECK int hd_decl_record_kind(struct hd_decl *decl, const struct hd_decl_at *at,

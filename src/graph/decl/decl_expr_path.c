@@ -1,12 +1,12 @@
 /*
- * Strings of expressions: `{{path}}` alone or within a text, and the paths.
+ * Strings in expressions: `{{path}}` alone or within a text, and the syntax of paths.
  *
  *   path  = root *( "." name / "[" index "]" / "[" quoted "]" )
  *   root  = name / "[" quoted "]"
  *   name  = one or more characters other than . [ ] { } quotes, space and controls
  *   index = ["-"] digits
  *
- * Quoted is in '…' or "…", with a backslash before a quote or a backslash.
+ * A quoted name is in '…' or "…", with a backslash before a quote or a backslash.
  */
 #include <string.h>
 
@@ -17,7 +17,7 @@
 struct scan {
     struct hd_decl *decl;
     const struct hd_decl_at *at;
-    struct hd_slice whole; /* for messages */
+    struct hd_slice whole; /* for error messages */
     const char *pos;
     const char *end;
 };
@@ -86,7 +86,7 @@ static int scan_index(struct scan *s, int64_t *out)
     return 0;
 }
 
-/* What stands between brackets. */
+/* Scans an index or a quoted key in brackets. */
 static int scan_bracket(struct scan *s, struct hd_path_step *step)
 {
     int err;
@@ -142,7 +142,7 @@ static int scan_steps(struct scan *s, struct hd_path *path)
     return err;
 }
 
-/* ---- what the first name means ---------------------------------------- */
+/* ---- resolving the first name ----------------------------------------- */
 
 static bool find_name(const struct hd_names *names, struct hd_path *path)
 {
@@ -190,7 +190,7 @@ static bool is_arg(const struct hd_node *node, struct hd_slice name)
     return false;
 }
 
-/* Only a send can bring it: whether one does is not known before the whole graph is. */
+/* Only a send's argument can define this name. decl_check.c checks it when all sends are known. */
 static int expect_input(struct scan *s, struct hd_path *path)
 {
     struct hd_draft *draft = s->decl->draft;
@@ -270,7 +270,7 @@ int hd_decl_path_read(struct hd_decl *decl, const struct hd_decl_at *at,
     return err;
 }
 
-/* ---- texts with paths in them ----------------------------------------- */
+/* ---- texts with paths ------------------------------------------------- */
 
 int hd_decl_literal(struct hd_decl *decl, struct hd_val *val, struct hd_expr *out)
 {
@@ -283,7 +283,7 @@ int hd_decl_literal(struct hd_decl *decl, struct hd_val *val, struct hd_expr *ou
     return err;
 }
 
-/* The position of `}}`, which counts only outside of quotes; NULL: not closed. */
+/* The position of `}}` outside of quotes; NULL if not closed. */
 static const char *find_close(const char *pos, const char *end)
 {
     char quote = 0;
@@ -323,7 +323,7 @@ static int add_path(struct hd_decl *decl, const struct hd_decl_at *at, const str
     return hd_decl_path_read(decl, at, names, part, &item->path);
 }
 
-/* One `{{…}}` that begins at *pos; moves *pos behind it. */
+/* Reads one `{{…}}` that begins at *pos; moves *pos behind it. */
 static int read_braces(struct hd_decl *decl, const struct hd_decl_at *at,
                        const struct hd_names *names, struct hd_expr *text, const char **pos,
                        const char *end)
@@ -342,7 +342,7 @@ static int read_braces(struct hd_decl *decl, const struct hd_decl_at *at,
     return add_path(decl, at, names, text, hd_slice(start, (size_t)(close - start)));
 }
 
-/* A path alone keeps its type; characters alone are a literal. */
+/* A single path keeps the type of its value; text without paths is a literal. */
 static void simplify(struct hd_expr *text)
 {
     if (text->count == 1 && text->items[0].op != HD_EXPR_NONE)

@@ -1,6 +1,6 @@
 /*
- * Records in expressions: an object whose first member is `$` is what
- * docs/encoding.md makes of it, here with expressions in its members.
+ * Records in expressions: an object whose first member is `$` is a record of docs/encoding.md,
+ * whose members may be expressions.
  */
 #include "graph/decl/decl_expr.h"
 

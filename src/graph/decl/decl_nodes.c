@@ -1,10 +1,10 @@
-/* `nodes`: their names, what nodes of all kinds have, and the table of kinds. */
+/* `nodes`: their names, the members common to all kinds, and the table of kinds. */
 #include <string.h>
 
 #include "graph/decl/decl.h"
 #include "graph/decl/nodes.h"
 
-/* One line for each kind of node; a kind is one file, node_<name>.c. */
+/* One row per kind of node; a kind is one file, node_<name>.c. */
 static const struct hd_node_kind *const node_kinds[] = {
     &hd_node_set,   &hd_node_script,   &hd_node_interrupt, &hd_node_branch, &hd_node_fanout,
     &hd_node_sleep, &hd_node_subgraph, &hd_node_fail,      &hd_node_http,
@@ -110,7 +110,7 @@ int hd_read_node(struct hd_decl *decl, const struct hd_decl_at *at, const struct
     return hd_decl_find_node(decl, at, hd_json_string(at->val), false, out);
 }
 
-/* ---- where a node goes ------------------------------------------------ */
+/* ---- destinations of goto --------------------------------------------- */
 
 int hd_decl_add_exit(struct hd_decl *decl, size_t index, bool is_send, struct hd_slice label)
 {
@@ -130,7 +130,7 @@ int hd_decl_add_exit(struct hd_decl *decl, size_t index, bool is_send, struct hd
     return 0;
 }
 
-/* What hd_expr_names() finds in a `goto`. */
+/* State of a walk over the names that hd_expr_names() finds in a `goto`. */
 struct goto_walk {
     struct hd_decl *decl;
     const struct hd_decl_at *at;
@@ -290,7 +290,7 @@ int hd_decl_node_fields(struct hd_decl *decl, const struct hd_decl_at *at,
     return hd_decl_fields(decl, at, &fields, out);
 }
 
-/* A list says which channels the node reads; what else a subgraph's `input` is, its kind reads. */
+/* A list names the channels that the node reads. The subgraph kind reads any other form itself. */
 static int read_input(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node)
 {
     static const struct hd_field field = {.name = "input"};
@@ -355,7 +355,7 @@ static const struct hd_field retry_fields[] = {
     {"on", hd_read_names, offsetof(struct retry_spec, on), false, 0, 0, 0},
 };
 
-/* The defaults are LangGraph's. */
+/* The defaults are those of LangGraph. */
 static int read_retry(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node)
 {
     static const struct hd_fields fields = HD_FIELDS(retry_fields, NULL);
@@ -391,7 +391,7 @@ static int read_on_error(struct hd_decl *decl, const struct hd_decl_at *at, stru
     return hd_raw(at) ? hd_read_update(decl, at, &field, &node->on_error) : 0;
 }
 
-/* ---- destinations ----------------------------------------------------- */
+/* ---- declared destinations -------------------------------------------- */
 
 static int add_destination(struct hd_decl *decl, const struct hd_decl_at *at, hd_json_val name,
                            struct hd_slice label)
@@ -408,7 +408,7 @@ static int add_destination(struct hd_decl *decl, const struct hd_decl_at *at, hd
     return err == 0 ? hd_decl_add_exit(decl, node, false, copy) : err;
 }
 
-/* Where a `goto` that only the state knows may lead: a list, or an object with labels. */
+/* The possible targets of a `goto` that depends on the state: a list, or an object with labels. */
 static int read_destinations(struct hd_decl *decl, const struct hd_decl_at *at)
 {
     struct hd_json_iter it = hd_json_iter(at->val);
@@ -462,7 +462,7 @@ static int set_common(struct hd_decl *decl, const struct common *common, struct 
     return err;
 }
 
-/* The common members are read first: what others mean depends on them. */
+/* Reads the common members first: the meaning of the others depends on them. */
 static int read_common(struct hd_decl *decl, const struct hd_decl_at *at, struct common *common)
 {
     int err = 0;

@@ -1,7 +1,7 @@
-/* Can every node be reached, and can a run end? */
+/* Checks that every node is reachable and that every run can end. */
 #include "graph/decl/decl.h"
 
-/* ---- reaching --------------------------------------------------------- */
+/* ---- reachability ----------------------------------------------------- */
 
 struct reach {
     struct hd_draft *draft;
@@ -66,7 +66,7 @@ static bool all_can_end(const struct hd_route *route, const bool *can_end)
     return true;
 }
 
-/* No route may hold, or one that ends; a fanout may be over nothing. */
+/* True if possibly no route is taken, a route ends the run, or the fanout's list may be empty. */
 static bool branch_can_end(const struct hd_branch *branch, const bool *can_end)
 {
     if (branch->fanout || branch->routes[branch->route_count - 1].when)
@@ -98,7 +98,7 @@ static bool node_can_end(const struct hd_draft *draft, const struct hd_node *nod
     return is_so;
 }
 
-/* Once more as long as something changes; backwards, because most edges go forwards. */
+/* Repeats until nothing changes. Iterates backwards because most edges lead forwards. */
 static void find_endings(const struct hd_draft *draft, bool *can_end)
 {
     bool has_changed = true;
@@ -114,7 +114,7 @@ static void find_endings(const struct hd_draft *draft, bool *can_end)
     }
 }
 
-/* ---- both ------------------------------------------------------------- */
+/* ---- both checks ------------------------------------------------------ */
 
 static int fail_node(struct hd_decl *decl, const struct hd_draft *draft, size_t index,
                      const char *what)

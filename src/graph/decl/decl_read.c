@@ -1,4 +1,4 @@
-/* Reading members of a declaration, and saying where something is wrong. */
+/* Reads members of a declaration, and reports errors with their path. */
 #include "graph/decl/decl.h"
 
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 
 #define MAX_MEMORY ((size_t)256 << 20)
 #define MAX_SHOWN 64
-/* Objects up to this size are searched for repeated members one by one. */
+/* In objects up to this size, a pairwise comparison finds repeated members. */
 #define FEW_MEMBERS 16
 
 /* ---- memory ----------------------------------------------------------- */
@@ -77,7 +77,7 @@ void *hd_decl_memory_push(struct hd_decl_memory *hold, void *array, size_t *coun
     char *old, *elements;
 
     memcpy(&elements, array, sizeof(elements));
-    /* Full at every power of two: so no capacity need be kept. */
+    /* The array is full at every power of two, so no capacity is stored. */
     if ((*count & (*count - 1)) == 0) {
         old = elements;
         elements = hd_arena_calloc(&hold->arena, *count ? 2 * *count : 1, size);
@@ -95,7 +95,7 @@ int hd_decl_copy(struct hd_decl *decl, struct hd_slice s, struct hd_slice *out)
     return hd_arena_copy(&decl->hold->arena, s, out);
 }
 
-/* ---- where we are ----------------------------------------------------- */
+/* ---- paths ------------------------------------------------------------ */
 
 struct hd_decl_at hd_decl_at_key(const struct hd_decl_at *up, struct hd_slice key, hd_json_val val)
 {
@@ -146,7 +146,7 @@ const char *hd_decl_path(struct hd_decl *decl, const struct hd_decl_at *at)
     struct hd_buf buf;
     int err;
 
-    /* 64 levels of expressions and 16 of graphs, with names of any length. */
+    /* Enough for 64 levels of expressions and 16 of graphs, with names of any length. */
     hd_buf_init(&buf, 2 * HD_GRAPH_MAX_TEXT + 4096);
     err = write_path(&buf, at);
     if (err == 0)
@@ -157,7 +157,7 @@ const char *hd_decl_path(struct hd_decl *decl, const struct hd_decl_at *at)
 
 /* ---- errors ----------------------------------------------------------- */
 
-/* Names come from the file: nothing of them may move a terminal's cursor. */
+/* Replaces control characters: names from the file must not move a terminal's cursor. */
 static void make_printable(char *text)
 {
     for (; *text; text++) {
@@ -166,7 +166,7 @@ static void make_printable(char *text)
     }
 }
 
-/* Keeps the end of a path that is too long: it names the member. */
+/* Keeps the end of a path that is too long, since it names the member. */
 static void set_path(struct hd_graph_error *error, const char *path)
 {
     size_t len = strlen(path);
@@ -277,7 +277,7 @@ int hd_decl_fields(struct hd_decl *decl, const struct hd_decl_at *at,
 
     if (!hd_json_is_object(at->val))
         return hd_decl_fail_type(decl, at, "an object");
-    /* What is missing may be misspelt: then the misspelt one is the better message. */
+    /* Report an unknown member before a missing one: it may be the missing one, misspelt. */
     while (err == 0 && hd_json_next(&it)) {
         struct hd_decl_at member = hd_decl_at_key(at, it.key, it.val);
 

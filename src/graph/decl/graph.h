@@ -1,17 +1,14 @@
 /*
- * A graph as the engine runs it: read from a declaration (docs/graphs.md),
- * checked, compiled, and never changed afterwards.
+ * A compiled graph: read from a declaration (docs/graphs.md), checked, and immutable afterwards.
  *
- * Names are resolved to indexes: nodes[0] is always `__start__`, `__end__` is
- * no node but the index HD_GRAPH_END. Channels are LangGraph's, in its order:
- * those of the state as declared, `__start__`, `__pregel_tasks`, one
- * `branch:to:<node>` for each node, and a `join:<a>+<b>:<node>` for each edge
- * that waits for several nodes, their names in the order of the declaration.
+ * Names are resolved to indexes. nodes[0] is always `__start__`; `__end__` is not a node but the
+ * index HD_GRAPH_END. Channels are LangGraph's, in its order: the state's channels as declared,
+ * `__start__`, `__pregel_tasks`, one `branch:to:<node>` per node, and one `join:<a>+<b>:<node>` per
+ * edge that waits for several nodes, with their names in the order of the declaration.
  *
- * A graph owns its subgraphs and everything that can be reached from it. Nothing
- * in it changes while it is used, the counts of its values included: any number of
- * threads may use it at once. States, results and events may refer to values of
- * the graph, which must outlive them.
+ * A graph owns its subgraphs and everything reachable from it. Nothing in it changes during use,
+ * not even the reference counts of its values, so any number of threads may use it concurrently.
+ * States, results and events may refer to values of the graph, which must outlive them.
  */
 #ifndef HD_GRAPH_DECL_GRAPH_H
 #define HD_GRAPH_DECL_GRAPH_H
@@ -30,8 +27,8 @@
 
 #define HD_GRAPH_MAX_TEXT ((size_t)1 << 20) /* bytes of a declaration */
 #define HD_GRAPH_MAX_NODES 1000             /* in a declaration, subgraphs included */
-#define HD_GRAPH_MAX_CHANNELS 1000          /* likewise; those of the state */
-#define HD_GRAPH_MAX_LEVELS 16              /* a graph in a graph in … */
+#define HD_GRAPH_MAX_CHANNELS 1000          /* likewise; channels of the state */
+#define HD_GRAPH_MAX_LEVELS 16              /* of nested graphs */
 #define HD_GRAPH_MAX_RECURSION 10000
 #define HD_GRAPH_DEFAULT_RECURSION 25
 #define HD_GRAPH_MAX_NAME 128 /* bytes of a node's or channel's name */
@@ -42,7 +39,7 @@
 
 /* ---- channels --------------------------------------------------------- */
 
-/* What an update does to a channel; the names are in decl_channels.c. */
+/* The effect of an update on a channel. The names are in decl_channels.c. */
 enum hd_graph_reducer {
     HD_REDUCE_LAST,
     HD_REDUCE_ANY,
@@ -56,12 +53,12 @@ enum hd_graph_reducer {
     HD_REDUCE_AND,
     HD_REDUCE_OR,
     HD_REDUCE_TOPIC,
-    /* These cannot be declared: the graph makes such channels itself. */
-    HD_REDUCE_TRIGGER,       /* ephemeral; several updates are fine: branch:to:<node> */
-    HD_REDUCE_TRIGGER_AFTER, /* the same for a deferred node: seen when nothing else runs */
-    HD_REDUCE_BARRIER,       /* full when every source was written: join:… */
+    /* Not declarable; the graph creates these channels itself. */
+    HD_REDUCE_TRIGGER,       /* ephemeral, accepts several updates: branch:to:<node> */
+    HD_REDUCE_TRIGGER_AFTER, /* the same for a deferred node: visible when no other node runs */
+    HD_REDUCE_BARRIER,       /* full when every source has written: join:… */
     HD_REDUCE_BARRIER_AFTER,
-    HD_REDUCE_OPAQUE /* of a graph elsewhere: how it takes a second value is not known here */
+    HD_REDUCE_OPAQUE /* of a worker's graph: a reducer that the server does not have */
 };
 
 enum hd_graph_type {
@@ -75,10 +72,10 @@ enum hd_graph_type {
 
 struct hd_graph_channel {
     struct hd_slice name;
-    struct hd_slice title, description; /* for people; may be empty */
+    struct hd_slice title, description; /* for display; may be empty */
     enum hd_graph_reducer reducer;
     enum hd_graph_type type;
-    struct hd_val *initial; /* NULL: begins empty */
+    struct hd_val *initial; /* NULL: initially empty */
     bool is_accumulating;   /* topics */
     size_t node;            /* branch:to: and join: the node it triggers */
     const size_t *sources;  /* join: the nodes it waits for */
@@ -90,49 +87,48 @@ struct hd_graph_channel {
 struct hd_decl;
 struct hd_decl_at;
 struct hd_node;
-struct hd_task; /* a node at work in a superstep: the execution engine's */
+struct hd_task; /* the execution of a node in a superstep; defined by the engine */
 
 /*
- * A kind of node: one file, and one line in node_kinds[] (decl_nodes.c). The
- * rest of the tree knows kinds by this table alone.
+ * A kind of node: one file, and one row in node_kinds[] (decl_nodes.c). Other code uses kinds only
+ * through this table.
  */
 struct hd_node_kind {
-    const char *name; /* what "kind" says */
+    const char *name; /* value of "kind" in a declaration */
 
     /*
-     * Reads and checks the members that only this kind has, into memory of the
-     * declaration's arena that node->spec then points to. HD_EINVAL with the path
-     * of the member in the declaration's error, or HD_ENOMEM.
+     * Reads and checks the members specific to this kind into memory of the declaration's arena;
+     * sets node->spec to it. HD_EINVAL, with the path of the member in the declaration's error, or
+     * HD_ENOMEM.
      */
     int (*read)(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node);
 
     /*
-     * Begins the node's work. It may be done before this returns or later on the
-     * loop; either way its end is reported once, through the task. When it returns
-     * an error nothing was begun and nothing will be reported.
+     * Starts the node. It may finish before this returns or later on the loop; either way its end
+     * is reported once, through the task. On error nothing was started and nothing is reported.
      */
     int (*start)(struct hd_task *task);
 
     /*
-     * Stops work that was begun and has not ended; nothing is reported after this
-     * returned. NULL when the kind never waits.
+     * Stops a started node that has not finished. Nothing is reported after this returns. NULL if
+     * the kind never waits.
      */
     void (*cancel)(struct hd_task *task);
 
     /*
-     * Ends such work with what it has so far, if that is worth keeping: then the task's end is
-     * reported before this returns true. NULL when nothing ever is.
+     * Ends a started node with its partial result, if that is worth keeping: then reports the
+     * task's end and returns true. NULL if the kind has no partial results.
      */
     bool (*settle)(struct hd_task *task);
 };
 
 /*
- * Kinds that folders above add to those of the engine; once, before graphs are read.
- * `list` must stay.
+ * Adds node kinds of higher layers to the engine's. Call once, before reading graphs. `list` must
+ * stay valid.
  */
 void hd_node_kinds_add(const struct hd_node_kind *const *list, size_t count);
 
-/* Where a route, a `goto` or a send may lead. */
+/* A possible destination of a route, a `goto` or a send. */
 struct hd_target {
     size_t node; /* or HD_GRAPH_END */
     struct hd_slice label;
@@ -145,7 +141,7 @@ struct hd_route {
     size_t to_count;
 };
 
-/* One send for each element of a list. */
+/* Creates one send for each element of a list. */
 struct hd_fanout {
     const struct hd_expr *over;
     const struct hd_expr *arg; /* evaluated with the element in HD_PLACE_ITEM; NULL: the element */
@@ -153,7 +149,7 @@ struct hd_fanout {
     size_t to;
 };
 
-/* A conditional edge: the first route that holds, or sends. Sees the node's writes. */
+/* A conditional edge: the first route whose condition is true, or sends. Sees the node's writes. */
 struct hd_branch {
     const struct hd_route *routes;
     size_t route_count;
@@ -161,7 +157,7 @@ struct hd_branch {
 };
 
 struct hd_retry {
-    int attempts; /* 1: none */
+    int attempts; /* 1: no retry */
     int64_t delay_ms;
     int64_t max_delay_ms;
     double backoff;
@@ -173,12 +169,12 @@ struct hd_node {
     struct hd_slice name;
     size_t index;
     const struct hd_node_kind *kind; /* NULL for __start__ */
-    const void *spec;                /* the kind's own */
+    const void *spec;                /* specific to the kind */
     bool is_deferred;
     bool stops_before, stops_after; /* breakpoints */
     const size_t *reads;            /* channels; NULL: the whole state */
     size_t read_count;
-    const struct hd_slice *args; /* names that a send from outside may bring */
+    const struct hd_slice *args; /* names that an external send's argument may define */
     size_t arg_count;
     const struct hd_slice *tags;
     size_t tag_count;
@@ -187,50 +183,50 @@ struct hd_node {
     struct hd_retry retry;
     const struct hd_expr *const *emit;
     size_t emit_count;
-    const struct hd_expr *on_error; /* the update when it has failed; NULL: the run fails */
+    const struct hd_expr *on_error; /* the update after a failure; NULL: the run fails */
 
-    /* Channels that start it: branch:to:<name>, then its joins. */
+    /* Channels that trigger the node: branch:to:<name>, then its joins. */
     size_t *triggers;
     size_t trigger_count;
-    /* Channels that its end writes to: branch:to:<next> and joins; null or its own name. */
+    /* Channels written at its end: branch:to:<next> gets null, a join gets the node's name. */
     size_t *writes;
     size_t write_count;
     const struct hd_branch *branches;
     size_t branch_count;
-    /* It has an edge to __end__, which writes nothing but is drawn. */
+    /* True if the node has an edge to __end__, which writes nothing but is drawn. */
     bool has_end_edge;
 
-    /* Where the node itself may go (goto, routes and sends of its kind). */
+    /* Destinations that the node itself may choose (goto, routes and sends of its kind). */
     struct hd_target *exits;
     size_t exit_count;
-    /* It may also go where the file does not say: everywhere. */
+    /* May go to any node: the declaration does not determine the destinations. */
     bool goes_anywhere;
-    /* Its command is for the graph around; `exits` are then empty. */
+    /* Its command targets the parent graph; `exits` is then empty. */
     bool goes_to_parent;
-    /* Whether it always goes to one of its exits (false: it may go nowhere). */
+    /* True if it always goes to one of its exits; false if it may go to none. */
     bool must_exit;
-    /* A run may stop here: to ask, or by an error. */
+    /* A run may stop here, by an interrupt or an error. */
     bool may_stop;
-    /* A send may start it; the send's argument is then its input. */
+    /* A send may start the node; the send's argument is then its input. */
     bool is_sent_to;
-    /* The graph that this node runs; NULL for all kinds but `subgraph`. */
+    /* The subgraph of the node; NULL for all kinds but `subgraph`. */
     const struct hd_graph *graph;
 };
 
 /* ---- graphs ----------------------------------------------------------- */
 
-/* How the ids of tasks are made: as LangGraph for Python does it, or that for JavaScript. */
+/* The derivation of task ids: that of LangGraph for Python, or that of LangGraph for JavaScript. */
 enum hd_graph_ids { HD_IDS_PYTHON, HD_IDS_JS };
 
 struct hd_graph {
     struct hd_slice name;
-    struct hd_slice title, description; /* for people; may be empty */
-    struct hd_val *config_schema;       /* JSON Schema of `configurable`; NULL: not said */
+    struct hd_slice title, description; /* for display; may be empty */
+    struct hd_val *config_schema;       /* JSON Schema of `configurable`; NULL: not declared */
     struct hd_val *context_schema;
 
     const struct hd_graph_channel *channels;
     size_t channel_count;
-    size_t state_count;   /* the first ones are the state's */
+    size_t state_count;   /* the first ones belong to the state */
     size_t start_channel; /* __start__ */
     size_t tasks_channel; /* __pregel_tasks */
     const size_t *input;  /* channels; NULL: the whole state */
@@ -242,15 +238,15 @@ struct hd_graph {
     size_t node_count;
 
     int recursion_limit;
-    const struct hd_graph *outer; /* in whose `graphs` it was declared; NULL: outermost */
+    const struct hd_graph *outer; /* the graph that declares it in `graphs`; NULL: outermost */
 
     enum hd_graph_ids ids;
-    bool is_foreign; /* its code is elsewhere: foreign.h */
-    bool is_open;    /* nobody has told what it is made of */
-    bool is_single;  /* its values are what its one channel has */
+    bool is_foreign; /* its code is in a worker: worker_graph.h */
+    bool is_open;    /* its structure is unknown */
+    bool is_single;  /* its values are the value of its only channel */
 };
 
-/* Where in a declaration something is wrong, and what. */
+/* An error in a declaration: its position and text. */
 struct hd_graph_error {
     int code;
     char path[512]; /* JSON pointer; empty: the whole file */
@@ -258,17 +254,17 @@ struct hd_graph_error {
 };
 
 /*
- * HD_EINVAL for what is not a valid declaration and HD_ELIMIT for one that is
- * too large, both said in `error`, which may be NULL; or HD_ENOMEM.
+ * HD_EINVAL if the declaration is invalid, HD_ELIMIT if it is too large, both with the details in
+ * `error`, which may be NULL; or HD_ENOMEM.
  */
 HD_MUST_CHECK int hd_graph_read(struct hd_slice text, struct hd_graph **out,
                                 struct hd_graph_error *error);
-/* Nothing that was made with it may be in use any more. */
+/* No state, result or event of the graph may be in use any more. */
 void hd_graph_destroy(struct hd_graph *graph);
 
-/* By name; HD_GRAPH_END when there is none. */
+/* By name; HD_GRAPH_END if not found. */
 size_t hd_graph_find_node(const struct hd_graph *graph, struct hd_slice name);
-/* By name, all channels; HD_GRAPH_END when there is none. */
+/* By name, all channels; HD_GRAPH_END if not found. */
 size_t hd_graph_find_channel(const struct hd_graph *graph, struct hd_slice name);
 
 const char *hd_graph_reducer_name(enum hd_graph_reducer reducer);

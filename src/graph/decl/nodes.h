@@ -1,4 +1,4 @@
-/* The kinds of nodes. A new one: its file, its line here and its line in decl_nodes.c. */
+/* The kinds of nodes. To add one: write its file, and add a line here and in decl_nodes.c. */
 #ifndef HD_GRAPH_DECL_NODES_H
 #define HD_GRAPH_DECL_NODES_H
 

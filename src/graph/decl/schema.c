@@ -10,7 +10,7 @@ static void put_string(struct hd_jw *jw, const char *key, struct hd_slice text)
     hd_jw_string(jw, text);
 }
 
-/* What a message is, as far as all kinds of them have it in common. */
+/* The schema of the members that all kinds of messages have in common. */
 #define MESSAGE                                                                                  \
     "{\"title\":\"Message\",\"type\":\"object\",\"properties\":{"                                \
     "\"type\":{\"type\":\"string\",\"enum\":[\"human\",\"ai\",\"system\",\"tool\",\"function\"," \
@@ -30,7 +30,7 @@ static void put_type(struct hd_jw *jw, const struct hd_graph_channel *channel, b
         [HD_TYPE_BOOLEAN] = "boolean", [HD_TYPE_LIST] = "array",    [HD_TYPE_OBJECT] = "object",
     };
 
-    /* A topic gathers whatever it is given. */
+    /* A topic accepts any value, so its input has no type. */
     if (!names[channel->type] || (is_input && channel->reducer == HD_REDUCE_TOPIC))
         return;
     put_string(jw, "type", hd_slice_cstr(names[channel->type]));
@@ -56,7 +56,7 @@ static void put_channel(struct hd_jw *jw, const struct hd_graph_channel *channel
     hd_jw_object_end(jw);
 }
 
-/* `channels` NULL: all of the state. */
+/* `channels` NULL: all channels of the state. */
 static void put_schema(struct hd_jw *jw, const struct hd_graph *graph, const char *key,
                        const size_t *channels, size_t count, bool is_input)
 {
@@ -110,13 +110,13 @@ void hd_graph_put_schemas(struct hd_jw *jw, const struct hd_graph *graph, struct
 
 struct listing {
     struct hd_jw jw;
-    struct hd_buf ns; /* of the graph that is being looked at */
+    struct hd_buf ns; /* of the current graph */
     bool recurse;
 };
 
 static void put_subgraph(struct listing *l, const struct hd_node *node);
 
-/* Several nodes may run one graph: a small file can have a long list, which the buffer bounds. */
+/* Several nodes may run one graph, so a small file may make a long list; the buffer limits it. */
 static void put_subgraphs(struct listing *l, const struct hd_graph *graph)
 {
     for (size_t i = 0; i < graph->node_count && !l->jw.err; i++) {
@@ -143,7 +143,7 @@ static void put_subgraph(struct listing *l, const struct hd_node *node)
     l->ns.len = before;
 }
 
-/* The node of a namespace; what is around it goes to `outer`. */
+/* Finds the node of a namespace; appends the names of the enclosing nodes to `outer`. */
 static const struct hd_node *find(const struct hd_graph *graph, struct hd_slice ns,
                                   struct hd_buf *outer, int *err)
 {

@@ -1,4 +1,4 @@
-/* What a node of kind `subgraph` declares; for node_subgraph.c and decl_check.c. */
+/* The declaration of a node of kind `subgraph`; for node_subgraph.c and decl_check.c. */
 #ifndef HD_GRAPH_DECL_SUBGRAPH_H
 #define HD_GRAPH_DECL_SUBGRAPH_H
 
@@ -10,10 +10,10 @@ enum hd_memory {
     HD_MEMORY_NONE
 };
 
-/* Without `input` it gets the channels of the same name; without either they are shared. */
+/* Without `input` and `update` the graphs share the channels of the same name. */
 struct hd_subgraph_spec {
-    const struct hd_expr *input;  /* NULL: channels of the same name */
-    const struct hd_expr *update; /* sees the result; NULL: nothing, unless `input` is NULL too */
+    const struct hd_expr *input;  /* NULL: the channels of the same name */
+    const struct hd_expr *update; /* sees the result; NULL: no update, unless `input` is NULL too */
     enum hd_memory memory;
     const struct hd_expr *recursion_limit; /* NULL: the run's */
 };
