@@ -1,4 +1,4 @@
-/* Calls on lists and objects. */
+/* Built-ins for lists and objects. */
 #include <string.h>
 
 #include "base/utf8.h"
@@ -28,7 +28,7 @@ static size_t count_chars(struct hd_slice text)
     return count;
 }
 
-/* The bytes of characters from … to - 1. */
+/* The bytes of the characters with indexes `from` to `to` - 1. */
 static struct hd_slice cut_chars(struct hd_slice text, size_t from, size_t to)
 {
     size_t pos = 0, start = text.len, index = 0;
@@ -58,7 +58,7 @@ static int length(struct hd_eval *ev, const struct hd_builtin *call, struct hd_v
     return err == 0 ? hd_eval_give(hd_val_int((int64_t)size), out) : err;
 }
 
-/* ---- finding ---------------------------------------------------------- */
+/* ---- lookup ----------------------------------------------------------- */
 
 static int list_has(struct hd_eval *ev, const struct hd_val *list, const struct hd_val *val,
                     bool *out)
@@ -126,7 +126,10 @@ static int end_of_list(struct hd_eval *ev, const struct hd_builtin *call,
 
 /* ---- slices and ranges ------------------------------------------------ */
 
-/* Negative ones count from the end; beyond an end is that end. False when it is no integer. */
+/*
+ * A negative index counts from the end; an index out of range becomes the nearest end. False if
+ * `val` is neither null nor an integer.
+ */
 static bool get_bound(const struct hd_val *val, size_t size, size_t otherwise, size_t *out)
 {
     int64_t index;
@@ -191,7 +194,7 @@ static int range(struct hd_eval *ev, const struct hd_builtin *call, struct hd_va
 
 /* ---- loops ------------------------------------------------------------ */
 
-/* One round: @map appends what comes out, @filter the element when that is true. */
+/* One iteration: @map appends the result, @filter appends the element if the result is true. */
 static int loop_once(struct hd_eval *ev, const struct hd_expr *expr, struct hd_val *item,
                      struct hd_val **list)
 {

@@ -1,4 +1,4 @@
-/* Calls that compare and decide. */
+/* Built-ins for comparisons and conditions. */
 #include "graph/expr/builtin.h"
 
 static int give_bool(bool value, struct hd_val **out)
@@ -7,7 +7,7 @@ static int give_bool(bool value, struct hd_val **out)
     return 0;
 }
 
-/* ---- comparing -------------------------------------------------------- */
+/* ---- comparisons ------------------------------------------------------ */
 
 static int equal(struct hd_eval *ev, const struct hd_builtin *call, struct hd_val *const *args,
                  size_t count, struct hd_val **out)
@@ -26,7 +26,7 @@ static bool have_order(const struct hd_val *a, const struct hd_val *b)
            (hd_val_is_string(a) && hd_val_is_string(b));
 }
 
-/* `text` has the signs that make it true. */
+/* call->text lists the signs (<, =, >) for which the result is true. */
 static int order(struct hd_eval *ev, const struct hd_builtin *call, struct hd_val *const *args,
                  size_t count, struct hd_val **out)
 {
@@ -48,7 +48,7 @@ static int order(struct hd_eval *ev, const struct hd_builtin *call, struct hd_va
 
 /* ---- truth ------------------------------------------------------------ */
 
-/* Stops at the first argument that decides: a false one for @and, a true one for @or. */
+/* Stops at the first argument that decides the result: a false one for @and, a true one for @or. */
 static int and_or(struct hd_eval *ev, const struct hd_expr *expr, struct hd_val **out)
 {
     bool is_or = expr->call->text[0] == '|';
@@ -100,7 +100,7 @@ static int choose(struct hd_eval *ev, const struct hd_expr *expr, struct hd_val 
     return 0;
 }
 
-/* The first that is not null. */
+/* Returns the first argument that is not null. */
 static int fall_back(struct hd_eval *ev, const struct hd_expr *expr, struct hd_val **out)
 {
     struct hd_val *val = hd_val_null();

@@ -1,4 +1,4 @@
-/* Calls that make messages and sends. What cannot become one is null. */
+/* Built-ins that create messages and sends. The result is null if the arguments are not valid. */
 #include "graph/expr/builtin.h"
 
 static int give_null(struct hd_val **out)
@@ -41,7 +41,7 @@ static const struct hd_builtin_member tool_members[] = {
     {NULL, false},
 };
 
-/* Text or a list of blocks; null is no text, everything else becomes text. */
+/* Content is a text or a list of blocks. null becomes an empty text, any other value its text. */
 static int make_content(struct hd_eval *ev, const struct hd_val *val, struct hd_val **out)
 {
     struct hd_buf buf;
@@ -56,7 +56,7 @@ static int make_content(struct hd_eval *ev, const struct hd_val *val, struct hd_
     return hd_eval_take(ev, &buf, err, out);
 }
 
-/* In the form that clients send, which is then checked like theirs. */
+/* Builds the message in the form that clients send, so that it is checked in the same way. */
 static int convert(const struct hd_builtin *call, struct hd_val *content,
                    struct hd_val *const *args, size_t count, struct hd_val **out)
 {
@@ -102,7 +102,7 @@ static int tool_message(struct hd_eval *ev, const struct hd_builtin *call,
     return hd_val_is_string(args[1]) ? message(ev, call, args, count, out) : give_null(out);
 }
 
-/* By its id, or of the message that is given. */
+/* The argument is an id, or a message with an id. */
 static int removal(struct hd_eval *ev, const struct hd_builtin *call, struct hd_val *const *args,
                    size_t count, struct hd_val **out)
 {
@@ -141,7 +141,7 @@ static int send(struct hd_eval *ev, const struct hd_builtin *call, struct hd_val
     return hd_eval_give(hd_val_send(hd_val_get_string(args[0]), arg), out);
 }
 
-/* What a message says, or content: a text as it is, of blocks those that are text. */
+/* The text of a message or of its content: a string unchanged, or the concatenated text blocks. */
 static int text_of(struct hd_eval *ev, const struct hd_builtin *call, struct hd_val *const *args,
                    size_t count, struct hd_val **out)
 {

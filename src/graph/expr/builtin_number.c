@@ -1,7 +1,6 @@
 /*
- * Arithmetic. Integers stay integers as long as the result fits into 64 bits;
- * otherwise, and with a float among the operands, it is a float. Without
- * numbers the result is null.
+ * Arithmetic. The result of integers is an integer if it fits into 64 bits; otherwise, or if an
+ * operand is a float, it is a float. Without numbers the result is null.
  */
 #include <math.h>
 
@@ -10,7 +9,7 @@
 struct number {
     bool is_int;
     int64_t integer;
-    double real; /* the same in any case */
+    double real; /* the value as a double, also for integers */
 };
 
 static bool get_number(const struct hd_val *val, struct number *out)
@@ -27,7 +26,7 @@ static int give_null(struct hd_val **out)
 
 /* ---- two numbers ------------------------------------------------------ */
 
-/* Well inside of 64 bits, where doubles are precise enough to tell. */
+/* A bound well below 2^63, which doubles are precise enough to test. */
 static bool fits(double estimate)
 {
     return fabs(estimate) < 9.0e18;
@@ -65,7 +64,7 @@ static struct hd_val *divide(struct number a, struct number b)
     return hd_val_float(a.real / b.real);
 }
 
-/* The sign of the divisor, as in Python. */
+/* The result has the sign of the divisor, as in Python. */
 static struct hd_val *modulo(struct number a, struct number b)
 {
     double rest;
@@ -200,7 +199,7 @@ static int number(struct hd_eval *ev, const struct hd_builtin *call, struct hd_v
         *out = hd_val_ref(args[0]);
         return 0;
     }
-    /* Longer texts are no sensible numbers. */
+    /* Longer texts are not plausible numbers. */
     if (text.len == 0 || text.len > 400)
         return give_null(out);
     err = hd_val_parse_json(text, &parsed, NULL);

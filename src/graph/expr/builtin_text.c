@@ -1,4 +1,4 @@
-/* Calls that make and look at text. */
+/* Built-ins for text. */
 #include <locale.h>
 #include <pthread.h>
 #include <string.h>
@@ -149,7 +149,7 @@ static int split(struct hd_eval *ev, const struct hd_builtin *call, struct hd_va
 
 /* ---- letters and spaces ----------------------------------------------- */
 
-/* Letters of all scripts, one for one, whatever the process's own locale is. */
+/* Maps letters of all scripts one to one. Independent of the process's locale. */
 static locale_t letters;
 static pthread_once_t letters_once = PTHREAD_ONCE_INIT;
 
@@ -158,7 +158,7 @@ static void find_letters(void)
     letters = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
 }
 
-/* The code point of a valid character of `len` bytes. */
+/* Decodes a valid character of `len` bytes. */
 static uint32_t decode(const char *pos, size_t len)
 {
     static const unsigned char masks[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
@@ -206,7 +206,7 @@ static int change_case(struct hd_eval *ev, const struct hd_builtin *call,
     while (!err && pos < end) {
         size_t len = hd_utf8_char(pos, end);
 
-        if (len == 0) /* not UTF-8: as it is */
+        if (len == 0) /* not UTF-8: unchanged */
             err = hd_buf_append(&buf, pos++, 1);
         else
             err = append_code(&buf, other_case(decode(pos, len), is_upper));
@@ -273,7 +273,7 @@ static int from_json(struct hd_eval *ev, const struct hd_builtin *call, struct h
     (void)count;
     if (!hd_val_is_string(args[0]))
         return give_null(out);
-    /* One byte of text may become one value. */
+    /* Charge in advance: each byte of text may become a value. */
     err = hd_eval_bytes(ev, text.len * 4);
     if (err == 0)
         err = hd_eval_step(ev, text.len / 8);
@@ -284,9 +284,9 @@ static int from_json(struct hd_eval *ev, const struct hd_builtin *call, struct h
 
 /* ---- JSON within text ------------------------------------------------- */
 
-#define MAX_TRIES 64 /* of braces that might begin something */
+#define MAX_TRIES 64 /* opening braces and brackets to try */
 
-/* An object or a list, from a text that is nothing else; null otherwise. */
+/* Parses a text that is exactly one object or list; otherwise the result is null. */
 static int try_json(struct hd_eval *ev, struct hd_slice text, struct hd_val **out)
 {
     int err;
@@ -303,7 +303,7 @@ static int try_json(struct hd_eval *ev, struct hd_slice text, struct hd_val **ou
     return err == HD_EINVAL ? give_null(out) : err;
 }
 
-/* What stands between the first ``` line and the next ```. */
+/* The text between the first line with ``` and the next ```. */
 static struct hd_slice fenced(struct hd_slice text)
 {
     const char *open = memmem(text.ptr, text.len, "```", 3), *line, *close;
@@ -314,7 +314,7 @@ static struct hd_slice fenced(struct hd_slice text)
     return close ? hd_slice(line, (size_t)(close - line)) : hd_slice("", 0);
 }
 
-/* From a brace or bracket to the one that closes it; 0: nothing does. */
+/* The length from an opening brace or bracket to its closing one; 0 if it is not closed. */
 static size_t closed_length(struct hd_slice text)
 {
     bool is_in_string = false;
@@ -352,7 +352,7 @@ static int first_in_braces(struct hd_eval *ev, struct hd_slice text, struct hd_v
     return err;
 }
 
-/* Models asked for JSON say a little more: the whole text, a code fence, the first braces. */
+/* Models often add text around JSON: tries the whole text, a code fence, then the first braces. */
 static int json_in(struct hd_eval *ev, const struct hd_builtin *call, struct hd_val *const *args,
                    size_t count, struct hd_val **out)
 {

@@ -1,9 +1,9 @@
 /*
- * Evaluating expressions.
+ * Evaluates expressions.
  *
- * Every visit of an expression and every value that a call looks at is a step,
- * everything that is made has a size; both are counted down, so that no
- * declaration and no state can keep the loop busy for long.
+ * Each visited expression and each value that a call reads costs a step, and each created value
+ * costs bytes. Both budgets are limited, so no declaration and no state can block the loop for
+ * long.
  */
 #include "graph/expr/expr.h"
 
@@ -167,7 +167,7 @@ static int eval_object(struct hd_eval *ev, const struct hd_expr *expr, struct hd
 
 /* ---- calls ------------------------------------------------------------ */
 
-/* The elements of the list that the one argument gives are the arguments. */
+/* Evaluates the only argument to a list, whose elements are the arguments. */
 static int call_spread(struct hd_eval *ev, const struct hd_expr *expr, struct hd_val **out)
 {
     struct hd_val *list = NULL, **args = NULL;
@@ -317,7 +317,7 @@ static int literal_names(const struct hd_val *val, hd_expr_name_fn fn, void *ctx
     return err;
 }
 
-/* Sends that an expression makes somewhere; what becomes of them is not known. */
+/* Finds all sends in an expression, whether or not they are part of its result. */
 static int find_sends(const struct hd_expr *expr, hd_expr_name_fn fn, void *ctx)
 {
     int err = 0;

@@ -1,8 +1,8 @@
-/* Records that an expression builds. */
+/* Builds records during evaluation. */
 #include "base/buf.h"
 #include "graph/expr/builtin.h"
 
-/* What the members are is known only now: the text is checked as one from outside would be. */
+/* The members are known only now, so the record's text is validated like external input. */
 static int check_record(struct hd_eval *ev, const struct hd_val *record, struct hd_val **out)
 {
     struct hd_buf text;
