@@ -1,4 +1,4 @@
-/* Checkpoints as they are handed to a runtime: what its own saver would have read. */
+/* Converts stored checkpoints for a runtime: to the form that its own saver would have read. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ struct crossing {
     const struct hd_address *at;
     const struct heddle_tuple *tuple;
     struct hd_arena *arena;
-    struct heddle_tuple *copy; /* NULL: nothing has to change yet */
+    struct heddle_tuple *copy; /* NULL: no change needed so far */
     struct hd_fault *fault;
 };
 
@@ -42,7 +42,7 @@ static struct heddle_tuple *copy_of(struct crossing *c)
     return c->copy;
 }
 
-/* ---- values that only another runtime reads --------------------------- */
+/* ---- values of other runtimes ----------------------------------------- */
 
 static const char *runtime_of(const struct hd_graph *graph)
 {
@@ -60,7 +60,7 @@ static bool is_common(struct hd_slice type)
     return false;
 }
 
-/* A record begins like that, and nothing else does: quotes within strings are escaped. */
+/* Only a record begins with this text: quotes within strings are escaped. */
 static bool has_foreign(struct hd_slice text, const char *own)
 {
     static const char mark[] = "{\"$\":\"foreign\",\"type\":\"";
@@ -99,14 +99,14 @@ static int check_values(const struct crossing *c)
     return err;
 }
 
-/* ---- values that Python has in another form --------------------------- */
+/* ---- values with another form in Python ------------------------------- */
 
 static bool is_undefined(const struct heddle_value *value)
 {
     return hd_slice_eq(slice(value->data), HD_S("{\"$\":\"undefined\"}"));
 }
 
-/* The names that a join has seen: JavaScript keeps an array, or [array, whether it is finished]. */
+/* True for a join's names in JavaScript's form: an array, or [array, is_finished]. */
 static bool is_array_of_join(const struct heddle_value *value)
 {
     struct hd_slice text = slice(value->data);
@@ -164,7 +164,7 @@ static int cross_join(struct crossing *c, struct heddle_value *value)
     return err;
 }
 
-/* Sets for arrays; a channel that JavaScript says nothing of has nothing. */
+/* Converts arrays to sets, and drops channels that are undefined in JavaScript. */
 static int cross_values(struct crossing *c)
 {
     const struct heddle_tuple *tuple = c->tuple;
@@ -246,7 +246,7 @@ static int take_writes(struct crossing *c, const struct hd_pending_writes *pends
 
     for (size_t i = 0; i < pends->count && !err; i++)
         err = take_write(c, &pends->list[i], &writes[count++]);
-    /* What is no task's id at all was not loaded. */
+    /* Writes without a valid task id were not loaded: copy them. */
     for (size_t i = 0; i < tuple->write_count && !err; i++) {
         if (tuple->writes[i].task_id.len != HD_UUID_LEN)
             writes[count++] = tuple->writes[i];
@@ -302,7 +302,7 @@ static bool has_changed(const struct hd_pending_writes *pends, const struct hedd
     return false;
 }
 
-/* The tasks are those that follow from the channels: no values of the state are needed. */
+/* The tasks follow from the channel versions, so the values of the state are not loaded. */
 static int cross_found(struct crossing *c, struct hd_found *found, const struct hd_val *metadata)
 {
     const struct hd_runtime_migrate_rules rules = {
@@ -322,7 +322,7 @@ static int cross_found(struct crossing *c, struct hd_found *found, const struct 
     return err;
 }
 
-/* A graph that a node calls by itself is not known: its checkpoint shows what it is made of. */
+/* A graph that a node calls by itself is unknown: its structure is derived from the checkpoint. */
 static int cross_writes(struct crossing *c, const struct hd_val *metadata)
 {
     struct hd_address at = *c->at;
@@ -351,7 +351,7 @@ static int cross_writes(struct crossing *c, const struct hd_val *metadata)
 
 /* ---- all -------------------------------------------------------------- */
 
-/* Whether a task may be of the other runtime: all ids of JavaScript are UUIDs of version 5. */
+/* True if a task may belong to the other runtime. JavaScript's ids are UUIDs of version 5. */
 static bool has_others(const struct heddle_tuple *tuple, enum hd_graph_ids reader)
 {
     for (size_t i = 0; i < tuple->write_count; i++) {

@@ -1,4 +1,4 @@
-/* Reading states: a checkpoint, the tasks that follow from it, and what is known of them. */
+/* Reads states: a checkpoint, its tasks, and their pending writes. */
 #include "graph/state/state.h"
 
 #include <ctype.h>
@@ -45,7 +45,7 @@ static bool is_number(struct hd_slice s)
     return s.len > 0;
 }
 
-/* `a:id|b:id`: the graph that node b of the graph of node a runs, and that node. */
+/* The node of a namespace: for `a:id|b:id`, node b of the subgraph that node a runs. */
 static const struct hd_node *find_inner(const struct hd_graph *graph, struct hd_slice ns)
 {
     const struct hd_node *found = NULL;
@@ -74,7 +74,7 @@ bool hd_graph_knows_ns(const struct hd_graph *graph, struct hd_slice ns)
     return ns.len == 0 || find_inner(graph, ns);
 }
 
-/* A graph with its own memory keeps it where no task's id is part of the name. */
+/* A subgraph with its own memory stores its checkpoints in a namespace without task ids. */
 static void strip_ids(char *ns)
 {
     size_t kept = 0;
@@ -153,7 +153,7 @@ int hd_found_take(struct hd_found *found, const struct heddle_tuple *tuple,
     return err;
 }
 
-/* Of an open graph the checkpoint itself says what it is made of. */
+/* The structure of an open graph is derived from the checkpoint. */
 int hd_found_fit(struct hd_found *found, const struct heddle_tuple *tuple,
                  struct hd_failure *failure)
 {
@@ -220,9 +220,12 @@ int hd_found_load(struct hd_found *found, const struct hd_address *at, struct hd
     return err;
 }
 
-/* ---- applying --------------------------------------------------------- */
+/* ---- applying writes -------------------------------------------------- */
 
-/* How a graph elsewhere reduces is known in part only: what does not fit is not shown. */
+/*
+ * Ignores invalid updates of a worker's graph: the server does not have all of its reducers, so it
+ * shows the state without those updates.
+ */
 static int forgive(const struct hd_found *found, int err, struct hd_failure *failure)
 {
     if (err != HD_EINVAL || !found->graph->is_foreign)
@@ -266,7 +269,7 @@ int hd_found_apply_tasks(struct hd_found *found, struct hd_tasks *tasks, bool al
     return forgive(found, err, failure);
 }
 
-/* ---- showing ---------------------------------------------------------- */
+/* ---- assembling a state ----------------------------------------------- */
 
 struct hd_val *hd_state_config(struct hd_slice thread, const char *ns, const char *id,
                                const struct hd_val *metadata)
@@ -283,7 +286,7 @@ struct hd_val *hd_state_config(struct hd_slice thread, const char *ns, const cha
     return config;
 }
 
-/* A state of a thread that has none. */
+/* The state of a thread without checkpoints. */
 static struct hd_val *empty_state(const struct hd_address *at, const struct hd_found *found)
 {
     struct hd_val *config =
@@ -307,7 +310,7 @@ static struct hd_val *empty_state(const struct hd_address *at, const struct hd_f
     return hd_val_with(state, HD_S("interrupts"), hd_val_list());
 }
 
-/* null, the place of the subgraph's checkpoints, or its state. */
+/* *out: null, the config of the subgraph's checkpoints, or its state. */
 static int inner_state(const struct hd_address *at, const struct hd_found *found,
                        const struct hd_task *task, bool subgraphs, struct hd_val **out,
                        struct hd_failure *failure)
@@ -352,7 +355,7 @@ static struct hd_val *task_result(const struct hd_found *found, const struct hd_
     struct hd_writes output = {NULL, 0, 0};
     struct hd_val *result = NULL;
 
-    /* JavaScript tells nothing of what came of a question, and nothing where there is nothing. */
+    /* JavaScript has null as the result of a task that interrupted or failed, and null for {}. */
     if (is_js && has_asked(found, task))
         return hd_val_null();
     if (hd_status_output(&found->pends, task->id, &output) == 0)
@@ -373,7 +376,7 @@ static struct hd_val *task_result(const struct hd_found *found, const struct hd_
     return result;
 }
 
-/* What a task failed with; of an exception of Python its repr(), as the graph itself shows it. */
+/* The error of a task. For a Python exception its repr(), as LangGraph shows it. */
 static struct hd_val *task_error(const struct hd_found *found, const struct hd_task *task)
 {
     struct hd_val *error = hd_status_error(&found->pends, task->id);
@@ -391,7 +394,7 @@ static struct hd_val *task_error(const struct hd_found *found, const struct hd_t
     return shown;
 }
 
-/* Takes `inner`. A finished task's questions are part of the past: shown only in past states. */
+/* Takes `inner`. The current state has no interrupts of finished tasks; past states have them. */
 static struct hd_val *show_task(const struct hd_found *found, const struct hd_task *task,
                                 bool is_live, struct hd_val *inner)
 {
@@ -411,7 +414,7 @@ static struct hd_val *show_task(const struct hd_found *found, const struct hd_ta
 struct showing {
     const struct hd_address *at;
     struct hd_found *found;
-    const struct heddle_tuple *tuple; /* of `found`; values are shown from there; or NULL */
+    const struct heddle_tuple *tuple; /* of `found`, to render the values from; or NULL */
     struct hd_tasks tasks;
     bool is_live;
     bool subgraphs;
@@ -483,7 +486,7 @@ static struct hd_val *assemble(struct showing *s)
     return hd_val_with(state, HD_S("interrupts"), hd_val_ref(s->interrupts));
 }
 
-/* The tasks are those of the checkpoint as it was stored; the values may be further. */
+/* The tasks are those of the stored checkpoint; the values may include pending writes. */
 static int show(struct showing s, struct hd_val **out, struct hd_failure *failure)
 {
     struct hd_found *found = s.found;
@@ -509,7 +512,7 @@ static int show(struct showing s, struct hd_val **out, struct hd_failure *failur
     return err;
 }
 
-/* Takes what was read of the checkpoint, or as much of it as has to be looked at. */
+/* Loads the checkpoint and assembles its state. Skips values that can be rendered as stored. */
 static int show_tuple(const struct hd_address *at, struct hd_found *found,
                       const struct heddle_tuple *tuple, bool is_live, bool subgraphs,
                       struct hd_val **out, struct hd_failure *failure)

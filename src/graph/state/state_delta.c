@@ -1,6 +1,7 @@
 /*
- * How a list of the state came to be. What a checkpoint keeps of a channel is what it shows but
- * where the channel says otherwise, a write waits that belongs to no task, or it is not a list.
+ * Reports the elements that each checkpoint added to a list of the state. The value of a channel
+ * equals its stored value, unless the reducer stores another form, a pending write belongs to no
+ * task, or the value is not a list.
  */
 #include <heddle.h>
 
@@ -43,14 +44,14 @@ static int on_news(void *arg, size_t which, const struct hd_slice *elements)
     hd_buf_reset(&news->stored);
     hd_buf_reset(&news->shown);
     err = show(news, *elements, &json);
-    /* What is no JSON was no list of it. */
+    /* Invalid JSON: not a list in canonical encoding, so unknown. */
     if (!err || err == HD_EINVAL)
         err = news->fn(news->ctx, which, err ? NULL : hd_json_root(&json));
     hd_json_fini(&json);
     return err;
 }
 
-/* ---- all of them ------------------------------------------------------ */
+/* ---- all checkpoints -------------------------------------------------- */
 
 static bool shows_stored(const struct hd_graph *graph, struct hd_slice name)
 {

@@ -23,9 +23,9 @@ struct hd_found {
     bool is_there;
     struct hd_checkpoint_state live;
     struct hd_pending_writes pends;
-    struct hd_val *metadata; /* object; NULL: not there */
+    struct hd_val *metadata; /* object; NULL: no checkpoint */
     char parent[HD_UUID_SIZE];
-    int64_t step; /* of the checkpoint; -1 when there is none */
+    int64_t step; /* of the checkpoint; -1 without one */
 };
 
 HD_MUST_CHECK int hd_found_load(struct hd_found *found, const struct hd_address *at,
@@ -60,10 +60,10 @@ HD_MUST_CHECK int hd_tuple_render(const struct hd_graph *graph, const struct hed
 /* The C of state.h; `id` empty: null. */
 HD_MUST_CHECK struct hd_val *hd_state_config(struct hd_slice thread, const char *ns, const char *id,
                                              const struct hd_val *metadata);
-/* Applies the writes that belong to no task, without or with new versions. */
+/* Applies the pending writes that belong to no task, with or without new versions. */
 HD_MUST_CHECK int hd_found_apply_null(struct hd_found *found, bool is_versioned,
                                       struct hd_failure *failure);
-/* Gives the tasks what their stored writes say they made, and applies that. */
+/* Sets the tasks' writes from the stored pending writes, and applies them. */
 HD_MUST_CHECK int hd_found_apply_tasks(struct hd_found *found, struct hd_tasks *tasks, bool all,
                                        bool is_versioned, struct hd_failure *failure);
 

@@ -1,7 +1,6 @@
 /*
- * States as the HTTP API shows them: ThreadState, and the values alone. What a
- * checkpoint has of a channel is shown straight from the stored text where nothing
- * has to be applied to it, which is nearly always.
+ * Renders states for the HTTP API: ThreadState, and the values alone. Nearly always no write has to
+ * be applied; then the values are rendered directly from the stored text.
  */
 #include <string.h>
 
@@ -13,7 +12,7 @@
 
 /* ---- values ----------------------------------------------------------- */
 
-/* JavaScript's word for a channel that has nothing. */
+/* JavaScript's encoding of an empty channel. */
 static bool is_undefined(const struct heddle_value *value)
 {
     return hd_slice_eq(hd_slice(value->data.data, value->data.len), HD_S("{\"$\":\"undefined\"}"));
@@ -44,7 +43,7 @@ bool hd_reducer_shows_stored(enum hd_graph_reducer reducer)
     }
 }
 
-/* Whether what is stored for the channel is what it shows. */
+/* True if the channel's value equals its stored value. */
 static bool is_plain(const struct hd_graph_channel *channel, const struct heddle_value *value)
 {
     struct hd_slice type = hd_slice(value->type.data, value->type.len);
@@ -54,7 +53,7 @@ static bool is_plain(const struct hd_graph_channel *channel, const struct heddle
            !hd_slice_starts(text, HD_S("{\"$\":\"delta\""));
 }
 
-/* Whether it says what happened to a task, and not what the task made. */
+/* True if the write describes the status of a task, not its output. */
 static bool is_control(const struct heddle_write *write)
 {
     static const char *const names[] = {"__error__", "__interrupt__", "__resume__"};
@@ -131,7 +130,7 @@ int hd_tuple_render(const struct hd_graph *graph, const struct heddle_tuple *tup
     return err ? err : hd_jw_finish(&jw);
 }
 
-/* The long way: as hd_state_get() makes them. */
+/* The slow path: renders the values as hd_state_get() computes them. */
 static int render_applied(struct hd_found *found, const struct heddle_tuple *tuple, bool is_live,
                           struct hd_buf *out, struct hd_failure *failure)
 {
@@ -227,7 +226,7 @@ static void put_map(struct rendering *r, const struct hd_val *map)
     hd_jw_object_end(r->jw);
 }
 
-/* A C of state.h. `is_there` false: there is no checkpoint, only the place for one. */
+/* Writes a C of state.h. `is_there` false: no checkpoint exists, only its namespace is written. */
 static void put_place(struct rendering *r, const struct hd_val *config, bool is_there)
 {
     hd_jw_object(r->jw);
@@ -241,7 +240,7 @@ static void put_place(struct rendering *r, const struct hd_val *config, bool is_
     hd_jw_object_end(r->jw);
 }
 
-/* Clients make objects of them and take nothing but these two. */
+/* Clients construct objects from interrupts and accept only these two members. */
 static void put_interrupts(struct rendering *r, const struct hd_val *list)
 {
     hd_jw_key(r->jw, HD_S("interrupts"));
@@ -284,7 +283,7 @@ static void put_task(struct rendering *r, const struct hd_val *task)
     hd_jw_object_end(r->jw);
 }
 
-/* Of a thread that has none there is no checkpoint; a subgraph's names at least its place. */
+/* A thread without checkpoints has null here; a subgraph has at least its namespace. */
 static void put_checkpoints(struct rendering *r, const struct hd_val *state, bool is_inner)
 {
     const struct hd_val *config = hd_val_get(state, HD_S("config"));

@@ -1,6 +1,6 @@
 /*
- * Changing a state by hand: each superstep of updates makes a checkpoint, as if
- * the nodes they are made for had run and returned them.
+ * Updates a state: each superstep of updates creates a checkpoint, as if the given nodes had run
+ * and returned the updates.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,14 +14,14 @@
 #include "store/list_append.h"
 #include "store/order.h"
 
-/* One superstep on its way into the store. */
+/* A superstep that is being stored. */
 struct updating {
-    struct hd_address at; /* `checkpoint_id` moves on from superstep to superstep */
+    struct hd_address at; /* `checkpoint_id` advances with each superstep */
     const struct hd_superstep *step;
     bool is_first;
     const struct hd_val *metadata; /* the caller's; NULL: none */
     struct hd_found base;
-    char floor[HD_UUID_SIZE]; /* what the new id has to sort behind, beside its base's */
+    char floor[HD_UUID_SIZE]; /* the new id must sort after this and after its base */
     struct hd_val **previous; /* versions of the base, by channel */
     struct hd_failure *failure;
 };
@@ -49,7 +49,7 @@ static int stored(struct updating *u, int err, const struct heddle_error *error)
     return err;
 }
 
-/* ---- saving ----------------------------------------------------------- */
+/* ---- storing ---------------------------------------------------------- */
 
 static struct hd_val *make_metadata(const struct updating *u, const char *source, int64_t step)
 {
@@ -105,7 +105,7 @@ static int put_texts(struct updating *u, const char *parent, const struct texts 
     return stored(u, hd_store_put(u->at.store, &put, &extras, &error), &error);
 }
 
-/* An update of an older checkpoint sorts behind everything that the namespace has. */
+/* An update of an older checkpoint must sort after all checkpoints of the namespace. */
 static int find_floor(struct updating *u)
 {
     const struct heddle_thread thread = {bytes(u->at.principal), bytes(u->at.thread)};
@@ -127,7 +127,7 @@ static int find_floor(struct updating *u)
     return err;
 }
 
-/* Stores what the base has become as a checkpoint of its own. `copies`: nothing changed. */
+/* Stores the changed base as a new checkpoint. `copies`: a fork without new values. */
 static int put(struct updating *u, const char *source, int64_t step, int64_t id_step, bool copies,
                struct hd_val **config)
 {
@@ -149,7 +149,7 @@ static int put(struct updating *u, const char *source, int64_t step, int64_t id_
     if (!err)
         err = put_texts(u, parent, &texts);
     if (!err) {
-        /* Without a base the place has no parents either. */
+        /* Without a base the config has no parents. */
         *config = hd_state_config(u->at.thread, u->base.ns, u->base.live.id,
                                   u->base.is_there ? u->base.metadata : NULL);
         err = *config ? 0 : HD_ENOMEM;
@@ -162,7 +162,7 @@ static int put(struct updating *u, const char *source, int64_t step, int64_t id_
     return err;
 }
 
-/* The writes are stored with the checkpoint they were made on, so that its tasks show them. */
+/* Stores the writes with the checkpoint that they are based on, so that its tasks show them. */
 static int put_writes(struct updating *u, const char *task, size_t index,
                       const struct hd_writes *writes)
 {
@@ -189,7 +189,7 @@ static int put_writes(struct updating *u, const char *task, size_t index,
     return err;
 }
 
-/* Whether the thread has a newer checkpoint than the base that was asked for. */
+/* *out: true if the thread has a newer checkpoint than the requested base. */
 static int is_superseded(struct updating *u, bool *out)
 {
     struct hd_address latest = u->at;
@@ -208,9 +208,9 @@ static int is_superseded(struct updating *u, bool *out)
     return 0;
 }
 
-/* ---- updates of nodes --------------------------------------------------- */
+/* ---- updates of nodes ------------------------------------------------- */
 
-/* The node that has seen the newest version, if there is only one. */
+/* The node that has seen the newest version, if it is unique. */
 static size_t infer_node(const struct hd_checkpoint_state *live)
 {
     const struct hd_val *newest = NULL;
@@ -233,7 +233,7 @@ static size_t infer_node(const struct hd_checkpoint_state *live)
     }
     if (newest)
         return count == 1 ? found : HD_GRAPH_END;
-    /* Nobody has seen anything: the input comes next. */
+    /* No node has seen a version yet, so the update is the input. */
     return live->seen[hd_versions_seen_interrupt(live->graph)].count > 0 ? HD_GRAPH_END
                                                                          : HD_GRAPH_START;
 }
@@ -254,7 +254,7 @@ static int find_node(struct updating *u, const struct hd_update *update, size_t 
     return *out == HD_GRAPH_END ? refuse(u, "Ambiguous update, specify as_node") : 0;
 }
 
-/* The task that the update stands for: one that would have run, or one made up. */
+/* Chooses the task id of an update: that of a pending task of the node, or a derived one. */
 static int choose_task(struct updating *u, const struct hd_update *update, size_t index,
                        size_t node, const struct hd_tasks *tasks, bool *taken,
                        char out[HD_UUID_SIZE])
@@ -279,7 +279,7 @@ static int choose_task(struct updating *u, const struct hd_update *update, size_
     return hd_uuid_v5(ns, hd_slice_cstr(name), out);
 }
 
-/* Whatever the node's function would have returned goes through its writers. */
+/* Passes the update through the node's writers, like a result of the node. */
 static int make_writes(struct updating *u, const struct hd_update *update, size_t node,
                        struct hd_writes *out)
 {
@@ -360,9 +360,9 @@ static int update_nodes(struct updating *u, struct hd_val **config)
     return err;
 }
 
-/* ---- the special ones -------------------------------------------------- */
+/* ---- special nodes ---------------------------------------------------- */
 
-/* Nothing is left to do: what is finished counts, what is not is dropped. */
+/* Clears the pending tasks: applies the writes of finished ones and drops the others. */
 static int clear_tasks(struct updating *u, struct hd_val **config)
 {
     struct hd_tasks tasks = {NULL, 0, 0};

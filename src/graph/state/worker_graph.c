@@ -1,4 +1,4 @@
-/* A worker's structure of a graph, read into the form that states are read with. */
+/* Reads a worker's structure of a graph into a struct hd_graph, which is used to read states. */
 #include "graph/state/worker_graph.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "graph/decl/decl.h"
 #include "graph/decl/subgraph.h"
 
-#define MAX_CHANNELS 4096 /* of all levels, those that the graph makes itself included */
+#define MAX_CHANNELS 4096 /* of all levels, including internal channels */
 #define TASKS "__pregel_tasks"
 #define START "__start__"
 #define JOIN "join:"
@@ -21,7 +21,7 @@ struct reading {
     int level;
 };
 
-/* A graph whose parts are being made. */
+/* A graph during parsing. */
 struct draft {
     struct hd_graph *graph;
     hd_json_val json;
@@ -42,7 +42,7 @@ static int refuse(struct reading *r, const char *what, struct hd_slice name)
 
 /* ---- channels --------------------------------------------------------- */
 
-/* The classes of LangGraph's channels. Those of users are opaque. */
+/* LangGraph's channel classes. User-defined classes are opaque. */
 static const struct {
     const char *name;
     enum hd_graph_reducer reducer;
@@ -67,7 +67,7 @@ static enum hd_graph_reducer find_class(struct hd_slice name)
     return HD_REDUCE_OPAQUE;
 }
 
-/* How a channel whose class does not say it takes a second value, if it is one of ours. */
+/* The reducer of a channel whose class does not determine it, if the server has that reducer. */
 static enum hd_graph_reducer find_reducer(struct hd_slice name)
 {
     for (int i = HD_REDUCE_MESSAGES; i <= HD_REDUCE_OR; i++) {
@@ -122,7 +122,7 @@ static bool is_listed(hd_json_val list, struct hd_slice name)
     return false;
 }
 
-/* Those that states show come first, in their order. Managed values are no channels. */
+/* Adds the channels that states show first, in their order. Managed values are not channels. */
 static int add_shown(struct reading *r, struct draft *draft, hd_json_val named, hd_json_val shown)
 {
     struct hd_json_iter it = hd_json_iter(shown);
@@ -228,7 +228,7 @@ static int read_triggers(struct reading *r, struct draft *draft, struct hd_node 
     return 0;
 }
 
-/* What its subgraph was compiled with: true, false, or null for that of the graph around. */
+/* The subgraph's `checkpointer`: true, false, or null to inherit the parent's. */
 static int read_subgraph(struct reading *r, struct draft *draft, struct hd_node *node,
                          hd_json_val json)
 {
@@ -278,7 +278,7 @@ static int read_nodes(struct reading *r, struct draft *draft)
 
 /* ---- joins ------------------------------------------------------------ */
 
-/* The node whose name `text` begins with, up to a '+' or its end; names may have a '+' in them. */
+/* Finds the node whose name starts `text`, up to a '+' or its end; names may contain a '+'. */
 static size_t first_source(const struct hd_graph *graph, struct hd_slice text, size_t *len)
 {
     size_t node = HD_GRAPH_END;
@@ -325,7 +325,7 @@ static int read_sources(struct reading *r, const struct hd_graph *graph,
     return 0;
 }
 
-/* One that waits for nobody knows what is never full. */
+/* A join without known sources is never full, so it becomes untracked. */
 static int read_joins(struct reading *r, struct draft *draft)
 {
     int err = 0;

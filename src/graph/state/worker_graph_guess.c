@@ -1,6 +1,6 @@
 /*
- * The structure of a graph that nobody has told of, as far as one of its checkpoints
- * shows it: the names of the channels say which nodes there are and what starts them.
+ * Derives the structure of an unknown graph from one of its checkpoints: the channel names contain
+ * the nodes and their triggers.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 struct guess {
     const struct heddle_tuple *tuple;
     hd_json_val versions, seen;
-    bool is_functional; /* an entrypoint: its one node is started by the input */
+    bool is_functional; /* an entrypoint: the input starts its only node */
     struct hd_slice *nodes;
     size_t count, cap;
     struct hd_jw jw;
@@ -38,7 +38,7 @@ static struct hd_slice after(struct hd_slice name, const char *prefix)
     return hd_slice(name.ptr + len, name.len - len);
 }
 
-/* `join:a+b:c`: "a+b", and c in *target. */
+/* Splits `join:a+b:c`: returns "a+b", and c in *target. */
 static struct hd_slice split_join(struct hd_slice name, struct hd_slice *target)
 {
     struct hd_slice rest = after(name, JOIN);
@@ -110,13 +110,13 @@ static int find_nodes(struct guess *g, hd_json_val sends)
     return err;
 }
 
-/* Versions are in no order; so that one state is always shown in the same way. */
+/* Versions are unordered: sort the nodes, so that a state is always shown in the same way. */
 static int by_name(const void *a, const void *b)
 {
     return hd_slice_cmp(*(const struct hd_slice *)a, *(const struct hd_slice *)b);
 }
 
-/* ---- values ----------------------------------------------------------- */
+/* ---- stored values ---------------------------------------------------- */
 
 static struct hd_slice stored_text(const struct heddle_tuple *tuple, struct hd_slice name)
 {
@@ -130,7 +130,7 @@ static struct hd_slice stored_text(const struct heddle_tuple *tuple, struct hd_s
     return hd_slice("", 0);
 }
 
-/* Channels of a deferred node keep [value, whether the end was seen]. */
+/* Channels of a deferred node are stored as [value, is_finished]. */
 static bool is_pair(const struct guess *g, struct hd_slice name)
 {
     struct hd_slice text = stored_text(g->tuple, name);
@@ -160,7 +160,7 @@ static const char *class_of(const struct guess *g, struct hd_slice name)
     return hd_slice_eq(name, HD_S("__pregel_tasks")) ? "Topic" : "";
 }
 
-/* ---- writing ---------------------------------------------------------- */
+/* ---- writing the structure -------------------------------------------- */
 
 static void put_class(struct guess *g, struct hd_slice name)
 {
@@ -215,7 +215,7 @@ static void put_shown(struct guess *g)
     hd_jw_array_end(&g->jw);
 }
 
-/* What is known to have started it, and what its kind of channel would. */
+/* The node's branch channel and its joins, or `__start__` if the input starts the node. */
 static void put_triggers(struct guess *g, struct hd_slice node)
 {
     struct hd_json_iter it = hd_json_iter(g->versions);
