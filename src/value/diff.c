@@ -26,7 +26,7 @@ void hd_diff_fini(struct hd_diff *diff)
 
 /* ---- ids -------------------------------------------------------------- */
 
-/* `id` was seen with `other`, or is from now on; false: it was seen with another one. */
+/* Pairs `id` with `other`, if it has no pair yet. *out is false if it is paired with another id. */
 static int relate(struct hd_diff *diff, struct hd_map *map, struct hd_slice id,
                   struct hd_slice other, bool *out)
 {
@@ -89,7 +89,7 @@ static int differ(struct hd_diff *diff, const struct hd_val *a, const struct hd_
 
 static int walk(struct hd_diff *diff, const struct hd_val *a, const struct hd_val *b, bool *out);
 
-/* A step down, which stays in the path when that is where they differ. */
+/* Walks into a child. Its step stays in the path if the difference is there. */
 static int walk_into(struct hd_diff *diff, const struct hd_val *a, const struct hd_val *b,
                      bool *out, size_t before)
 {

@@ -1,4 +1,4 @@
-/* Making values and looking into them. Lists are in val_list.c, objects in val_object.c. */
+/* Creates values and reads them. Lists are in val_list.c, objects in val_object.c. */
 #include "value/val.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@ static struct hd_val false_val = {.refs = HD_VAL_FOREVER, .type = HD_VAL_BOOL};
 static struct hd_val true_val = {.refs = HD_VAL_FOREVER, .type = HD_VAL_BOOL};
 static struct hd_val empty_val = {.refs = HD_VAL_FOREVER, .type = HD_VAL_STRING};
 
-/* ---- counting --------------------------------------------------------- */
+/* ---- reference counts ------------------------------------------------- */
 
 struct hd_val *hd_val_ref(const struct hd_val *val)
 {
@@ -26,10 +26,9 @@ struct hd_val *hd_val_ref(const struct hd_val *val)
 }
 
 /*
- * The last view takes the buffer with it. The one that reaches to the buffer's
- * end takes what it has added: no other view ends behind `from`, since it would
- * have to begin at this one's end. So whoever holds the view before it can go
- * on there again.
+ * Freeing the last view frees the buffer. Freeing the view at the buffer's end removes the elements
+ * that it appended: no other view ends behind `from`, since it would have to begin at this view's
+ * end. Then the holder of the view before it can append in place again.
  */
 static void free_array(struct hd_val_array *array)
 {
@@ -58,7 +57,7 @@ static void free_members(struct hd_val_members *object)
     hd_free(object->slots);
 }
 
-/* Goes as deep as values are, which HD_VAL_MAX_DEPTH bounds. */
+/* Recursive; HD_VAL_MAX_DEPTH limits the depth. */
 void hd_val_unref(struct hd_val *val)
 {
     if (!val || !hd_val_is_counted(val) || --val->refs > 0)
@@ -85,9 +84,9 @@ static int freeze_members(struct hd_val_members *object, hd_val_keep_fn keep, vo
 }
 
 /*
- * What lies behind the end of a view is in the buffer too, and goes with it. Several
- * views on one buffer are all frozen, or else one could be changed through another:
- * that is why nobody else may use the value.
+ * Also freezes the elements behind the view's end, which are in the same buffer. The views on a
+ * buffer are frozen together, since one could be changed through another; so the caller must be the
+ * only user of the value.
  */
 static int freeze_array(struct hd_val_array *array, hd_val_keep_fn keep, void *ctx)
 {
@@ -133,7 +132,7 @@ void hd_val_release(struct hd_val *frozen)
     hd_free(frozen);
 }
 
-/* ---- copies of what is frozen ------------------------------------------ */
+/* ---- copies of frozen values ------------------------------------------ */
 
 static bool is_lasting(const struct hd_val *val)
 {
@@ -346,8 +345,8 @@ struct hd_slice hd_val_get_string(const struct hd_val *val)
 /* ---- names ------------------------------------------------------------ */
 
 static const struct {
-    const char *name;    /* as `$` says it */
-    const char *article; /* as a person says it */
+    const char *name;    /* value of `$` */
+    const char *article; /* for error messages */
 } kinds[HD_KIND_COUNT] = {
     [HD_KIND_NONE] = {"", "an object"},
     [HD_KIND_MESSAGE] = {"message", "a message"},
@@ -505,7 +504,7 @@ bool hd_val_equal(const struct hd_val *a, const struct hd_val *b)
     case HD_VAL_OBJECT:
         return objects_equal(a, b);
     case HD_VAL_BOOL:
-        return false; /* there is one of each */
+        return false; /* each exists once */
     default:
         return true;
     }

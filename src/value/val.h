@@ -1,27 +1,23 @@
 /*
- * The engine's values: what channels hold, nodes return and expressions find.
+ * The engine's values: contents of channels, results of nodes and of expressions.
  *
- * A value is null, a boolean, an integer, a float, a string, a list or an
- * object. A *record* (docs/encoding.md) is an object with a kind: a message's
- * content is an ordinary member of it. Members keep the order in which they
- * were added.
+ * A value is null, a boolean, an integer, a float, a string, a list or an object. A *record*
+ * (docs/encoding.md) is an object with a kind: a message's content is an ordinary member of it.
+ * Members keep the order in which they were added.
  *
- * Values never change, so everybody may keep one: hd_val_ref() counts. Counts
- * are not atomic: a value belongs to one thread. null, the booleans and the empty
- * string are never freed and belong to all; so do values that were frozen, such as
- * those in a graph: their counts are not touched any more, and whatever is made
- * of them is new. They must outlive everything that refers to them.
+ * Values are immutable and reference-counted: hd_val_ref(). The counts are not atomic, so a value
+ * belongs to one thread. null, the booleans and the empty string are never freed and belong to all
+ * threads. So do frozen values, such as those in a graph: their counts no longer change, and values
+ * made from them are new. Frozen values must outlive everything that refers to them.
  *
- * Lists are views on a buffer that several may share. To append to the list
- * whose view ends where the buffer ends costs the same at any length and leaves
- * older views as long as they were; everything else that makes a new list copies
- * the pointers of its elements.
+ * Lists are views on a buffer, which several lists may share. Appending to the list whose view ends
+ * at the buffer's end takes constant time and does not change older views. Every other operation
+ * that makes a new list copies the pointers of its elements.
  *
- * Ownership: arguments that are `const` are borrowed, all other values are
- * *taken*, also when the call fails. Functions that make a value return NULL
- * when memory is exhausted, and also when a value they take is NULL: calls can
- * be nested and checked once. A container that is taken and that nobody else
- * holds is changed in place.
+ * Ownership: `const` arguments are borrowed. All other values are *taken*, even if the call fails.
+ * Functions that make a value return NULL if memory is exhausted, or if a value they take is NULL,
+ * so calls can be nested and checked once. A taken container with no other reference is changed in
+ * place.
  */
 #ifndef HD_VALUE_VAL_H
 #define HD_VALUE_VAL_H
@@ -38,10 +34,9 @@
 #include "base/slice.h"
 
 /*
- * What is read, written and kept in the state has at most HD_JSON_MAX_DEPTH
- * levels. A value under construction may be deeper, by far more than any
- * expression over such values can make it; making a deeper one fails as if
- * memory were exhausted.
+ * Values that are parsed, written or stored in the state have at most HD_JSON_MAX_DEPTH levels. A
+ * value under construction may be deeper; the limit is far above the depth that any expression over
+ * such values can reach. Making a deeper value fails as if memory were exhausted.
  */
 #define HD_VAL_MAX_DEPTH 8192
 
@@ -49,15 +44,15 @@ enum hd_val_type {
     HD_VAL_NULL,
     HD_VAL_BOOL,
     HD_VAL_INT,
-    HD_VAL_FLOAT, /* NaN, the infinities and -0.0 included */
+    HD_VAL_FLOAT, /* including NaN, the infinities and -0.0 */
     HD_VAL_STRING,
     HD_VAL_LIST,
     HD_VAL_OBJECT
 };
 
 /*
- * Kinds of records. Those of integers that fit into 64 bits, of floats and of
- * maps that stand for an object with a key `$` are plain values here.
+ * Kinds of records. Records of integers that fit into 64 bits, of floats, and of maps that
+ * represent an object with a key `$` are plain values here.
  */
 enum hd_val_kind {
     HD_KIND_NONE, /* not a record */
@@ -69,21 +64,21 @@ enum hd_val_kind {
     HD_KIND_DELTA,
     HD_KIND_MAP,
     HD_KIND_SET,
-    HD_KIND_INT, /* of any size, or a small one that JavaScript calls a bigint */
+    HD_KIND_INT, /* of any size, or a small bigint of JavaScript */
     HD_KIND_BYTES,
     HD_KIND_UTF16,
     HD_KIND_DATETIME,
     HD_KIND_UNDEFINED,
     HD_KIND_ERROR,
     HD_KIND_FOREIGN,
-    HD_KIND_UNKNOWN, /* any other name: hd_val_kind_name() */
+    HD_KIND_UNKNOWN, /* any other kind: hd_val_kind_name() */
     HD_KIND_COUNT
 };
 
-/* Read with the functions below. */
+/* Use the functions below to read it. */
 struct hd_val {
-    uint32_t refs;  /* the greatest ones: not counted */
-    uint16_t depth; /* 0 for scalars, else one more than the deepest inside */
+    uint32_t refs;  /* from HD_VAL_FROZEN up: not counted */
+    uint16_t depth; /* 0 for scalars, else one more than the deepest element */
     uint8_t type;
     uint8_t kind;
 };
@@ -93,18 +88,18 @@ struct hd_val *hd_val_ref(const struct hd_val *val);
 void hd_val_unref(struct hd_val *val);
 
 /*
- * Freezes the value and all that is in it. `keep` gets each that was not frozen
- * before, after those inside, and remembers it for hd_val_release(); an error of
- * it ends the walk, and is returned. Nobody but the caller may use the value yet.
+ * Freezes the value and everything in it. Calls `keep` for each value that was not frozen before,
+ * inner values first, so that it can be freed with hd_val_release(). An error of `keep` ends the
+ * walk and is returned. The caller must be the only user of the value.
  */
 typedef int (*hd_val_keep_fn)(void *ctx, struct hd_val *val);
 HD_MUST_CHECK int hd_val_freeze(struct hd_val *val, hd_val_keep_fn keep, void *ctx);
-/* Frees the memory of one frozen value, without what is in it. */
+/* Frees the memory of one frozen value, without its elements or members. */
 void hd_val_release(struct hd_val *frozen);
 
 /*
- * The same value without anything that was frozen, for who may outlive the graph:
- * itself when there is nothing, else a copy. NULL when memory is exhausted.
+ * The same value without frozen parts, for users that may outlive the graph: the value itself if
+ * nothing in it is frozen, else a copy. NULL if memory is exhausted.
  */
 HD_MUST_CHECK struct hd_val *hd_val_lasting(const struct hd_val *val);
 
@@ -114,7 +109,7 @@ struct hd_val *hd_val_null(void);
 struct hd_val *hd_val_bool(bool value);
 HD_MUST_CHECK struct hd_val *hd_val_int(int64_t value);
 HD_MUST_CHECK struct hd_val *hd_val_float(double value);
-/* Copies. Bytes that are not UTF-8 become U+FFFD when it is written. */
+/* Copy the text. Bytes that are not UTF-8 are written as U+FFFD. */
 HD_MUST_CHECK struct hd_val *hd_val_string(struct hd_slice text);
 HD_MUST_CHECK struct hd_val *hd_val_cstr(const char *text);
 HD_MUST_CHECK struct hd_val *hd_val_printf(const char *fmt, ...) HD_PRINTF(1, 2);
@@ -122,7 +117,7 @@ HD_MUST_CHECK struct hd_val *hd_val_vprintf(const char *fmt, va_list args) HD_PR
 
 /* ---- reading ---------------------------------------------------------- */
 
-/* NULL is not a value; these take it for null, so that a member that is not there reads as null. */
+/* These accept NULL and treat it as null, so that a missing member reads as null. */
 
 static inline enum hd_val_type hd_val_type(const struct hd_val *val)
 {
@@ -144,7 +139,7 @@ static inline bool hd_val_is_list(const struct hd_val *val)
 {
     return hd_val_type(val) == HD_VAL_LIST;
 }
-/* Records too. */
+/* Also true for records. */
 static inline bool hd_val_is_object(const struct hd_val *val)
 {
     return hd_val_type(val) == HD_VAL_OBJECT;
@@ -161,37 +156,37 @@ static inline int hd_val_depth(const struct hd_val *val)
 /* "null", "a boolean", "an integer", "a float", "a string", "a list", "an object", "a message" …:
  * for error messages. */
 const char *hd_val_type_name(const struct hd_val *val);
-/* The name of the class that Python has for it ("str", "dict", "AIMessage" …), as its errors say it. */
+/* The value's class in Python ("str", "dict", "AIMessage" …), for error texts like Python's. */
 const char *hd_val_python_type(const struct hd_val *val);
-/* What `$` says: "message", "send" …; empty when it is not a record. */
+/* The value of `$`: "message", "send" …; empty if it is not a record. */
 struct hd_slice hd_val_kind_name(const struct hd_val *val);
 
-/* false for anything but true */
+/* False for all values but true. */
 bool hd_val_is_true(const struct hd_val *val);
-/* False when it is no integer; *out is untouched then. */
+/* False if it is not an integer; *out is then unchanged. */
 bool hd_val_get_int(const struct hd_val *val, int64_t *out);
-/* False when it is no number. */
+/* False if it is not a number. */
 bool hd_val_get_double(const struct hd_val *val, double *out);
-/* A string's bytes, which may contain NUL and are followed by one; empty for anything else. */
+/* The bytes of a string, which may contain NUL; a NUL follows them. Empty for other values. */
 struct hd_slice hd_val_get_string(const struct hd_val *val);
 
-/* Elements of a list, members of an object; 0 for anything else. */
+/* The number of elements or members; 0 for other values. */
 size_t hd_val_count(const struct hd_val *val);
 
-/* All that follow borrow from `val`. NULL: not there (or not a list, not an object). */
+/* The following functions borrow from `val`. NULL: not found, or not a list or object. */
 struct hd_val *hd_val_at(const struct hd_val *list, size_t index);
-/* Negative: from the end. */
+/* A negative index counts from the end. */
 struct hd_val *hd_val_at_signed(const struct hd_val *list, int64_t index);
 struct hd_val *hd_val_get(const struct hd_val *object, struct hd_slice key);
 /* Member number `index`; *key, if given, is a string value. */
 struct hd_val *hd_val_member(const struct hd_val *object, size_t index, struct hd_val **key);
 
-/* null, false, 0, "", [] and {} are false; records by what they stand for. */
+/* null, false, 0, "", [] and {} are false; records count as the value they represent. */
 bool hd_val_truth(const struct hd_val *val);
 
 /*
- * Same value: numbers by their exact value (1 equals 1.0; NaN equals nothing),
- * true and 1 differ, objects in any order, records of one kind.
+ * Compares by value: numbers exactly (1 equals 1.0; NaN equals nothing), true and 1 differ, members
+ * in any order, records only of the same kind.
  */
 bool hd_val_equal(const struct hd_val *a, const struct hd_val *b);
 
@@ -199,69 +194,68 @@ bool hd_val_equal(const struct hd_val *a, const struct hd_val *b);
 
 HD_MUST_CHECK struct hd_val *hd_val_list(void);
 HD_MUST_CHECK struct hd_val *hd_val_append(struct hd_val *list, struct hd_val *val);
-/* All elements of `more` behind those of `list`. */
+/* Appends all elements of `more`. */
 HD_MUST_CHECK struct hd_val *hd_val_extend(struct hd_val *list, const struct hd_val *more);
-/* Element `index`, which must be there, becomes `val`. */
+/* Replaces element `index`, which must exist. */
 HD_MUST_CHECK struct hd_val *hd_val_replace(struct hd_val *list, size_t index, struct hd_val *val);
-/* Elements from, from + 1, … to - 1; bounds beyond the list are the list's. */
+/* Elements from `from` to `to` - 1; bounds are limited to the list's size. */
 HD_MUST_CHECK struct hd_val *hd_val_slice(const struct hd_val *list, size_t from, size_t to);
 
 /*
- * How many elements at the beginning both lists have in common because they are
- * views on one buffer. 0 says nothing about their elements.
+ * The number of leading elements that the lists share because they are views on one buffer. 0 does
+ * not imply that their elements differ.
  */
 size_t hd_val_common(const struct hd_val *a, const struct hd_val *b);
 
 /* ---- objects ---------------------------------------------------------- */
 
 HD_MUST_CHECK struct hd_val *hd_val_object(void);
-/* Adds or replaces a member. A new member of a message goes where the encoding wants it. */
+/* Adds or replaces a member. A new member of a message is inserted in the order of the encoding. */
 HD_MUST_CHECK struct hd_val *hd_val_with(struct hd_val *object, struct hd_slice key,
                                          struct hd_val *val);
-/* The same with a key that is a value; the key is taken too. */
+/* The same with a key that is a value, which is taken too. */
 HD_MUST_CHECK struct hd_val *hd_val_with_key(struct hd_val *object, struct hd_val *key,
                                              struct hd_val *val);
 HD_MUST_CHECK struct hd_val *hd_val_without(struct hd_val *object, struct hd_slice key);
-/* All members of `more`, which win. */
+/* Adds all members of `more`, which replace members of the same name. */
 HD_MUST_CHECK struct hd_val *hd_val_merge(struct hd_val *object, const struct hd_val *more);
 
 /* ---- records ---------------------------------------------------------- */
 
-/* Without members yet. Not for HD_KIND_NONE and HD_KIND_UNKNOWN. */
+/* A record without members. Not for HD_KIND_NONE and HD_KIND_UNKNOWN. */
 HD_MUST_CHECK struct hd_val *hd_val_record(enum hd_val_kind kind);
 
-/* `id` may be NULL: none yet. */
+/* `id` may be NULL: no id yet. */
 HD_MUST_CHECK struct hd_val *hd_val_message(const char *type, struct hd_val *content,
                                             const char *id);
 HD_MUST_CHECK struct hd_val *hd_val_remove(struct hd_slice id);
 HD_MUST_CHECK struct hd_val *hd_val_send(struct hd_slice node, struct hd_val *arg);
 HD_MUST_CHECK struct hd_val *hd_val_interrupt(struct hd_val *value, struct hd_slice id);
 HD_MUST_CHECK struct hd_val *hd_val_overwrite(struct hd_val *value);
-/* `items` is a list without repetitions. */
+/* `items` is a list without duplicates. */
 HD_MUST_CHECK struct hd_val *hd_val_set(struct hd_val *items);
 
 /* ---- text ------------------------------------------------------------- */
 
 /*
- * Canonical text (docs/encoding.md), validated. HD_EINVAL with the cause and
- * the path in `fault`, or HD_ENOMEM.
+ * Parses and validates canonical text (docs/encoding.md). HD_EINVAL with the cause and the path in
+ * `fault`, or HD_ENOMEM.
  */
 HD_MUST_CHECK int hd_val_parse(struct hd_slice text, struct hd_val **out, struct hd_fault *fault);
-/* The same for a value that is parsed already. */
+/* The same from parsed JSON. */
 HD_MUST_CHECK int hd_val_from_canon(hd_json_val json, struct hd_val **out, struct hd_fault *fault);
 
 /*
- * Plain JSON, such as the body of a request or a part of a declaration: `$` is
- * a key like others. HD_EINVAL when a name occurs twice in an object.
+ * Plain JSON, such as a request body or a part of a declaration: `$` is an ordinary key. HD_EINVAL
+ * if a name occurs twice in an object.
  */
 HD_MUST_CHECK int hd_val_parse_json(struct hd_slice text, struct hd_val **out,
                                     struct hd_fault *fault);
 HD_MUST_CHECK int hd_val_from_json(hd_json_val json, struct hd_val **out, struct hd_fault *fault);
 
 /*
- * Appends canonical text: for what was parsed exactly the text it was parsed
- * from. HD_ELIMIT when it is too deep or the buffer is full, or HD_ENOMEM;
- * appends nothing then.
+ * Appends canonical text. A parsed value is written as exactly the text it was parsed from.
+ * HD_ELIMIT if it is too deep or the buffer is full, or HD_ENOMEM; appends nothing on error.
  */
 HD_MUST_CHECK int hd_val_write(struct hd_buf *out, const struct hd_val *val);
 /* The same into a writer, which keeps the error. */
@@ -271,13 +265,13 @@ void hd_val_put(struct hd_jw *jw, const struct hd_val *val);
 HD_MUST_CHECK int hd_val_render(struct hd_buf *out, const struct hd_val *val);
 void hd_val_put_rendered(struct hd_jw *jw, const struct hd_val *val);
 
-/* For `{{…}}` within a longer string: strings as they are, all else as hd_val_render(). */
+/* For `{{…}}` within a longer string: strings unchanged, other values as hd_val_render(). */
 HD_MUST_CHECK int hd_val_write_text(struct hd_buf *out, const struct hd_val *val);
 
 /*
- * A message record from any form that add_messages takes: a message as it is; a
- * string, a list [role, content], an object with `role` or `type`. HD_EINVAL
- * with the cause in `fault`.
+ * Makes a message record from any form that add_messages takes: a message, which is unchanged; a
+ * string; a list [role, content]; an object with `role` or `type`. HD_EINVAL with the cause in
+ * `fault`.
  */
 HD_MUST_CHECK int hd_val_to_message(const struct hd_val *val, struct hd_val **out,
                                     struct hd_fault *fault);
@@ -285,15 +279,15 @@ HD_MUST_CHECK int hd_val_to_message(const struct hd_val *val, struct hd_val **ou
 /* ---- arithmetic: val_ops.c -------------------------------------------- */
 
 /*
- * As Python's operators, which reducers are: HD_EINVAL with Python's text in
- * `fault` for operands that have no sum or no order, HD_ELIMIT for integers that
- * leave 64 bits. A boolean counts as 0 or 1.
+ * Python's operators, as reducers use them. HD_EINVAL, with Python's text in `fault`, if the
+ * operands have no sum or no order; HD_ELIMIT if an integer exceeds 64 bits. A boolean counts as 0
+ * or 1.
  */
 
-/* Numbers: the sum. Strings and lists: one after the other. Takes `a`. */
+/* The sum of numbers; the concatenation of strings or lists. Takes `a`. */
 HD_MUST_CHECK int hd_val_add(struct hd_val *a, const struct hd_val *b, struct hd_val **out,
                              struct hd_fault *fault);
-/* *out: -1 for a < b, 0 when equal, 1 for a > b; 2 when there is no order (NaN). */
+/* *out: -1 for a < b, 0 if equal, 1 for a > b, 2 if unordered (NaN). */
 HD_MUST_CHECK int hd_val_compare(const struct hd_val *a, const struct hd_val *b, int *out,
                                  struct hd_fault *fault);
 

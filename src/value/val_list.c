@@ -1,8 +1,7 @@
 /*
- * Lists. A list is a view on the first `count` elements of a buffer; whoever
- * holds the view that reaches to the buffer's end may go on there. The views on
- * a buffer all end at different places: one that does not go on is the same
- * list.
+ * Lists. A list is a view on the first `count` elements of a buffer. The holder of the view that
+ * ends at the buffer's end may append in place. All views on a buffer end at different positions,
+ * since only an append creates a view; otherwise the list itself is referenced.
  */
 #include "value/val.h"
 
@@ -53,7 +52,7 @@ static struct hd_val_buffer *buffer_create(size_t cap)
     return NULL;
 }
 
-/* Room for `more` elements at the end. */
+/* Makes room for `more` elements at the end. */
 static bool buffer_grow(struct hd_val_buffer *buffer, size_t more)
 {
     size_t cap = buffer->cap;
@@ -78,7 +77,7 @@ static void fill(struct hd_val_buffer *buffer, struct hd_val *const *items, size
         buffer->items[buffer->used++] = hd_val_ref(items[i]);
 }
 
-/* A list of its own with the same first `count` elements, and room for more. */
+/* A list with a new buffer, the same first `count` elements, and room for `more`. */
 static struct hd_val_array *array_copy(const struct hd_val_array *from, size_t count, size_t more)
 {
     struct hd_val_array *copy = array_create();
@@ -111,7 +110,7 @@ static struct hd_val_array *array_share(const struct hd_val_array *from)
     return view;
 }
 
-/* Elements that no view shows. */
+/* Removes elements that no view includes. */
 static void trim(struct hd_val_array *array)
 {
     struct hd_val_buffer *buffer = array->buffer;
@@ -122,7 +121,7 @@ static void trim(struct hd_val_array *array)
         hd_val_unref(buffer->items[--buffer->used]);
 }
 
-/* Whether a view on the buffer is somewhere in `val`; after a long search it may be. */
+/* True if `val` contains a view on the buffer, or if the search exceeds `patience`. */
 static bool contains(const struct hd_val *val, const struct hd_val_buffer *buffer, int *patience)
 {
     const struct hd_val_array *array = array_of(val);
@@ -140,7 +139,7 @@ static bool contains(const struct hd_val *val, const struct hd_val_buffer *buffe
     return false;
 }
 
-/* Nothing in a buffer may hold a view on it: neither would ever be freed. */
+/* An element of a buffer must not contain a view on it: the cycle would never be freed. */
 static bool would_hold_itself(const struct hd_val_array *array, const struct hd_val *val)
 {
     int patience = PATIENCE;
@@ -150,7 +149,7 @@ static bool would_hold_itself(const struct hd_val_array *array, const struct hd_
     return contains(val, array->buffer, &patience);
 }
 
-/* The same for all elements of a list. Those of one buffer hold no view on it already. */
+/* The same for all elements of a list. Elements of the same buffer were already checked. */
 static bool would_hold_elements(const struct hd_val_array *array, const struct hd_val_array *more)
 {
     size_t i = array->buffer == more->buffer ? more->count : 0;
@@ -161,15 +160,15 @@ static bool would_hold_elements(const struct hd_val_array *array, const struct h
 }
 
 /*
- * Takes the list; gives one that nobody else holds, whose view ends at the
- * buffer's end, with room for `more`.
+ * Takes the list. Returns one with no other reference, whose view ends at the buffer's end, with
+ * room for `more`.
  */
 static struct hd_val_array *open_end(struct hd_val *list, size_t more, bool must_copy)
 {
     struct hd_val_array *array = (struct hd_val_array *)list, *own = array;
 
     if (!hd_val_is_counted(list))
-        must_copy = true; /* its buffer is everybody's */
+        must_copy = true; /* all threads share its buffer */
     else
         trim(array);
     if (must_copy || !array->buffer || array->buffer->used != array->count)
@@ -184,7 +183,7 @@ static struct hd_val_array *open_end(struct hd_val *list, size_t more, bool must
     return NULL;
 }
 
-/* True when a container around something that deep is not too deep. */
+/* Sets the depth of a container for an element of depth `inner`; false if it is too deep. */
 static bool note_depth(struct hd_val *container, int inner)
 {
     if (inner + 1 > HD_VAL_MAX_DEPTH)
@@ -231,7 +230,7 @@ struct hd_val *hd_val_extend(struct hd_val *list, const struct hd_val *more)
     own = open_end(list, count, would_hold_elements((struct hd_val_array *)list, from));
     if (!own)
         return NULL;
-    /* `more` may be a view on the same buffer: its items are looked up after that has grown. */
+    /* `more` may be a view on the same buffer: read its items after the buffer has grown. */
     fill(own->buffer, from->buffer->items, count);
     own->count += count;
     if (more->depth > own->base.depth)

@@ -1,7 +1,4 @@
-/*
- * Objects and records: members in order, found by looking at each while there
- * are few and by hash from then on.
- */
+/* Objects and records: ordered members, found by a linear search if few, else by hash. */
 #include "value/val.h"
 
 #include <assert.h>
@@ -14,7 +11,7 @@
 #include "value/val_internal.h"
 
 #define FIRST_CAP 4
-#define FEW 8 /* up to so many members need no index */
+#define FEW 8 /* up to this number of members, no index */
 #define MAX_MEMBERS (UINT32_MAX / 4)
 
 static const struct hd_val_members *members_of(const struct hd_val *object)
@@ -59,7 +56,7 @@ struct hd_val *hd_val_unknown(struct hd_val *name)
     return &object->base;
 }
 
-/* ---- finding ---------------------------------------------------------- */
+/* ---- lookup ----------------------------------------------------------- */
 
 static struct hd_slice key_at(const struct hd_val_members *object, size_t i)
 {
@@ -71,7 +68,7 @@ static size_t slot_of(struct hd_slice key, size_t cap)
     return (size_t)XXH3_64bits(key.ptr, key.len) & (cap - 1);
 }
 
-/* The member's number, or the number of members. */
+/* The index of the member, or the number of members if not found. */
 static size_t find(const struct hd_val_members *object, struct hd_slice key)
 {
     size_t i;
@@ -98,7 +95,7 @@ static void enter(struct hd_val_members *object, size_t number)
     object->slots[i] = (uint32_t)number + 1;
 }
 
-/* Makes an index for all members that are there, at most half full. */
+/* Builds an index of all members, at most half full. */
 static bool index_members(struct hd_val_members *object)
 {
     size_t cap = 4 * FEW;
@@ -188,7 +185,7 @@ static struct hd_val_members *members_copy(const struct hd_val_members *from)
     return copy;
 }
 
-/* Takes the object; gives one that nobody else holds. */
+/* Takes the object. Returns one with no other reference. */
 static struct hd_val_members *own(struct hd_val *object)
 {
     struct hd_val_members *copy;
@@ -200,7 +197,7 @@ static struct hd_val_members *own(struct hd_val *object)
     return copy;
 }
 
-/* Takes key and value on success only. */
+/* Takes `key` and `val` on success only. */
 static bool insert(struct hd_val_members *object, size_t place, struct hd_val *key,
                    struct hd_val *val)
 {
@@ -226,7 +223,7 @@ static bool insert(struct hd_val_members *object, size_t place, struct hd_val *k
     return false;
 }
 
-/* The order of docs/encoding.md, for members that are added to a message one by one. */
+/* The position of a member that is added to a message, in the order of docs/encoding.md. */
 static size_t rank(struct hd_slice name)
 {
     static const char *const order[] = {
@@ -331,7 +328,7 @@ struct hd_val *hd_val_without(struct hd_val *object, struct hd_slice key)
     memmove(mine->pairs + i, mine->pairs + i + 1, (mine->count - i) * sizeof(*mine->pairs));
     if (!mine->slots)
         return &mine->base;
-    /* Numbers have moved: the index is made anew, or the members are few enough to need none. */
+    /* Member numbers have changed: rebuild the index, or drop it if the members are few. */
     if (mine->count > FEW && index_members(mine))
         return &mine->base;
     hd_free(mine->slots);

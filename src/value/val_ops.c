@@ -1,4 +1,4 @@
-/* Sum and order of values, as Python's operators have them. */
+/* Sum and order of values, with the semantics of Python's operators. */
 #include <math.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 #include "value/val.h"
 #include "value/val_internal.h"
 
-/* A number, for which Python takes booleans too. */
+/* Python treats booleans as numbers too. */
 static bool is_numeric(const struct hd_val *val)
 {
     return hd_val_is_number(val) || hd_val_type(val) == HD_VAL_BOOL;
@@ -104,7 +104,7 @@ static int add_strings(struct hd_slice a, struct hd_slice b, struct hd_val **out
     return *out ? 0 : HD_ENOMEM;
 }
 
-/* Python has three texts for it. */
+/* Python has three error texts. */
 static int refuse_sum(const struct hd_val *a, const struct hd_val *b, struct hd_fault *fault)
 {
     if (hd_val_is_string(a))
@@ -141,7 +141,7 @@ int hd_val_add(struct hd_val *a, const struct hd_val *b, struct hd_val **out,
 
 /* ---- order ------------------------------------------------------------ */
 
-/* Exact: no integer is rounded. */
+/* Exact: does not round the integer. */
 static int compare_int_double(int64_t a, double b)
 {
     int64_t whole;
@@ -197,7 +197,7 @@ static int compare_lists(const struct hd_val *a, const struct hd_val *b, int *ou
         if (hd_val_equal(hd_val_at(a, i), hd_val_at(b, i)))
             continue;
         err = hd_val_compare(hd_val_at(a, i), hd_val_at(b, i), out, fault);
-        if (err || *out != 0) /* true and 1 differ and yet have the same rank */
+        if (err || *out != 0) /* true and 1 differ, but have the same rank */
             return err;
     }
     *out = x < y ? -1 : x > y;

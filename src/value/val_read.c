@@ -1,6 +1,6 @@
 /*
- * Values from JSON text, canonical or plain. Documents are bounded in depth by
- * base/json.h, and so is the recursion here.
+ * Parses values from JSON text, canonical or plain. base/json.h limits the depth of documents, and
+ * so the recursion here.
  */
 #include <math.h>
 #include <string.h>
@@ -11,10 +11,7 @@
 
 #define KEY_SLOTS 32 /* a power of two */
 
-/*
- * A list of messages has the same few keys over and over: they are made once
- * for each document.
- */
+/* A list of messages repeats the same few keys: each is created once per document. */
 struct reading {
     struct hd_val *keys[KEY_SLOTS];
     bool is_canonical;
@@ -27,7 +24,7 @@ static void reading_fini(struct reading *r)
         hd_val_unref(r->keys[i]);
 }
 
-/* A reference to the key as a value, or NULL. */
+/* Returns a reference to the key as a value, or NULL. */
 static struct hd_val *read_key(struct reading *r, struct hd_slice key)
 {
     unsigned hash = (unsigned)key.len * 31 + (key.len ? (unsigned char)key.ptr[0] : 0) * 7 +
@@ -57,7 +54,7 @@ static struct hd_val *read_integer(const struct reading *r, hd_json_val json)
 
     if (!hd_json_int(json, &value))
         return big_integer(text);
-    /* The only integer with two texts. */
+    /* 0 is the only integer with two texts. */
     if (r->is_canonical && hd_slice_eq(text, HD_S("-0")))
         return hd_val_int_as(0, text);
     return hd_val_int(value);
@@ -85,9 +82,9 @@ static struct hd_val *read_number(const struct reading *r, hd_json_val json)
     return read_integer(r, json);
 }
 
-/* ---- records that are plain values here ------------------------------- */
+/* ---- records of plain values ------------------------------------------ */
 
-/* Small ones stay records: a bigint of JavaScript must remain one. */
+/* Small integers stay records, so that a bigint of JavaScript remains one. */
 static struct hd_val *read_int_record(hd_json_val v)
 {
     struct hd_slice digits = hd_json_string(v);
@@ -117,13 +114,13 @@ static struct hd_val *read_float_record(hd_json_val v)
     return hd_val_float(hd_slice_eq(name, HD_S("-0")) ? -0.0 : -(double)INFINITY);
 }
 
-/* A map of which hd_val_write() makes the same map again when it is an object. */
+/* True for a map that hd_val_write() writes as the same map again if it is read as an object. */
 static bool stands_for_object(hd_json_val record)
 {
     struct hd_json_iter it = hd_json_iter(hd_json_get(record, HD_S("items")));
     bool has_dollar = false;
 
-    if (hd_json_size(record) != 2) /* `$` and items */
+    if (hd_json_size(record) != 2) /* `$` and `items` */
         return false;
     while (hd_json_next(&it)) {
         struct hd_json_iter pair = hd_json_iter(it.val);
@@ -189,7 +186,7 @@ static int refuse_twice(struct hd_slice name, struct hd_fault *fault)
                         (int)(name.len < 100 ? name.len : 100), name.ptr);
 }
 
-/* Takes `object` and puts the members behind the first `skip` into it. */
+/* Takes `object` and adds the members after the first `skip`. */
 static int read_members(struct reading *r, hd_json_val json, size_t skip, struct hd_val *object,
                         struct hd_val **out)
 {
@@ -276,7 +273,7 @@ static int read_value(struct reading *r, hd_json_val json, struct hd_val **out)
     return made ? 0 : HD_ENOMEM;
 }
 
-/* ---- the public side -------------------------------------------------- */
+/* ---- public functions ------------------------------------------------- */
 
 static int read_root(hd_json_val json, bool is_canonical, struct hd_val **out,
                      struct hd_fault *fault)
@@ -335,7 +332,7 @@ static int message_text(hd_json_val json, struct hd_buf *out, struct hd_fault *f
     return err ? err : hd_jw_finish(&jw);
 }
 
-/* By way of the JSON that a client would send for it. */
+/* Converts by way of the JSON that a client would send. */
 int hd_val_to_message(const struct hd_val *val, struct hd_val **out, struct hd_fault *fault)
 {
     struct hd_json json = {0};

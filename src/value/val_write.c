@@ -1,4 +1,4 @@
-/* Values as text: canonical, and as clients see them. */
+/* Writes values as text: canonical, and as clients see them. */
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
@@ -13,14 +13,12 @@
 /* ---- floats ----------------------------------------------------------- */
 
 /*
- * d.ddde±x with the fewest digits that read back to the same double. The
- * locale may have another decimal point: printf() and strtod() agree on it, and
- * it is not looked at afterwards.
+ * Formats as d.ddde±x with the fewest digits that parse to the same double. The locale may have
+ * another decimal point: printf() and strtod() agree on it, and later steps skip it.
  */
 static void shortest(double value, char *out, size_t size)
 {
-    /* Above the subnormal numbers 15 digits, without the zeros at their end, are the shortest text
-     * if they are enough. */
+    /* For normal numbers, 15 digits without trailing zeros are shortest if they suffice. */
     int digits = fabs(value) < DBL_MIN ? 1 : 15;
 
     do {
@@ -28,7 +26,7 @@ static void shortest(double value, char *out, size_t size)
     } while (strtod(out, NULL) != value && ++digits <= 17);
 }
 
-/* The digits without point and trailing zeros in `digits`; the exponent of the first one. */
+/* Copies the digits, without point and trailing zeros; returns the exponent of the first digit. */
 static int take_apart(const char *text, char digits[24], size_t *count)
 {
     const char *mark = strchr(text, 'e');
@@ -73,7 +71,7 @@ static size_t put_fixed(char *out, const char *digits, size_t count, int exponen
     return len;
 }
 
-/* As Python's repr(): with an exponent when that is below -4 or above 15. */
+/* The format of Python's repr(): with an exponent if it is below -4 or above 15. */
 struct hd_slice hd_val_format_double(double value, char out[HD_VAL_FLOAT_SIZE])
 {
     char text[HD_VAL_FLOAT_SIZE], digits[24];
@@ -133,7 +131,7 @@ static void put_integer(struct hd_jw *jw, const struct hd_val_number *number)
     }
 }
 
-/* What JSON has no word for, or NULL. */
+/* The name of NaN, an infinity or -0, which canonical text has as records; else NULL. */
 static const char *odd_float(double value)
 {
     if (isnan(value))
@@ -179,7 +177,7 @@ static void put_members(struct hd_jw *jw, const struct hd_val *object)
     }
 }
 
-/* An object that has a key `$`. */
+/* Writes an object that has a key `$`. */
 static void put_map(struct hd_jw *jw, const struct hd_val *object)
 {
     size_t count = hd_val_count(object);
@@ -240,9 +238,9 @@ void hd_val_put(struct hd_jw *jw, const struct hd_val *val)
     }
 }
 
-/* ---- as clients see them ---------------------------------------------- */
+/* ---- rendering for clients -------------------------------------------- */
 
-/* The store knows how each kind is shown; it reads canonical text. */
+/* The store renders each kind from canonical text. */
 static int render_record(struct hd_jw *jw, const struct hd_val *record)
 {
     struct hd_json json;
@@ -282,7 +280,7 @@ static void render_integer(struct hd_jw *jw, const struct hd_val_number *number)
         hd_jw_int(jw, number->as.integer);
 }
 
-/* Messages are most of what there is to show, and need no way around. */
+/* Most rendered values are messages; this renders them without canonical text. */
 static bool render_message(struct hd_jw *jw, const struct hd_val *message)
 {
     size_t count;
@@ -305,7 +303,7 @@ static bool render_message(struct hd_jw *jw, const struct hd_val *message)
     return true;
 }
 
-/* JavaScript says nothing of a member that is undefined. */
+/* Omits undefined members, like JavaScript. */
 static void render_members(struct hd_jw *jw, const struct hd_val *object)
 {
     size_t count = hd_val_count(object);
