@@ -27,7 +27,7 @@ struct hd_thread_queue;
 enum hd_stop {
     HD_STOP_NONE,
     HD_STOP_INTERRUPT, /* cancelled by a request */
-    HD_STOP_ROLLBACK,  /* … that also deletes its record and checkpoints */
+    HD_STOP_ROLLBACK,  /* cancelled by a request; its record and checkpoints are deleted */
     HD_STOP_TIMEOUT,
     HD_STOP_DRAIN /* shutdown; the next process resumes it */
 };
@@ -35,50 +35,50 @@ enum hd_stop {
 struct hd_active_run {
     struct hd_app *app;
     struct hd_thread_queue *thread_queue;
-    struct hd_active_run *next; /* behind it on the same thread */
+    struct hd_active_run *next; /* the next run of the same thread */
     struct hd_arena arena;      /* memory of `rec` */
     struct hd_run_rec rec;
     int64_t event_seq;
     struct hd_waiter *waiters;
     struct hd_active_run *next_later; /* see hd_queue_later() */
     int64_t later_at;                 /* monotonic */
-    int tries;                        /* to store its end */
-    int64_t unstored_since;           /* monotonic: the first of them failed; 0: none */
+    int tries;                        /* attempts to store its end */
+    int64_t unstored_since;           /* monotonic time of the first failed attempt; 0: none */
     bool is_streamed;
-    bool is_continued;          /* it has made checkpoints in an earlier process */
-    struct hd_slice goes_on_at; /* … the last of them, if that is not the latest; or empty */
-    bool is_answered;           /* it has given answers there, which must not be taken again */
+    bool is_continued;          /* it made checkpoints in an earlier process */
+    struct hd_slice goes_on_at; /* its last checkpoint, unless that is the latest one; or empty */
+    bool is_answered; /* an earlier process applied its resume values: do not repeat that */
     enum hd_stop stop;
 
     /* While running. */
     bool is_started;
     struct hd_run *run;           /* NULL: not started, or done */
-    struct hd_worker_run *remote; /* the same, when its graph is in workers */
+    struct hd_worker_run *remote; /* in place of `run` when its graph is in a worker */
     const struct hd_app_graph *graph;
     struct hd_val *kwargs;
-    struct hd_val *command; /* what is left of that in kwargs when it is begun again; or NULL */
-    struct hd_val *secrets; /* what its markers stand for; NULL: none, or lost with a process */
+    struct hd_val *command; /* the rest of the command in kwargs, for a restarted run; or NULL */
+    struct hd_val *secrets; /* values of its markers; NULL: none, or lost in a restart */
     struct hd_slice root;   /* the namespace of its root graph */
-    struct hd_slice head;   /* of a run that was pending: the chosen head; or empty */
+    struct hd_slice head;   /* the head that a client chose, if the run was pending; or empty */
     struct hd_event_log *feed;
     struct hd_partials partials;
     bool has_values; /* the first state was emitted */
     uint32_t modes;
     bool subgraphs;
     bool is_resumable;
-    bool is_temporary; /* its thread is deleted at its end */
+    bool is_temporary; /* its thread is deleted when it ends */
     int64_t started_at;
     int64_t deadline; /* monotonic */
 
-    /* How it ended; set by run_execute.c, stored by run_complete.c. */
+    /* The outcome; set by run_execute.c, stored by run_complete.c. */
     struct hd_outcome outcome;
     struct hd_val *output;          /* NULL: none */
-    struct hd_buf values;           /* the output as JSON, when there is a waiter */
+    struct hd_buf values;           /* the output as JSON, if a waiter exists */
     struct hd_buf interrupts;       /* JSON: task id to list */
     struct hd_buf error;            /* JSON */
-    struct hd_buf receipt;          /* JSON, when it was stopped: the unfinished tasks */
-    struct hd_event_page last_page; /* its last events, stored with its end; may be empty */
-    struct hd_origin *origins;      /* the state before it, for a rollback */
+    struct hd_buf receipt;          /* JSON: the unfinished tasks of a stopped run */
+    struct hd_event_page last_page; /* the last events, stored with the end; may be empty */
+    struct hd_origin *origins;      /* the state before the run, for a rollback */
     bool has_next;
     bool has_made_checkpoint;
 };
@@ -87,8 +87,8 @@ struct hd_thread_queue { /* the runs of one thread; the first may be running */
     struct hd_queue *queue;
     struct hd_active_run *first;
     struct hd_thread_queue *next_ready;
-    bool is_ready; /* waits for a free slot */
-    bool is_busy;  /* its first is starting, running or being stored */
+    bool is_ready; /* in the list `ready`: waits for a free slot */
+    bool is_busy;  /* its first run is starting, running or being stored */
     size_t key_len;
     char key[];
 };
@@ -102,7 +102,7 @@ struct hd_queue {
     uint64_t ended;
     uint64_t failed;
     size_t recovered;
-    size_t storing; /* ends that are being stored */
+    size_t storing; /* number of ends being stored */
     struct hd_active_run *later;
     struct hd_pending_admissions admissions;
     struct hd_thread_queue *ready;
@@ -114,33 +114,35 @@ struct hd_queue {
     void *drained_ctx;
 };
 
-/* run_execute.c: begins; calls hd_run_complete() sooner or later, also when it could not begin. */
+/* run_execute.c: starts the run. Always ends in hd_run_complete(), also if the start fails. */
 void hd_run_execute(struct hd_active_run *active);
-/* Reads the record; for runs that end before they start. */
+/* Reads the record of a run that ends before it starts. */
 HD_MUST_CHECK int hd_run_execute_prepare(struct hd_active_run *active, struct hd_fault *fault);
-/*
- * The stream modes that somebody wants to see; 0: nobody. And an event of one of them, from a run
- * below the active run's: `ns` is where it is shown, `root` where it is stored.
- */
+/* The stream modes that have a reader; 0: none. */
 unsigned hd_run_execute_modes(const struct hd_active_run *active);
+/*
+ * Appends an event of a nested run. `ns` is the namespace that clients see, `root` the one of its
+ * checkpoints.
+ */
 void hd_run_execute_emit(struct hd_active_run *active, struct hd_slice ns, enum hd_stream_mode mode,
                          const struct hd_val *data, struct hd_slice root);
-/* The same of an event that is JSON for clients already. */
+/* The same for an event that is already JSON. */
 void hd_run_execute_emit_text(struct hd_active_run *active, struct hd_slice ns,
                               enum hd_stream_mode mode, struct hd_slice text, struct hd_slice root);
 /* The modes that a later reader may request. */
 unsigned hd_run_execute_all_modes(const struct hd_active_run *active);
 void hd_run_execute_emit_metadata(struct hd_active_run *active);
-/* The `command` it is begun with; NULL: none. */
+/* The `command` that starts the run; NULL: none. */
 const struct hd_val *hd_run_execute_command(const struct hd_active_run *active);
-/* What every checkpoint of the run says of it, and its `configurable`; NULL: no memory. */
+/* The metadata of every checkpoint of the run; NULL: no memory. */
 HD_MUST_CHECK struct hd_val *hd_run_execute_metadata(const struct hd_active_run *active);
+/* The run's `configurable`; NULL: no memory. */
 HD_MUST_CHECK struct hd_val *hd_run_execute_config(const struct hd_active_run *active);
-/* Keeps how it ended, but for its output. */
+/* Copies the outcome, except the output. */
 void hd_run_execute_ended(struct hd_active_run *active, const struct hd_run_result *result);
-/* What a run that was stopped has left; `result` NULL: it never began. */
+/* Writes the receipt of a stopped run; `result` NULL: it never started. */
 void hd_run_execute_receipt(struct hd_active_run *active, const struct hd_run_result *result);
-/* Sets its status and error before its end. */
+/* Sets status and error of a run that has not ended yet. */
 void hd_run_execute_set_error(struct hd_active_run *active, const char *type, const char *text);
 /* Ends a run that cannot start. */
 void hd_run_execute_fail(struct hd_active_run *active, const char *type, const char *text);
@@ -150,7 +152,7 @@ void hd_run_execute_fini(struct hd_active_run *active);
 /* run_execute_worker.c: starts a run whose graph is in a worker. */
 HD_MUST_CHECK int hd_run_execute_on_worker(struct hd_active_run *active);
 
-/* Running: it can be stopped. */
+/* True while the run can be stopped. */
 static inline bool hd_run_execute_is_running(const struct hd_active_run *active)
 {
     return active->run || active->remote;
@@ -162,14 +164,14 @@ void hd_run_complete(struct hd_active_run *active);
 void hd_run_complete_again(struct hd_active_run *active);
 
 /*
- * run_webhook.c: the webhook that reports the end of the run, to be stored with it; NULL: the run
- * has none. Copies what it needs.
+ * run_webhook.c: the webhook that reports the end of the run, stored with that end; NULL: the run
+ * has no webhook. Borrows nothing from the run.
  */
 HD_MUST_CHECK struct hd_webhook *hd_run_webhook(const struct hd_active_run *active);
 
-/* queue.c: its end is stored, or left to the next process. Frees the active run. */
+/* queue.c: the end is stored, or left to the next process. Frees the active run. */
 void hd_queue_ended(struct hd_active_run *active);
-/* Its end could not be stored: retries with back-off. During a drain the next process does. */
+/* Retries with back-off to store the end. During a drain, leaves it to the next process. */
 void hd_queue_later(struct hd_active_run *active);
 
 #endif

@@ -23,7 +23,7 @@
 
 #define MAX_KWARGS ((size_t)256 << 20)
 
-/* What one try found out. */
+/* The state of one attempt. */
 struct attempt {
     struct hd_admission *a;
     struct hd_fault *fault;
@@ -35,12 +35,12 @@ struct attempt {
     struct hd_slice checkpoint_map;
     struct hd_run_rec *active; /* in flight on the thread */
     size_t active_count;
-    struct hd_val *secrets; /* what was taken out of what is stored; NULL: nothing */
+    struct hd_val *secrets; /* removed from the stored values; NULL: none */
 };
 
 static int refuse(struct attempt *t, int status, const char *fmt, ...) HD_PRINTF(3, 4);
 
-/* Ends the admission; returns a code that ends the try. */
+/* Refuses the run; returns the error that ends the attempt. */
 static int refuse(struct attempt *t, int status, const char *fmt, ...)
 {
     char text[200];
@@ -67,7 +67,7 @@ static int render(struct hd_arena *arena, struct hd_val *val, struct hd_slice *o
     return err;
 }
 
-/* `text` is JSON; anything but an object is an empty one. Takes and returns `into`. */
+/* Merges a JSON object; other texts are ignored. Takes and returns `into`. */
 static struct hd_val *merge_text(struct hd_val *into, struct hd_slice text)
 {
     struct hd_val *more = NULL;
@@ -83,7 +83,7 @@ static struct hd_val *merge_text(struct hd_val *into, struct hd_slice text)
     return into;
 }
 
-/* ---- where ------------------------------------------------------------ */
+/* ---- namespace and checkpoint ----------------------------------------- */
 
 int hd_assistant_ns(struct hd_arena *arena, struct hd_slice assistant_id, struct hd_slice *out)
 {
@@ -105,7 +105,7 @@ static struct hd_slice configured(const struct hd_run_request *request, const ch
     return hd_json_string(hd_json_get(request->configurable, hd_slice_cstr(name)));
 }
 
-/* Clients that are not shown the root of namespaces send them without it. */
+/* With namespaces_show off, clients neither receive nor send the root of a namespace. */
 static bool is_relative(const struct attempt *t)
 {
     return !t->a->app->config->namespaces_show &&
@@ -113,9 +113,9 @@ static bool is_relative(const struct attempt *t)
 }
 
 /*
- * The namespace is the assistant's own unless the configurable names another. A
- * checkpoint of another assistant's (clients send the head of what they show, and
- * the user may have changed the assistant) says nothing to this one.
+ * The namespace is that of the assistant, unless the configurable names another one. A checkpoint
+ * of another assistant is ignored: clients send the head that they display, and the user may have
+ * switched the assistant since.
  */
 static int choose_place(struct attempt *t)
 {
@@ -140,7 +140,7 @@ static int choose_place(struct attempt *t)
     return 0;
 }
 
-/* Whether the request names the checkpoint of a subgraph. */
+/* True if the request names a checkpoint of a subgraph. */
 static bool is_inside(struct attempt *t)
 {
     struct hd_slice ns = t->a->request->checkpoint_ns;
@@ -148,7 +148,7 @@ static bool is_inside(struct attempt *t)
     return is_relative(t) ? ns.len > 0 : ns.len > first_segment(ns).len;
 }
 
-/* A namespace of the map without the root, which clients are shown and send back. */
+/* Strips the root, if present, from a namespace of the checkpoint map. */
 static struct hd_slice below_root(const struct attempt *t, struct hd_slice ns)
 {
     if (!hd_slice_starts(ns, t->ns) || t->ns.len == 0)
@@ -177,7 +177,7 @@ static int write_map(struct attempt *t, struct hd_buf *buf)
     return hd_jw_finish(&jw);
 }
 
-/* A subgraph's checkpoint is reached through the root's, which the map names. */
+/* For a checkpoint of a subgraph, the run starts at the root's checkpoint, found in the map. */
 static int follow_map(struct attempt *t)
 {
     hd_json_val map = t->a->request->checkpoint_map, root = hd_json_get(map, HD_S(""));
@@ -199,15 +199,15 @@ static int follow_map(struct attempt *t)
     return err;
 }
 
-/* Whether it need not wait for a time, or for other runs. */
+/* True if the run waits neither for a delay nor for other runs. */
 static bool begins_now(const struct attempt *t)
 {
     return t->active_count == 0 && t->a->request->delay_us == 0;
 }
 
 /*
- * The head that somebody chose, when the request names no checkpoint. Where one that waits goes on
- * is known when it begins: at the end of those before it.
+ * Uses the head that a client chose if the request names no checkpoint. A pending run reads its
+ * head when it starts, since the runs before it change the head.
  */
 static int follow_head(struct attempt *t)
 {
@@ -227,7 +227,7 @@ static int check_checkpoint(struct attempt *t)
     return err == HD_ENOTFOUND ? refuse(t, 404, "Checkpoint not found") : err;
 }
 
-/* ---- what is there ---------------------------------------------------- */
+/* ---- assistant and thread --------------------------------------------- */
 
 static int find_assistant(struct attempt *t)
 {
@@ -243,7 +243,7 @@ static int find_assistant(struct attempt *t)
                   (int)(id.len < 60 ? id.len : 60), id.ptr);
 }
 
-/* HD_ENOTFOUND also for one that has expired, of which nothing is left then. */
+/* Deletes an expired thread and returns HD_ENOTFOUND for it. */
 static int read_thread(struct attempt *t)
 {
     struct hd_admission *a = t->a;
@@ -256,7 +256,7 @@ static int read_thread(struct attempt *t)
     return err ? err : HD_ENOTFOUND;
 }
 
-/* A new one. Whose it is, its metadata say from the beginning. */
+/* Initializes a new thread, with its owner in the metadata. */
 static int init_thread(struct attempt *t, struct hd_slice id)
 {
     struct hd_val *metadata;
@@ -273,7 +273,7 @@ static int init_thread(struct attempt *t, struct hd_slice id)
     return err;
 }
 
-/* Somebody who shares a thread makes none in its owner's compartment. */
+/* Participants of a shared thread may not create threads for its owner. */
 static bool may_create(const struct attempt *t)
 {
     return t->a->request->creates_thread && hd_slice_eq(t->a->actor, t->a->principal);
@@ -315,7 +315,7 @@ static int check_active(struct attempt *t)
 {
     int err = 0;
 
-    /* A thread that is not busy has none. */
+    /* Only a busy thread has runs in flight. */
     if (t->thread.status == HD_THREAD_BUSY)
         err = hd_runs_active(t->a->app->store, t->a->principal, t->thread.id, t->a->arena,
                              &t->active, &t->active_count, t->fault);
@@ -328,9 +328,9 @@ static int check_active(struct attempt *t)
     return 0;
 }
 
-/* ---- what it will be given -------------------------------------------- */
+/* ---- configuration and metadata --------------------------------------- */
 
-/* Keys of the configurable that concern one run and not the thread. */
+/* Keys of the configurable that belong to one run, not to the thread. */
 static bool is_of_run(struct hd_slice key)
 {
     static const char *const names[] = {"checkpoint_id", "checkpoint_ns", "checkpoint_map",
@@ -355,7 +355,7 @@ static struct hd_val *merge_json(struct hd_val *into, hd_json_val json)
     return into;
 }
 
-/* The member `name` of the object that `text` is. */
+/* Merges member `name` of the JSON object `text`. Takes and returns `into`. */
 static struct hd_val *merge_member(struct hd_val *into, struct hd_slice text, const char *name)
 {
     struct hd_val *object = NULL;
@@ -368,7 +368,7 @@ static struct hd_val *merge_member(struct hd_val *into, struct hd_slice text, co
     return into;
 }
 
-/* What the thread has been given, and what the request gives. */
+/* Merges the configurable of the thread, the headers and the configurable of the request. */
 static struct hd_val *merge_given(struct hd_val *into, const struct attempt *t)
 {
     into = merge_member(into, t->thread.config, "configurable");
@@ -377,8 +377,8 @@ static struct hd_val *merge_given(struct hd_val *into, const struct attempt *t)
 }
 
 /*
- * The part of `configurable` that sticks to the thread. What an assistant says for itself does not:
- * another one may speak in the same thread, and this one may be changed.
+ * The part of `configurable` that the thread keeps. Values from the assistant are excluded: the
+ * thread may use another assistant next, and the assistant may be updated.
  */
 static struct hd_val *what_sticks(const struct attempt *t, const struct hd_val *configurable)
 {
@@ -411,7 +411,7 @@ static struct hd_val *merged_configurable(const struct attempt *t)
     return t->a->subject.len > 0 ? hd_user_drop(configurable) : configurable;
 }
 
-/* What is secret in it stays in memory, as all that is. */
+/* The user of custom auth; its secrets stay in memory. */
 static struct hd_val *known_user(struct attempt *t)
 {
     struct hd_val *user = merge_text(hd_val_object(), t->a->user);
@@ -442,7 +442,7 @@ static struct hd_val *run_configurable(struct attempt *t, const struct hd_val *m
     return configurable;
 }
 
-/* The thread's owner, whatever else was said. */
+/* Sets the thread's owner, whatever owner the request gives. */
 static struct hd_val *with_owner(struct hd_val *metadata, const struct attempt *t)
 {
     struct hd_val *thread = merge_text(hd_val_object(), t->thread.metadata);
@@ -462,7 +462,7 @@ static struct hd_val *run_metadata(struct attempt *t)
 
     metadata = merge_text(metadata, t->assistant.metadata);
     metadata = merge_text(metadata, t->thread.metadata);
-    /* Each checkpoint would have them. */
+    /* Branch names belong to the thread: every checkpoint of the run would contain them. */
     metadata = hd_val_without(metadata, HD_S(HD_BRANCH_NAMES));
     metadata = merge_json(metadata, hd_json_get(request->config, HD_S("metadata")));
     metadata = merge_json(metadata, request->metadata);
@@ -471,7 +471,7 @@ static struct hd_val *run_metadata(struct attempt *t)
     return hd_secrets_take(with_text(metadata, "assistant_id", t->assistant.id), &t->secrets);
 }
 
-/* What else a configuration says; its configurable and metadata, null here, have been seen to. */
+/* Takes secrets from the rest of a config; configurable and metadata are handled elsewhere. */
 static struct hd_val *take_rest(struct attempt *t, struct hd_val *config)
 {
     config = hd_val_with(config, HD_S("configurable"), hd_val_null());
@@ -513,7 +513,7 @@ static void put_modes(struct hd_jw *jw, uint32_t modes)
     hd_jw_array_end(jw);
 }
 
-/* A run without a thread of its own gets one for as long as it takes. */
+/* A run that was requested without a thread gets one that is deleted when it ends. */
 static bool is_temporary(const struct attempt *t)
 {
     return t->a->thread_id.len == 0 && !t->a->request->keeps_thread;
@@ -531,7 +531,7 @@ static void put_context(struct hd_jw *jw, const struct hd_val *context)
     hd_val_put_rendered(jw, context);
 }
 
-/* The assistant's and the request's; one that is no object stands alone. */
+/* The assistant's context merged with the request's; a non-object in the request replaces it. */
 static struct hd_val *run_context(struct attempt *t)
 {
     hd_json_val given = t->a->request->context;
@@ -541,7 +541,8 @@ static struct hd_val *run_context(struct attempt *t)
         context = merge_json(merge_text(hd_val_object(), t->assistant.context), given);
     else if (hd_val_from_json(given, &context, NULL))
         context = hd_val_null();
-    if (t->a->subject.len > 0 && hd_val_is_object(context)) /* the configurable, by another name */
+    /* Clients must not set the user in the context either. */
+    if (t->a->subject.len > 0 && hd_val_is_object(context))
         context = hd_user_drop(context);
     return hd_secrets_take(context, &t->secrets);
 }
@@ -549,7 +550,7 @@ static struct hd_val *run_context(struct attempt *t)
 static const char *const durability_names[] = {
     [HD_DURABLE_ASYNC] = "async", [HD_DURABLE_SYNC] = "sync", [HD_DURABLE_EXIT] = "exit"};
 
-/* What the run is given, as it is shown to clients and as it is begun from. */
+/* Writes the arguments of the run, which clients see and from which it starts. */
 static int write_kwargs(const struct attempt *t, const struct hd_val *config,
                         const struct hd_val *context, struct hd_buf *out)
 {
@@ -607,7 +608,7 @@ static int make_run(struct attempt *t, const struct hd_val *merged)
     return err;
 }
 
-/* Of threads that an earlier version made the records do not say it. */
+/* Records of threads that an earlier version created lack `last_run`. */
 static int find_last_run(struct attempt *t)
 {
     struct hd_admission *a = t->a;
@@ -624,7 +625,7 @@ static int find_last_run(struct attempt *t)
     return err;
 }
 
-/* The queue expects a run by its id, so one that changes is announced anew. */
+/* Replaces the run's id by one that sorts after `after`, also in the pending admissions. */
 static int renew_id(struct attempt *t, struct hd_slice after)
 {
     struct hd_admission *a = t->a;
@@ -642,7 +643,7 @@ static int renew_id(struct attempt *t, struct hd_slice after)
     return 0;
 }
 
-/* Its place among the runs of the thread; its id sorts behind theirs, whatever the clock says. */
+/* Sets the order on the thread. The id sorts after earlier ids even if the clock went back. */
 static int take_order(struct attempt *t)
 {
     struct hd_run_rec *run = &t->a->run;
@@ -674,7 +675,7 @@ static void fill_run(struct attempt *t, int64_t now)
     run->multitask = t->a->request->multitask;
 }
 
-/* The thread remembers whose it was last, and what was configured. */
+/* Stores the last assistant and the configuration in the thread's record. */
 static int fill_thread(struct attempt *t, const struct hd_val *merged, int64_t now)
 {
     struct hd_thread_rec *thread = &t->thread;
@@ -732,7 +733,7 @@ static int store(struct attempt *t)
     return err;
 }
 
-/* Which runs have to make way: all that were in flight before. */
+/* Lists the runs to cancel: all that are in flight on the thread. */
 static int list_cancelled(struct attempt *t)
 {
     struct hd_admission *a = t->a;
@@ -796,7 +797,7 @@ static int try_once(struct attempt *t)
     return err;
 }
 
-/* One of the runs that the actor may have in flight: the queue's to give back, once it has it. */
+/* Takes one of the actor's slots (limits.runs); after hd_queue_add() the queue releases it. */
 static bool has_place(struct hd_admission *a, struct hd_fault *fault)
 {
     a->retry_s = hd_limits_take(a->app->limits, a->actor, HD_LIMIT_RUNS);

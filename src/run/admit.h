@@ -1,10 +1,9 @@
 /*
- * From a request for a run to its record: which assistant, which thread, where
- * in it, and whether it may run now, later or not at all. Waits for the store;
- * for store threads.
+ * Turns a request into the record of a run: finds the assistant, the thread and the checkpoint,
+ * and starts, queues or refuses the run. Blocks on the store: call it on store threads.
  *
- * This is where secrets leave what is stored: the record has markers in their places
- * (secret/secret.h), and what they stand for goes on in memory, with run.secrets.
+ * Secrets are replaced here: the record contains markers (secret/secret.h), and their values stay
+ * in memory, in run.secrets.
  */
 #ifndef HD_RUN_ADMIT_H
 #define HD_RUN_ADMIT_H
@@ -21,30 +20,30 @@
 #include "records/run_request.h"
 
 struct hd_admission {
-    /* What is asked. */
+    /* The request. */
     struct hd_app *app;
-    struct hd_arena *arena;    /* for everything below */
-    struct hd_slice principal; /* whose thread */
-    struct hd_slice actor;     /* who asks, and whose assistants are meant */
-    struct hd_slice subject;   /* of the actor, as clients know it; empty: nobody authenticates */
+    struct hd_arena *arena;    /* memory of everything below */
+    struct hd_slice principal; /* owner of the thread */
+    struct hd_slice actor;     /* the caller, and owner of the assistant */
+    struct hd_slice subject;   /* the actor's name for clients; empty: authentication is off */
     bool is_admin;
-    struct hd_slice user;      /* JSON: what the project's own code says of it; empty: nothing */
-    struct hd_slice stamps;    /* JSON: metadata for a thread that is made; may be empty */
-    struct hd_slice thread_id; /* empty: a thread of its own, made for the run */
+    struct hd_slice user; /* JSON: the user as the project's auth code returned it; may be empty */
+    struct hd_slice stamps;    /* JSON: metadata of a new thread; may be empty */
+    struct hd_slice thread_id; /* empty: create a thread for the run */
     const struct hd_run_request *request;
-    struct hd_slice headers; /* JSON: what of the request's headers goes to the configurable */
+    struct hd_slice headers; /* JSON: request headers that are copied to the configurable */
     struct hd_slice cron_id; /* empty: none */
 
-    /* What became of it. */
-    int refusal; /* an HTTP status; 0: there is a run. The sentence is in `fault` */
-    int retry_s; /* of a 429: when to try again */
+    /* The result. */
+    int refusal; /* an HTTP status, its text is in `fault`; 0: admitted */
+    int retry_s; /* for 429: seconds until a retry */
     struct hd_run_rec run;
-    int64_t event_seq;          /* of its thread */
-    struct hd_slice *cancelled; /* runs that make way for it */
+    int64_t event_seq;          /* of the thread */
+    struct hd_slice *cancelled; /* runs that it replaces */
     size_t cancelled_count;
 };
 
-/* 0, also when it was refused, or what kept the store from answering. */
+/* Returns 0, also for a refusal, or the store's error. */
 HD_MUST_CHECK int hd_admit(struct hd_admission *admission, struct hd_fault *fault);
 
 /* The root namespace of an assistant's checkpoints: assistant:<id>. */

@@ -11,14 +11,14 @@
 
 int hd_assistant_system_id(struct hd_slice graph_id, char out[37])
 {
-    /* 6ba7b821-9dad-11d1-80b4-00c04fd430c8, as all servers of this API use it. */
+    /* 6ba7b821-9dad-11d1-80b4-00c04fd430c8, as in every server of this API. */
     static const uint8_t ns[16] = {0x6b, 0xa7, 0xb8, 0x21, 0x9d, 0xad, 0x11, 0xd1,
                                    0x80, 0xb4, 0x00, 0xc0, 0x4f, 0xd4, 0x30, 0xc8};
 
     return hd_uuid_v5(ns, graph_id, out);
 }
 
-/* As JSON: what the configuration says of the graph or, without that, its own file. */
+/* Writes the description as JSON: from the configuration, else from the graph's file. */
 static int describe(const struct hd_app_graph *graph, struct hd_buf *out)
 {
     struct hd_slice text =

@@ -1,4 +1,4 @@
-/* Assistants that come with the graphs, and finding one. */
+/* System assistants (one per graph), and the lookup of assistants. */
 #ifndef HD_RUN_ASSISTANT_H
 #define HD_RUN_ASSISTANT_H
 
@@ -9,12 +9,12 @@
 /* The id of a graph's system assistant. */
 HD_MUST_CHECK int hd_assistant_system_id(struct hd_slice graph_id, char out[37]);
 
-/* Makes the system assistant of each graph that has none yet. Waits for the store. */
+/* Creates missing system assistants. Blocks on the store. */
 HD_MUST_CHECK int hd_assistants_install(struct hd_app *app, struct hd_fault *fault);
 
 /*
- * By its id, or by the id of a graph, whose system assistant is meant then: the
- * principal's own first, then the system's. HD_ENOTFOUND. For store threads.
+ * Finds an assistant by its id, or a system assistant by the id of its graph. Assistants of the
+ * principal precede system assistants. HD_ENOTFOUND. Call it on store threads.
  */
 HD_MUST_CHECK int hd_assistant_resolve(const struct hd_app *app, struct hd_slice principal,
                                        struct hd_slice id, struct hd_arena *arena,

@@ -39,7 +39,7 @@ struct finding {
     void *arg;
 };
 
-/* Assistants are known by id or graph first; names are not unique, the first of them counts. */
+/* Ids and graphs precede names. Names are not unique: the first match wins. */
 static int on_assistant(void *arg, const struct hd_assistant_rec *assistant)
 {
     struct finding *f = arg;
@@ -140,14 +140,14 @@ static int find(void *ctx, struct hd_run *run, struct hd_slice assistant,
     return hd_delegate_find(ctx, run->options.actor, assistant, found, arg);
 }
 
-/* ---- who calls whom --------------------------------------------------- */
+/* ---- call chain ------------------------------------------------------- */
 
 static bool is_same_agent(const struct hd_delegate *a, const struct hd_delegate *b)
 {
     return a->active == b->active && hd_slice_eq(a->assistant_id, b->assistant_id);
 }
 
-/* The one that works, or is about to, where `d` has to. */
+/* The delegate that occupies the namespace that `d` needs. */
 static struct hd_delegate *holder(const struct hd_delegate *d)
 {
     for (struct hd_delegate *other = d->delegation->first; other; other = other->next) {
@@ -165,8 +165,8 @@ static bool is_within(const struct hd_delegate *d, const struct hd_delegate *out
 }
 
 /*
- * Whether `d` would wait for itself: what it waits for, or what waits within that, waits for
- * somebody that waits for `d`. There is no such circle before, so the walk ends.
+ * True if waiting for `at` would deadlock: `at`, or a delegate nested in it, waits for `d`
+ * directly or indirectly. The delegates before `d` contain no cycle, so the recursion ends.
  */
 static bool would_block(const struct hd_delegate *d, const struct hd_delegate *at)
 {
@@ -182,7 +182,7 @@ static bool would_block(const struct hd_delegate *d, const struct hd_delegate *a
     return false;
 }
 
-/* Nobody calls itself, not by others either. */
+/* Refuses a call that is nested too deep, or of an assistant that already waits for this call. */
 static int check_chain(const struct hd_delegate *d, struct hd_fault *fault)
 {
     int depth = 1;
@@ -201,7 +201,7 @@ static int check_chain(const struct hd_delegate *d, struct hd_fault *fault)
     return 0;
 }
 
-/* ---- the end ---------------------------------------------------------- */
+/* ---- end -------------------------------------------------------------- */
 
 static void unlink_delegate(struct hd_delegate *d)
 {
@@ -221,7 +221,7 @@ void hd_delegate_free(struct hd_delegate *d)
     hd_free(d);
 }
 
-/* Those that waited for one that is gone. */
+/* Starts the delegates whose namespace has become free. */
 static void begin_next(struct hd_delegation *delegation)
 {
     struct hd_delegate *d = delegation->first;
@@ -229,14 +229,14 @@ static void begin_next(struct hd_delegation *delegation)
     while (d) {
         if (d->state == HD_DELEGATE_WAITS && !holder(d)) {
             begin(d);
-            d = delegation->first; /* the list may be another */
+            d = delegation->first; /* begin() may have changed the list */
         } else {
             d = d->next;
         }
     }
 }
 
-/* The parent's end has waited for it. */
+/* Frees a cancelled delegate and lets the parent end, which waited for it. */
 static void let_go(struct hd_delegate *d)
 {
     struct hd_delegation *delegation = d->delegation;
@@ -277,7 +277,7 @@ static void fail(struct hd_delegate *d, int err, const struct hd_fault *fault)
     end(d, &result);
 }
 
-/* What it has done, and what was stopped in it, counts for the run that called it. */
+/* Adds its message chunks and its stopped tools to those of the run that called it. */
 static void add_facts(struct hd_run *parent, const struct hd_run_result *result)
 {
     struct hd_val *tools;
@@ -343,7 +343,7 @@ static void on_stream(void *ctx, struct hd_slice ns, enum hd_stream_mode mode,
     hd_buf_fini(&path);
 }
 
-/* Nobody in the chain is cancelled while something is told: the tasks around are looked at. */
+/* Postpones cancels of the whole chain during an event, which reads the tasks around it. */
 static void hold_chain(struct hd_delegate *d, int by)
 {
     for (; d; d = d->outer) {
@@ -365,7 +365,7 @@ static void on_event(void *ctx, const struct hd_event *event)
     hold_chain(d, -1);
 }
 
-/* ---- beginning -------------------------------------------------------- */
+/* ---- start ------------------------------------------------------------ */
 
 static int read_state(struct hd_delegate *d)
 {
@@ -434,7 +434,7 @@ static int read_target(struct hd_delegate *d)
     err = hd_assistant_ns(&d->arena, d->assistant.id, &d->root);
     if (!err && !d->answer)
         err = take_head(d);
-    /* The engine looks by itself where its run stands. */
+    /* The engine reads the state of its runs itself. */
     if (!err && (d->answer || (d->graph->is_remote && d->chosen.len == 0)))
         err = read_state(d);
     return err;
@@ -589,7 +589,7 @@ int hd_delegate_start(struct hd_delegate *d)
     append(d);
     d->err = check_chain(d, &d->fault);
     if (!d->err && holder(d))
-        return 0; /* it waits */
+        return 0; /* queued */
     d->state = HD_DELEGATE_READS;
     err = hd_defer_patiently(d->delegation->app->defer, read_work, on_read, d);
     if (err) {
@@ -599,7 +599,6 @@ int hd_delegate_start(struct hd_delegate *d)
     return err;
 }
 
-/* It may be gone afterwards. */
 void hd_delegate_stop(struct hd_delegate *d)
 {
     const struct hd_run_result stopped = {.status = HD_RUN_CANCELLED};
@@ -613,7 +612,7 @@ void hd_delegate_stop(struct hd_delegate *d)
         end(d, &stopped);
 }
 
-/* The parent's run ends when this one has: what it has to store counts as the parent's own. */
+/* The parent ends after this run, whose pending writes count as the parent's (`saving`). */
 static void cancel(void *ctx, struct hd_delegate *d)
 {
     struct hd_delegation *delegation = ctx;
@@ -628,7 +627,7 @@ static void cancel(void *ctx, struct hd_delegate *d)
     hd_delegate_stop(d);
 }
 
-/* ---- the whole -------------------------------------------------------- */
+/* ---- delegation ------------------------------------------------------- */
 
 void hd_delegation_hold(struct hd_delegation *delegation, const struct hd_active_run *active,
                         bool is_held)

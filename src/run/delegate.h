@@ -1,15 +1,15 @@
 /*
  * Delegates: other assistants of this server that an agent calls as its tools.
  *
- * A delegate works on the thread of the run that called it, in the namespace of its own
- * assistant, so it remembers what it was told there and nobody else's words. It has no
- * record: its checkpoints name the run, its events are the run's, and it ends with the
- * run. Its checkpoints also name the task that waits for it, so that after a crash, a cancel
- * or a question it goes on where it stands.
+ * A delegate runs on the thread of the run that called it, in the namespace of its assistant, so
+ * it has the history of its own calls and sees no other messages. It has no record: its
+ * checkpoints contain the run's id, its events belong to the run, and it ends with the run. Its
+ * checkpoints also contain the id of the waiting task, so that it resumes at its last checkpoint
+ * after a crash, a cancel or an interrupt.
  *
- * One call of an assistant at a time works in a namespace; the others wait for their turn.
+ * A namespace executes one call at a time; further calls of the same assistant are queued.
  *
- * Everything here happens on the loop.
+ * Everything here runs on the loop.
  */
 #ifndef HD_RUN_DELEGATE_H
 #define HD_RUN_DELEGATE_H
@@ -23,19 +23,19 @@ struct hd_delegates;
 struct hd_delegation;
 struct hd_active_run;
 
-#define HD_MAX_DELEGATES 5 /* one within the other */
+#define HD_MAX_DELEGATES 5 /* maximum nesting depth */
 
 HD_MUST_CHECK int hd_delegation_create(struct hd_app *app, struct hd_delegation **out);
-/* No run may be at work. */
+/* No run may be active. */
 void hd_delegation_destroy(struct hd_delegation *delegation);
 
-/* For hd_agents_create(); stays as long as the delegation. */
+/* For hd_agents_create(). Valid until the delegation is destroyed. */
 const struct hd_delegates *hd_delegation_table(const struct hd_delegation *delegation);
 
-/* The operation `delegate` of workers, for app->runtime before it starts. */
+/* Adds the worker operation `delegate` to app->runtime; call it before the runtime starts. */
 HD_MUST_CHECK int hd_delegation_add_ops(struct hd_delegation *delegation);
 
-/* As hd_run_hold(), for all delegates of a run. */
+/* Calls hd_run_hold() for all delegates of a run. */
 void hd_delegation_hold(struct hd_delegation *delegation, const struct hd_active_run *active,
                         bool is_held);
 

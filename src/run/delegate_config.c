@@ -1,6 +1,6 @@
 /*
- * What a delegate is given: the configuration of its own assistant, and of the run that
- * called it what belongs to the user and not to the calling agent: identity, headers and keys.
+ * The configuration of a delegate: that of its assistant, plus the values of the calling run that
+ * belong to the user rather than to the calling agent (identity, headers and keys).
  */
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #include "run/delegate_internal.h"
 #include "secret/secret.h"
 
-/* ---- who called ------------------------------------------------------- */
+/* ---- caller ----------------------------------------------------------- */
 
 static enum hd_durability durability_of(struct hd_slice name)
 {
@@ -52,7 +52,7 @@ struct hd_delegate_caller hd_delegate_caller(const struct hd_delegate *d)
 
 /* ---- configuration ---------------------------------------------------- */
 
-/* The object that a part of a record is; an empty one for anything else. NULL: HD_ENOMEM. */
+/* Parses a JSON object; other texts give an empty object. NULL: HD_ENOMEM. */
 static struct hd_val *parse_object(struct hd_slice text)
 {
     struct hd_val *val = NULL;
@@ -69,8 +69,8 @@ static struct hd_slice url_of(const struct hd_val *configurable)
 }
 
 /*
- * Whether a member of the caller's configurable is the delegate's too. The key for a server that
- * the request chose goes to no other server.
+ * True if the delegate inherits this member of the caller's configurable. The API key for a server
+ * that the request chose (base_url) is never sent to another server.
  */
 static bool is_passed_on(struct hd_slice name, const struct hd_val *from, const struct hd_val *own)
 {
@@ -80,7 +80,7 @@ static bool is_passed_on(struct hd_slice name, const struct hd_val *from, const 
            hd_slice_starts(name, HD_S("x-")) || hd_slice_eq(name, HD_S("user-agent"));
 }
 
-/* Takes and returns `own`, which wins. */
+/* Takes and returns `own`, whose members take precedence. */
 static struct hd_val *pass_on(struct hd_val *own, const struct hd_val *from)
 {
     for (size_t i = 0; own && i < hd_val_count(from); i++) {
@@ -105,10 +105,10 @@ static struct hd_val *make_configurable(const struct hd_delegate *d, const struc
     const struct hd_val *given = hd_val_get(config, HD_S("configurable"));
     struct hd_val *own = hd_val_is_object(given) ? hd_val_ref(given) : hd_val_object();
 
-    /* Who the user is comes from the run alone: an assistant cannot say it. */
+    /* The user comes from the run: an assistant must not set it. */
     if (d->actor.len > 0)
         own = hd_user_drop(own);
-    /* Its own first: markers that come with it stand for nothing. */
+    /* Before the caller's values are added: markers in the assistant's config must not be valid. */
     own = pass_on(hd_secrets_take(own, secrets), hd_delegate_caller(d).config);
     own = with_text(own, "run_id", d->active->rec.run_id);
     own = with_text(own, "thread_id", d->active->rec.thread_id);
@@ -117,7 +117,7 @@ static struct hd_val *make_configurable(const struct hd_delegate *d, const struc
     return with_text(own, "checkpoint_ns", d->root);
 }
 
-/* The run's, but of another agent, and for whom it works. */
+/* The run's metadata, with this assistant, and the task and tool call that wait for it. */
 static struct hd_val *make_metadata(const struct hd_delegate *d)
 {
     struct hd_val *metadata = hd_val_object();
@@ -131,14 +131,14 @@ static struct hd_val *make_metadata(const struct hd_delegate *d)
     return with_text(metadata, HD_META_TASK, d->task_id);
 }
 
-/* ---- answers ---------------------------------------------------------- */
+/* ---- resume values ---------------------------------------------------- */
 
 static struct hd_slice id_of(const struct hd_val *interrupt)
 {
     return hd_val_get_string(hd_val_get(interrupt, HD_S("id")));
 }
 
-/* The ids of what it asked when the task asked in its place; NULL: not known. Borrows. */
+/* The ids of the delegate's interrupts that the task passed on; NULL: unknown. Borrowed. */
 static const struct hd_val *asked_ids(const struct hd_val *asked)
 {
     const struct hd_val *delegate = hd_val_get(hd_val_at(asked, 0), HD_S("delegate"));
@@ -156,7 +156,7 @@ static bool has_id(const struct hd_val *ids, struct hd_slice id)
     return false;
 }
 
-/* The answer to question number `index` of `count`: one of a list, or of an object by ids. */
+/* The value for interrupt `index` of `count`: from an object by id, from a list, or the value. */
 static const struct hd_val *choose(const struct hd_val *answer, size_t index, size_t count,
                                    struct hd_slice id)
 {
@@ -168,9 +168,8 @@ static const struct hd_val *choose(const struct hd_val *answer, size_t index, si
 }
 
 /*
- * Answers go to the questions that the task asked, by their ids: what was answered before a crash
- * is not taken for the answer to the next question. *out NULL: there is nothing to answer any more,
- * it goes on.
+ * Resumes only the interrupts that the task passed on, by id: a reply from before a crash must not
+ * resume a later interrupt. *out NULL: none of them is open, the run continues without a reply.
  */
 static int make_command(const struct hd_delegate *d, const struct hd_val *asked,
                         struct hd_val **out)
@@ -196,7 +195,7 @@ static int make_command(const struct hd_delegate *d, const struct hd_val *asked,
     return *out ? 0 : HD_ENOMEM;
 }
 
-/* Somebody else may have gone on with the assistant meanwhile. */
+/* Fails if another task has used the assistant since the interrupt. */
 static int answer(const struct hd_delegate *d, struct hd_val **out, struct hd_fault *fault)
 {
     const struct hd_val *metadata = hd_val_get(d->state_then, HD_S("metadata"));
@@ -212,7 +211,7 @@ static int answer(const struct hd_delegate *d, struct hd_val **out, struct hd_fa
     return err;
 }
 
-/* ---- all of it -------------------------------------------------------- */
+/* ---- public functions ------------------------------------------------- */
 
 int hd_delegate_values(const struct hd_delegate *d, struct hd_delegate_values *out,
                        struct hd_fault *fault)

@@ -1,4 +1,4 @@
-/* Delegates whose graph is in workers: as launch() in delegate.c, with worker/worker_run.h. */
+/* Delegates whose graph is in a worker: launch() of delegate.c for worker/worker_run.h. */
 #include "base/log.h"
 #include "graph/engine/events.h"
 #include "graph/engine/run.h"
@@ -25,7 +25,7 @@ static void on_piece(void *ctx, struct hd_slice ns, enum hd_stream_mode mode, st
     hd_buf_fini(&path);
 }
 
-/* Who waits for it takes values, not text. */
+/* Parses the output: the waiting task expects a value, not text. */
 static void on_done(void *ctx, const struct hd_worker_run_result *result)
 {
     struct hd_run_result run = result->run;
@@ -48,7 +48,7 @@ struct hd_delegate *hd_delegate_of(const struct hd_worker_run *remote)
     return options->on_done == on_done ? options->ctx : NULL;
 }
 
-/* It was begun for the same task: it goes on where it stands. */
+/* True if the run was started for the same task: then it resumes at its last checkpoint. */
 static bool is_begun(const struct hd_delegate *d)
 {
     const struct hd_val *metadata = hd_val_get(d->state_then, HD_S("metadata"));
@@ -57,7 +57,7 @@ static bool is_begun(const struct hd_delegate *d)
     return !d->answer && task && hd_slice_eq(hd_val_get_string(task), d->task_id);
 }
 
-/* The engine's record as requests have it. */
+/* Converts the engine's command record to the form of a request. */
 static struct hd_val *plain_command(const struct hd_val *command)
 {
     const struct hd_val *resume = hd_val_get(command, HD_S("resume"));

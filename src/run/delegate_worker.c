@@ -1,6 +1,6 @@
 /*
- * Delegates that graphs in workers call: the operation `delegate`. The worker's run waits for the
- * answer; what it calls works on the same thread, as any delegate, and ends before the run does.
+ * The worker operation `delegate`: delegates that graphs in workers call. The worker's run waits
+ * for the reply. The delegate runs on the same thread, as any other, and ends before that run.
  */
 #include <string.h>
 
@@ -13,7 +13,7 @@
 #define MAX_KEY 4096 /* bytes */
 #define MAX_OUTPUT ((size_t)1 << 30)
 
-/* ---- answers ---------------------------------------------------------- */
+/* ---- reply ------------------------------------------------------------ */
 
 static const char *const statuses[] = {[HD_RUN_DONE] = "done",
                                        [HD_RUN_INTERRUPTED] = "interrupted",
@@ -68,7 +68,7 @@ static int write_output(struct hd_rt_request *request, const struct hd_val *outp
     return err;
 }
 
-/* The worker's run may end now. */
+/* Replies and releases the worker's run, which may then end. */
 static void answer(struct hd_rt_request *request, struct hd_worker_run *caller)
 {
     hd_rt_request_answer(request);
@@ -98,14 +98,14 @@ void hd_delegate_answer(struct hd_delegate *d, const struct hd_run_result *resul
         answer(request, caller);
 }
 
-/* ---- beginning -------------------------------------------------------- */
+/* ---- start ------------------------------------------------------------ */
 
-/* A call on its way to being a delegate. */
+/* A call whose assistant is being looked up. */
 struct asking {
     struct hd_delegation *delegation;
     struct hd_rt_request *request;
     struct hd_worker_run *caller;
-    struct hd_slice assistant, key, input; /* the request's */
+    struct hd_slice assistant, key, input; /* borrowed from the request */
     bool is_cancelled;
 };
 
@@ -122,7 +122,7 @@ static void on_cancel(struct hd_rt_request *request)
         hd_delegate_stop(request->state);
 }
 
-/* `say:<task>#2` was called from the namespace say:<task>. */
+/* The namespace in a key: node:<task> in `node:<task>#2`. */
 static struct hd_slice place_of(struct hd_slice key)
 {
     const char *mark = key.len > 0 ? memrchr(key.ptr, '#', key.len) : NULL;

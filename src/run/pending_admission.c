@@ -42,7 +42,7 @@ int hd_pending_admission_add(struct hd_pending_admissions *all, struct hd_slice 
     return 0;
 }
 
-/* With the lock: the place of the run, or of the end of the list. They come as they were put in. */
+/* The link to the run's entry, or the end of the list. Call it with the lock held. */
 static struct hd_pending_admission **place_of(struct hd_pending_admissions *all,
                                               struct hd_slice principal, struct hd_slice run_id)
 {
@@ -76,7 +76,7 @@ void hd_pending_admission_leave(struct hd_pending_admissions *all, struct hd_sli
     uv_mutex_lock(&all->lock);
     link = place_of(all, principal, run_id);
     if (*link && (*link)->is_met)
-        (*link)->order = 0; /* holds no later run any more */
+        (*link)->order = 0; /* no longer blocks later runs */
     else
         admission = unlink_at(all, link);
     uv_mutex_unlock(&all->lock);

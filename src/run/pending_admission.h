@@ -24,7 +24,7 @@ struct hd_pending_admission {
     bool is_met; /* a lookup on the loop has found it */
     char run_id[HD_UUID_SIZE];
     char thread_id[HD_UUID_SIZE];
-    int64_t order; /* that it is about to be stored with; 0: none yet */
+    int64_t order; /* of the record that is about to be stored; 0: not known yet */
     /* Applied when the run enters the queue. */
     struct hd_waiter *waiters;
     bool is_cancelled;

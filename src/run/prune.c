@@ -8,7 +8,7 @@
 
 #define MAX_READ ((size_t)256 << 20)
 
-/* ---- what stays ------------------------------------------------------- */
+/* ---- kept heads ------------------------------------------------------- */
 
 struct heads {
     struct hd_arena *arena;
@@ -57,7 +57,7 @@ static int add_chosen(struct heads *heads, struct hd_slice text, struct hd_fault
     return err;
 }
 
-/* Those of subgraphs that a run is told to go on from; their namespaces are below its own. */
+/* Adds the checkpoints of subgraphs at which a run starts; the map's namespaces lack the root. */
 static int add_map(struct heads *heads, struct hd_slice root, hd_json_val map)
 {
     struct hd_json_iter it = hd_json_iter(map);
@@ -114,9 +114,9 @@ static int find_heads(struct heddle *store, const struct hd_thread_rec *thread,
     return err;
 }
 
-/* ---- some of it ------------------------------------------------------- */
+/* ---- partial ---------------------------------------------------------- */
 
-/* What happens to the record at the same time; at least it must be as it was read. */
+/* Changes the record in the same batch, or at least expects that it has not changed. */
 static int change_record(struct hd_batch_builder *batch, struct hd_thread_rec thread,
                          const struct hd_prune *prune)
 {
@@ -126,7 +126,7 @@ static int change_record(struct hd_batch_builder *batch, struct hd_thread_rec th
 
     if (!forgets && !prune->is_over)
         return hd_batch_expect(batch, HD_THREAD_INFO, key, HD_THREAD_INFO_REV, thread.rev);
-    if (forgets) { /* heads that were chosen are gone, unless they were the newest */
+    if (forgets) { /* the chosen heads are deleted, unless they are the latest */
         thread.heads = hd_slice(NULL, 0);
         thread.head.checkpoint_id = thread.rest_head.checkpoint_id = hd_slice(NULL, 0);
     }
@@ -189,7 +189,7 @@ int hd_thread_cut(struct heddle *store, struct hd_thread_rec *changed, struct hd
     return err;
 }
 
-/* ---- all of it -------------------------------------------------------- */
+/* ---- whole threads ---------------------------------------------------- */
 
 struct counter {
     enum hd_table_id table;

@@ -16,9 +16,9 @@
 #include "worker/resume_answers.h"
 
 #define MAX_THREAD_QUEUES ((size_t)1 << 22)
-#define TICK_MS 1000 /* how exact timeouts are */
+#define TICK_MS 1000 /* accuracy of timeouts */
 #define MAX_ACTIVE_RUN ((size_t)512 << 20)
-#define RETRY_US 100000      /* until the end of a run is stored again; doubles */
+#define RETRY_US 100000      /* until the next attempt to store an end; doubles */
 #define MAX_RETRY_US 5000000 /* up to this */
 #define HELD_US 5000         /* until a run held by a pending admission is checked again */
 
@@ -97,7 +97,7 @@ struct hd_queue_counts hd_queue_counts(const struct hd_queue *queue)
                                     .failed = queue->failed};
 }
 
-/* ---- thread_queues ------------------------------------------------------------ */
+/* ---- thread queues ---------------------------------------------------- */
 
 static bool make_key(struct hd_slice principal, struct hd_slice thread, struct hd_buf *room,
                      struct hd_slice *key)
@@ -188,7 +188,7 @@ static bool comes_before(const struct hd_active_run *active, const struct hd_act
     return active->rec.order < other->rec.order;
 }
 
-/* In the order of the thread; the running run stays first. */
+/* Inserts in the order of comes_before(); the running run stays first. */
 static void insert(struct hd_thread_queue *thread_queue, struct hd_active_run *active)
 {
     struct hd_active_run **link = &thread_queue->first;
@@ -246,11 +246,11 @@ static void move_to_front(struct hd_thread_queue *thread_queue, struct hd_active
     thread_queue->first = active;
 }
 
-/* ---- beginning -------------------------------------------------------- */
+/* ---- start ------------------------------------------------------------ */
 
 /*
- * The record of a run that waited says now that it is at work. Of one that was at
- * work when an earlier process ended: how far it came.
+ * Marks the record of a pending run as running. For a run of an earlier process, finds the
+ * checkpoint at which it resumes.
  */
 struct promotion {
     struct hd_active_run *active;
@@ -259,7 +259,7 @@ struct promotion {
     struct hd_fault fault;
 };
 
-/* Where the run works, in its arena, and whether it names a checkpoint to begin at. */
+/* Reads the run's namespace (into its arena) and whether it names a checkpoint to start at. */
 static int read_place(struct hd_active_run *active, struct hd_slice *ns, bool *names_checkpoint,
                       struct hd_fault *fault)
 {
@@ -277,7 +277,7 @@ static int read_place(struct hd_active_run *active, struct hd_slice *ns, bool *n
     return err;
 }
 
-/* The head that is stored, unless the run names a checkpoint. */
+/* Finds the stored head, unless the run names a checkpoint. */
 static int find_head(struct heddle *store, struct hd_active_run *active,
                      const struct hd_thread_rec *thread, struct hd_fault *fault)
 {
@@ -290,7 +290,7 @@ static int find_head(struct heddle *store, struct hd_active_run *active,
     return err;
 }
 
-/* Where it goes on, if that is not the latest checkpoint. */
+/* Finds the checkpoint at which the run resumes, if that is not the latest one. */
 static int find_end(struct hd_active_run *active, struct hd_fault *fault)
 {
     const struct hd_run_rec *run = &active->rec;
@@ -303,7 +303,7 @@ static int find_end(struct hd_active_run *active, struct hd_fault *fault)
                                         run->run_id, &active->arena, &active->goes_on_at, fault);
 }
 
-/* How far an earlier process came with it: `asked` waited when it began. */
+/* Finds the progress that an earlier process made. `asked`: the interrupts open at the start. */
 static int look_back(struct hd_active_run *active, struct hd_slice asked, struct hd_fault *fault)
 {
     struct hd_answers_left answers;
@@ -321,7 +321,7 @@ static int look_back(struct hd_active_run *active, struct hd_slice asked, struct
     return 0;
 }
 
-/* What the runs before it have made of the thread since this one was taken in. */
+/* Reads the changes that earlier runs made to the thread since this run was admitted. */
 static int read_thread(struct heddle *store, struct hd_active_run *active, struct hd_fault *fault)
 {
     struct hd_thread_rec thread;
@@ -367,7 +367,7 @@ static void on_promoted(void *arg)
     struct hd_active_run *active = promotion->active;
 
     if (active->thread_queue->queue->is_draining && active->stop == HD_STOP_NONE) {
-        active->stop = HD_STOP_DRAIN; /* the next process begins it */
+        active->stop = HD_STOP_DRAIN; /* the next process starts it */
         hd_run_complete(active);
     } else if (promotion->err == HD_ENOTFOUND || active->stop != HD_STOP_NONE) {
         active->outcome.status = HD_RUN_STATE_INTERRUPTED;
@@ -426,7 +426,7 @@ static struct hd_thread_queue *dequeue_ready(struct hd_queue *queue)
     return thread_queue;
 }
 
-/* Lines up for a place, or has the timer look again when one of its runs is due. */
+/* Queues the thread for a free slot, or sets the timer to the time of its next due run. */
 static void line_up(struct hd_thread_queue *thread_queue)
 {
     int64_t next;
@@ -439,7 +439,7 @@ static void line_up(struct hd_thread_queue *thread_queue)
         set_timer(thread_queue->queue, next - hd_clock_now_us());
 }
 
-/* Begins what may begin. */
+/* Starts due runs while slots are free. */
 static void go_on(struct hd_queue *queue)
 {
     size_t limit = (size_t)queue->app->config->max_runs;
@@ -488,7 +488,7 @@ void hd_queue_later(struct hd_active_run *active)
     set_timer(queue, wait);
 }
 
-/* Stores again what could not be stored; when the process ends, the next one does. */
+/* Retries to store the ends of runs. During a drain, leaves them to the next process. */
 static void go_through_later(struct hd_queue *queue, int64_t mono, int64_t *next)
 {
     struct hd_active_run *list = queue->later;
@@ -516,7 +516,7 @@ static bool is_quiet(const struct hd_queue *queue)
     return queue->running == 0 && queue->storing == 0 && !queue->later;
 }
 
-/* Ends what takes too long, begins what has become due, and comes again if there is more. */
+/* Stops runs that exceed their timeout, starts due runs, and restarts the timer if needed. */
 static void on_tick(uv_timer_t *timer)
 {
     struct hd_queue *queue = timer->data;
@@ -528,7 +528,7 @@ static void on_tick(uv_timer_t *timer)
 
     go_through_later(queue, mono, &next);
     if (queue->is_draining && queue->drained && is_quiet(queue)) {
-        queue->drained(queue->drained_ctx); /* the queue is gone now */
+        queue->drained(queue->drained_ctx); /* this may have freed the queue */
         return;
     }
     while (hd_map_next(&queue->thread_queues, &pos, &key, &value)) {
@@ -546,7 +546,7 @@ static void on_tick(uv_timer_t *timer)
         set_timer(queue, next);
 }
 
-/* ---- in and out ------------------------------------------------------- */
+/* ---- add and remove --------------------------------------------------- */
 
 /* `is_continued`: an earlier process has stored checkpoints of the run. */
 static int queue_add(struct hd_queue *queue, const struct hd_run_rec *run, int64_t event_seq,
@@ -585,7 +585,7 @@ static int queue_add(struct hd_queue *queue, const struct hd_run_rec *run, int64
     insert(thread_queue, active);
     line_up(thread_queue);
     go_on(queue);
-    set_timer(queue, 0); /* it also watches the running runs */
+    set_timer(queue, 0); /* it also checks timeouts */
     meet(active, admission);
     return 0;
 }
@@ -682,14 +682,14 @@ static void cancel(struct hd_active_run *active, enum hd_cancel action)
     bool was_stopped = active->stop != HD_STOP_NONE;
 
     hd_run_execute_stop(active, stop);
-    /* One that has not begun ends here; the others when the engine says so. */
+    /* A pending run ends here; a running one ends when the engine reports it. */
     if (!was_stopped && !is_at_work(active)) {
         active->outcome.status = HD_RUN_STATE_INTERRUPTED;
         hd_run_complete(active);
     }
 }
 
-/* What was asked of the run before it came. */
+/* Applies the waiters and the cancel that arrived while the run was being admitted. */
 static void meet(struct hd_active_run *active, struct hd_pending_admission *admission)
 {
     if (!admission)
@@ -702,7 +702,7 @@ static void meet(struct hd_active_run *active, struct hd_pending_admission *admi
     hd_free(admission);
 }
 
-/* There is no memory for the run: who waits for it cannot wait for a restart. */
+/* No memory for the run: fails its waiters now, since it only starts after a restart. */
 static void turn_away(struct hd_pending_admission *admission)
 {
     const struct hd_outcome outcome = {.status = HD_RUN_STATE_ERROR,
@@ -757,7 +757,7 @@ size_t hd_queue_cancel_all(struct hd_queue *queue, struct hd_slice principal, bo
     return count;
 }
 
-/* Whether its record says that it works, although it waits for a free place. */
+/* True if the record of the first run is marked as running although it waits for a free slot. */
 static bool looks_begun(const struct hd_thread_queue *thread_queue)
 {
     const struct hd_active_run *first = thread_queue->first;
@@ -791,7 +791,7 @@ void hd_queue_drain(struct hd_queue *queue, void (*done)(void *ctx), void *ctx)
     queue->drained_ctx = ctx;
 }
 
-/* ---- after a crash ---------------------------------------------------- */
+/* ---- recovery --------------------------------------------------------- */
 
 static int on_in_flight(void *arg, const struct hd_run_rec *run, int64_t event_seq)
 {
@@ -813,7 +813,7 @@ int hd_queue_recover(struct hd_queue *queue, struct hd_fault *fault)
 {
     int err;
 
-    queue->is_draining = true; /* nothing begins before all is known */
+    queue->is_draining = true; /* start no run before all are added */
     err = hd_runs_recover(queue->app->store, HD_MAX_LOSSES, on_in_flight, queue, fault);
     queue->is_draining = false;
     if (queue->recovered > 0)

@@ -1,13 +1,13 @@
 /*
- * The queue of runs: one run at a time on a thread, and at most max_runs at once in the process. Of
- * the due runs of a thread, the one admitted first starts first; the order is a number in the
- * thread's record, not a time.
+ * The queue of runs: one run at a time on a thread, and at most max_runs at once in the process.
+ * The due runs of a thread start in the order of admission, which is a number in the thread's
+ * record, not a time.
  *
  * Run records with a due time are in flight, so the queue can be rebuilt after a crash. A run
  * enters the queue when its record is stored and leaves it when its end is stored. A run that is
  * being admitted counts as in flight.
  *
- * All functions run on the loop, but for hd_queue_expect*() and hd_queue_unexpect().
+ * All functions run on the loop, except hd_queue_expect*() and hd_queue_unexpect().
  */
 #ifndef HD_RUN_QUEUE_H
 #define HD_RUN_QUEUE_H
@@ -54,7 +54,7 @@ void hd_queue_expect_order(struct hd_queue *queue, struct hd_slice principal,
 
 /*
  * Adds a run whose record is stored. `is_streamed`: a client reads its events or will; otherwise
- * events are created only while there is a reader. `event_seq`: the thread's last event number.
+ * events are created only while a reader exists. `event_seq`: the thread's last event number.
  * Releases the slot that hd_admit() took (gate/limits.h) when the run ends, or when this fails.
  */
 HD_MUST_CHECK int hd_queue_add(struct hd_queue *queue, const struct hd_run_rec *run,
@@ -86,16 +86,16 @@ struct hd_queue_counts hd_queue_counts(const struct hd_queue *queue);
 
 /* ---- waiting for the end ---------------------------------------------- */
 
-/* How a run ended. */
+/* The outcome of a run. */
 struct hd_outcome {
     enum hd_run_state status;
     bool is_deleted;            /* rolled back: its record is deleted */
     struct hd_slice values;     /* JSON: its output, as `wait` returns it; may be empty */
     struct hd_slice error_type; /* of a failed run */
     struct hd_slice error_text;
-    struct hd_slice checkpoint_id; /* the last one it made or stood on; may be empty */
-    int64_t step;                  /* where it stopped */
-    struct hd_slice receipt; /* JSON, of one that was stopped: as its record keeps it; or empty */
+    struct hd_slice checkpoint_id; /* the last one that it made or started from; may be empty */
+    int64_t step;                  /* the last step */
+    struct hd_slice receipt; /* JSON: the receipt of a stopped run, as in its record; or empty */
 };
 
 typedef void (*hd_outcome_fn)(void *ctx, const struct hd_outcome *outcome);

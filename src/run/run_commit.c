@@ -21,14 +21,14 @@ static struct heddle_bytes bytes_of(struct hd_slice s)
     return (struct heddle_bytes){s.ptr, s.len};
 }
 
-/* ---- what the thread becomes ------------------------------------------ */
+/* ---- thread record ---------------------------------------------------- */
 
 static bool has_come_to_something(const struct hd_run_commit *ending)
 {
     return ending->has_begun && !ending->is_rolled_back;
 }
 
-/* What the thread is after this run, when no other goes on. */
+/* The thread's status after this run if no other run is in flight. */
 static enum hd_thread_status status_after(const struct hd_run_commit *ending,
                                           const struct hd_thread_rec *thread)
 {
@@ -44,7 +44,7 @@ static enum hd_thread_status status_after(const struct hd_run_commit *ending,
     return HD_THREAD_IDLE;
 }
 
-/* Other runs may still come to nothing, and then it is this again. */
+/* Sets the status. `rest` keeps it for the case that the other runs leave no result. */
 static void settle(struct hd_thread_rec *thread, const struct hd_run_commit *ending, size_t others)
 {
     enum hd_thread_status status = status_after(ending, thread);
@@ -79,12 +79,12 @@ static int change_thread(struct heddle *store, struct hd_thread_rec *thread,
     thread->head.checkpoint_id = ending->checkpoint_id;
     thread->head.graph_id = ending->graph_id;
     thread->head.assistant_id = ending->run->assistant_id;
-    /* The run's own end is the head now, whatever a client chose before. */
+    /* The run's last checkpoint replaces the head that a client chose. */
     return hd_thread_heads_follow(store, thread, ending->ns, ending->checkpoint_id,
                                   ending->run->run_id, arena, fault);
 }
 
-/* The latest run that the thread has to show is another one, or none. */
+/* The run leaves no result: sets the head to the latest other run, or clears it. */
 static int restore_head(struct heddle *store, struct hd_thread_rec *thread,
                         const struct hd_run_rec *run, struct hd_arena *arena,
                         struct hd_fault *fault)
@@ -115,9 +115,9 @@ static int restore_head(struct heddle *store, struct hd_thread_rec *thread,
     return err;
 }
 
-/* ---- one try ---------------------------------------------------------- */
+/* ---- one attempt ------------------------------------------------------ */
 
-/* How many other runs of the thread are in flight; *rev is the run's own, 0: not there. */
+/* Counts the other runs in flight on the thread. *rev: revision of this run; 0: not found. */
 static int count_others(struct heddle *store, const struct hd_run_rec *run, struct hd_arena *arena,
                         size_t *others, int64_t *rev, struct hd_fault *fault)
 {
@@ -154,8 +154,8 @@ static int add_run(struct hd_batch_builder *batch, const struct hd_run_commit *e
 }
 
 /*
- * Appends everything that becomes true when the run ends, so that it becomes true at once: `thread`
- * as it is from then on, the run (`rev` is its revision now, 0: it was deleted), its last events.
+ * Appends all changes of the end to one batch: the new `thread`, the run (`rev`: its current
+ * revision, 0: it was deleted), its last events and its webhook.
  */
 static int add_end(struct hd_batch_builder *batch, const struct hd_run_commit *ending,
                    struct hd_thread_rec *thread, int64_t rev)
@@ -172,7 +172,7 @@ static int add_end(struct hd_batch_builder *batch, const struct hd_run_commit *e
     return err;
 }
 
-/* What the thread is when the run has ended; HD_ENOTFOUND: it was deleted, and its runs with it. */
+/* Computes the thread's new record; HD_ENOTFOUND: the thread and its runs were deleted. */
 static int plan_thread(struct heddle *store, const struct hd_run_commit *ending,
                        struct hd_arena *arena, struct hd_thread_rec *thread, int64_t *rev,
                        struct hd_fault *fault)
@@ -182,7 +182,7 @@ static int plan_thread(struct heddle *store, const struct hd_run_commit *ending,
     int err = hd_thread_read(store, run->principal, run->thread_id, arena, thread, fault);
 
     if (!err && run->thread_created && run->thread_created != thread->created_at)
-        err = HD_ENOTFOUND; /* another thread has its name now */
+        err = HD_ENOTFOUND; /* the id belongs to a new thread */
     if (!err)
         err = count_others(store, run, arena, &others, rev, fault);
     if (!err)
@@ -223,9 +223,8 @@ static int try_once(struct heddle *store, const struct hd_run_commit *ending,
 /* ---- events ----------------------------------------------------------- */
 
 /*
- * The first numbers of the pages beyond those that are kept, newest first. A page covers its
- * numbers without gaps, between pages there are gaps (hd_event_log_skip()): so events are counted
- * page by page.
+ * The first numbers of the pages to delete, newest first. Numbers have no gaps within a page but
+ * may have gaps between pages (hd_event_log_skip()), so events are counted page by page.
  */
 struct old_pages {
     struct hd_page_limits keep;
@@ -247,7 +246,7 @@ static int on_page(void *arg, size_t which, const struct hd_cell *cells)
     old->bytes += cells[HD_EVENT_PAGES_DATA].bytes.len;
     old->newer += last < first ? 0 : (uint64_t)(last - first) + 1;
     if (old->seen++ == 0)
-        return 0; /* stays, however large it is */
+        return 0; /* the newest page always stays */
     if (old->bytes <= old->keep.bytes && newer < old->keep.events)
         return 0;
     if (old->count == HD_COUNT(old->first))
@@ -293,7 +292,7 @@ static int find_old_pages(struct heddle *store, const struct hd_run_rec *run, bo
     return hd_rows_read(store, &query, 1, on_page, old, fault);
 }
 
-/* Pages are read, to learn their sizes, only if there may be too many bytes in them. */
+/* Reads the data of pages, for their sizes, only if the limit of bytes may be exceeded. */
 static int trim_pages(struct heddle *store, const struct hd_run_commit *ending,
                       struct hd_arena *arena, struct hd_fault *fault)
 {
@@ -316,9 +315,9 @@ static int trim_pages(struct heddle *store, const struct hd_run_commit *ending,
     return err;
 }
 
-/* ---- deleting ---------------------------------------------------------- */
+/* ---- delete ----------------------------------------------------------- */
 
-/* Who was let in while the thread was being deleted; now that it is gone nobody else can be. */
+/* Deletes participants added during the deletion. None can be added to the deleted thread. */
 static int forget_latecomers(struct heddle *store, struct hd_slice principal,
                              struct hd_slice thread_id, struct hd_slice lane,
                              struct hd_fault *fault)
@@ -337,8 +336,8 @@ static int forget_latecomers(struct heddle *store, struct hd_slice principal,
 }
 
 /*
- * `rev`: that of the record, which must not have changed; 0: whatever it is. `webhook`: that of the
- * thread's only run, which stays; NULL: webhooks go with the thread.
+ * `rev`: the expected revision of the record; 0: any. `webhook`: the webhook of the thread's only
+ * run, which is kept; NULL: all webhooks of the thread are deleted.
  */
 static int delete_thread(struct heddle *store, struct hd_slice principal, struct hd_slice thread_id,
                          int64_t rev, const struct hd_outbox_row *webhook, struct hd_fault *fault)
@@ -379,9 +378,9 @@ static int delete_thread(struct heddle *store, struct hd_slice principal, struct
     return err;
 }
 
-/* ---- all of it -------------------------------------------------------- */
+/* ---- public functions ------------------------------------------------- */
 
-/* Its own checkpoints go, and from those it went on from what it has added. */
+/* Deletes the run's checkpoints, and its writes to the checkpoints from which it started. */
 static int roll_back(struct heddle *store, const struct hd_run_commit *ending,
                      struct hd_fault *fault)
 {
@@ -392,7 +391,7 @@ static int roll_back(struct heddle *store, const struct hd_run_commit *ending,
     int err = hd_origins_restore(store, ending->origins, &thread, run->thread_created, fault);
 
     if (err == HD_ENOTFOUND)
-        err = 0; /* the thread is gone */
+        err = 0; /* the thread was deleted */
     if (err)
         return err;
     err = heddle_delete_runs(store, bytes_of(run->principal), &id, 1, &error);

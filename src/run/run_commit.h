@@ -1,4 +1,4 @@
-/* What the end of a run means for what is stored. For store threads. */
+/* Stores the end of a run. Call it on store threads. */
 #ifndef HD_RUN_RUN_COMMIT_H
 #define HD_RUN_RUN_COMMIT_H
 
@@ -16,27 +16,27 @@
 struct hd_origin;
 struct hd_event_page;
 
-/* What is kept of the thread's stored events. */
+/* Limits of the thread's stored events. */
 struct hd_page_limits {
-    bool is_due; /* false: all pages stay for now */
+    bool is_due; /* false: do not trim now */
     uint64_t events;
     uint64_t bytes;
-    bool has_large; /* a page larger than usual was stored */
+    bool has_large; /* see hd_event_log_has_large() */
 };
 
 struct hd_run_commit {
     const struct hd_run_rec *run;
     enum hd_run_state status;
-    struct hd_slice ns; /* where it worked */
+    struct hd_slice ns; /* namespace of its root graph */
     struct hd_slice graph_id;
     struct hd_slice checkpoint_id; /* empty: it made none */
     struct hd_slice interrupts;    /* JSON; empty: none */
     struct hd_slice error;         /* JSON; empty: none */
-    struct hd_slice receipt;       /* JSON; empty: nobody stopped it */
+    struct hd_slice receipt;       /* JSON; empty: it was not stopped */
     bool has_begun;
-    bool has_next;                   /* its last checkpoint has something left to do */
-    bool is_rolled_back;             /* nothing of it shall stay */
-    const struct hd_origin *origins; /* what it found, if so; NULL: nothing */
+    bool has_next;                   /* its last checkpoint has tasks left */
+    bool is_rolled_back;             /* delete its record and checkpoints */
+    const struct hd_origin *origins; /* for a rollback: the state before the run; or NULL */
     bool deletes_thread;
     int64_t event_seq;
     const struct hd_event_page *last_page; /* stored with the end; may be empty */
@@ -46,20 +46,19 @@ struct hd_run_commit {
 
 /*
  * Stores the end: the records of the run and its thread, the run's last events and its webhook, in
- * one batch.
- * HD_ECONFLICT is tried again with what is stored then.
+ * one batch. Retries after conflicts.
  */
 HD_MUST_CHECK int hd_run_commit_store(struct hd_app *app, const struct hd_run_commit *ending,
                                       struct hd_fault *fault);
 
-/* Whether the run has made a checkpoint. */
+/* Sets *out to whether the run has made a checkpoint. */
 HD_MUST_CHECK int hd_run_has_checkpoint(struct heddle *store, const struct hd_run_rec *run,
                                         bool *out, struct hd_fault *fault);
 
-/* A thread and everything of it: checkpoints, runs, events. Nothing of it may be at work. */
+/* Deletes a thread with its checkpoints, runs and events. It must have no active run. */
 HD_MUST_CHECK int hd_thread_delete(struct heddle *store, struct hd_slice principal,
                                    struct hd_slice thread_id, struct hd_fault *fault);
-/* The same for one that has expired: HD_ECONFLICT, and nothing is gone, if it was changed since. */
+/* Deletes an expired thread. HD_ECONFLICT: its record has changed; nothing was deleted. */
 HD_MUST_CHECK int hd_thread_expire(struct heddle *store, const struct hd_thread_rec *thread,
                                    struct hd_fault *fault);
 

@@ -1,7 +1,7 @@
 /*
- * The end of a run: stored first, shown then. On a store thread one batch changes the records of
- * the run and its thread and adds the page with the run's last events. Back on the loop the waiters
- * are called, readers see the last events, and the next run of the thread may begin.
+ * The end of a run: it is stored before clients see it. On a store thread, one batch changes the
+ * records of the run and its thread and adds the page with the run's last events. Then, on the
+ * loop, readers get the last events, waiters are called, and the next run of the thread may start.
  */
 #include <heddle.h>
 
@@ -17,10 +17,10 @@
 #include "webhook/webhook.h"
 
 #define MAX_TRIM_STRIDE 1024
-#define MANY_BYTES ((uint64_t)16 << 20) /* of stored events; with fewer each run trims */
-#define PATIENCE 5 /* least attempts to store an end before waiters get an error */
+#define MANY_BYTES ((uint64_t)16 << 20) /* below this limit of stored events every run trims */
+#define PATIENCE 5 /* minimum attempts to store an end before waiters get an error */
 
-/* ---- telling ---------------------------------------------------------- */
+/* ---- last events ------------------------------------------------------ */
 
 static void add_last(struct hd_active_run *active, struct hd_slice name, struct hd_slice data,
                      bool is_last)
@@ -62,7 +62,7 @@ static void write_end(const struct hd_active_run *active, struct hd_buf *out)
         hd_buf_reset(out);
 }
 
-/* Of a run that never began: those who wait for its events learn that there are none. */
+/* Finds the event log of a run that never started, so that its readers get the last events. */
 static void find_feed(struct hd_active_run *active)
 {
     const struct hd_run_rec *run = &active->rec;
@@ -78,7 +78,7 @@ static void find_feed(struct hd_active_run *active)
     }
 }
 
-/* The last events get their numbers now. They are stored with the end, and shown after it. */
+/* Numbers the last events now. They are stored with the end, and visible afterwards. */
 static void add_last_events(struct hd_active_run *active)
 {
     struct hd_buf *scratch = &active->app->queue->scratch;
@@ -105,12 +105,12 @@ static void tell_waiters(struct hd_active_run *active, const struct hd_outcome *
     }
 }
 
-/* What the run made, as JSON, when somebody wants it. */
+/* Renders the output as JSON if a waiter or a webhook needs it. */
 static void render_output(struct hd_active_run *active)
 {
     bool has_webhook = hd_val_is_string(hd_val_get(active->kwargs, HD_S("webhook")));
 
-    active->outcome.values = hd_buf_slice(&active->values); /* a worker's is text already */
+    active->outcome.values = hd_buf_slice(&active->values); /* output of a worker is JSON already */
     if (!active->output || active->values.len > 0 || (!active->waiters && !has_webhook))
         return;
     if (hd_val_render(&active->values, active->output))
@@ -118,7 +118,7 @@ static void render_output(struct hd_active_run *active)
     active->outcome.values = hd_buf_slice(&active->values);
 }
 
-/* ---- storing ---------------------------------------------------------- */
+/* ---- store ------------------------------------------------------------ */
 
 struct ending_task {
     struct hd_active_run *active;
@@ -135,7 +135,7 @@ static void store(void *arg)
     task->err = hd_run_commit_store(task->active->app, &task->ending, &task->fault);
 }
 
-/* The feed of a thread that is gone goes too, when nobody reads it. */
+/* Releases the event log of a deleted thread, and drops it if it has no reader. */
 static void drop_feed(struct hd_active_run *active)
 {
     struct hd_event_log *feed = active->feed;
@@ -161,8 +161,9 @@ static void end(struct hd_active_run *active, struct hd_webhook *webhook)
 }
 
 /*
- * A database that is full or away comes back: until then the run has not ended. If it does not come
- * back while this process lives, the next one finds the run in flight.
+ * The run is in flight until its end is stored: a full or unreachable database is temporary. If
+ * this process ends first, the next one finds the run in flight. Waiters get an error after
+ * outage_timeout.
  */
 static void try_later(struct hd_active_run *active, int err, const struct hd_fault *fault)
 {
@@ -193,7 +194,7 @@ static void on_stored(void *arg)
         try_later(active, task->err, &task->fault);
     } else if (active->stop == HD_STOP_ROLLBACK && !task->ending.is_rolled_back) {
         hd_webhook_cancel(task->webhook);
-        hd_run_complete_again(active); /* no trace of it was wanted, while its end was stored */
+        hd_run_complete_again(active); /* a rollback was requested while the end was being stored */
     } else {
         active->outcome.is_deleted = task->ending.is_rolled_back;
         if (!active->is_temporary)
@@ -205,9 +206,9 @@ static void on_stored(void *arg)
 }
 
 /*
- * To find old pages, all pages of the thread are counted. Threads of many short runs have many
- * pages, so only a run whose events cross a multiple of the stride does it: by then a thread has at
- * most that many events more than the limit.
+ * Trimming scans all pages of the thread, which are many after many short runs. So only a run
+ * whose events cross a multiple of the stride trims: the thread then has at most one stride of
+ * events above the limit.
  */
 static bool is_trim_due(const struct hd_active_run *active)
 {
@@ -278,7 +279,7 @@ void hd_run_complete_again(struct hd_active_run *active)
     active->app->queue->storing++;
 }
 
-/* ---- suspending ------------------------------------------------------- */
+/* ---- suspend ---------------------------------------------------------- */
 
 struct suspension {
     struct hd_active_run *active;
@@ -294,7 +295,7 @@ static void suspend(void *arg)
     suspension->err = hd_run_mark_suspended(active->app->store, &active->rec, &suspension->fault);
 }
 
-/* Without the mark, the next process takes the stop for a crash and begins the run all the same. */
+/* Without the mark, the next process counts the stop as a crash, and still resumes the run. */
 static void on_suspended(void *arg)
 {
     struct suspension *suspension = arg;
@@ -308,7 +309,7 @@ static void on_suspended(void *arg)
     hd_queue_ended(active);
 }
 
-/* The process ends. The next one goes on with the run, and must not count this as a crash. */
+/* Shutdown: marks the run so that the next process resumes it without counting a crash. */
 static void leave_to_next(struct hd_active_run *active)
 {
     bool has_begun = active->rec.status == HD_RUN_STATE_RUNNING;
@@ -324,7 +325,7 @@ static void leave_to_next(struct hd_active_run *active)
     active->app->queue->storing++;
 }
 
-/* Never frees the active run before it returns: callers go through lists of them. */
+/* Never frees the active run before it returns: callers iterate over lists of runs. */
 void hd_run_complete(struct hd_active_run *active)
 {
     struct hd_fault fault = {0};

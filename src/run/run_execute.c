@@ -1,7 +1,4 @@
-/*
- * One run at work: from what its record says to the engine's options, and from
- * the engine's events to the thread's feed.
- */
+/* Executes one run: turns its record into engine options, and engine events into log entries. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -21,9 +18,9 @@
 
 #define MAX_STOPS 1024
 
-/* ---- telling ---------------------------------------------------------- */
+/* ---- events ----------------------------------------------------------- */
 
-/* Whether there is, or may come, somebody who reads. */
+/* True if the run's events have a reader or may get one later. */
 static bool is_heard(const struct hd_active_run *active)
 {
     return active->is_streamed || active->is_resumable || hd_event_log_has_readers(active->feed);
@@ -67,7 +64,10 @@ static void on_old(void *ctx, const char *event, const struct hd_val *data)
     (void)data;
 }
 
-/* What the state had before the run is not told: of each list all but as many as the input has. */
+/*
+ * Marks the messages from before the run as sent. In each list of the state these are all but the
+ * last n, where n is the number of messages in the input.
+ */
 static int pass_over_old(struct hd_active_run *active, const struct hd_val *values)
 {
     const struct hd_val *input = hd_val_get(active->kwargs, HD_S("input"));
@@ -89,7 +89,7 @@ static int pass_over_old(struct hd_active_run *active, const struct hd_val *valu
     return err;
 }
 
-/* Whole messages, made of the pieces of models and of what is in the root graph's state. */
+/* Emits whole messages, built from the models' chunks and from the root graph's state. */
 static int add_partial(struct hd_active_run *active, struct hd_slice ns, enum hd_stream_mode mode,
                        const struct hd_val *data)
 {
@@ -133,7 +133,7 @@ void hd_run_execute_emit(struct hd_active_run *active, struct hd_slice ns, enum 
         hd_log(HD_LOG_WARN, "run", "out of memory: an event is missing");
     if (!(active->modes & (uint32_t)mode))
         return;
-    /* What models say inside subgraphs is always streamed, as the official server does. */
+    /* Model output in subgraphs is always streamed, as by the official server. */
     if (ns.len > 0 && !active->subgraphs && mode != HD_STREAM_MESSAGES)
         return;
     shown = hd_shape_event(mode, data, shown_root(active, root));
@@ -142,7 +142,7 @@ void hd_run_execute_emit(struct hd_active_run *active, struct hd_slice ns, enum 
     hd_val_unref(shown);
 }
 
-/* Those whose data are not told as they come, or not only. */
+/* True for modes whose data must be parsed, to be reformatted or merged into messages. */
 static bool is_looked_at(const struct hd_active_run *active, enum hd_stream_mode mode)
 {
     if (mode == HD_STREAM_DEBUG || mode == HD_STREAM_CHECKPOINTS)
@@ -230,7 +230,7 @@ void hd_run_execute_emit_metadata(struct hd_active_run *active)
         tell(active, 0, HD_S("metadata"), hd_buf_slice(scratch));
 }
 
-/* ---- ending ----------------------------------------------------------- */
+/* ---- end -------------------------------------------------------------- */
 
 void hd_run_execute_set_error(struct hd_active_run *active, const char *type, const char *text)
 {
@@ -290,7 +290,7 @@ void hd_run_execute_receipt(struct hd_active_run *active, const struct hd_run_re
     active->outcome.receipt = hd_buf_slice(&active->receipt);
 }
 
-/* What `wait` answers: the output, and the questions that wait for an answer. */
+/* The response of `wait`: the output and the open interrupts. */
 static struct hd_val *make_output(const struct hd_run_result *result)
 {
     struct hd_val *output = hd_val_ref(result->output);
@@ -300,7 +300,7 @@ static struct hd_val *make_output(const struct hd_run_result *result)
     return output;
 }
 
-/* Whoever began the run reads too slowly: then it reads no faster from models. */
+/* The client that created the run reads too slowly: applies back-pressure to the models. */
 static void on_lag(void *ctx, bool is_behind)
 {
     struct hd_active_run *active = ctx;
@@ -353,7 +353,7 @@ static void on_done(void *ctx, const struct hd_run_result *result)
     hd_run_complete(active);
 }
 
-/* ---- beginning -------------------------------------------------------- */
+/* ---- start ------------------------------------------------------------ */
 
 static bool flag(const struct hd_val *kwargs, struct hd_slice name)
 {
@@ -366,7 +366,7 @@ static uint32_t modes_of(const struct hd_val *list)
 
     for (size_t i = 0; i < hd_val_count(list); i++) {
         if (hd_mode_add(hd_val_get_string(hd_val_at(list, i)), &modes, NULL))
-            continue; /* of a newer version */
+            continue; /* unknown: from a newer version */
     }
     return modes ? modes : HD_MODE_VALUES;
 }
@@ -410,7 +410,6 @@ int hd_run_execute_prepare(struct hd_active_run *active, struct hd_fault *fault)
     return 0;
 }
 
-/* What every checkpoint of the run says of it. */
 struct hd_val *hd_run_execute_metadata(const struct hd_active_run *active)
 {
     struct hd_val *metadata =
@@ -427,7 +426,7 @@ struct hd_val *hd_run_execute_metadata(const struct hd_active_run *active)
     return hd_val_with(metadata, HD_S("run_attempt"), hd_val_int(active->rec.attempt));
 }
 
-/* The run's configurable, and whom it works for. */
+/* The run's configurable, with the members about its user that graphs see. */
 struct hd_val *hd_run_execute_config(const struct hd_active_run *active)
 {
     const struct hd_val *config = hd_val_get(active->kwargs, HD_S("config"));
@@ -479,7 +478,7 @@ static int start_engine(struct hd_active_run *active, const struct hd_val *metad
         .ctx = active,
     };
 
-    /* What has begun goes on where it stands. */
+    /* A resumed run continues at its last checkpoint, without input. */
     if (!active->is_continued) {
         options.checkpoint_id = hd_val_get_string(hd_val_get(configurable, HD_S("checkpoint_id")));
         options.checkpoint_map = hd_val_get(configurable, HD_S("checkpoint_map"));
@@ -498,7 +497,7 @@ const struct hd_val *hd_run_execute_command(const struct hd_active_run *active)
     return active->command ? active->command : hd_val_get(active->kwargs, HD_S("command"));
 }
 
-/* The command record that a request's `command` stands for; NULL without one. */
+/* Converts the `command` of the request to a command record; *out NULL: there was no command. */
 static int make_command(const struct hd_active_run *active, struct hd_val **out)
 {
     const struct hd_val *given = hd_run_execute_command(active);

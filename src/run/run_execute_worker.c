@@ -1,4 +1,4 @@
-/* Executes one run in a worker: as run_execute.c, with worker/worker_run.h for the engine. */
+/* Executes one run in a worker: run_execute.c with worker/worker_run.h in place of the engine. */
 #include <string.h>
 
 #include "base/log.h"
@@ -22,7 +22,7 @@ static void on_attempt(void *ctx, int attempt, const struct hd_run_losses *losse
     hd_run_execute_emit_metadata(active);
 }
 
-/* As the event and the record have it: with what the worker knows beside type and text. */
+/* Copies the error for the event and the record, with the worker's details. */
 static void keep_error(struct hd_active_run *active, struct hd_slice error)
 {
     if (error.len == 0)
@@ -48,7 +48,7 @@ static void on_done(void *ctx, const struct hd_worker_run_result *result)
     hd_run_complete(active);
 }
 
-/* Somebody has come to read what nobody listened to. */
+/* A reader has connected: the worker, which sends no events without readers, starts to. */
 static void on_reader(void *ctx)
 {
     struct hd_active_run *active = ctx;
@@ -98,7 +98,7 @@ static int start(struct hd_active_run *active, const struct hd_val *config,
     return hd_worker_run_start(active->app, &options, &active->remote);
 }
 
-/* One that could not be loaded says why. */
+/* Fails the run with the load error of its graph, if there was one. */
 static bool is_broken(struct hd_active_run *active)
 {
     const struct hd_app_form *form = hd_app_form(active->graph);

@@ -1,10 +1,10 @@
-/* Log lines about the life of a run, at level debug: its ids and status, nothing it works on. */
+/* Debug log lines about the life of a run: ids and status, never its data. */
 #ifndef HD_RUN_RUN_LOG_H
 #define HD_RUN_RUN_LOG_H
 
 #include "records/record.h"
 
-/* `message` such as "run started". */
+/* `message`: such as "run started". */
 void hd_run_log(const char *message, const struct hd_run_rec *run, enum hd_run_state status);
 
 #endif

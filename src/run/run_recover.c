@@ -1,7 +1,7 @@
 /*
- * Runs that a process left behind when it ended. Nobody else works on them, as
- * one process at a time serves a store; still everything is guarded by the revs,
- * so that a mistake there ends a run twice and never loses one.
+ * Recovers the runs that were in flight when a process ended. A store is served by one process at a
+ * time, so no other process executes them. All writes check `rev` nevertheless: if two processes
+ * serve a store by mistake, a run may end twice but is never lost.
  */
 #include "base/clock.h"
 #include "base/json.h"
@@ -38,7 +38,7 @@ static int apply(struct recovery *r, const struct hd_run_rec *run,
     return err;
 }
 
-/* Its thread is gone. */
+/* Deletes a run whose thread was deleted. */
 static int drop(struct recovery *r, struct hd_run_rec *run)
 {
     struct hd_batch_builder batch;
@@ -68,7 +68,7 @@ static int begin_again(struct recovery *r, struct hd_run_rec *run)
     return err;
 }
 
-/* Of a run without a thread of its own: its thread goes with it, however it ended. */
+/* True if the thread was created for this run and is deleted with it, whatever the outcome. */
 static bool is_temporary(const struct hd_run_rec *run)
 {
     struct hd_json json = {NULL};
@@ -79,7 +79,7 @@ static bool is_temporary(const struct hd_run_rec *run)
     return is_so;
 }
 
-/* The thread is in error unless other runs go on with it. */
+/* Ends the run with an error. The thread gets status `error` unless it has other runs. */
 static int give_up(struct recovery *r, struct hd_thread_rec *thread, struct hd_run_rec *run)
 {
     struct hd_batch_builder batch;

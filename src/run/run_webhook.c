@@ -1,4 +1,4 @@
-/* The webhook of a run: the body that reports how the run ended, and the URL in its kwargs. */
+/* The webhook of a run: the body reports the outcome, the URL comes from the run's kwargs. */
 #include <string.h>
 
 #include "base/arena.h"
@@ -39,7 +39,7 @@ static void put_time(struct hd_jw *jw, const char *name, int64_t us)
         hd_jw_null(jw);
 }
 
-/* The run, as GET shows it, and how it ended. */
+/* Writes the run, as GET returns it, and its outcome. */
 static int write_body(const struct hd_active_run *active, struct hd_buf *out)
 {
     const struct hd_run_rec *run = &active->rec;
@@ -68,7 +68,7 @@ static int write_body(const struct hd_active_run *active, struct hd_buf *out)
     return hd_jw_finish(&jw);
 }
 
-/* The URL in the run's kwargs, in the arena; empty when there is none. */
+/* The URL in the run's kwargs (may be in the arena); empty: none. */
 static struct hd_slice url_of(const struct hd_active_run *active, struct hd_arena *arena)
 {
     struct hd_slice url = hd_slice("", 0);
@@ -76,7 +76,7 @@ static struct hd_slice url_of(const struct hd_active_run *active, struct hd_aren
 
     if (active->kwargs)
         return hd_val_get_string(hd_val_get(active->kwargs, HD_S("webhook")));
-    /* One that never began: its kwargs were not read yet. */
+    /* The run never started: its kwargs were not parsed yet. */
     if (hd_json_parse(&json, active->rec.kwargs, NULL) ||
         hd_arena_copy(arena, hd_json_string(hd_json_get(hd_json_root(&json), HD_S("webhook"))),
                       &url))
@@ -88,7 +88,7 @@ static struct hd_slice url_of(const struct hd_active_run *active, struct hd_aren
 static const uint8_t ids_ns[16] = {0x3f, 0xa4, 0x0d, 0x6b, 0x91, 0xc7, 0x4e, 0x28,
                                    0xb5, 0x1c, 0x7a, 0x90, 0x2d, 0xe8, 0x46, 0x53};
 
-/* A run has one webhook, and it has the same id however often the end of the run is stored. */
+/* A run has one webhook; its id stays the same when storing the end is retried. */
 static int make_id(const struct hd_run_rec *run, char out[HD_UUID_SIZE])
 {
     const struct hd_slice parts[] = {run->principal, run->thread_id, run->run_id};
