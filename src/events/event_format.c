@@ -3,7 +3,7 @@
 #include "base/alloc.h"
 #include "graph/engine/ns.h"
 
-/* {"thread_id", "checkpoint_ns", "checkpoint_id", "checkpoint_map"} of a config; null of none. */
+/* {"thread_id", "checkpoint_ns", "checkpoint_id", "checkpoint_map"} of a config, or null. */
 static struct hd_val *make_place(const struct hd_val *config, struct hd_slice root)
 {
     const struct hd_val *configurable = hd_val_get(config, HD_S("configurable"));

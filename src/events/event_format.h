@@ -1,4 +1,4 @@
-/* Events as the HTTP API shows them, where that is not what the engine says. */
+/* The format of events in the HTTP API, where it differs from the engine's. */
 #ifndef HD_EVENTS_EVENT_FORMAT_H
 #define HD_EVENTS_EVENT_FORMAT_H
 
@@ -8,9 +8,9 @@
 #include "value/val.h"
 
 /*
- * Checkpoints (of the modes `checkpoints` and `debug`) name their place as
- * `checkpoint` and `parent_checkpoint` too, with namespaces below `root`, which
- * may be empty. Everything else as it is. NULL: no memory.
+ * Returns the data of an event for clients; NULL: no memory. Adds the members `checkpoint` and
+ * `parent_checkpoint` to checkpoints (modes `checkpoints` and `debug`), with `root`, which may be
+ * empty, before their namespaces. Other events are unchanged.
  */
 HD_MUST_CHECK struct hd_val *hd_shape_event(enum hd_stream_mode mode, const struct hd_val *data,
                                             struct hd_slice root);

@@ -11,11 +11,11 @@
 #include "events/event_log_internal.h"
 
 #define MAX_FEEDS ((size_t)1 << 20)
-#define TICK_MS 100 /* how long an event may wait before it is stored */
-#define GAP 1000000 /* what hd_event_log_skip() leaves out, at least */
+#define TICK_MS 100 /* maximum delay before an event is stored */
+#define GAP 1000000 /* unit of the gaps that hd_event_log_skip() leaves */
 #define MAX_KEY 1024
 
-/* ---- all feeds -------------------------------------------------------- */
+/* ---- all logs --------------------------------------------------------- */
 
 static void on_tick(uv_timer_t *timer);
 
@@ -64,7 +64,7 @@ size_t hd_event_logs_bytes(const struct hd_event_logs *feeds)
     return feeds->bytes;
 }
 
-/* The list of feeds is in the order in which they were last added to. */
+/* The list of logs is in the order of their last use. */
 static void unlink_feed(struct hd_event_log *feed)
 {
     *feed->link = feed->next;
@@ -83,7 +83,7 @@ static void link_feed(struct hd_event_log *feed)
     feed->touched_at = hd_clock_monotonic_us();
 }
 
-/* ---- one feed --------------------------------------------------------- */
+/* ---- one log ---------------------------------------------------------- */
 
 static bool make_key(struct hd_slice principal, struct hd_slice thread, char out[MAX_KEY],
                      struct hd_slice *key)
@@ -159,13 +159,13 @@ static void free_entries(struct hd_event_log *feed)
     feed->bytes = 0;
 }
 
-/* Nobody can read on; `is_gone`: because there is nothing more. */
+/* Ends all readers. `is_gone`: the thread was deleted; otherwise they are lost. */
 static void lose_all(struct hd_event_log *feed, bool is_gone)
 {
     struct hd_cursor *next;
 
     for (struct hd_cursor *cursor = feed->cursors; cursor; cursor = next) {
-        next = cursor->next; /* it may close itself when it is told */
+        next = cursor->next; /* on_more() may close the cursor */
         cursor->is_lost = !is_gone;
         cursor->is_gone = is_gone;
         cursor->at = NULL;
@@ -245,7 +245,7 @@ static size_t entry_size(const struct hd_entry *entry)
     return sizeof(*entry) + entry->name_len + entry->data_len;
 }
 
-/* Forgets the oldest entry; who was about to read it is lost. */
+/* Drops the oldest entry; a cursor at this entry is lost. */
 static void forget_oldest(struct hd_event_log *feed)
 {
     struct hd_entry *entry = feed->head;
@@ -257,7 +257,7 @@ static void forget_oldest(struct hd_event_log *feed)
         feed->tail = &feed->head;
     feed->bytes -= size;
     feed->feeds->bytes -= size;
-    feed->has_pages = false; /* what is stored can be put before the rest again */
+    feed->has_pages = false; /* the stored events can be loaded again */
     if (entry->is_stored)
         feed->forgotten = entry->seq;
     for (struct hd_cursor *cursor = feed->cursors; cursor; cursor = next) {
@@ -272,7 +272,7 @@ static void forget_oldest(struct hd_event_log *feed)
     hd_entry_unref(entry);
 }
 
-/* The newest entry stays, and so do those that readers cannot get from the store yet. */
+/* The newest entry stays, and so do entries that cannot be read from the store yet. */
 static bool can_forget(const struct hd_event_log *feed)
 {
     const struct hd_entry *oldest = feed->head;
@@ -296,7 +296,7 @@ static void keep_limits(struct hd_event_log *feed)
     }
 }
 
-/* Feeds that nobody reads or writes go after a while; pages that wait are stored. */
+/* Stores waiting pages, and drops idle logs. */
 static void on_tick(uv_timer_t *timer)
 {
     struct hd_event_logs *feeds = timer->data;
@@ -316,9 +316,9 @@ static void on_tick(uv_timer_t *timer)
     }
 }
 
-/* ---- who is behind ---------------------------------------------------- */
+/* ---- lag -------------------------------------------------------------- */
 
-/* When the memory for all feeds runs short, nobody may use much of it. */
+/* The allowed lag; it shrinks when more than half of the memory of all logs is used. */
 static uint64_t most_lag(const struct hd_event_log *feed)
 {
     const struct hd_event_log_limits *limits = &feed->feeds->limits;
@@ -343,7 +343,7 @@ static uint64_t lag_of(const struct hd_event_log *feed)
     return lag;
 }
 
-/* Who was behind has to catch up with half of it, so that this does not change all the time. */
+/* A reader that is behind has to fall below half of the limit, so that the state does not flap. */
 static void watch_lag(struct hd_event_log *feed)
 {
     uint64_t most;
@@ -383,7 +383,7 @@ void hd_event_log_on_reader(struct hd_event_log *feed, void (*fn)(void *ctx), vo
     feed->reader_ctx = ctx;
 }
 
-/* ---- adding ----------------------------------------------------------- */
+/* ---- add -------------------------------------------------------------- */
 
 static struct hd_entry *make_entry(const struct hd_event_log_entry *news, uint64_t seq)
 {
@@ -410,7 +410,7 @@ static struct hd_entry *make_entry(const struct hd_event_log_entry *news, uint64
     return entry;
 }
 
-/* Cursors that had read everything go on at `entry`. */
+/* Cursors that have read everything continue at `entry`. */
 static void announce(struct hd_event_log *feed, const struct hd_entry *entry)
 {
     struct hd_cursor *next;

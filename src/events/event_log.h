@@ -6,7 +6,7 @@
  * and has to reconnect. Events of resumable runs are also stored, in pages, and a log can load its
  * pages after a restart.
  *
- * All functions run on the loop, but for hd_pages_read() and hd_pages_settle().
+ * All functions run on the loop, except hd_pages_read() and hd_pages_settle().
  */
 #ifndef HD_EVENTS_EVENT_LOG_H
 #define HD_EVENTS_EVENT_LOG_H
@@ -28,25 +28,25 @@ struct heddle;
 struct hd_event_logs;
 struct hd_event_log;
 
-#define HD_PAGE_BYTES ((size_t)64 << 10) /* a page of this size is stored */
+#define HD_PAGE_BYTES ((size_t)64 << 10) /* a page is stored when it reaches this size */
 
 struct hd_event_log_limits {
-    size_t feed_bytes;  /* kept in memory of one thread */
-    size_t total_bytes; /* and of all */
-    int64_t idle_us;    /* after the last event, without readers */
+    size_t feed_bytes;  /* maximum in memory for one thread */
+    size_t total_bytes; /* maximum in memory for all threads */
+    int64_t idle_us;    /* a log without readers is dropped so long after its last event */
 };
 
 struct hd_entry {
     struct hd_entry *next;
     unsigned refs;
     uint64_t seq;
-    uint64_t begin; /* bytes that the feed was given before */
-    uint32_t mode;  /* one of enum hd_mode; 0: belongs to all (metadata, error, end) */
+    uint64_t begin; /* bytes added to the log before this entry */
+    uint32_t mode;  /* one of enum hd_mode; 0: sent in all modes (metadata, error, end) */
     bool is_last;   /* the last event of its run */
     bool is_held;   /* not visible to readers yet */
-    bool is_stored; /* or will be: readable from the store after the log drops it */
+    bool is_stored; /* is or will be in the store: readable after the log drops it */
     char run_id[HD_UUID_SIZE];
-    size_t name_len; /* 0: not for clients */
+    size_t name_len; /* 0: not sent to clients */
     size_t data_len;
     char text[]; /* the event's name, then its data */
 };
@@ -100,7 +100,7 @@ uint64_t hd_event_log_seq(const struct hd_event_log *feed);
  * `attempt` has another gap.
  */
 void hd_event_log_skip(struct hd_event_log *feed, int attempt);
-/* The last number that events of `attempts` attempts may have, when `seq` is stored. */
+/* The highest number that events of `attempts` attempts can have if `seq` is stored. */
 uint64_t hd_event_log_gap(uint64_t seq, int attempts);
 
 struct hd_event_log_entry {
@@ -113,7 +113,7 @@ struct hd_event_log_entry {
     bool is_held; /* hidden, with all later events, until hd_event_log_show() */
 };
 
-/* Returns 0, or HD_ENOMEM: then the event is missing and its readers are lost. */
+/* HD_ENOMEM: the event is missing, and all readers are lost. */
 HD_MUST_CHECK int hd_event_log_add(struct hd_event_log *feed,
                                    const struct hd_event_log_entry *news);
 /* Makes the held events of the run visible. */
@@ -128,7 +128,7 @@ void hd_event_log_flush(struct hd_event_log *feed);
 /* Returns whether a stored page was larger than twice HD_PAGE_BYTES. */
 bool hd_event_log_has_large(const struct hd_event_log *feed);
 
-/* Consecutive events of one run that are stored together. Zeroed: there are none. */
+/* Consecutive events of one run that are stored together. Zeroed: empty. */
 struct hd_event_page {
     uint64_t first;
     uint64_t last;
@@ -137,15 +137,15 @@ struct hd_event_page {
 };
 
 /*
- * Takes the events that wait to be stored out of the feed. They end with the last event of a run,
- * and are stored in the batch that ends the run: a stored `end` implies that the run has ended. The
- * feed keeps them in memory until hd_page_fini(), because they cannot be read from the store yet.
+ * Takes the page that waits to be stored. It ends with the last event of a run and is stored in the
+ * batch that ends the run: a stored `end` implies that the run has ended. The log keeps the events
+ * in memory until hd_page_fini(), because they cannot be read from the store yet.
  */
 void hd_event_log_take_page(struct hd_event_log *feed, struct hd_event_page *out);
 /* Appends the page's row, which borrows both names until the batch is applied. */
 HD_MUST_CHECK int hd_page_put(struct hd_batch_builder *batch, struct hd_slice principal,
                               struct hd_slice thread, const struct hd_event_page *page);
-/* The page is stored, or never will be. `feed` is the one it was taken from. */
+/* The page is stored, or never will be. `feed`: the log it was taken from. */
 void hd_page_fini(struct hd_event_page *page, struct hd_event_log *feed);
 
 /*
@@ -172,21 +172,21 @@ HD_MUST_CHECK int hd_pages_read(struct heddle *store, struct hd_slice principal,
                                 struct hd_arena *arena, struct hd_entry **out,
                                 struct hd_fault *fault);
 /*
- * Inserts stored events, all above number `after`, before those in memory, unless they are there;
- * HD_ENOMEM changes nothing.
+ * Inserts stored events, all above number `after`, before those in memory, unless the log already
+ * has them. HD_ENOMEM: the log is unchanged.
  */
 HD_MUST_CHECK int hd_event_log_prepend(struct hd_event_log *feed, const struct hd_entry *stored,
                                        uint64_t after);
 
 /*
- * A log may drop events that are still being stored: then there is a hole between `stored`, as it
- * was read, and the events in memory. Returns whether there may be one above number `after`. If so,
- * flush the log, keep hd_event_log_forgotten(), settle, and read again; the events up to that
- * number (`settled`) are stored by then, or never will be.
+ * A log may drop events that are still being stored: this leaves a hole between the events in
+ * `stored`, read before, and those in memory. Returns whether a hole above number `after` is
+ * possible. If so, flush the log, remember hd_event_log_forgotten(), call hd_pages_settle(), and
+ * read again; events up to that number (`settled`) are stored by then, or never will be.
  */
 bool hd_event_log_has_hole(const struct hd_event_log *feed, const struct hd_entry *stored,
                            uint64_t after, uint64_t settled);
-/* The last number that is stored, or will be, and not in memory; 0: none. */
+/* The highest number of a dropped event that is or will be stored; 0: none. */
 uint64_t hd_event_log_forgotten(const struct hd_event_log *feed);
 /* Waits until all pages of the thread that were flushed before are stored. For store threads. */
 HD_MUST_CHECK int hd_pages_settle(struct heddle *store, struct hd_slice principal,
@@ -196,13 +196,14 @@ HD_MUST_CHECK int hd_pages_settle(struct heddle *store, struct hd_slice principa
 
 struct hd_cursor {
     struct hd_event_log *feed;
-    const struct hd_entry *at;  /* the next one; NULL: all were read */
-    bool is_lost;               /* its next entry was dropped */
-    bool is_gone;               /* the thread was deleted: no more events */
-    bool is_creator;            /* it created the run with run_id: see hd_event_log_watch() */
-    char run_id[HD_UUID_SIZE];  /* empty: of all runs */
-    uint32_t modes;             /* of these only */
-    void (*on_more)(void *ctx); /* an entry is available after none was */
+    const struct hd_entry *at; /* the next entry; NULL: all were read */
+    bool is_lost;              /* its next entry was dropped */
+    bool is_gone;              /* the thread was deleted: no more events */
+    bool is_creator;           /* it created the run with run_id: see hd_event_log_watch() */
+    char run_id[HD_UUID_SIZE]; /* empty: all runs */
+    uint32_t modes;            /* filter */
+    /* Called when an entry is available after none was, and when is_lost or is_gone is set. */
+    void (*on_more)(void *ctx);
     void *ctx;
     struct hd_cursor *next;
     struct hd_cursor **link;

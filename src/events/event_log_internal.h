@@ -1,4 +1,4 @@
-/* What event_log.c and event_log_store.c share. */
+/* Shared by event_log.c and event_log_store.c. */
 #ifndef HD_EVENTS_EVENT_LOG_INTERNAL_H
 #define HD_EVENTS_EVENT_LOG_INTERNAL_H
 
@@ -13,9 +13,9 @@ struct hd_event_logs {
     struct heddle *store;
     struct hd_event_log_limits limits;
     struct hd_map map;           /* by principal:thread */
-    struct hd_event_log *oldest; /* list in the order of use */
+    struct hd_event_log *oldest; /* list in the order of last use */
     struct hd_event_log **newest;
-    struct hd_event_log *dirty; /* those with a page to store */
+    struct hd_event_log *dirty; /* logs with a page to store */
     size_t bytes;
 };
 
@@ -28,29 +28,29 @@ struct hd_event_log {
 
     struct hd_entry *head;
     struct hd_entry **tail;
-    struct hd_entry *held; /* the first that is not shown yet */
+    struct hd_entry *held; /* the first entry that readers do not see yet */
     size_t bytes;
     uint64_t seq;
-    bool has_pages;       /* what is stored was put before the rest … */
-    uint64_t pages_after; /* … behind this number */
-    uint64_t forgotten;   /* hd_event_log_forgotten() */
+    bool has_pages; /* the stored events above pages_after are in memory */
+    uint64_t pages_after;
+    uint64_t forgotten; /* see hd_event_log_forgotten() */
     struct hd_cursor *cursors;
     uint64_t given; /* bytes of all entries that were ever added */
 
-    hd_lag_fn on_lag; /* NULL: nobody watches */
+    hd_lag_fn on_lag; /* NULL: not watched */
     void *lag_ctx;
-    void (*on_reader)(void *ctx); /* NULL: nobody wants to know */
+    void (*on_reader)(void *ctx); /* may be NULL */
     void *reader_ctx;
     char lag_run[HD_UUID_SIZE];
-    bool is_behind; /* what on_lag was told */
+    bool is_behind; /* last argument of on_lag */
 
-    int64_t guard;             /* of what is stored: hd_event_log_guard() */
-    struct hd_event_page page; /* what is stored next */
+    int64_t guard;             /* see hd_event_log_guard() */
+    struct hd_event_page page; /* stored next */
     bool is_dirty;
-    bool has_large; /* hd_event_log_has_large() */
+    bool has_large; /* see hd_event_log_has_large() */
     struct hd_event_log *next_dirty;
-    unsigned pins;   /* pages that hd_event_log_take_page() gave out */
-    uint64_t pinned; /* while there are pins: entries from this number on stay in memory */
+    unsigned pins;   /* pages taken with hd_event_log_take_page() */
+    uint64_t pinned; /* if pins > 0: entries from this number on stay in memory */
 
     size_t key_len;
     size_t principal_len;
@@ -66,9 +66,9 @@ static inline struct hd_slice hd_event_log_thread(const struct hd_event_log *fee
     return hd_slice(feed->key + feed->principal_len + 1, feed->key_len - feed->principal_len - 1);
 }
 
-/* Adds the entry to the page that is stored next. A page that cannot take it is stored without. */
+/* Adds the entry to the page that is stored next. An entry that is too large is not stored. */
 void hd_page_add(struct hd_event_log *feed, const struct hd_entry *entry);
-/* Throws away what was to be stored next. */
+/* Discards the page that is stored next. */
 void hd_page_forget(struct hd_event_log *feed);
 
 #endif

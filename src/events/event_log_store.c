@@ -1,11 +1,11 @@
 /*
- * Feeds on disk. A page holds some events of one run, in order:
+ * Event logs in the store. A page holds consecutive events of one run:
  *
  *   for each event: varint seq, varint mode, byte is_last, name, data (with their lengths)
  *
- * and is packed as chunks are. While the database is away pages wait in their lane
- * (hd_rows_set_outage()) and are stored when it is back. A page that could not be stored in time is
- * lost: its events can be read as long as the process lives, but not after.
+ * and is packed like chunks. During an outage of the database, pages wait in their lane
+ * (hd_rows_set_outage()) and are stored when it is back. A page that is not stored in time is lost:
+ * its events are readable only while they are in the memory of this process.
  */
 #include <heddle.h>
 #include <string.h>
@@ -20,7 +20,7 @@
 #include "store/rows.h"
 #include "store/thread_fence.h"
 
-/* ---- writing ---------------------------------------------------------- */
+/* ---- write ------------------------------------------------------------ */
 
 static int encode(struct hd_buf *page, const struct hd_entry *entry)
 {
@@ -41,7 +41,7 @@ static int encode(struct hd_buf *page, const struct hd_entry *entry)
     return err;
 }
 
-/* A page covers its numbers without gaps and has events of one run. */
+/* A page has events of one run, with consecutive numbers. */
 static bool continues(const struct hd_event_page *page, const struct hd_entry *entry)
 {
     return entry->seq == page->last + 1 && memcmp(page->run_id, entry->run_id, HD_UUID_SIZE) == 0;
@@ -87,7 +87,7 @@ void hd_page_forget(struct hd_event_log *feed)
 static void on_stored(void *arg, int code, const struct heddle_error *error)
 {
     (void)arg;
-    if (code && code != HD_ECONFLICT) /* otherwise its thread was deleted */
+    if (code && code != HD_ECONFLICT) /* HD_ECONFLICT: the thread was deleted */
         hd_log(HD_LOG_ERROR, "feed", "a page of events was not stored: %s", error->text);
 }
 
@@ -114,7 +114,7 @@ int hd_page_put(struct hd_batch_builder *batch, struct hd_slice principal, struc
     return hd_batch_row(batch, HD_OP_PUT, HD_EVENT_PAGES, row);
 }
 
-/* What is deleted meanwhile does not come back. */
+/* Conflicts if the thread was deleted, so that its pages are not stored again. */
 static int expect_thread(struct hd_batch_builder *batch, const struct hd_event_log *feed)
 {
     struct hd_slice key;
@@ -130,7 +130,7 @@ void hd_event_log_guard(struct hd_event_log *feed, int64_t guard)
     feed->guard = guard;
 }
 
-/* The waiting page as a row; everything it points to is in the builder's arena. */
+/* Adds the page as a row; its values are copied to the builder's arena. */
 static int add_row(struct hd_batch_builder *batch, const struct hd_event_log *feed)
 {
     struct hd_slice principal, thread;
@@ -196,13 +196,13 @@ bool hd_event_log_has_large(const struct hd_event_log *feed)
     return feed->has_large;
 }
 
-/* ---- reading ---------------------------------------------------------- */
+/* ---- read ------------------------------------------------------------- */
 
 struct reading {
     struct hd_arena *arena;
-    struct hd_arena scratch; /* for one page as it was before it was packed */
+    struct hd_arena scratch; /* for one unpacked page */
     struct hd_entry **tail;
-    struct hd_slice run; /* begin with its first page; empty, or found: with any */
+    struct hd_slice run; /* skip pages before the first one of this run; empty: none to skip */
     uint64_t after;
 };
 
@@ -235,7 +235,7 @@ static int decode(struct reading *reading, struct hd_reader *r, struct hd_slice 
     return 0;
 }
 
-/* Whether the page is to be read; the first one of the run says where that begins. */
+/* True if the page must be read. The run's first page sets the number where reading starts. */
 static bool is_wanted(struct reading *reading, const struct hd_cell *cells)
 {
     uint64_t before = (uint64_t)cells[HD_EVENT_PAGES_FIRST].number - 1;
@@ -298,7 +298,7 @@ static bool has_pages_after(const struct hd_event_log *feed, uint64_t after)
     return feed->has_pages && feed->pages_after <= after;
 }
 
-/* Copies the stored entries that are older than what the feed has. */
+/* Copies the stored entries that are older than those in memory. */
 static int copy_older(const struct hd_event_log *feed, const struct hd_entry *stored,
                       struct hd_entry ***tail, size_t *bytes)
 {
@@ -373,7 +373,10 @@ bool hd_event_log_has_hole(const struct hd_event_log *feed, const struct hd_entr
     return last < feed->forgotten;
 }
 
-/* What is written in one lane takes effect in order; there is no page with this number. */
+/*
+ * A lane applies its writes in order, so this waits for a write of its own: the deletion of page 0,
+ * which never exists.
+ */
 int hd_pages_settle(struct heddle *store, struct hd_slice principal, struct hd_slice thread,
                     struct hd_fault *fault)
 {
