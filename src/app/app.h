@@ -1,8 +1,7 @@
 /*
- * The server's parts, for those that need them all. Made by hd_app_open() and
- * the same until hd_app_close(); what is behind the pointers belongs to the
- * loop, but for the store, the configuration and the graphs, which every thread
- * may use.
+ * All parts of the server. hd_app_open() creates them; the pointers do not change until
+ * hd_app_close(). The parts belong to the loop, except the store, the configuration and the graphs,
+ * which every thread may use.
  */
 #ifndef HD_APP_APP_H
 #define HD_APP_APP_H
@@ -44,29 +43,29 @@ struct hd_thread_indexer;
 struct hd_webhooks;
 
 /*
- * What workers say of a graph that is theirs. It never changes: another takes its place, and the
- * old ones stay until the end, since threads may be reading them.
+ * The description that workers sent of a remote graph. It is immutable: a new form replaces it, and
+ * old forms are freed at the end, since threads may still read them.
  */
 struct hd_app_form {
-    struct hd_graph *graph;  /* to read what is stored with (graph/state/worker_graph.h) */
+    struct hd_graph *graph;  /* to read stored state (graph/state/worker_graph.h) */
     struct hd_slice schemas; /* JSON: {"input", "output", "state", "config", "context"} or empty */
-    struct hd_slice error;   /* JSON, when it could not be loaded: {"type", "message", …} */
-    bool has_types;          /* workers know more of its schemas: the operation `schemas` */
-    bool is_told;            /* by a worker; false: none was ready yet */
-    bool has_structure;      /* false: nobody knows; what is stored is shown as it is */
+    struct hd_slice error;   /* JSON, if the graph could not be loaded: {"type", "message", …} */
+    bool has_types;          /* the worker operation `schemas` returns more detailed schemas */
+    bool is_told;            /* sent by a worker; false: no worker was ready yet */
+    bool has_structure;      /* false: unknown; stored state is shown as it is */
     struct hd_app_form *older;
-    struct hd_buf text, schemas_text, error_text; /* what was said, and the texts above */
+    struct hd_buf text, schemas_text, error_text; /* the description; memory of the above */
 };
 
-/* A graph that can be run, under the id that clients know it by. */
+/* A graph that this server runs, with its id for clients. */
 struct hd_app_graph {
     struct hd_slice id;
     char assistant_id[37];  /* of its system assistant */
-    struct hd_graph *graph; /* NULL: it is remote */
+    struct hd_graph *graph; /* NULL: remote */
     struct hd_slice description;
     bool is_remote; /* its code is in workers */
     enum hd_rt_language language;
-    struct hd_app_form *form; /* of a remote one: only by hd_app_form() */
+    struct hd_app_form *form; /* remote graphs only; read it with hd_app_form() */
 };
 
 #define HD_APP_HOOKS 8
@@ -84,55 +83,55 @@ struct hd_app {
     struct hd_app_graph *graphs;
     size_t graph_count;
     int64_t started_at;
-    int port;                   /* that the server listens on; 0: not yet. The loop's */
-    struct hd_store_lock *hold; /* on the store: other servers are refused */
-    void (*lost)(void *ctx, const char *text); /* the hold, on another thread; set before opening */
+    int port;                   /* that the server listens on; 0: not yet. For the loop */
+    struct hd_store_lock *hold; /* lock on the store: other servers are refused */
+    /* Called on another thread when the lock was lost; set it before opening. */
+    void (*lost)(void *ctx, const char *text);
     void *lost_ctx;
 
-    struct hd_patience *patience; /* of runs with a store that is away */
+    struct hd_patience *patience; /* retries of runs during a store outage */
     struct hd_defer *defer;
-    struct hd_limits *limits; /* for each principal; NULL: none */
-    struct hd_audit *audit;   /* NULL: none */
+    struct hd_limits *limits; /* per principal; NULL: no limits */
+    struct hd_audit *audit;   /* NULL: no audit log */
     struct hd_engine *engine;
     struct hd_agents *agents;
-    struct hd_delegation *delegation; /* assistants as tools of others */
+    struct hd_delegation *delegation; /* assistants as tools of agents */
     struct hd_recording *recording;   /* NULL: nothing is recorded */
-    struct hd_recorder *recorder;     /* that agents use; set before opening: that one */
+    struct hd_recorder *recorder; /* for agents, in place of `recording`; set it before opening */
     struct hd_event_logs *feeds;
     struct hd_queue *queue;
-    struct hd_client *http;       /* for requests of the server's own, not the graphs' */
+    struct hd_client *http;       /* for requests of the server; graphs have another one */
     struct hd_auth_service *gate; /* NULL: no authentication */
-    struct hd_worker_access
-        *passes[HD_APP_PASS_BUCKETS]; /* of calls that are open: worker_access.h */
+    struct hd_worker_access *passes[HD_APP_PASS_BUCKETS]; /* of pending calls: worker_access.h */
     struct hd_webhooks *webhooks;
-    struct hd_scheduler *scheduler; /* of crons */
+    struct hd_scheduler *scheduler; /* starts the runs of crons */
     struct hd_sweeper *sweeper;
     struct hd_thread_indexer *texts; /* the search index of threads */
 
-    struct hd_arena runtime_arena; /* what the settings point to */
+    struct hd_arena runtime_arena; /* memory of runtime_settings */
     struct hd_rt_settings runtime_settings;
-    struct hd_embedder *embedder; /* NULL: items are not found by their meaning */
-    struct hd_runtime *runtime;   /* NULL: no graph and nothing else is in workers */
+    struct hd_embedder *embedder; /* NULL: no semantic search of items */
+    struct hd_runtime *runtime;   /* NULL: no workers are configured */
     struct hd_app_hook hooks[HD_APP_HOOKS];
     size_t hook_count;
 
     uv_timer_t drain_timer;
-    unsigned draining; /* parts that are not quiet yet */
+    unsigned draining; /* parts with pending work */
     void (*drained)(void *ctx);
     void *drained_ctx;
 };
 
-/* NULL: there is no graph of that id. */
+/* Returns NULL if no graph has this id. */
 const struct hd_app_graph *hd_app_graph(const struct hd_app *app, struct hd_slice id);
 
-/* Of a remote graph, at this moment; it stays valid. For any thread. NULL: native. */
+/* The current form of a remote graph; NULL: native. Valid until hd_app_close(). For any thread. */
 const struct hd_app_form *hd_app_form(const struct hd_app_graph *graph);
-/* What states are read with, native or not; it stays valid. For any thread. */
+/* The graph for reading stored state, native or remote. Valid as above. For any thread. */
 const struct hd_graph *hd_app_shape(const struct hd_app_graph *graph);
 
 /*
- * `fn` hears of each worker that is ready, after the graphs' forms are those that it told. For
- * parts that hd_app_open() makes.
+ * Calls `fn` for each worker that becomes ready, after its forms of the graphs are in place. For
+ * parts that hd_app_open() creates. HD_ELIMIT: more than HD_APP_HOOKS.
  */
 HD_MUST_CHECK int hd_app_on_ready(struct hd_app *app, hd_rt_ready_fn fn, void *ctx);
 

@@ -10,7 +10,7 @@
 struct task {
     struct hd_defer *defer;
     void (*work)(void *arg);
-    int (*attempt)(void *arg); /* instead of `work`: patiently */
+    int (*attempt)(void *arg); /* in place of `work`: with retries */
     void (*done)(void *arg);
     void *arg;
     int err; /* of the latest attempt */
@@ -23,7 +23,7 @@ struct hd_defer {
     struct heddle *store;
     struct hd_patience *patience; /* NULL: none */
     bool is_direct;
-    size_t count; /* the loop's */
+    size_t count; /* belongs to the loop */
 
     pthread_mutex_t lock; /* protects what follows */
     struct task *finished;
@@ -38,7 +38,7 @@ static void finish(struct task *task)
     task->next = NULL;
     *defer->tail = task;
     defer->tail = &task->next;
-    /* Inside the lock: the defer may go as soon as the loop has seen its last task. */
+    /* With the lock held: the loop may destroy `defer` as soon as it has seen the last task. */
     uv_async_send(&defer->wake);
     pthread_mutex_unlock(&defer->lock);
 }
@@ -116,14 +116,14 @@ void hd_defer_destroy(struct hd_defer *defer)
         uv_close((uv_handle_t *)&defer->wake, on_closed);
 }
 
-/* The store was away. */
+/* Repeats the attempt after an outage. */
 static void attempt_again(void *arg)
 {
     struct task *task = arg;
 
     if (heddle_defer(task->defer->store, work_on_thread, task) == 0)
         return;
-    task->retry.until_us = 1; /* the time is up: what the latest attempt has left stands */
+    task->retry.until_us = 1; /* no more retries: the latest result is final */
     finish(task);
 }
 
