@@ -17,7 +17,7 @@
 #include "store/rows.h"
 
 #define MAX_SLEEP_US (60 * INT64_C(1000000))
-#define MAX_FIRED 100 /* at once; then it looks again */
+#define MAX_FIRED 100 /* per check; then it checks again */
 #define MAX_ARENA ((size_t)1 << 30)
 
 /* ---- planning --------------------------------------------------------- */
@@ -102,7 +102,7 @@ static int advance(struct hd_app *app, struct hd_cron_rec *cron, int64_t now,
     struct hd_batch_builder batch;
     int err = hd_cron_plan(cron, now, fault);
 
-    if (err == HD_EINVAL) { /* a time zone that is not known here (any more) */
+    if (err == HD_EINVAL) { /* the time zone no longer exists on this host */
         hd_log(HD_LOG_ERROR, "cron", "%.*s never fires again: %s", (int)cron->id.len, cron->id.ptr,
                fault->text);
         cron->next_at = 0;
@@ -117,7 +117,7 @@ static int advance(struct hd_app *app, struct hd_cron_rec *cron, int64_t now,
     return err;
 }
 
-/* The thread that it is for has been deleted, or is not shared with its maker any more. */
+/* Deletes a cron whose thread was deleted or is no longer shared with the cron's creator. */
 static int forget(struct hd_app *app, const struct hd_cron_rec *cron, struct hd_fault *fault)
 {
     struct hd_batch_builder batch;
@@ -174,9 +174,7 @@ static int read_subject(struct firing *firing, const struct hd_cron_rec *cron, s
     return err;
 }
 
-/*
- * Admits the run of a cron that was advanced. Refusals are logged, since no request waits for them.
- */
+/* Admits the run of an advanced cron. Logs refusals, since no request waits for them. */
 static int admit(struct firing *firing, const struct hd_cron_rec *cron, struct hd_fault *fault)
 {
     struct hd_json json = {NULL};
@@ -226,7 +224,7 @@ static int fire(struct firing *firing, const struct due *due, struct hd_fault *f
     bool is_over;
 
     if (err || cron.next_at == 0 || cron.next_at > firing->now)
-        return err == HD_ENOTFOUND ? 0 : err; /* deleted, changed or fired meanwhile */
+        return err == HD_ENOTFOUND ? 0 : err; /* deleted, changed or fired since */
     is_over = !cron.is_enabled || (cron.end_at != 0 && cron.end_at < firing->now);
     err = advance(app, &cron, firing->now, &told);
     if (err == HD_ECONFLICT)
@@ -254,7 +252,7 @@ int hd_crons_fire(struct hd_app *app, int64_t now, size_t limit, hd_fired_fn fn,
 
 /* ---- the scheduler (loop) --------------------------------------------- */
 
-/* A run that was admitted, on its way to the queue. */
+/* An admitted run that is not in the queue yet. */
 struct fired {
     struct fired *next;
     struct hd_run_rec run;
@@ -266,13 +264,13 @@ struct fired {
 struct hd_scheduler {
     struct hd_app *app;
     uv_timer_t timer;
-    bool is_looking;  /* a store thread looks */
-    bool looks_again; /* something has changed meanwhile */
+    bool is_looking;  /* a store thread checks for due crons */
+    bool looks_again; /* a cron has changed since: check again */
     bool is_stopped;
     void (*stopped)(void *ctx);
     void *stopped_ctx;
 
-    /* Of the look: the store thread's while it looks. */
+    /* State of the check; belongs to the store thread while is_looking. */
     struct hd_arena arena;
     struct fired *fired;
     struct fired **tail;
@@ -297,7 +295,7 @@ static int keep(struct hd_scheduler *s, const struct hd_admission *admission, st
     return err;
 }
 
-/* A run that does not fit into memory is stored, and started by the next process. */
+/* Without memory, the run stays stored and the next process starts it. */
 static void on_fired(void *arg, const struct hd_admission *admission)
 {
     struct hd_scheduler *s = arg;
@@ -371,7 +369,7 @@ static void on_looked(void *arg)
     if (s->err)
         hd_log(HD_LOG_ERROR, "cron", "cannot look what is due: %s",
                s->fault.code ? s->fault.text : hd_error_text(s->err));
-    /* After the stop they are left to the next process. */
+    /* After a stop, the next process starts the admitted runs. */
     for (const struct fired *fired = s->fired; fired && !s->is_stopped; fired = fired->next)
         enqueue(s->app, fired);
     hd_arena_fini(&s->arena);

@@ -1,11 +1,11 @@
 /*
  * Crons: runs that are started by the clock.
  *
- * When a cron fires is in its record (next_at). The scheduler sleeps until the
- * first is due, but never longer than a minute, because other processes on the same
- * database may have changed something. A cron that is due is given its next time
- * first and its run then. So each firing happens at most once, also when the server is killed in
- * between, and what was missed while no server ran happens once.
+ * The record of a cron has the time of its next firing (next_at). The scheduler sleeps until the
+ * first cron is due, but at most a minute, because other processes on the same database may change
+ * crons. For a due cron it stores the next time first and admits the run afterwards. So each firing
+ * happens at most once, also if the server is killed in between, and all firings missed while no
+ * server ran happen once.
  */
 #ifndef HD_SCHEDULE_CRON_H
 #define HD_SCHEDULE_CRON_H
@@ -22,15 +22,14 @@ struct hd_app;
 struct hd_scheduler;
 
 /*
- * Sets next_at to the first firing after `after` that is not behind its end; 0 without a firing, or
- * when it is not enabled. HD_EINVAL: invalid schedule or time zone. Reads a file; for store
- * threads.
+ * Sets next_at to the first firing after `after` and not after end_at; 0: no such firing, or the
+ * cron is disabled. HD_EINVAL: invalid schedule or time zone. Reads a file; for store threads.
  */
 HD_MUST_CHECK int hd_cron_plan(struct hd_cron_rec *cron, int64_t after, struct hd_fault *fault);
 
 /*
- * Fires what is due at `now`, at most so many: advances each, admits its run, and hands that over.
- * *next is when the next one is due, 0: none. For store threads.
+ * Fires at most `limit` crons that are due at `now`: advances each, admits its run and passes it to
+ * `fn`. *next: when the next cron is due; 0: none. For store threads.
  */
 struct hd_admission;
 typedef void (*hd_fired_fn)(void *arg, const struct hd_admission *admission);
@@ -42,9 +41,9 @@ HD_MUST_CHECK int hd_crons_fire(struct hd_app *app, int64_t now, size_t limit, h
 HD_MUST_CHECK int hd_scheduler_create(struct hd_app *app, struct hd_scheduler **out);
 /* It must be stopped. */
 void hd_scheduler_destroy(struct hd_scheduler *scheduler);
-/* Looks what is due: at the start, and whenever a cron was made or changed. */
+/* Checks for due crons: call it at the start and after a cron was created or changed. */
 void hd_scheduler_wake(struct hd_scheduler *scheduler);
-/* Fires nothing more; `done`, perhaps before this returns, when nothing is under way. */
+/* Fires no more crons; calls `done` when no check is in progress, perhaps before it returns. */
 void hd_scheduler_stop(struct hd_scheduler *scheduler, void (*done)(void *ctx), void *ctx);
 
 #endif

@@ -7,7 +7,7 @@
 #include "base/suggest.h"
 
 #define DAY 86400
-/* 29 February comes after 8 years at the latest (1896 and 1904, 2096 and 2104). */
+/* Maximum distance of two 29 Februaries (1896 and 1904, 2096 and 2104). */
 #define MAX_YEARS_BETWEEN 8
 /* 0001-01-01 and 9999-12-31, a day away from both ends. */
 #define MIN_SECONDS (INT64_C(-62135596800) + DAY)
@@ -67,7 +67,7 @@ static int find_word(const struct field *field, struct hd_slice text)
     return -1;
 }
 
-/* -1 when it is no number; anything above `max` when it is too great. */
+/* -1: not a number; a value above `max`: too large. */
 static int parse_number(struct hd_slice text, int max)
 {
     int value = text.len > 0 ? 0 : -1;
@@ -105,13 +105,13 @@ static int parse_value(const struct field *field, struct hd_slice text, int *out
     return 0;
 }
 
-/* How many different values; 7 is only another name of Sunday. */
+/* The number of distinct values; weekday 7 is the same as 0. */
 static int value_count(const struct field *field)
 {
     return field == &fields[WEEKDAY] ? 7 : field->max - field->min + 1;
 }
 
-/* A step over all values is fine (every 24 hours is once a day), a longer one is an error. */
+/* A step may cover all values (every 24 hours is once a day); a larger one is an error. */
 static int parse_step(const struct field *field, struct hd_slice text, int *out,
                       struct hd_fault *fault)
 {
@@ -124,7 +124,7 @@ static int parse_step(const struct field *field, struct hd_slice text, int *out,
     return 0;
 }
 
-/* From low to high, over the end of the field when high is the lower one. */
+/* The values from low to high; wraps around if high < low. */
 static uint64_t range_bits(const struct field *field, int low, int high, int step)
 {
     int count = value_count(field);
@@ -154,7 +154,7 @@ static int parse_range(const struct field *field, struct hd_slice text, bool has
     return err;
 }
 
-/* One of a list: a value, a range, all of them; with or without a step. */
+/* An element of a list: a value, a range or `*`, with an optional step. */
 static int parse_part(const struct field *field, struct hd_slice part, uint64_t *bits,
                       struct hd_fault *fault)
 {
@@ -257,7 +257,7 @@ static int expand_macro(struct hd_slice *text, struct hd_fault *fault)
                         HD_SHOW(*text));
 }
 
-/* Weekdays come every month; days of the month need a month that has them. */
+/* Every month has all weekdays; days of the month need a month that has them. */
 static bool can_fire(const struct hd_schedule *s)
 {
     if (!s->any_weekday || s->any_day || s->on_last_day)
@@ -400,8 +400,8 @@ static int64_t least(int64_t a, int64_t b)
 }
 
 /*
- * The first firing at or after `from` in one span, or HD_TZ_FOREVER. When the span begins after
- * `from`, the jump into it counts.
+ * The first firing at or after `from` in one span, or HD_TZ_FOREVER. At the start of the span, the
+ * local times skipped by the jump count.
  */
 static int64_t next_in_span(const struct hd_schedule *s, const struct hd_tz_span *span,
                             int64_t from, int64_t end)
@@ -412,7 +412,7 @@ static int64_t next_in_span(const struct hd_schedule *s, const struct hd_tz_span
     if (s->names_hours && from == span->begin && jump < landed &&
         next_local(s, jump, landed) < landed)
         return span->begin;
-    /* Local times that come a second time. */
+    /* Skip repeated local times. */
     if (s->names_hours && landed < jump && local < jump)
         local = jump;
     found = next_local(s, local, end + span->offset);

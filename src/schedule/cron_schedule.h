@@ -2,25 +2,21 @@
  * Cron schedules: when a cron fires next, in a time zone.
  *
  * Five fields: minute (0-59), hour (0-23), day of the month (1-31 or L, the last), month (1-12 or
- * JAN-DEC), weekday (0-7 or SUN-SAT, 0 and 7 are Sunday). A sixth is the second (0-59; 0 without
- * it), which comes last, as in croniter. A field is
- * `*` or a list of values and ranges ("1,15", "9-17"), each with or without a step
- * ("8-18/2"; a step behind a single value goes from there to the end: "5/15"). A
- * range may go over the end ("22-2", "FRI-MON"). `?` is `*` for days. Or one of
- * @yearly @annually @monthly @weekly @daily @midnight @hourly.
+ * JAN-DEC), weekday (0-7 or SUN-SAT, 0 and 7 are Sunday). An optional sixth and last field is the
+ * second (0-59, default 0), as in croniter. A field is `*` or a list of values and ranges ("1,15",
+ * "9-17"), each with an optional step ("8-18/2"); a step after a single value extends to the end of
+ * the field ("5/15"). A range may wrap around ("22-2", "FRI-MON"). For days, `?` means `*`.
+ * Instead of fields: @yearly @annually @monthly @weekly @daily @midnight @hourly.
  *
- * When both days are restricted, one of them is enough ("0 0 13 * 5": each 13th
- * and each Friday). A day is unrestricted when its field is `*`, with
- * a step of 1 or without.
+ * If both days are restricted, a match of either is enough ("0 0 13 * 5": each 13th and each
+ * Friday). A day is unrestricted if its field is `*`, without a step or with a step of 1.
  *
  * When local time jumps (daylight-saving time):
- *   - a schedule that names hours fires for local times that are skipped at the
- *     moment of the jump, once for all of them; and for local times that come twice
- *     it fires the first time only;
- *   - a schedule for every hour follows the clock: nothing fires for skipped times
- *     (the interval of real time stays the same), and hours that come twice fire twice.
- * The first is what cron of Debian does for jobs at fixed times, the second what it
- * does for jobs with `*`.
+ *   - a schedule that names hours fires once, at the jump, for all skipped local times, and only at
+ *     the first occurrence of repeated local times;
+ *   - a schedule for every hour follows real time: skipped times do not fire, and repeated hours
+ *     fire twice.
+ * Debian's cron does the first for jobs at fixed times and the second for jobs with `*`.
  */
 #ifndef HD_SCHEDULE_CRON_SCHEDULE_H
 #define HD_SCHEDULE_CRON_SCHEDULE_H
@@ -35,7 +31,7 @@
 
 #define HD_SCHEDULE_MAX_TEXT 1024
 
-/* Bit n stands for the value n. */
+/* Bit n represents the value n. */
 struct hd_schedule {
     uint64_t seconds;
     uint64_t minutes;
@@ -50,8 +46,8 @@ struct hd_schedule {
 };
 
 /*
- * HD_EINVAL with a sentence ("schedule: minute 61 is not in 0-59"), also for a
- * schedule that never fires, such as 30 February. *schedule is untouched then.
+ * HD_EINVAL: invalid ("schedule: minute 61 is not in 0-59"), or it never fires, such as on 30
+ * February; *schedule is unchanged then.
  */
 HD_MUST_CHECK int hd_schedule_parse(struct hd_schedule *schedule, struct hd_slice text,
                                     struct hd_fault *fault);

@@ -60,13 +60,13 @@ static int on_thread(void *arg, const struct hd_thread_rec *thread)
     if (s->looked++ == MAX_LOOKED)
         return 1;
     if (thread->status == HD_THREAD_BUSY)
-        return 0; /* the end of its run gives it a new time */
+        return 0; /* the end of its run renews the TTL */
     ttl = hd_ttl_read(thread->ttl);
     prune =
         (struct hd_prune){.strategy = ttl.strategy, .keep_last = ttl.keep_last, .is_over = true};
     err = hd_thread_prune(s->app->store, thread, &prune, &s->sweep->removed, &told);
     if (err == HD_ECONFLICT)
-        return 0; /* it is in use */
+        return 0; /* changed since: in use */
     if (!err && ttl.strategy == HD_TTL_DELETE)
         err = note(s->sweep, thread);
     else if (!err)
@@ -199,7 +199,7 @@ struct hd_sweeper {
 
     struct hd_sweep_counts counts;
 
-    /* Of the sweep: the store thread's while it sweeps. */
+    /* State of the sweep; belongs to the store thread while is_sweeping. */
     struct hd_arena arena;
     struct hd_sweep sweep;
     int64_t began_at; /* monotonic */

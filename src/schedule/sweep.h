@@ -1,11 +1,10 @@
 /*
- * Removes what has expired: threads, items, and stored events that are older than
- * they need to be kept.
+ * Deletes expired threads, items, invitations and stored events.
  *
- * A sweep is done on a store thread and bounded, in number and in bytes, and never holds a lane of
- * the store for longer than a batch takes (store/prune.h); when there is more, the next one follows
- * soon, otherwise after the configured interval. Several processes may sweep one database: a row is
- * removed only if it has not changed since the sweep read it.
+ * A sweep runs on a store thread, with limits of rows and bytes, and occupies a lane of the store
+ * for one batch at a time (store/prune.h). If it reaches a limit, the next sweep follows soon;
+ * otherwise after the configured interval. Several processes may sweep one database: a row is
+ * deleted only if it has not changed since the sweep read it.
  */
 #ifndef HD_SCHEDULE_SWEEP_H
 #define HD_SCHEDULE_SWEEP_H
@@ -33,12 +32,12 @@ struct hd_sweep {
     struct hd_arena *arena; /* for `threads` */
     struct hd_swept *threads;
     struct hd_removed removed;
-    int64_t pruned; /* threads of which something stayed */
+    int64_t pruned; /* threads that were pruned, not deleted */
     int64_t items;
     bool has_more;
 };
 
-/* One sweep, as if it were `now`. For store threads. */
+/* Sweeps once, with `now` as the current time. For store threads. */
 HD_MUST_CHECK int hd_sweep(struct hd_app *app, int64_t now, struct hd_sweep *sweep,
                            struct hd_fault *fault);
 
@@ -51,7 +50,7 @@ struct hd_sweep_counts {
     struct hd_removed removed;
     int64_t pruned;
     int64_t items;
-    int64_t last_at;   /* when the last one ended; 0: there was none */
+    int64_t last_at;   /* end of the last sweep; 0: none yet */
     int64_t last_took; /* microseconds */
 };
 
@@ -60,7 +59,7 @@ HD_MUST_CHECK int hd_sweeper_create(struct hd_app *app, struct hd_sweeper **out)
 void hd_sweeper_destroy(struct hd_sweeper *sweeper);
 void hd_sweeper_start(struct hd_sweeper *sweeper);
 struct hd_sweep_counts hd_sweeper_counts(const struct hd_sweeper *sweeper);
-/* `done`, perhaps before this returns, when nothing is under way. */
+/* Calls `done` when no sweep is in progress, perhaps before it returns. */
 void hd_sweeper_stop(struct hd_sweeper *sweeper, void (*done)(void *ctx), void *ctx);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * TZif files (RFC 9636). Version 1 has 32-bit times and no rule for the future, so
- * only versions 2 and later are taken; their files repeat everything in 64 bits
- * after a block of version 1, which is skipped.
+ * TZif files (RFC 9636). Version 1 has 32-bit times and no rule for the future, so only versions 2
+ * and later are accepted; these repeat all data in 64 bits after a version 1 block, which is
+ * skipped.
  */
 #include "schedule/tz.h"
 
@@ -21,7 +21,7 @@
 #define HEAD_SIZE 44
 #define MAX_CHANGES 16384
 #define MAX_TYPES 256
-/* The standard's bound for offsets is 26 hours. */
+/* RFC 9636 limits offsets to 26 hours. */
 #define MAX_OFFSET 93600
 #define MAX_TIME (INT64_C(1) << 59)
 
@@ -74,7 +74,7 @@ static bool take_head(struct hd_reader *r, struct head *head)
            head->leap_count <= HD_TZ_MAX_FILE;
 }
 
-/* The size of the data behind the changes and types, which is not used. */
+/* The size of the unused data after the changes and types. */
 static size_t rest_size(const struct head *head, size_t time_size)
 {
     return head->char_count + head->leap_count * (time_size + 4) + head->std_count + head->ut_count;
@@ -172,7 +172,7 @@ void hd_tz_close(struct hd_tz *tz)
 
 /* ---- files ------------------------------------------------------------ */
 
-/* Parts of letters, digits, "_", "+" and "-": no way out of the directory, no hidden file. */
+/* Parts of letters, digits, "_", "+" and "-": cannot leave the directory or be a hidden file. */
 static bool is_zone_name(struct hd_slice name)
 {
     char last = '/';
@@ -216,7 +216,7 @@ static int read_all(int fd, struct hd_buf *out)
     return err;
 }
 
-/* Only a regular file: a pipe or a device would keep us waiting. */
+/* Accepts only regular files: reading a pipe or a device could block. */
 static int read_zone_file(const char *path, struct hd_buf *out)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -277,7 +277,7 @@ static int32_t offset_before(const struct hd_tz *tz, size_t index)
     return index > 0 ? tz->offsets[index - 1] : tz->first_offset;
 }
 
-/* How many changes were at or before that time. */
+/* The number of changes at or before that time. */
 static size_t changes_until(const struct hd_tz *tz, int64_t seconds)
 {
     size_t low = 0, high = tz->count;
@@ -293,7 +293,7 @@ static size_t changes_until(const struct hd_tz *tz, int64_t seconds)
     return low;
 }
 
-/* After the last change the rule applies; the change itself is still the file's. */
+/* After the last listed change the rule applies; the span still starts at that change. */
 static struct hd_tz_span last_span(const struct hd_tz *tz, int64_t seconds)
 {
     struct hd_tz_span span = {-HD_TZ_FOREVER, HD_TZ_FOREVER, tz->first_offset, tz->first_offset};

@@ -12,7 +12,7 @@
 #include "base/slice.h"
 #include "schedule/tz.h"
 
-/* When in a year the clocks change. */
+/* The date of a clock change within a year. */
 struct hd_tz_date {
     enum {
         HD_TZ_WEEKDAY,         /* Mm.w.d: weekday `day` of week `week` of `month` */
@@ -30,7 +30,7 @@ struct hd_tz_rule {
     struct hd_tz_date to_dst, from_dst;
 };
 
-/* HD_ECORRUPT when it is no such string. */
+/* HD_ECORRUPT: invalid. */
 HD_MUST_CHECK int hd_tz_rule_parse(struct hd_tz_rule *rule, struct hd_slice text);
 
 struct hd_tz_span hd_tz_rule_span(const struct hd_tz_rule *rule, int64_t seconds);

@@ -8,7 +8,7 @@
 
 #define HOUR 3600
 #define MAX_OFFSET_HOURS 24
-/* RFC 9636 lets a change be up to a week away from its day. */
+/* RFC 9636: a change may be up to a week away from its day. */
 #define MAX_TIME_HOURS 167
 
 /* ---- reading ---------------------------------------------------------- */
@@ -40,7 +40,7 @@ static bool is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* The abbreviation is for people; only its form matters here. */
+/* Checks the form of the abbreviation, which is not used. */
 static bool skip_name(struct hd_slice *s)
 {
     bool is_quoted = take(s, '<');
@@ -121,7 +121,7 @@ int hd_tz_rule_parse(struct hd_tz_rule *rule, struct hd_slice text)
 
 struct change {
     int64_t at;
-    int32_t offset; /* from then on */
+    int32_t offset; /* after the change */
 };
 
 /* Local seconds since 1970 of a date in `year`. */
@@ -162,7 +162,7 @@ static size_t add_changes(const struct hd_tz_rule *rule, int64_t year, struct ch
     return count;
 }
 
-/* Changes may coincide (daylight-saving time all the year round): the later in the list counts. */
+/* Changes may coincide (daylight-saving time all year): the later one in the list applies. */
 struct hd_tz_span hd_tz_rule_span(const struct hd_tz_rule *rule, int64_t seconds)
 {
     int64_t year = hd_date_from_days(hd_floor_div(seconds, HD_DAY_SECONDS)).year;
