@@ -33,7 +33,7 @@
 #include "worker/graph_schemas.h"
 #include "worker/worker_ops.h"
 
-#define FEED_IDLE_US (2 * 60 * 1000000LL) /* events are kept that long after the last */
+#define FEED_IDLE_US (2 * 60 * 1000000LL) /* an idle event log is dropped after this time */
 #define QUIET_MS 1
 #define MAX_SETTINGS ((size_t)64 << 20)
 
@@ -103,7 +103,7 @@ static bool needs_workers(const struct hd_app *app)
     return is_needed;
 }
 
-/* None is started yet. */
+/* Starts no worker yet. */
 static int open_runtime(struct hd_app *app, bool is_direct, struct hd_fault *fault)
 {
     int err = hd_graph_schemas_open(app, fault);
@@ -124,7 +124,7 @@ static int open_runtime(struct hd_app *app, bool is_direct, struct hd_fault *fau
     return err ? err : hd_delegation_add_ops(app->delegation);
 }
 
-/* ---- everything ------------------------------------------------------- */
+/* ---- open ------------------------------------------------------------- */
 
 static int open_parts(struct hd_app *app, struct hd_fault *fault)
 {
@@ -194,9 +194,9 @@ int hd_app_open(struct hd_app *app, struct hd_fault *fault)
     return 0;
 }
 
-/* ---- the end ---------------------------------------------------------- */
+/* ---- close ------------------------------------------------------------ */
 
-/* A lookup may be pending that no request waits for, such as the check of a revoked key. */
+/* Waits for pending lookups without a request, such as the check of a revoked key. */
 static void on_all_quiet(uv_timer_t *timer)
 {
     struct hd_app *app = timer->data;
@@ -209,7 +209,7 @@ static void on_all_quiet(uv_timer_t *timer)
     app->drained(app->drained_ctx);
 }
 
-/* The last one may still be in its own callback, so `done` is called in a later loop iteration. */
+/* The part may still be in its callback, so `done` is called in a later loop iteration. */
 static void on_part_quiet(void *ctx)
 {
     struct hd_app *app = ctx;
@@ -224,7 +224,7 @@ static void on_queue_quiet(void *ctx)
 
     if (app->runtime)
         hd_runtime_drain(app->runtime, on_part_quiet, app);
-    /* Runs have webhooks, so these come last. */
+    /* After the queue: runs that end send webhooks. */
     hd_webhooks_stop(app->webhooks, app->config->drain_us, on_part_quiet, app);
 }
 
@@ -288,8 +288,8 @@ void hd_app_close_store(struct hd_app *app)
 {
     heddle_close(app->store);
     app->store = NULL;
-    hd_store_lock_release(app->hold); /* behind the last write */
+    hd_store_lock_release(app->hold); /* after the last write */
     app->hold = NULL;
-    hd_graph_schemas_close(app); /* no thread reads them any more */
+    hd_graph_schemas_close(app); /* no thread can read them now */
     hd_arena_fini(&app->runtime_arena);
 }

@@ -7,8 +7,8 @@
 #include "base/error.h"
 
 /*
- * Opens the store that the configuration names and everything on it; `loop`, `config` and the
- * graphs must be set before. Unfinished runs continue.
+ * Opens the configured store and all parts of the server. Set `loop`, `config` and the graphs
+ * before. Unfinished runs continue.
  */
 HD_MUST_CHECK int hd_app_open(struct hd_app *app, struct hd_fault *fault);
 /*

@@ -26,9 +26,8 @@ static void read_text(const char *path, char *out, size_t size)
 }
 
 /*
- * Start time of a process, field 22 of /proc/PID/stat; 0: unknown, -1: it has ended and only waits
- * for its parent. The second field is the name of the program and may contain spaces and
- * parentheses, so fields are counted behind its end.
+ * Start time of a process, field 22 of /proc/PID/stat; 0: unknown, -1: a zombie. The second field,
+ * the name of the program, may contain spaces and parentheses, so fields are counted after its end.
  */
 static int64_t start_of(int64_t pid)
 {

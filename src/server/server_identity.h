@@ -1,7 +1,6 @@
 /*
- * Identity of a server process, as other servers see it: where it answers, and which process on
- * which host it is. Stored as JSON beside the lock on a store, so that a server that is refused can
- * name the one that holds the store.
+ * Identity of a server process for other servers: its URL, host and process. Stored as JSON beside
+ * the lock on a store, so that a refused server can report which server holds the store.
  */
 #ifndef HD_SERVER_SERVER_IDENTITY_H
 #define HD_SERVER_SERVER_IDENTITY_H
@@ -30,7 +29,7 @@ void hd_server_identity_init(struct hd_server_identity *self);
 /* Appends a JSON object. */
 HD_MUST_CHECK int hd_server_identity_write(const struct hd_server_identity *identity,
                                            struct hd_buf *out);
-/* Members that are missing or too long stay empty; text that is not JSON gives an empty one. */
+/* Missing and overlong members stay empty; invalid JSON gives an empty identity. */
 void hd_server_identity_read(struct hd_slice json, struct hd_server_identity *out);
 
 /* "the server at http://localhost:2024 (process 12 on host a)", with the parts that are set. */

@@ -17,19 +17,19 @@
 
 #define SECOND INT64_C(1000000)
 #define BEAT_US (2 * SECOND)
-#define RETRY_US (SECOND / 2)  /* after a beat that failed */
-#define LEASE_US (10 * SECOND) /* unchanged for so long: dead */
-#define FRESH_US (8 * SECOND)  /* not renewed for so long: write nothing */
-#define LOOK_US (SECOND / 5)   /* between two looks at the row of another server */
-#define OUTAGE_US (3 * SECOND) /* a look that took longer proves nothing */
-#define TURN_MS 1000           /* the loop turns at least so often */
-#define PAUSE_US (3 * SECOND)  /* a loop that did not turn for so long was paused or blocked */
+#define RETRY_US (SECOND / 2)  /* after a failed beat */
+#define LEASE_US (10 * SECOND) /* a server whose counter is unchanged for this time is dead */
+#define FRESH_US (8 * SECOND)  /* refuse writes if the lease was not renewed for this time */
+#define LOOK_US (SECOND / 5)   /* between two reads of another server's row */
+#define OUTAGE_US (3 * SECOND) /* a slower read does not count as an observation */
+#define TURN_MS 1000           /* maximum time between two turns of the loop */
+#define PAUSE_US (3 * SECOND)  /* a loop without a turn for this time was paused or blocked */
 #define MAX_TIMEOUT_MS 4000    /* of one beat */
 #define MAX_BODY ((size_t)8192)
 #define MAX_URL ((size_t)1 << 20)
 
 struct hd_store_lease {
-    struct hd_backend *backend; /* the taker's, then the thread's */
+    struct hd_backend *backend; /* belongs to hd_store_lease_take(), then to the thread */
     int64_t token;
     int64_t beat;
     int64_t started_at;
@@ -37,26 +37,26 @@ struct hd_store_lease {
     void *ctx;
     pthread_t thread;
     bool has_thread;
-    bool is_failing; /* the thread's: the last beat failed */
+    bool is_failing; /* the last beat failed; for the thread */
 
     uv_timer_t timer; /* makes the loop turn */
-    uv_check_t check; /* notices that it did */
+    uv_check_t check; /* runs on each turn */
     bool has_handles;
 
     _Atomic int64_t confirmed_us; /* boot time before the last successful beat was sent */
     _Atomic int64_t turned_us;    /* boot time of the loop's last turn; 0: no loop runs */
     _Atomic bool is_lost;
 
-    pthread_mutex_t lock; /* protects what follows */
+    pthread_mutex_t lock; /* protects the members below */
     pthread_cond_t changed;
     struct hd_server_identity self;
     bool has_news; /* `self` is not stored yet */
     bool is_hurried;
     bool is_ending;
-    int64_t attempted_us; /* boot time before the last attempt, whatever came of it */
+    int64_t attempted_us; /* boot time before the last attempt, successful or not */
 };
 
-/* ---- the row ---------------------------------------------------------- */
+/* ---- row -------------------------------------------------------------- */
 
 struct holder {
     bool is_there;
@@ -83,7 +83,7 @@ static int on_row(void *arg, size_t which, const struct hd_cell *cells)
 
 static int read_holder(struct hd_store_lease *lease, struct holder *out, struct hd_fault *fault)
 {
-    /* All slots: a later version may give servers slots of their own. */
+    /* Reads all slots: a later version may use one slot per server. */
     const struct hd_query query = {
         .table = HD_SERVERS, .index = HD_PRIMARY, .limit = 1, .columns = HD_ALL_COLUMNS};
 
@@ -118,10 +118,10 @@ static int add_row(struct hd_store_lease *lease, struct hd_batch_builder *batch,
 }
 
 enum change {
-    CLAIM,   /* there must be no row */
+    CLAIM,   /* no row may exist */
     REPLACE, /* the row must be the observed one */
     UPDATE,  /* the row must be ours */
-    BEAT,    /* the same, and only the counter changes */
+    BEAT,    /* the row must be ours; changes only the counter */
     REMOVE   /* the row must be ours */
 };
 
@@ -146,7 +146,7 @@ static int plan(struct hd_store_lease *lease, enum change change, const struct h
     return add_row(lease, batch, change == CLAIM ? HD_OP_ADD : HD_OP_PUT, body);
 }
 
-/* HD_ECONFLICT: the row is not what it must be. */
+/* HD_ECONFLICT: the condition of `change` does not hold. */
 static int change_row(struct hd_store_lease *lease, enum change change, const struct holder *old,
                       struct hd_fault *fault)
 {
@@ -248,7 +248,7 @@ static void add_us(struct timespec *time, int64_t us)
     time->tv_nsec = (long)(ns % 1000000000);
 }
 
-/* With the lock. False: the time is up. */
+/* Call it with the lock held. False: timeout. */
 static bool wait_until(struct hd_store_lease *lease, const struct timespec *until)
 {
     return pthread_cond_timedwait(&lease->changed, &lease->lock, until) != ETIMEDOUT;
@@ -285,7 +285,7 @@ static void *run_beats(void *arg)
     return NULL;
 }
 
-/* ---- the fence -------------------------------------------------------- */
+/* ---- fence ------------------------------------------------------------ */
 
 static bool is_fresh(const struct hd_store_lease *lease)
 {
@@ -298,7 +298,7 @@ static void hurry(struct hd_store_lease *lease)
     pthread_cond_broadcast(&lease->changed);
 }
 
-/* Before each batch, on the thread that applies it. */
+/* Called before each batch, on the thread that applies it. */
 static int fence(void *arg, struct hd_fault *fault)
 {
     struct hd_store_lease *lease = arg;
@@ -319,7 +319,7 @@ static int fence(void *arg, struct hd_fault *fault)
                                           "the server could not renew its lease on the store");
 }
 
-/* ---- the loop --------------------------------------------------------- */
+/* ---- loop ------------------------------------------------------------- */
 
 static void on_timer(uv_timer_t *timer)
 {
@@ -371,7 +371,7 @@ void hd_store_lease_leave_loop(struct hd_store_lease *lease)
     uv_close((uv_handle_t *)&lease->check, NULL);
 }
 
-/* ---- taking it -------------------------------------------------------- */
+/* ---- take ------------------------------------------------------------- */
 
 static int refuse(const struct holder *holder, struct hd_fault *fault)
 {
@@ -395,10 +395,10 @@ static int take_over(struct hd_store_lease *lease, const struct holder *holder, 
 
 struct watch {
     struct holder seen;
-    int64_t since_us; /* boot time of the first look that found this counter */
+    int64_t since_us; /* boot time of the first read that found this counter */
 };
 
-/* One look at the row. 1: look again later. */
+/* Reads the row once. 1: read it again later. */
 static int look(struct hd_store_lease *lease, struct watch *watch, struct hd_fault *fault)
 {
     int64_t began = hd_clock_boot_us(), now;
@@ -452,7 +452,7 @@ static int acquire(struct hd_store_lease *lease, struct hd_fault *fault)
     return err;
 }
 
-/* A separate connection: beats must not wait for those of runs and requests. */
+/* Opens a separate connection: beats must not wait for runs and requests. */
 static int open_backend(struct hd_store_lease *lease, const char *text, struct hd_fault *fault)
 {
     struct hd_arena arena;

@@ -6,13 +6,13 @@
  * server that starts and finds the row observes it: a counter that changes belongs to a live
  * server, and the start is refused. A counter that stays the same for ten seconds of the observer's
  * own clock, with successful reads throughout, belongs to a dead one, and the row is replaced. When
- * the row names a process of this host that no longer exists, it is replaced at once. No clock of
- * another machine counts, and no session state of the database, so poolers do no harm.
+ * the row names a process of this host that no longer exists, it is replaced at once. The lease
+ * uses neither clocks of other machines nor session state of the database, so poolers are safe.
  *
- * A server that was paused (SIGSTOP, a suspended machine, a lost network) may come back after
- * another one has replaced its row. So batches are refused while the lease was not renewed for
- * eight seconds, and after a pause the loop waits for a renewal before it continues. A server that
- * finds another token in its row calls `lost` and writes nothing more.
+ * A server that was paused (SIGSTOP, a suspended machine, a lost network) may continue after
+ * another one has replaced its row. So batches are refused if the lease was not renewed for eight
+ * seconds, and after a pause the loop waits for a renewal before it continues. A server that finds
+ * another token in its row calls `lost` and stops writing.
  */
 #ifndef HD_SERVER_STORE_LEASE_H
 #define HD_SERVER_STORE_LEASE_H
@@ -38,8 +38,8 @@ struct hd_store_lease_options {
 };
 
 /*
- * Blocks for up to the lease. HD_EBUSY names the server that holds it. Fences `store`. Also after
- * an error the caller leaves the loop and releases *out, when that is not NULL.
+ * Blocks for at most the lease time. HD_EBUSY: held; `fault` names the server. Fences `store`. Also
+ * after an error the caller leaves the loop and releases *out, if that is not NULL.
  */
 HD_MUST_CHECK int hd_store_lease_take(struct heddle *store,
                                       const struct hd_store_lease_options *options,

@@ -2,8 +2,8 @@
  * Exclusive use of a store by one server. Two servers on one store would both execute its runs.
  *
  * A database file is held by a kernel lock (store_lock_file.h), a database that other machines
- * may use by a lease (store_lease.h), and a store in memory needs nothing. Commands such as
- * `heddle doctor` and users of the library do not hold the store and work beside a server.
+ * may use by a lease (store_lease.h); a store in memory needs no lock. Commands such as
+ * `heddle doctor` and users of the library take no lock and may run beside a server.
  */
 #ifndef HD_SERVER_STORE_LOCK_H
 #define HD_SERVER_STORE_LOCK_H
@@ -13,18 +13,18 @@
 struct hd_store_lock;
 
 /*
- * HD_EBUSY names the server that holds the store. `lost` is called when another server has taken
+ * HD_EBUSY: held; `fault` names the server. `lost` is called when another server has taken
  * over the store, which only happens after this one was paused or cut off; the process has to end.
  * Also after an error the caller leaves the loop and releases *out.
  */
 HD_MUST_CHECK int hd_store_lock_take(struct heddle *store, const char *url, uv_loop_t *loop,
                                      hd_store_lease_lost_fn lost, void *ctx,
                                      struct hd_store_lock **out, struct hd_fault *fault);
-/* The server's URL, which refused servers report. */
+/* Sets the server's URL, which refused servers report. */
 void hd_store_lock_set_address(struct hd_store_lock *hold, const char *address);
-/* The loop is about to end. Accepts NULL, as the next. */
+/* Call it before the loop ends. Accepts NULL. */
 void hd_store_lock_leave_loop(struct hd_store_lock *hold);
-/* After the loop has ended and the store is closed. */
+/* Call it after the loop has ended and the store is closed. Accepts NULL. */
 void hd_store_lock_release(struct hd_store_lock *hold);
 
 #endif

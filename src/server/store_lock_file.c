@@ -15,7 +15,7 @@
 
 #define SUFFIX "-server"
 #define MAX_TEXT 4096
-/* A process that was killed a moment ago may still be on its way out. */
+/* A process that was just killed may still hold the lock. */
 #define WAIT_US 1000000
 #define STEP_US 20000
 
@@ -24,7 +24,7 @@ struct hd_store_lock_file {
     char path[PATH_MAX + sizeof(SUFFIX)];
 };
 
-/* SQLite names its own companions after the file that symbolic links lead to. */
+/* Resolves symbolic links, as SQLite does for the names of its companion files. */
 static int set_path(struct hd_store_lock_file *hold, const char *database, struct hd_fault *fault)
 {
     if (!realpath(database, hold->path))
@@ -33,7 +33,7 @@ static int set_path(struct hd_store_lock_file *hold, const char *database, struc
     return 0;
 }
 
-/* The holder removes the file at its end: a lock on a removed file excludes no one. */
+/* False: the holder has removed the file at its end, so a lock on it has no effect. */
 static bool is_current(const struct hd_store_lock_file *hold)
 {
     struct stat opened, named;
@@ -49,11 +49,11 @@ static void close_file(struct hd_store_lock_file *hold)
     hold->fd = -1;
 }
 
-/* HD_EBUSY: another process has the lock, and `fd` stays open to read its owner. */
+/* HD_EBUSY: another process has the lock; `fd` stays open to read the owner's identity. */
 static int try_lock(struct hd_store_lock_file *hold, struct hd_fault *fault)
 {
     for (;;) {
-        /* Workers must not inherit it: the lock lasts until the last descriptor is closed. */
+        /* Workers must not inherit the descriptor: the lock lasts until its last copy is closed. */
         hold->fd = open(hold->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
         if (hold->fd < 0)
             return hd_fault_set(fault, errno == EACCES ? HD_EACCESS : HD_EIO, "%.160s: %s",
@@ -111,7 +111,7 @@ int hd_store_lock_file_take(const char *database, const struct hd_server_identit
     return 0;
 }
 
-/* The lock counts without the text too. */
+/* An error is only logged: the lock is valid without the text. */
 void hd_store_lock_file_update(struct hd_store_lock_file *hold,
                                const struct hd_server_identity *self)
 {

@@ -1,6 +1,6 @@
 /*
  * Lock on a database file, held by one server: a kernel lock (flock) on a companion file named
- * DATABASE-server. The kernel releases it when the process ends, however it ends. Programs that
+ * DATABASE-server. The kernel releases it when the process ends or is killed. Programs that
  * only read or write the database do not take it.
  */
 #ifndef HD_SERVER_STORE_LOCK_FILE_H
@@ -12,7 +12,7 @@
 
 struct hd_store_lock_file;
 
-/* HD_EBUSY names the server that holds the lock. */
+/* HD_EBUSY: held; `fault` names the server. */
 HD_MUST_CHECK int hd_store_lock_file_take(const char *database,
                                           const struct hd_server_identity *self,
                                           struct hd_store_lock_file **out, struct hd_fault *fault);
