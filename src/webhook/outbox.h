@@ -1,7 +1,6 @@
 /*
- * The outbox: webhooks that are not delivered yet. A row is stored in the batch that ends the run
- * and deleted when the webhook was delivered or given up, so a webhook outlives the process that
- * was to send it. For store threads.
+ * The outbox: undelivered webhooks. A row is stored in the batch that ends the run and deleted when
+ * the webhook was delivered or given up, so a webhook survives a restart. For store threads.
  */
 #ifndef HD_WEBHOOK_OUTBOX_H
 #define HD_WEBHOOK_OUTBOX_H
@@ -19,15 +18,15 @@
 struct hd_outbox_row {
     struct hd_slice principal, thread_id, run_id; /* the key */
     int64_t created_at;
-    struct hd_slice id; /* of the delivery, the same in all attempts */
+    struct hd_slice id; /* delivery id, equal in all attempts */
     struct hd_slice url;
     struct hd_slice body; /* a JSON object */
 };
 
-/* Packs the body into the batch; borrows the rest until it is applied. */
+/* Packs the body into the batch; borrows the other members until the batch is applied. */
 HD_MUST_CHECK int hd_outbox_put(struct hd_batch_builder *batch, const struct hd_outbox_row *row);
 
-/* These use the row's key only. */
+/* These use only the key of the row. */
 HD_MUST_CHECK int hd_outbox_delete(struct hd_batch_builder *batch, const struct hd_outbox_row *row);
 HD_MUST_CHECK int hd_outbox_remove(struct heddle *store, const struct hd_outbox_row *row,
                                    struct hd_fault *fault);
@@ -37,7 +36,7 @@ HD_MUST_CHECK int hd_outbox_find(struct heddle *store, const struct hd_outbox_ro
 /* `row` is valid during the call. */
 typedef int (*hd_outbox_fn)(void *ctx, const struct hd_outbox_row *row);
 
-/* The oldest rows first, at most `limit` of those behind `after` (its key and time; NULL: all). */
+/* Reads at most `limit` rows, oldest first, after the row `after` (key and time; NULL: all). */
 HD_MUST_CHECK int hd_outbox_read(struct heddle *store, const struct hd_outbox_row *after,
                                  size_t limit, hd_outbox_fn fn, void *ctx, struct hd_fault *fault);
 

@@ -1,14 +1,14 @@
 /*
- * A delivery is preparing (its row is being stored), ready (waits for a place), flying (a request
- * is under way), waiting (for the time of its next attempt) or storing (its row is looked up or
- * deleted). One timer serves all that wait.
+ * A delivery is preparing (its row is being stored), ready (waits for a free slot), flying (a
+ * request is in progress), waiting (for the time of its next attempt) or storing (its row is looked
+ * up or deleted). One timer serves all waiting deliveries.
  *
- * The row in the outbox (outbox.h) decides: it is deleted after the delivery, and rows that are
- * found at the start, or did not fit into memory, are loaded a few at a time. A retry looks first
- * whether the row is still there, so a webhook whose thread or run was deleted is not sent again.
+ * The row in the outbox (outbox.h) is authoritative: it is deleted after the delivery. Rows found
+ * at the start, and rows that did not fit into memory, are loaded a few at a time. A retry first
+ * checks that the row still exists, so a webhook whose thread or run was deleted is not sent again.
  *
- * The body is rendered once, but for the moment at which it is sent, which is added to each attempt
- * as its last member. URLs are not logged: they may have tokens in them.
+ * The body is rendered once; each attempt adds the time of sending as its last member. URLs are not
+ * logged: they may contain tokens.
  */
 #include "webhook/webhook.h"
 
@@ -33,21 +33,21 @@
 #define MAX_FLYING 64
 #define MAX_PENDING 10000
 #define LOAD_ROWS 16
-#define LOAD_AGAIN_US 5000000 /* after the store refused to be read */
+#define LOAD_AGAIN_US 5000000 /* after the outbox could not be read */
 #define ID_HEADER "Webhook-Id"
 
 struct hd_webhook {
     struct hd_webhooks *webhooks;
     struct hd_webhook *prev, *next;
-    int attempt;                       /* from 1 on, once it was tried */
-    int64_t due;                       /* of one that waits; monotonic */
-    struct hd_client_request *request; /* of one that flies */
+    int attempt;                       /* number of attempts so far */
+    int64_t due;                       /* while waiting: time of the next attempt, monotonic */
+    struct hd_client_request *request; /* while flying */
     struct hd_outbox_row row;          /* points to `text` and `body` */
     struct hd_buf body;                /* JSON, an object */
     bool is_done;                      /* delivered or given up: delete the row */
     bool is_sent;
-    bool is_there; /* the row, when it was looked up */
-    int err;       /* of the store */
+    bool is_there; /* result of the lookup: the row exists */
+    int err;       /* of the store call */
     struct hd_fault fault;
     char text[];
 };
@@ -60,24 +60,24 @@ struct list {
 struct hd_webhooks {
     struct hd_app *app;
     struct hd_webhook_policy policy;
-    struct hd_arena arena; /* of the headers */
+    struct hd_arena arena; /* memory of the headers */
     const char *headers[HD_WEBHOOK_MAX_HEADERS];
     size_t header_count;
-    bool has_id_header; /* the configuration has one */
+    bool has_id_header; /* the configured headers include ID_HEADER */
     uv_timer_t timer;
-    struct list preparing, ready, flying, waiting, storing; /* waiting: the first due first */
-    struct list ended; /* while rows are loaded, which may be theirs */
+    struct list preparing, ready, flying, waiting, storing; /* waiting: sorted by `due` */
+    struct list ended; /* ended while rows are loaded, which may include their rows */
     size_t bytes;
     struct hd_webhook_counts counts;
 
-    bool is_behind;            /* rows may be in the outbox that are not here */
-    bool is_full;              /* rows did not fit since the loading began */
+    bool is_behind;            /* the outbox may have rows that are not in memory */
+    bool is_full;              /* a row did not fit into memory since the loading started */
     bool is_loading;           /* a store thread reads rows */
-    int64_t load_at;           /* not before; monotonic */
-    struct hd_webhook *cursor; /* the last that was loaded: its row's place; NULL: from the start */
+    int64_t load_at;           /* earliest time of the next load; monotonic */
+    struct hd_webhook *cursor; /* copy of the last loaded row; NULL: load from the start */
 
     bool is_stopping;
-    size_t left;      /* by stopping */
+    size_t left;      /* webhooks left in the outbox by the stop */
     int64_t deadline; /* monotonic */
     void (*stopped)(void *ctx);
     void *stopped_ctx;
@@ -105,7 +105,7 @@ int hd_webhook_allowed(const struct hd_config *config, struct hd_slice url, stru
         return hd_fault_set(fault, HD_EINVAL, "webhook: this server calls none");
     err = hd_webhook_check(&policy, url, fault);
 
-    /* A path of this server leads nowhere else. */
+    /* A path stays on this server, so the rules of outgoing requests do not apply. */
     if (!err && url.ptr[0] != '/')
         err = hd_outgoing_check(&config->outgoing, url, fault);
     return err;
@@ -126,7 +126,7 @@ static void take_out(struct list *list, struct hd_webhook *delivery)
     list->count--;
 }
 
-/* Behind `before`; as the first when that is NULL. */
+/* Inserts after `before`; NULL: as the first. */
 static void link_after(struct list *list, struct hd_webhook *delivery, struct hd_webhook *before)
 {
     delivery->prev = before;
@@ -150,7 +150,7 @@ static void insert_by_due(struct list *list, struct hd_webhook *delivery)
     link_after(list, delivery, before);
 }
 
-/* ---- making and freeing ----------------------------------------------- */
+/* ---- create and free -------------------------------------------------- */
 
 static void free_delivery(struct hd_webhook *delivery)
 {
@@ -176,11 +176,11 @@ static struct hd_slice copy_text(char **at, struct hd_slice text)
 
     if (text.len > 0)
         memcpy(start, text.ptr, text.len);
-    *at += text.len + 1; /* zeroed */
+    *at += text.len + 1; /* with a NUL */
     return hd_slice(start, text.len);
 }
 
-/* A copy of the row, but for its body, which is empty. */
+/* Copies the row, except the body. */
 static struct hd_webhook *make_delivery(struct hd_webhooks *webhooks,
                                         const struct hd_outbox_row *row)
 {
@@ -203,9 +203,9 @@ static struct hd_webhook *make_delivery(struct hd_webhooks *webhooks,
     return delivery;
 }
 
-/* ---- the end of a delivery -------------------------------------------- */
+/* ---- end of a delivery ------------------------------------------------ */
 
-/* It is in no list any more. */
+/* The delivery must not be in a list. */
 static void forget(struct hd_webhook *delivery)
 {
     struct hd_webhooks *webhooks = delivery->webhooks;
@@ -218,7 +218,7 @@ static void forget(struct hd_webhook *delivery)
         free_delivery(delivery);
 }
 
-/* The row stays for the next start. */
+/* Leaves the row to the next process. */
 static void leave(struct hd_webhook *delivery)
 {
     delivery->webhooks->left++;
@@ -237,7 +237,7 @@ static void tell_stopped(struct hd_webhooks *webhooks)
         hd_log(HD_LOG_WARN, "webhook",
                "%zu webhooks were not delivered: they are tried again after the next start",
                webhooks->left);
-    stopped(webhooks->stopped_ctx); /* the last thing that is done here */
+    stopped(webhooks->stopped_ctx); /* last: it may free `webhooks` */
 }
 
 /* ---- rows ------------------------------------------------------------- */
@@ -260,7 +260,7 @@ static void wait_turn(struct hd_webhook *delivery)
         insert_by_due(&webhooks->waiting, delivery);
 }
 
-/* On a store thread. */
+/* Runs on a store thread. */
 static void use_row(void *arg)
 {
     struct hd_webhook *delivery = arg;
@@ -291,7 +291,7 @@ static void on_row_used(void *arg)
     go_on(webhooks);
 }
 
-/* Deletes the row of one that is done; looks whether that of another one is there. */
+/* Deletes the row of a finished delivery; otherwise looks up whether the row still exists. */
 static void visit_row(struct hd_webhook *delivery)
 {
     struct hd_webhooks *webhooks = delivery->webhooks;
@@ -342,7 +342,7 @@ static void give_up(struct hd_webhook *delivery, const char *why)
     finish(delivery, false);
 }
 
-/* Tries again later, or gives up. */
+/* Retries later, or gives up. */
 static void fail(struct hd_webhook *delivery, int status)
 {
     const struct hd_config *config = delivery->webhooks->app->config;
@@ -375,7 +375,7 @@ static void on_answer(void *ctx, const struct hd_client_response *response)
     go_on(webhooks);
 }
 
-/* The body with its last member. */
+/* Writes the body with its last member, the time of sending. */
 static int complete(const struct hd_webhook *delivery, struct hd_buf *out)
 {
     struct hd_slice body = hd_buf_slice(&delivery->body);
@@ -386,9 +386,9 @@ static int complete(const struct hd_webhook *delivery, struct hd_buf *out)
     return err ? err : hd_buf_printf(out, ",\"webhook_sent_at\":\"%s\"}", sent_at);
 }
 
-/* ---- where it is sent ------------------------------------------------- */
+/* ---- request ---------------------------------------------------------- */
 
-/* The beginning of this server's own URLs; "" when it does not listen. */
+/* The base URL of this server; "": it does not listen. */
 static void own_address(const struct hd_app *app, char out[300])
 {
     const char *host = app->config->host;
@@ -405,7 +405,7 @@ static void own_address(const struct hd_app *app, char out[300])
                    scheme, host, app->port);
 }
 
-/* A path is one of this server. Ends with a NUL. */
+/* Writes the URL, NUL-terminated; prefixes a path with this server's base URL. */
 static int write_url(const struct hd_webhook *delivery, struct hd_buf *out)
 {
     struct hd_slice url = delivery->row.url;
@@ -480,7 +480,7 @@ static void launch(struct hd_webhook *delivery)
         append(&delivery->webhooks->flying, delivery);
 }
 
-/* The rules may have changed since the run was admitted, by another process. */
+/* Checks the rules again: another process with other rules may have admitted the run. */
 static void attempt(struct hd_webhook *delivery)
 {
     const struct hd_config *config = delivery->webhooks->app->config;
@@ -497,7 +497,7 @@ static void attempt(struct hd_webhook *delivery)
 
 static void load(struct hd_webhooks *webhooks);
 
-/* Starts deliveries that are due, sets the timer, and reports the last one. */
+/* Starts due deliveries, loads rows, sets the timer, and reports the end of a stop. */
 static void go_on(struct hd_webhooks *webhooks)
 {
     int64_t now = hd_clock_monotonic_us();
@@ -522,7 +522,7 @@ static void go_on(struct hd_webhooks *webhooks)
     tell_stopped(webhooks);
 }
 
-/* It is stored, and in no list. */
+/* Makes a stored delivery ready; it must not be in a list. */
 static void take_in(struct hd_webhook *delivery)
 {
     struct hd_webhooks *webhooks = delivery->webhooks;
@@ -532,7 +532,7 @@ static void take_in(struct hd_webhook *delivery)
     append(&webhooks->ready, delivery);
 }
 
-/* ---- loading ---------------------------------------------------------- */
+/* ---- load ------------------------------------------------------------- */
 
 struct loading {
     struct hd_webhooks *webhooks;
@@ -555,7 +555,7 @@ static int on_found(void *ctx, const struct hd_outbox_row *row)
     return hd_buf_append_slice(&delivery->body, row->body);
 }
 
-/* On a store thread; the cursor does not change meanwhile. */
+/* Runs on a store thread; the loop does not change the cursor until it ends. */
 static void read_rows(void *arg)
 {
     struct loading *loading = arg;
@@ -577,7 +577,7 @@ static bool is_in(const struct list *list, const struct hd_outbox_row *row)
     return false;
 }
 
-/* Here already, or delivered since the row was read. */
+/* True if the delivery is in memory, or has ended since the row was read. */
 static bool is_known(const struct hd_webhooks *webhooks, const struct hd_outbox_row *row)
 {
     return is_in(&webhooks->preparing, row) || is_in(&webhooks->ready, row) ||
@@ -640,7 +640,7 @@ static void load(struct hd_webhooks *webhooks)
     webhooks->is_loading = true;
 }
 
-/* ---- what run_complete.c calls ---------------------------------------------- */
+/* ---- functions for run_complete.c ------------------------------------- */
 
 int hd_webhook_create(struct hd_webhooks *webhooks, const struct hd_outbox_row *row,
                       struct hd_webhook **out)
@@ -673,7 +673,7 @@ void hd_webhook_cancel(struct hd_webhook *webhook)
     free_delivery(webhook);
 }
 
-/* Rows that do not fit into memory are loaded later. */
+/* A webhook that does not fit into memory is loaded from the outbox later. */
 void hd_webhook_send(struct hd_webhook *webhook)
 {
     struct hd_webhooks *webhooks = webhook ? webhook->webhooks : NULL;
@@ -700,7 +700,7 @@ void hd_webhooks_recover(struct hd_webhooks *webhooks)
     go_on(webhooks);
 }
 
-/* ---- the whole -------------------------------------------------------- */
+/* ---- create and stop -------------------------------------------------- */
 
 static void leave_all(struct list *list)
 {
@@ -714,7 +714,7 @@ static void leave_all(struct list *list)
     }
 }
 
-/* Those that would be tried after the deadline are not waited for. */
+/* Leaves deliveries whose next attempt is after the deadline. */
 static void leave_late(struct hd_webhooks *webhooks)
 {
     while (webhooks->waiting.last && webhooks->waiting.last->due > webhooks->deadline) {

@@ -32,7 +32,7 @@ static struct hd_slice trim(struct hd_slice text)
     return text;
 }
 
-/* "env.NAME" */
+/* Appends the value of "env.NAME". */
 static int add_variable(struct filling *f, struct hd_slice expression)
 {
     struct hd_slice prefix = hd_slice_cstr(f->config->webhooks_env_prefix);

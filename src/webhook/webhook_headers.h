@@ -1,6 +1,6 @@
 /*
- * Headers that webhooks are sent with (webhooks.headers): "Bearer ${{ env.LG_WEBHOOK_TOKEN }}"
- * includes an environment variable; its name must begin with webhooks.env_prefix.
+ * Headers of webhooks (webhooks.headers): "Bearer ${{ env.LG_WEBHOOK_TOKEN }}" inserts an
+ * environment variable, whose name must start with webhooks.env_prefix.
  */
 #ifndef HD_WEBHOOK_WEBHOOK_HEADERS_H
 #define HD_WEBHOOK_WEBHOOK_HEADERS_H
@@ -14,11 +14,11 @@
 
 #define HD_WEBHOOK_MAX_HEADERS 64
 
-/* "Name: value", each, in the arena. HD_EINVAL names the header, never its value. */
+/* Writes "Name: value" strings, in the arena. HD_EINVAL: the text has the name, not the value. */
 HD_MUST_CHECK int hd_webhook_headers(const struct hd_config *config, struct hd_arena *arena,
                                      const char *out[HD_WEBHOOK_MAX_HEADERS], size_t *count,
                                      struct hd_fault *fault);
-/* The same as a check, before anything is opened. */
+/* Only checks the configuration, before the server opens. */
 HD_MUST_CHECK int hd_webhook_headers_check(const struct hd_config *config, struct hd_fault *fault);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * URLs are taken apart by libcurl, which also opens the connections: two
- * parsers that understand one URL differently would be a way around the rules.
+ * libcurl parses the URLs, as it also opens the connections: a second parser that reads a URL
+ * differently would be a way around the rules.
  */
 #include "webhook/webhook_rules.h"
 
@@ -23,7 +23,7 @@
 
 /* ---- addresses ------------------------------------------------------------ */
 
-/* 0.0.0.0/8 too: connecting there reaches this machine. */
+/* Includes 0.0.0.0/8: a connection to it reaches this machine. */
 static bool is_own_four(uint32_t address)
 {
     return address >> 24 == 127 || address >> 24 == 0;
@@ -65,7 +65,7 @@ static bool ends_with(struct hd_slice text, const char *end)
     return text.len >= len && strncasecmp(text.ptr + text.len - len, end, len) == 0;
 }
 
-/* By name or as any form of number that a resolver takes; `host` is NUL-terminated. */
+/* Recognizes names and all numeric forms of resolvers; `host` is NUL-terminated. */
 static bool is_own_host(const char *host)
 {
     struct hd_slice name = hd_slice_cstr(host);
@@ -83,7 +83,7 @@ static bool is_own_host(const char *host)
         return false;
     memcpy(bare, host + 1, name.len - 2);
     bare[name.len - 2] = '\0';
-    /* A zone ("%eth0") does not make it another address. */
+    /* Ignore the zone ("%eth0"): it does not change the address. */
     bare[strcspn(bare, "%")] = '\0';
     return inet_pton(AF_INET6, bare, &six) == 1 && is_own_six(&six);
 }
@@ -202,7 +202,7 @@ int hd_webhook_check(const struct hd_webhook_policy *policy, struct hd_slice url
             err = check_parts(policy, parsed, fault);
         else
             err = hd_fault_set(fault, HD_EINVAL, "webhook: not an http or https URL");
-        /* It is stored with the run, so that it is called whatever happens. */
+        /* The URL is stored with the run for retries, so it must not contain a key. */
         if (!err && hd_secret_is_text(url))
             err = hd_fault_set(fault, HD_EINVAL,
                                "webhook: keys in a URL are not stored; webhooks.secret signs");
@@ -246,7 +246,7 @@ int hd_webhook_sign(struct hd_slice secret, int64_t seconds, struct hd_slice bod
     char head[32];
     int len;
 
-    /* OpenSSL takes an empty key for none at all. */
+    /* OpenSSL treats an empty key as a missing one. */
     if (seconds < 0 || secret.len == 0)
         return HD_EINVAL;
     len = snprintf(head, sizeof(head), "%lld.", (long long)seconds);
@@ -258,7 +258,7 @@ int hd_webhook_sign(struct hd_slice secret, int64_t seconds, struct hd_slice bod
     return 0;
 }
 
-/* ---- trying again ----------------------------------------------------------- */
+/* ---- retries ---------------------------------------------------------- */
 
 bool hd_webhook_may_retry(int status)
 {
@@ -273,7 +273,7 @@ int64_t hd_webhook_delay_us(int attempt, uint32_t random)
         seconds *= 4;
     if (seconds > MAX_DELAY_SECONDS)
         seconds = MAX_DELAY_SECONDS;
-    /* 3/4 of it and a random part of the other half. */
+    /* Random, from 3/4 to 5/4 of the delay. */
     half = seconds * 500000;
     return seconds * 750000 + (int64_t)((uint64_t)random * (uint64_t)half >> 32);
 }
