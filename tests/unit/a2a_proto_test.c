@@ -1,4 +1,4 @@
-/* A2A as bytes: cards, requests and answers of both dialects. */
+/* A2A messages as bytes: cards, requests and responses of both dialects. */
 #include "unit/check.h"
 
 #include <string.h>
@@ -225,7 +225,7 @@ static void requests_follow_the_binding(void **state)
     hd_val_unref(data);
 }
 
-/* ---- answers ----------------------------------------------------------------- */
+/* ---- responses --------------------------------------------------------------- */
 
 static void read_text(struct hd_a2a_answer *answer, const char *text, enum hd_a2a_kind kind)
 {

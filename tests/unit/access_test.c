@@ -19,7 +19,7 @@ static void every_route_says_who_may_use_it(void **state)
     assert_true(i > 40);
 }
 
-/* What a thread's path leads to asks for a role in that thread, but for what has its own name. */
+/* Every route below a thread's path requires a role in that thread. */
 static void routes_below_a_thread_ask_for_a_role(void **state)
 {
     const struct hd_endpoint *route;
@@ -31,7 +31,7 @@ static void routes_below_a_thread_ask_for_a_role(void **state)
     }
 }
 
-/* Who only looks changes nothing, but may leave. */
+/* Viewers only read, and may remove themselves from the thread. */
 static void viewers_change_nothing(void **state)
 {
     static const char *const reading[] = {

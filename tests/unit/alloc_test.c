@@ -45,7 +45,7 @@ static void realloc_keeps_the_bytes(void **state)
     hd_free(more);
 }
 
-/* Which of five allocations fail: one letter each. */
+/* The pattern of failures of five allocations, one letter each. */
 static void attempt_five(char out[6])
 {
     for (int i = 0; i < 5; i++) {

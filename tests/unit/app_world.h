@@ -1,7 +1,5 @@
-/*
- * What the tests of the server's own work share: an app on a loop, with a store
- * and one graph. The functions are inline because not every test uses all of them.
- */
+/* Shared by the tests of background tasks of the server: an app on a loop, with a store and one
+ * graph. The functions are inline because not every test uses all of them. */
 #ifndef TESTS_UNIT_APP_WORLD_H
 #define TESTS_UNIT_APP_WORLD_H
 
@@ -47,7 +45,7 @@ static inline void world_silence(void *arg, enum hd_log_level level, const char 
     (void)line;
 }
 
-/* `store` NULL: a SQLite file of its own. `option` may be NULL. */
+/* `store` NULL: a separate SQLite file. `option` may be NULL. */
 static inline struct app_world *world_open(const char *store, const char *option)
 {
     struct app_world *w = calloc(1, sizeof(*w));
@@ -83,7 +81,7 @@ static inline struct app_world *world_open(const char *store, const char *option
     w->app.graph_count = 1;
     if (hd_app_open(&w->app, &w->fault))
         fail_msg("%s", w->fault.text);
-    /* What begins at the start is over. */
+    /* Waits for the deferred work of the start. */
     while (hd_defer_count(w->app.defer) > 0)
         uv_run(&w->loop, UV_RUN_ONCE);
     return w;

@@ -1,4 +1,4 @@
-/* Which calls need a human, and what humans may say. */
+/* Tool approval: which calls require it, and which replies are accepted. */
 #include "tests/unit/check.h"
 
 #include <stdio.h>
@@ -63,7 +63,7 @@ static void a_policy_says_which_calls_need_approval(void **unused)
         {"[]", "{}", false},
         {"[\"pay\"]", "{}", true},
         {"[\"p*\"]", "{}", true},
-        {"[\"own_*\"]", "{}", true}, /* what its source calls it */
+        {"[\"own_*\"]", "{}", true}, /* the name in its source */
         {"[\"buy\"]", "{}", false},
         {"[\"buy\",\"*\"]", "{}", true},
         {"[{\"tool\":\"pay\"}]", "{}", true},

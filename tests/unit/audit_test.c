@@ -1,4 +1,4 @@
-/* Lines of the audit log: what is in them, and that they outlive the file's name. */
+/* The audit log: the content of its lines, and a file that is renamed while it is in use. */
 #include "gate/audit.h"
 
 #include <stdlib.h>

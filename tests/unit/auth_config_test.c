@@ -1,4 +1,4 @@
-/* What the member `auth` of a configuration may say, and how mistakes are told. */
+/* The member `auth` of a configuration: accepted values and error texts. */
 #include "auth/config.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "tests/unit/check.h"
 
-/* ---- a host that has secrets, and nothing else --------------------------- */
+/* ---- a host with secrets only -------------------------------------------- */
 
 static int64_t now_us(void *ctx)
 {
@@ -46,7 +46,7 @@ static int secret(void *ctx, bool is_file, const char *name, struct hd_buf *out,
     return hd_buf_append(out, text, is_short ? 31 : sizeof(text) - 1);
 }
 
-/* Leaves nothing behind. */
+/* Creates the object and destroys it again. */
 static int create(const char *config, struct hd_auth **auth, struct hd_fault *fault)
 {
     const struct hd_auth_host host = {NULL, now_us, fetch, find_key, NULL, secret};

@@ -1,4 +1,4 @@
-/* From credentials to an identity, with a host that the tests move by hand. */
+/* From credentials to an identity, with a fake host that the tests control. */
 #include "auth/auth.h"
 
 #include <openssl/evp.h>
@@ -24,11 +24,11 @@ struct world {
     struct hd_json config;
     int64_t now;
     unsigned fetches, lookups, settles;
-    void *fetching; /* the handle of one that has not been answered */
+    void *fetching; /* the handle of the pending fetch */
     void *looking;
     void *settling;
     bool settles_later;
-    /* The last answer. */
+    /* The last result. */
     unsigned answers;
     enum hd_auth_verdict verdict;
     struct hd_identity *identity;
@@ -140,7 +140,7 @@ static void close_world(struct world *w)
     hd_json_fini(&w->config);
 }
 
-/* ---- asking ------------------------------------------------------------ */
+/* ---- requests ---------------------------------------------------------- */
 
 static void on_answer(void *ctx, enum hd_auth_verdict verdict, struct hd_identity *identity,
                       const char *reason)
@@ -225,7 +225,7 @@ static void credentials_come_in_two_headers(void **state)
     ask(&w, "", "lsv2_pt_0123456789abcdef");
     assert_int_equal(w.verdict, HD_AUTH_REFUSED);
     (void)snprintf(header, sizeof(header), "bEARER  %s", sign(HS256, "{" GOOD "}"));
-    /* A key of another service, which clients send by themselves, is nothing. */
+    /* A key of another service, which clients send by default, is ignored. */
     ask(&w, header, "lsv2_pt_0123456789abcdef");
     assert_int_equal(w.verdict, HD_AUTH_FINE);
     assert_slice(w.identity->subject, HD_S("alice"));
@@ -430,7 +430,7 @@ static void tenants_are_those_of_their_issuer(void **state)
     close_world(&w);
 }
 
-/* ---- remembering ------------------------------------------------------- */
+/* ---- the cache --------------------------------------------------------- */
 
 static void what_was_verified_is_remembered_for_a_while(void **state)
 {
@@ -484,7 +484,7 @@ static void who_is_being_moved_has_to_wait(void **state)
     handle = w.settling;
     hd_auth_settled(w.auth, handle, HD_EBUSY);
     assert_int_equal(w.verdict, HD_AUTH_UNAVAILABLE);
-    /* That is not remembered. */
+    /* This result is not cached. */
     w.settles_later = false;
     expect(&w, "{" GOOD "}", HD_AUTH_FINE);
     close_world(&w);
@@ -522,7 +522,7 @@ static void keys_are_fetched_when_they_are_needed(void **state)
     close_world(&w);
 }
 
-/* The header says RS512, HS384, EdDSA …: all good signatures, none of them this issuer's. */
+/* All signatures are valid (RS512, HS384, EdDSA …), but this issuer does not use the algorithms. */
 static void only_the_issuers_algorithms_are_taken(void **state)
 {
     static const char *const others[] = {"HS384", "HS512", "RS384", "RS512", "PS256",
@@ -550,12 +550,12 @@ static void a_key_that_is_not_known_is_looked_for_once(void **state)
 
     (void)state;
     open_world(&w, CONFIG);
-    /* It has waited for the set: no use to fetch it again. */
+    /* The request has waited for the set, so a second fetch would be useless. */
     ask_token(&w, vector("RS256"));
     fetched(&w, OTHER_KEYS);
     assert_int_equal(w.verdict, HD_AUTH_REFUSED);
     assert_int_equal(w.fetches, 1);
-    /* The next one makes it be fetched, and it is there now. */
+    /* The next request fetches the set again, and it has the key now. */
     ask_token(&w, vector("RS256"));
     assert_int_equal(w.fetches, 2);
     fetched(&w, vector_jwks);
@@ -594,7 +594,7 @@ static void without_keys_nobody_knows(void **state)
     ask_token(&w, vector("RS256"));
     assert_int_equal(w.verdict, HD_AUTH_UNAVAILABLE);
     assert_int_equal(w.fetches, 1);
-    /* Tokens with the secret do not need them. */
+    /* Tokens signed with the secret do not need the key set. */
     expect(&w, "{" GOOD "}", HD_AUTH_FINE);
     w.now += 10 * SECOND;
     ask_token(&w, vector("RS256"));
@@ -621,7 +621,7 @@ static void too_many_do_not_wait(void **state)
     close_world(&w);
 }
 
-/* While a slow issuer is asked for keys that nobody knows, the others come in. */
+/* While a slow issuer is fetched for unknown keys, other tokens are verified. */
 static void unknown_keys_are_not_in_the_way(void **state)
 {
     struct world w;
@@ -644,7 +644,7 @@ static void unknown_keys_are_not_in_the_way(void **state)
     close_world(&w);
 }
 
-/* A set of one key without a name: it is tried, whatever name the token has for it. */
+/* A key without an id is tried for any key id of a token. */
 static void keys_may_be_without_a_name(void **state)
 {
     char text[8192];
@@ -705,7 +705,7 @@ static void api_keys_are_looked_up(void **state)
     assert_slice(w.identity->issuer, HD_S("key"));
     assert_slice(w.identity->key_id, HD_S(API_ID));
     assert_false(w.identity->is_admin);
-    /* Also as a bearer; it is remembered for a few seconds. */
+    /* The key also works as a bearer token; the lookup is cached for a few seconds. */
     ask(&w, "Bearer " API_KEY, "");
     assert_int_equal(w.answers, 2);
     w.now += HD_AUTH_RECHECK_US;
@@ -787,7 +787,7 @@ static struct hd_slice bearer(const char *token)
     return hd_slice_cstr(header);
 }
 
-/* Whom the server knows is not sent to the project's own code; everybody else is. */
+/* Credentials that the server recognizes do not reach the project's handler; all others do. */
 static void code_sees_what_is_not_the_servers(void **state)
 {
     static const char *const codes[] = {"", "Basic YTpi", "Bearer opaque", "Bearer a.b.c",
@@ -809,12 +809,12 @@ static void code_sees_what_is_not_the_servers(void **state)
     assert_int_equal(hd_auth_settings(w.auth)->code_cache_us, 60000000);
     assert_true(hd_auth_settings(w.auth)->is_shared);
     close_world(&w);
-    /* A token of an issuer that is known is never shown to the code, however bad it is. */
+    /* A token of a configured issuer never reaches the handler, even when it is invalid. */
     open_world(&w, "{\"path\": \"./auth.py:auth\", \"issuers\": [{" RULES "}]}");
     assert_true(hd_auth_is_native(w.auth, bearer(sign(HS256, "{" GOOD "}")), HD_S("")));
     assert_int_equal(hd_auth_settings(w.auth)->code_cache_us, 0);
     close_world(&w);
-    /* Without code everything is the server's to judge. */
+    /* Without a handler the server checks all credentials. */
     open_world(&w, CONFIG);
     for (size_t i = 0; i < HD_COUNT(codes); i++)
         assert_true(hd_auth_is_native(w.auth, hd_slice_cstr(codes[i]), HD_S("")));
@@ -849,7 +849,7 @@ static int use(void *arg)
     return err;
 }
 
-/* Somebody who is refused for want of memory would log in anew: it is 503, or no answer at all. */
+/* A refusal would make the client sign in again, so out of memory gives 503 or no response. */
 static void no_memory_is_no_refusal(void **state)
 {
     static const char *const algs[] = {"HS256", "RS256", "ES256"};

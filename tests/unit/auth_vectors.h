@@ -1,4 +1,4 @@
-/* Made by auth_vectors.py: what others sign must be good here. */
+/* Made by auth_vectors.py: tokens signed by another library must verify here. */
 #ifndef HD_TESTS_UNIT_AUTH_VECTORS_H
 #define HD_TESTS_UNIT_AUTH_VECTORS_H
 

@@ -50,7 +50,7 @@ static void assert_valid(struct hd_slice text)
 
 struct case_of_writing {
     const char *json;
-    const char *expected; /* canonical text; or, when it is refused, part of the reason */
+    const char *expected; /* canonical text; or, when it is refused, part of the error */
     bool is_refused;
 };
 
@@ -244,7 +244,7 @@ static void a_long_way_to_the_member_is_cut(void **state)
     hd_buf_fini(&text);
 }
 
-/* {"k0":…,"k1":…} of `count` members, the last one again at the end when `is_twice`. */
+/* {"k0":…,"k1":…} with `count` members; with `is_twice` the last one is repeated. */
 static void put_many(struct hd_buf *out, int count, bool is_twice)
 {
     int i;
@@ -397,7 +397,7 @@ static void messages_of_all_forms_become_records(void **state)
     check_writing(hd_canon_write_message, cases, HD_COUNT(cases));
 }
 
-/* A message that was rendered by us or by LangChain comes back as the record it was. */
+/* A message rendered by Heddle or LangChain reads back as the original record. */
 static void defaults_of_a_message_are_left_out(void **state)
 {
     static const struct case_of_writing cases[] = {
@@ -607,7 +607,7 @@ static void maps_that_get_too_deep_are_refused(void **state)
     hd_buf_fini(&out);
 }
 
-/* A message may be as deep as any value, but not together with its surroundings. */
+/* A message may be as deep as any value, but its depth counts from the root of the text. */
 static void messages_count_the_levels_around_them(void **state)
 {
     static const int around[] = {0, 509, 510, 512};

@@ -1,4 +1,4 @@
-/* Channels: one step after the other, what is kept, what is refused. */
+/* Channels, step by step: values that are kept and updates that are refused. */
 #include "graph/engine/channel.h"
 
 #include <stdio.h>
@@ -43,7 +43,7 @@ static void one_fini(struct one *one)
     hd_val_unref(one->decl.initial);
 }
 
-/* The elements of the list `updates`, in one step. */
+/* Applies the elements of the list `updates` in one step. */
 static int try_update(struct one *one, const char *updates, bool *has_changed)
 {
     struct hd_val *list, *values[MANY];
@@ -310,7 +310,7 @@ static void values_that_are_too_deep_are_refused(void **state)
     one_fini(&one);
 }
 
-/* ---- topics, barriers, those that wait -------------------------------- */
+/* ---- topics, barriers, deferred channels ------------------------------ */
 
 static void topics_are_flat_lists(void **state)
 {
@@ -437,7 +437,7 @@ static void messages_are_added_replaced_and_removed(void **state)
     assert_refused(&one, "[[" HUMAN("4", "d") "," REMOVE("nobody") "]]", "ValueError",
                    "Attempting to delete a message with an ID that doesn't exist ('nobody')");
     assert_int_equal(hd_val_count(hd_channel_get(&one.channel)), 3);
-    /* removed and given again in one update: replaced where it stands */
+    /* removed and added in one update: replaced at its position */
     assert_true(update(&one, "[[" REMOVE("3") "," HUMAN("3", "C") "]]"));
     assert_value(&one, "[" AI("1", "A") "," HUMAN("3", "C") "," HUMAN("2", "again") "]");
     assert_true(update(&one, "[[" HUMAN("5", "e") "," REMOVE("5") "]]"));
@@ -495,7 +495,7 @@ static void what_is_no_message_is_refused(void **state)
     one_fini(&one);
 }
 
-/* What a checkpoint or an overwrite brings need not be as add_messages would have left it. */
+/* A list from a checkpoint or an overwrite need not be normalized by add_messages. */
 static void the_list_may_come_from_elsewhere(void **state)
 {
     struct hd_val *first;
@@ -521,7 +521,7 @@ static void the_list_may_come_from_elsewhere(void **state)
     one_fini(&one);
 }
 
-/* A list that only grows keeps its buffer, whoever holds views on it and whatever was tried. */
+/* A list that only grows keeps its buffer, despite views of it and dropped peeks. */
 static void long_lists_cost_what_is_added(void **state)
 {
     struct hd_val *message, *tried, *views[10] = {0};
@@ -548,7 +548,7 @@ static void long_lists_cost_what_is_added(void **state)
         hd_val_unref(message);
     }
     assert_int_equal(hd_val_count(hd_channel_get(&one.channel)), 1000);
-    assert_true(moved <= 1); /* the first one */
+    assert_true(moved <= 1); /* the first allocation */
     for (size_t i = 0; i < 10; i++)
         hd_val_unref(views[i]);
     assert_true(update(&one, "[" AI("m500", "X") "]"));

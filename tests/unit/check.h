@@ -13,10 +13,10 @@
 #include "base/error.h"
 #include "base/slice.h"
 
-/* Shows both sides when they differ. */
+/* Prints both sides when they differ. */
 #define assert_slice(got, expected) check_slice((got), (expected), __FILE__, __LINE__)
 
-/* 0 or an error, by name when it is not the one expected. */
+/* Compares error codes and prints their names when they differ. */
 #define assert_err(got, expected) \
     _assert_string_equal(hd_error_name(got), hd_error_name(expected), __FILE__, __LINE__)
 
@@ -30,12 +30,9 @@ static inline void check_slice(struct hd_slice got, struct hd_slice expected, co
     _fail(file, line);
 }
 
-/*
- * Runs `work` with the first, the second, … allocation failing, once with that
- * one alone and once with all after it. It must return HD_ENOMEM and clean up
- * (leaks are found by the sanitizer) until it needs no more allocations. Returns
- * how many it needed.
- */
+/* Runs `work` with the first, the second, … allocation failing, once with that one alone and once
+ * with all after it. It must return HD_ENOMEM and clean up (the sanitizer finds leaks) until it
+ * needs no more allocations. Returns the number of allocations. */
 static inline long check_every_allocation(int (*work)(void *arg), void *arg)
 {
     for (long n = 1; n < 100000; n++) {

@@ -36,7 +36,7 @@ static struct hd_config load_good(const struct given *given)
 
 #define LOAD(...) load_good(&(struct given){__VA_ARGS__})
 
-/* The text in a file of its own; the name is valid until the next call. */
+/* Writes the text to a separate file; the name is valid until the next call. */
 static const char *write_file(const char *text)
 {
     static char path[] = "/tmp/heddle-config-XXXXXX";
@@ -486,7 +486,7 @@ static char *read_docs(void)
     return text;
 }
 
-/* One row for each setting; the text that would be right is shown when one is missing. */
+/* The document has a row for each setting; the expected row is printed when it is missing. */
 static void docs_have_every_setting(void **state)
 {
     const struct hd_setting *setting;
@@ -523,7 +523,7 @@ static void names_are_spelt_by_one_rule(void **state)
     assert_null(hd_setting_find(HD_S("stream")));
 }
 
-/* Strict with users, unless somebody says otherwise. */
+/* With authentication the default is strict. */
 static void where_requests_may_go_follows(void **state)
 {
     static const struct {

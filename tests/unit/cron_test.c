@@ -1,4 +1,4 @@
-/* Crons that become due. */
+/* Crons that are due. */
 #include "schedule/cron.h"
 
 #include <pthread.h>
@@ -29,7 +29,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* One that is due at noon, and every hour from there. */
+/* A cron that is due at noon and every hour after it. */
 static struct hd_cron_rec hourly(struct app_world *w, const char *id)
 {
     return (struct hd_cron_rec){.id = hd_slice_cstr(id),
@@ -57,7 +57,7 @@ static struct hd_cron_rec read_cron(struct app_world *w, const char *id)
     return cron;
 }
 
-/* What was fired. */
+/* The fired crons. */
 struct fired {
     struct app_world *world;
     size_t count;
@@ -261,7 +261,7 @@ static void rivals_fire_each_cron_once(void **state)
 
 /* ---- the scheduler ---------------------------------------------------- */
 
-/* Until so many runs have ended, or nothing happens any more. */
+/* Runs the loop until this number of runs has ended, or 120 seconds have passed. */
 static size_t run_until_ended(struct app_world *w, size_t wanted)
 {
     int64_t deadline = hd_clock_monotonic_us() + 120 * INT64_C(1000000);
@@ -277,13 +277,13 @@ static void the_scheduler_wakes_in_time(void **state)
     struct hd_cron_rec soon = hourly(w, "soon"), past = hourly(w, "past");
     int64_t now = hd_clock_now_us();
 
-    soon.schedule = past.schedule = HD_S("0 0 29 2 *"); /* not again while this runs */
+    soon.schedule = past.schedule = HD_S("0 0 29 2 *"); /* fires only once during this test */
     soon.next_at = now + 100000;
     past.next_at = now - 100000;
     add(w, past);
     add(w, soon);
     hd_scheduler_wake(w->app.scheduler);
-    hd_scheduler_wake(w->app.scheduler); /* while it looks */
+    hd_scheduler_wake(w->app.scheduler); /* during its scan */
     assert_int_equal(run_until_ended(w, 2), 2);
     assert_int_equal(hd_queue_counts(w->app.queue).failed, 0);
     assert_true(read_cron(w, "soon").next_at > now + 100000);
@@ -297,7 +297,7 @@ static void it_may_be_stopped_while_it_looks(void **state)
     past.next_at = hd_clock_now_us() - 100000;
     add(w, past);
     hd_scheduler_wake(w->app.scheduler);
-    /* The rest is in teardown(): nothing is lost, nothing left open. */
+    /* teardown() checks that nothing leaks and no handle stays open. */
 }
 
 int main(void)

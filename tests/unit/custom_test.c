@@ -1,4 +1,4 @@
-/* Which paths an application of a project has. */
+/* The paths that a project's application declares. */
 #include "api/custom.h"
 
 #include "tests/unit/check.h"

@@ -1,4 +1,4 @@
-/* Declarations that are refused, each with the path of the member, and what good ones become. */
+/* Declarations: refused ones with the path of the faulty member, and the graphs of valid ones. */
 #include "graph/decl/graph.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 /* ---- helpers ---------------------------------------------------------- */
 
-/* Texts are written with ' for ", which C strings would need a backslash for. */
+/* Texts use ' for ", which would need a backslash in C strings. */
 static char *quoted(const char *text)
 {
     char *copy = strdup(text);
@@ -63,7 +63,7 @@ static void check_bad(const struct bad *bad)
                  bad->part, error.path, error.text, hd_error_name(err));
 }
 
-/* A declaration with one part of interest. */
+/* A declaration with one part under test. */
 #define GRAPH(members) "{'name':'g'," members "}"
 #define STATE(channels) GRAPH("'state':{" channels "}," NODE_N "," EDGES_N)
 #define NODES(nodes, edges) GRAPH(STATE_A ",'nodes':{" nodes "},'edges':[" edges "]")
@@ -316,7 +316,7 @@ static const struct bad bad_edges[] = {
      "never ends"},
 };
 
-/* Values, as an update of a channel. */
+/* Values, as updates of a channel. */
 static const struct bad bad_values[] = {
     {VALUE("'{{b}}'"), "/nodes/n/update/a", "\"b\" is no channel and no other name known here"},
     {VALUE("'{{mesages}}'"), "/nodes/n/update/a", "did you mean \"messages\"?"},
@@ -430,7 +430,7 @@ REFUSES(graphs)
 
 /* ---- too large -------------------------------------------------------- */
 
-/* `count` times `part`, which has the number in it, between head and tail. */
+/* `count` times `part`, formatted with its number, between head and tail. */
 static char *repeat(const char *head, const char *part, int count, const char *tail)
 {
     size_t size = strlen(head) + strlen(tail) + (size_t)count * (strlen(part) + 32) + 1;
@@ -510,7 +510,7 @@ static void deep_nesting_is_refused(void **state)
     check_large(repeat("", "[", 600, ""), HD_EINVAL, "", "not valid JSON");
 }
 
-/* graphs in graphs in graphs … */
+/* subgraphs nested in each other */
 static char *nested_graphs(int levels)
 {
     size_t size = (size_t)levels * 200 + 400;
@@ -528,7 +528,7 @@ static char *nested_graphs(int levels)
     return text;
 }
 
-/* g0 runs g1 runs g2 …, all declared side by side. */
+/* g0 runs g1, which runs g2, …; all are declared at the same level. */
 static char *chained_graphs(int levels)
 {
     size_t size = (size_t)levels * 200 + 400;
@@ -583,7 +583,7 @@ static void a_long_path_keeps_its_end(void **state)
     free(text);
 }
 
-/* ---- good ones -------------------------------------------------------- */
+/* ---- accepted --------------------------------------------------------- */
 
 static struct hd_slice channel_name(const struct hd_graph *graph, size_t index)
 {
@@ -742,7 +742,7 @@ static void subgraphs_see_those_around_them(void **state)
     hd_graph_destroy(graph);
 }
 
-/* Endless as edges go, but a run stops, may stop, or is limited. */
+/* The edges form a cycle, but a run can stop or is limited. */
 static const char *const endless[] = {
     GRAPH(STATE_A ",'nodes':{'n':{'kind':'set'}},'edges':[['__start__','n'],['n','n']],"
                   "'recursion_limit':9"),

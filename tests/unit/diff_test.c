@@ -1,4 +1,4 @@
-/* Where two values differ. */
+/* The first difference of two values. */
 #include "value/diff.h"
 
 #include <setjmp.h>
@@ -49,7 +49,7 @@ static void ids_are_compared_by_their_relations(void **state)
     (void)state;
     check("[\"" ID1 "\"]", "[\"" ID2 "\"]", "same");
     check("[\"lc_run--" ID1 "\",\"" ID1 "\"]", "[\"lc_run--" ID2 "\",\"" ID2 "\"]", "same");
-    /* The same on one side, two on the other. */
+    /* One side has the same value twice, the other has two values. */
     check("[\"" ID1 "\",\"" ID1 "\"]", "[\"" ID2 "\",\"" ID3 "\"]", "[1]");
     check("[\"" ID1 "\",\"" ID2 "\"]", "[\"" ID3 "\",\"" ID3 "\"]", "[1]");
     check("[\"a " ID1 "\"]", "[\"b " ID2 "\"]", "[0]");

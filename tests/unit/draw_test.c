@@ -1,4 +1,4 @@
-/* Drawings: LangGraph's text for the same graphs, and pictures in which nothing overlaps. */
+/* Drawings: Mermaid as LangGraph writes it, and pictures in which nothing overlaps. */
 #include "graph/draw/draw.h"
 
 #include <stdio.h>
@@ -292,7 +292,7 @@ static void clusters_hold_their_nodes(void **state)
     hd_buf_fini(&out);
 }
 
-/* ---- parts of pages, and graphs that are elsewhere --------------------- */
+/* ---- fragments, and graphs of workers ---------------------------------- */
 
 static void a_part_of_a_page_has_no_styles(void **state)
 {
@@ -312,7 +312,7 @@ static void a_part_of_a_page_has_no_styles(void **state)
     hd_buf_fini(&out);
 }
 
-/* 0, or the error of reading; what was drawn is in `out`, which is the caller's. */
+/* Returns 0 or the parse error; `out` gets the drawing and belongs to the caller. */
 static int draw_read(const char *text, struct hd_buf *out)
 {
     struct hd_drawing drawing;
@@ -427,7 +427,7 @@ static void reading_may_run_out_of_memory(void **state)
 
 /* ---- limits ----------------------------------------------------------- */
 
-/* Each graph runs the next one `width` times: width to the power of levels nodes. */
+/* Each graph runs the next one `width` times: width^levels nodes. */
 static char *exploding(int levels, int width)
 {
     size_t size = (size_t)levels * (size_t)width * 100 + 4096;

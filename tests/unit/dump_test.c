@@ -1,4 +1,4 @@
-/* Lines of exports: what a row becomes, and that it comes back. */
+/* Lines of exports: the line of each row, and the row read from it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -37,7 +37,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* Writes the row, reads it again, and compares all but what is left out. */
+/* Writes the row, reads it again, and compares all columns but the omitted ones. */
 static void round_trip(struct world *w, enum hd_table_id table, struct hd_cell *cells)
 {
     hd_buf_reset(&w->text);
@@ -63,7 +63,7 @@ static struct hd_slice kept(struct world *w, struct hd_buf *buf)
     return out;
 }
 
-/* `size` bytes that are literals and runs. */
+/* A reference of literals and chunk sequences. */
 static struct hd_slice long_ref(struct world *w, struct hd_slice own)
 {
     struct hd_ref_builder builder;

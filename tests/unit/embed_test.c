@@ -1,4 +1,4 @@
-/* Texts of items at paths, as LangGraph finds them, and vectors: search/embed_text.c, embed.c. */
+/* Texts of items at paths, selected as in LangGraph, and vectors: search/embed_text.c, embed.c. */
 #include <math.h>
 
 #include "base/json.h"

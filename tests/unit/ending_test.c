@@ -1,4 +1,4 @@
-/* What the end of a run stores, whatever became of its thread meanwhile. */
+/* The commit at the end of a run, when its thread was deleted meanwhile. */
 #include "run/run_commit.h"
 
 #include "graph/engine/origin.h"
@@ -9,7 +9,7 @@ static struct heddle_bytes bytes(const char *text)
     return (struct heddle_bytes){text, strlen(text)};
 }
 
-/* Whoever deletes it in another process does not wait for its runs. */
+/* Another process that deletes the thread does not wait for the thread's runs here. */
 static void a_thread_that_is_gone_gets_nothing_back(void **state)
 {
     struct app_world *w = world_open("memory:", NULL);

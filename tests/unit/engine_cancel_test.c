@@ -1,7 +1,5 @@
-/*
- * Cancelling: whatever a run waits for, it ends. Everything here waits for an hour, so
- * a run that did not stop at once would be a test that does not end.
- */
+/* A cancelled run ends, regardless of the operation that it waits for. Everything here waits for an
+ * hour, so a run that does not stop at once makes the test time out. */
 #include "tests/unit/engine_world.h"
 
 #define HOUR "3600000"
@@ -15,7 +13,7 @@
     "\"" name "\":{" LOG MESSAGES "\"nodes\":{" nodes "},\"edges\":[" edges "]}"
 #define SLEEP "{\"kind\":\"sleep\",\"ms\":" HOUR "}"
 
-/* Three levels, of which each has several tasks at work. */
+/* Three levels with several running tasks each. */
 #define DEEP                                                                                  \
     "{\"name\":\"deep\"," LOG MESSAGES                                                        \
     "\"graphs\":{" INNER("two",                                                               \
@@ -64,7 +62,8 @@ static void whatever_it_waits_for_it_stops(void **unused)
 
 /* ---- requests --------------------------------------------------------- */
 
-/* Accepts one connection, never answers but cancels the run, and sees the connection go. */
+/* A server that accepts one connection and sends no response. It cancels the run and notices that
+ * the connection is closed. */
 struct silent {
     struct world *world;
     uv_tcp_t server, peer;
@@ -137,7 +136,7 @@ static void a_request_is_given_up(void **unused)
     graph = read_graph(text);
     cancel_on(&w, graph, HD_EVENT_TASK, "");
     assert_true(s.was_asked);
-    assert_true(s.was_left); /* before uv_run() came back: the connection is gone */
+    assert_true(s.was_left); /* the connection was closed before uv_run() returned */
     close_world(&w);
     hd_graph_destroy(graph);
 }
@@ -198,7 +197,7 @@ static void cancelling_from_an_event_is_fine(void **unused)
     hd_graph_destroy(graph);
 }
 
-/* Twice, and when it is over: nothing happens. */
+/* A second cancel, or one after the end, has no effect. */
 static void cancelling_again_does_nothing(void **unused)
 {
     struct hd_graph *graph = read_graph(DEEP);

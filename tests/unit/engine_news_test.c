@@ -1,4 +1,4 @@
-/* How a list of the state came to be: as if every state had been read. */
+/* hd_state_delta() reports the same origin of a list's elements as reading every state does. */
 #include "base/uuid.h"
 #include "graph/engine/writes.h"
 #include "graph/state/worker_graph.h"
@@ -87,10 +87,10 @@ static bool has(hd_json_val list, struct hd_slice id)
     return false;
 }
 
-/* ---- what is told ----------------------------------------------------- */
+/* ---- reported elements ------------------------------------------------ */
 
 struct told {
-    struct hd_slice id; /* looked for */
+    struct hd_slice id; /* the searched message */
     size_t first;
     size_t unknown[MAX_STATES], unknown_count;
 };
@@ -118,7 +118,7 @@ static void look_for(struct talk *talk, struct hd_slice channel, size_t known, s
     assert_err(hd_state_delta(&at, &walk, on_news, told, &failure), 0);
 }
 
-/* Of every message that any state has. */
+/* Checks the first state of every message that any state has. */
 static void check_firsts(struct talk *talk, size_t unknown)
 {
     for (size_t i = 0; i < talk->count; i++) {
@@ -185,7 +185,7 @@ static struct talk *talk_create(void)
     write_by_hand(talk, GONE);
     write_by_hand(talk, CHANGED);
     say(talk, 6, "short");
-    say(talk, 1, longer); /* it comes back */
+    say(talk, 1, longer); /* added again after its removal */
     read_states(talk);
     return talk;
 }
@@ -206,14 +206,14 @@ static void messages_are_told_where_they_came(void **state)
 
     (void)state;
     assert_true(talk->count > 20);
-    /* The first has none at all. */
+    /* The first state has no list. */
     check_firsts(talk, 1);
     look_for(talk, HD_S("messages"), talk->count, &told);
     assert_true(told.first == NEVER && told.unknown_count == 0);
     talk_destroy(talk);
 }
 
-/* Such a write is shown as part of the state that it waits at. */
+/* A write without a task is shown as part of its checkpoint's state. */
 static void writes_of_no_task_are_looked_at(void **state)
 {
     struct talk *talk = talk_create();
@@ -254,7 +254,7 @@ static void what_is_not_shown_as_stored_is_not_told(void **state)
         assert_int_equal(told.unknown[0], 2);
     }
     native = talk->graph;
-    /* Nobody has told what it is made of. */
+    /* A worker graph whose structure is unknown. */
     assert_err(hd_worker_graph_create(hd_slice("", 0), HD_IDS_PYTHON, &talk->graph, NULL), 0);
     look_for(talk, HD_S("messages"), 0, &told);
     assert_int_equal(told.unknown_count, talk->count);

@@ -1,4 +1,5 @@
-/* Graphs that are stored below a root: the same as without, and apart from all others. */
+/* Graphs stored below a root namespace behave as without a root, and are isolated from each
+ * other. */
 #include "base/json.h"
 #include "graph/engine/ns.h"
 #include "tests/unit/engine_world.h"
@@ -119,7 +120,7 @@ static void copy_checkpoint(struct world *w, const struct heddle_tuple *tuple, c
     }
 }
 
-/* Copies thread "t" to another, without the root; every namespace must be below it. */
+/* Copies thread "t" to another one without the root; all its namespaces must be below the root. */
 static size_t copy_without_root(struct world *w, const char *thread)
 {
     struct heddle_bytes from = bytes("t");
@@ -140,7 +141,7 @@ static size_t copy_without_root(struct world *w, const char *thread)
     return count;
 }
 
-/* As text, without the thread's name. */
+/* The state as text, without the thread's name. */
 static char *text_of(const struct hd_val *state, const char *thread)
 {
     struct hd_buf text;
@@ -186,7 +187,7 @@ static void assert_same(const struct hd_val *rooted, const struct hd_val *plain)
     hd_free(b);
 }
 
-/* States, histories, tasks and questions of thread t with the root are those of u without. */
+/* States, histories, tasks and interrupts of thread t with the root equal those of u without. */
 static void compare(struct world *w, const struct hd_graph *graph)
 {
     struct hd_val *rooted, *plain;
@@ -228,7 +229,7 @@ static void a_root_changes_nothing_but_the_place(void **unused)
         assert_int_equal(w.status, HD_RUN_INTERRUPTED);
         assert_int_equal(copy_without_root(&w, "u"), 5);
         compare(&w, graph);
-        /* The question that was asked below the root is answered without it, and the other way. */
+        /* Both threads resume, with the root and without it. */
         for (int plain = 0; plain < 2; plain++) {
             struct hd_val *state;
 
@@ -278,7 +279,7 @@ static void roots_do_not_see_each_other(void **unused)
         assert_int_equal(hd_val_count(history), 2);
         hd_val_unref(history);
     }
-    /* An answer is for one of them. */
+    /* A resume value reaches one root only. */
     w.root = roots[1];
     run(&w, graph, NULL, "{\"$\":\"command\",\"resume\":\"yes\"}");
     w.root = roots[2];

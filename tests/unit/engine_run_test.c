@@ -1,4 +1,4 @@
-/* Runs: how they end, what they leave, what they cost when memory is short. */
+/* Runs: their results, their checkpoints, and allocation failures. */
 #include "tests/unit/engine_world.h"
 
 static void line(bool is_direct)
@@ -44,16 +44,16 @@ static void tasks_of_a_step_overlap(void **unused)
     (void)unused;
     open_world(&w, true);
     run(&w, graph, "{\"log\":[]}", NULL);
-    assert_string_equal(w.ended, "zyx"); /* the shortest first: none waited for another */
+    assert_string_equal(w.ended, "zyx"); /* the shortest first: no task waits for another */
     state = state_of(&w, graph);
-    /* By name, whoever came first. */
+    /* Ordered by name, regardless of the order of completion. */
     assert_member(state, "values", "{\"log\":[\"x\",\"y\",\"z\"]}");
     hd_val_unref(state);
     close_world(&w);
     hd_graph_destroy(graph);
 }
 
-/* What is finished stays finished: only the sleepers run again. */
+/* Finished tasks stay finished: only the sleeping ones run again. */
 static void a_cancelled_run_can_be_resumed(void **unused)
 {
     struct hd_graph *graph = read_graph(SLEEPERS);
@@ -92,7 +92,7 @@ static void a_run_can_be_cancelled_before_it_starts(void **unused)
     hd_graph_destroy(graph);
 }
 
-/* A graph that never waits must not keep the loop for itself. */
+/* A graph that never waits must not block the loop. */
 static void an_endless_run_can_be_cancelled(void **unused)
 {
     struct hd_graph *graph = read_graph(
@@ -151,7 +151,7 @@ static void a_question_in_a_subgraph_is_answered(void **unused)
     hd_graph_destroy(graph);
 }
 
-/* A visit that has stored nothing yet is not taken for the one before, which came to its end. */
+/* A visit without checkpoints yet is not mistaken for the previous visit, which has ended. */
 static void a_subgraph_with_a_memory_is_visited_each_time(void **unused)
 {
     struct hd_graph *graph = read_graph(
@@ -200,7 +200,7 @@ static void an_empty_thread_cannot_go_on(void **unused)
     hd_graph_destroy(graph);
 }
 
-/* Whichever allocation fails, the run ends once, and the thread can go on afterwards. */
+/* Whichever allocation fails, the run ends once, and the thread can be run again. */
 static void ends_once_when_memory_is_short(void **unused)
 {
     static const char *const texts[] = {LINE, NESTED};

@@ -1,4 +1,4 @@
-/* Where runs end, what they say of it, and states as clients see them. */
+/* The results of runs, compared with the thread's state, and states as clients see them. */
 #include "tests/unit/engine_world.h"
 
 #define TWO_QUESTIONS                                                                \
@@ -23,7 +23,7 @@
     "\"notes\":\"n\"}}},"                                                                      \
     "\"edges\":[[\"__start__\",\"each\"]]}"
 
-/* ---- ends: run() compares what the run says with the state ------------- */
+/* ---- ends: run() compares the result of the run with the state --------- */
 
 static void every_end_says_where_it_is(void **unused)
 {
@@ -67,7 +67,7 @@ static void every_end_says_where_it_is(void **unused)
     }
 }
 
-/* One of two questions is answered: the other is still there. */
+/* One of two interrupts is answered: the other remains. */
 static void answers_change_who_asks(void **unused)
 {
     struct hd_graph *graph = read_graph(TWO_QUESTIONS);
@@ -90,7 +90,7 @@ static void answers_change_who_asks(void **unused)
     hd_graph_destroy(graph);
 }
 
-/* A run that cannot begin leaves the thread as it stands, and says how that is. */
+/* A run that cannot start leaves the thread unchanged and reports its state. */
 static void a_run_that_fails_at_once_names_what_is_there(void **unused)
 {
     struct hd_graph *graph = read_graph(TWO_QUESTIONS);
@@ -102,7 +102,7 @@ static void a_run_that_fails_at_once_names_what_is_there(void **unused)
     assert_string_equal(w.error, "EmptyInputError");
     assert_string_equal(w.checkpoint_id, "");
     run(&w, graph, "{\"log\":[]}", NULL);
-    /* Two questions, and an answer that does not say for which. */
+    /* Two interrupts, and a resume value without an id. */
     run(&w, graph, NULL, "{\"$\":\"command\",\"resume\":1}");
     assert_string_equal(w.error, "RuntimeError");
     assert_int_equal(hd_val_count(w.asked), 2);
@@ -110,7 +110,7 @@ static void a_run_that_fails_at_once_names_what_is_there(void **unused)
     hd_graph_destroy(graph);
 }
 
-/* Also a run that saves at the end keeps what was finished when it is cancelled. */
+/* A run with durability "exit" also keeps finished tasks when it is cancelled. */
 static void a_cancelled_run_says_where_it_stopped(void **unused)
 {
     struct hd_graph *graph = read_graph(SLEEPERS);
@@ -151,7 +151,7 @@ static struct hd_val *get(struct world *w, const struct hd_graph *graph, const c
     return state;
 }
 
-/* Renders and reads back. */
+/* Renders the state and parses the text. */
 static struct hd_val *render(const struct hd_val *state, const char *root)
 {
     struct hd_val *shown;
@@ -164,7 +164,7 @@ static struct hd_val *render(const struct hd_val *state, const char *root)
     return shown;
 }
 
-/* `wanted` has $C, $P, $T, $I for the ids of: checkpoint, parent, task, interrupt. */
+/* `wanted` has $C, $P, $T, $I for the ids of the checkpoint, parent, task and interrupt. */
 static void assert_shown(const struct hd_val *shown, const struct hd_val *state, const char *wanted)
 {
     const struct hd_val *task = hd_val_at(hd_val_get(state, HD_S("tasks")), 0);
@@ -291,7 +291,7 @@ static void a_subgraph_is_shown_in_its_task(void **unused)
     hd_graph_destroy(graph);
 }
 
-/* A breakpoint before the node: its subgraph has no checkpoint yet, but a place. */
+/* A breakpoint before the node: its subgraph has a namespace, but no checkpoint yet. */
 static void a_subgraph_that_has_not_begun_has_a_place(void **unused)
 {
     struct hd_graph *graph = read_graph(NESTED);
@@ -342,7 +342,7 @@ static void what_does_not_fit_is_not_shown(void **unused)
     hd_graph_destroy(graph);
 }
 
-/* Older checkpoints, of which nothing more is applied; topics, defaults, sends. */
+/* Collects the states of a history. */
 static int add_state(void *ctx, const struct hd_val *state)
 {
     struct hd_val **all = ctx;

@@ -1,4 +1,4 @@
-/* What clients see while a run works: ids, metadata, tags. */
+/* Events of a run as clients see them: ids, metadata, tags. */
 #include "graph/stream/partials.h"
 #include "tests/unit/engine_world.h"
 
@@ -102,7 +102,7 @@ static struct hd_slice text_at(const struct hd_val *val, const char *key)
     return hd_val_get_string(hd_val_get(val, hd_slice_cstr(key)));
 }
 
-/* Each message of the state was told: in pieces that have its id, or whole, never both. */
+/* Each message of the state was streamed: in chunks with its id, or whole, never both. */
 static void messages_keep_their_ids(void **unused)
 {
     struct hd_graph *graph = read_graph(TALK);
@@ -155,7 +155,7 @@ static void messages_say_where_they_come_from(void **unused)
     assert_member(first, "thread_id", "\"t\"");
     assert_member(first, "run_id", "\"the-run\"");
     assert_member(first, "assistant_id", "\"A\"");
-    assert_member(first, "graph_id", "\"M\""); /* metadata win */
+    assert_member(first, "graph_id", "\"M\""); /* metadata has precedence */
     assert_member(first, "mine", "1");
     assert_member(first, "role", "\"r\"");
     assert_member(first, "tags", "[\"own\",\"t1\",\"t2\"]");
@@ -199,7 +199,7 @@ static void partials_end_with_what_the_state_has(void **unused)
     hd_graph_destroy(graph);
 }
 
-/* Every run of the events has one beginning, its parents are known, and the outermost is ours. */
+/* Each run id of the events starts once and after its parents; the outermost is the run itself. */
 static void events_form_a_tree(void **unused)
 {
     struct hd_graph *graph = read_graph(TALK);

@@ -1,7 +1,5 @@
-/*
- * One graph, several threads: the loop runs it while threads of the store read,
- * list and change states of it. Says most when it is built with -Db_sanitize=thread.
- */
+/* One graph, several threads: the loop runs it while store threads read, list and change its
+ * states. Most useful in a build with -Db_sanitize=thread. */
 #include "tests/unit/engine_world.h"
 
 #include <stdatomic.h>
@@ -54,7 +52,7 @@ static void note(struct crowd *c, int err, struct hd_failure *failure, struct hd
     hd_val_unref(val);
 }
 
-/* On a thread of the store. */
+/* Runs on a store thread. */
 static void look_and_change(void *arg)
 {
     struct crowd *c = arg;
@@ -70,7 +68,7 @@ static void look_and_change(void *arg)
     at.as_text = true;
     err = hd_state_history(&at, 3, HD_S(""), HD_S(""), count_state, &c->failures, &failure);
     note(c, err, &failure, NULL);
-    /* Changes go to another thread, which the runs do not have. */
+    /* Updates another thread, to avoid conflicts with the runs. */
     at.thread = HD_S("edited");
     err = hd_val_parse(HD_S("{\"log\":[\"edit\"],\"seen\":{\"by\":\"hand\"}}"), &values, NULL);
     update.values = values;
@@ -90,7 +88,7 @@ static void on_rich_done(void *ctx, const struct hd_run_result *result)
     struct crowd *c = ctx;
 
     assert_int_equal(result->status, HD_RUN_DONE);
-    /* Goes on until both sides had enough of each other. */
+    /* Continues until there were enough runs and enough reads. */
     if (++c->runs < RUNS || atomic_load(&c->reads) < RUNS)
         next_run(c);
 }
@@ -130,13 +128,13 @@ static void threads_share_a_graph(void **unused)
     uv_run(&c.world.uv, UV_RUN_DEFAULT);
     assert_true(c.runs >= RUNS);
     atomic_store(&c.is_over, true);
-    close_world(&c.world); /* waits for the store's threads */
+    close_world(&c.world); /* waits for the store threads */
     assert_int_equal(atomic_load(&c.failures), 0);
     assert_true(atomic_load(&c.reads) >= RUNS);
     hd_graph_destroy(graph);
 }
 
-/* What was made of a graph's values is not the graph's: a second run begins as the first did. */
+/* Values derived from a graph's constants do not change the graph: each run starts the same way. */
 static void runs_leave_the_graph_as_it_was(void **unused)
 {
     struct hd_graph *graph = read_graph(RICH);
@@ -152,7 +150,7 @@ static void runs_leave_the_graph_as_it_was(void **unused)
         run(&w, graph, "{\"plan\":[\"p\"]}", NULL);
         state = state_of(&w, graph);
         hd_buf_init(&text, 100000);
-        /* The message has an id of its own. */
+        /* The message has a random id. */
         values = hd_val_ref(hd_val_get(state, HD_S("values")));
         values = hd_val_without(values, HD_S("messages"));
         assert_int_equal(hd_val_write(&text, values), 0);

@@ -1,7 +1,5 @@
-/*
- * What the tests of the engine share: a store, a loop, an engine, and graphs to
- * run. The functions are inline because not every test uses all of them.
- */
+/* Shared by the tests of the engine: a store, a loop, an engine, and graphs. The functions are
+ * inline because not every test uses all of them. */
 #ifndef TESTS_UNIT_ENGINE_WORLD_H
 #define TESTS_UNIT_ENGINE_WORLD_H
 
@@ -58,7 +56,7 @@ struct world {
     char path[64];
     uv_loop_t uv;
     struct hd_engine *engine;
-    const char *thread, *root; /* of the runs and states; NULL: "t" and none */
+    const char *thread, *root; /* of the runs and states; NULL: "t", and no root */
     enum hd_durability durability;
     struct hd_stops before, after;
     int ends;
@@ -68,7 +66,7 @@ struct world {
     int64_t step, stopped_at;
     struct hd_val *next, *asked;
     struct hd_run *run;
-    struct hd_slice watched; /* the node at whose event the run is cancelled */
+    struct hd_slice watched; /* the run is cancelled at this node's event */
     enum hd_event_type watched_type;
     uv_timer_t timer;
     char ended[16]; /* the first letters of nodes, in the order of their results */
@@ -150,7 +148,7 @@ static inline void cancel_now(uv_timer_t *timer)
         hd_run_cancel(w->run);
 }
 
-/* Not at once, but before any timer that is set from now on. */
+/* Cancels by a timer of 0 ms, which fires before every timer that is started later. */
 static inline void note_event(void *ctx, const struct hd_event *event)
 {
     struct world *w = ctx;
@@ -227,7 +225,7 @@ static inline void assert_equal(const char *what, const struct hd_val *got,
     fail_msg("%s: %.*s", what, (int)text.len, text.ptr);
 }
 
-/* A state that has its values as text is shown like the other. */
+/* A state with its values as text renders like one with parsed values. */
 static inline void assert_shown_alike(const struct hd_val *text, const struct hd_val *state)
 {
     struct hd_buf a, b;
@@ -256,7 +254,7 @@ static inline void assert_text_is_state(const struct hd_address *at, const struc
     hd_val_unref(text);
 }
 
-/* What the run said of its end is what the thread's state says, in all ways to read that. */
+/* The result of the run equals the thread's state, in every way to read it. */
 static inline void assert_end_is_state(struct world *w, const struct hd_graph *graph)
 {
     struct hd_address at = {.store = w->store,
@@ -304,7 +302,7 @@ static inline void run(struct world *w, const struct hd_graph *graph, const char
     struct hd_val *in = input ? json(input) : NULL, *cmd = command ? json(command) : NULL;
 
     assert_int_equal(start(w, graph, in, cmd), 0);
-    assert_int_equal(w->ends, 0); /* never before hd_run_start() returned */
+    assert_int_equal(w->ends, 0); /* the end is never reported before hd_run_start() returned */
     uv_run(&w->uv, UV_RUN_DEFAULT);
     assert_int_equal(w->ends, 1);
     assert_end_is_state(w, graph);
@@ -312,7 +310,7 @@ static inline void run(struct world *w, const struct hd_graph *graph, const char
     hd_val_unref(cmd);
 }
 
-/* Cancels a run when there is this event of a node; NULL: at once. "": somebody else does. */
+/* Cancels a run at this event of `node`. NULL: at once. "": the test cancels it. */
 static inline void cancel_on(struct world *w, const struct hd_graph *graph, enum hd_event_type type,
                              const char *node)
 {

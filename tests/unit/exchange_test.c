@@ -1,4 +1,4 @@
-/* Exchanges with other servers: tries, texts, secrets, holding, recordings. */
+/* Exchanges with other servers: retries, texts, secrets, back-pressure, recordings. */
 #include "agent/exchange.h"
 
 #include "agent/agent.h"
@@ -18,7 +18,7 @@
 #define MUCH ((size_t)100 << 20)
 #define FLOOD "HTTP/1.1 200 OK\r\nContent-Length: 104857600\r\n\r\n"
 
-/* A run that does nothing, and exchanges on its behalf. */
+/* A run without nodes, and its exchanges. */
 struct scene {
     struct world w;
     struct hd_graph *graph;
@@ -129,7 +129,7 @@ static void begin(struct scene *s, struct hd_agent_exchange_options what)
     what.on_done = on_reply;
     what.ctx = s;
     assert_err(hd_agent_exchange_start_run(s->w.run, &what, &s->exchange), 0);
-    memset(url, 'X', sizeof(url)); /* it has a copy */
+    memset(url, 'X', sizeof(url)); /* the exchange has a copy */
     assert_int_equal(s->ends, 0);
 }
 
@@ -143,7 +143,7 @@ static void post(struct scene *s, struct hd_agent_exchange_options what)
 
 #define PIECES ((struct hd_agent_exchange_options){.on_head = on_head, .on_data = on_data})
 
-/* ---- answers ---------------------------------------------------------- */
+/* ---- responses -------------------------------------------------------- */
 
 static void an_answer_is_kept(void **state)
 {
@@ -181,7 +181,7 @@ static void an_answer_is_an_answer_whatever_its_status(void **state)
     assert_string_equal(s->body, "no");
 }
 
-/* ---- tries ------------------------------------------------------------ */
+/* ---- retries ---------------------------------------------------------- */
 
 static void what_passes_is_tried_again(void **state)
 {
@@ -203,7 +203,7 @@ static void what_passes_is_tried_again(void **state)
         peer_will(&s->peer, busy);
         peer_will(&s->peer, OK);
         post(s, what);
-        assert_int_equal(s->heads, 1); /* of the last answer alone */
+        assert_int_equal(s->heads, 1); /* of the last response only */
         assert_int_equal(s->reply.status, 200);
         assert_int_equal(s->reply.tries, 3);
         assert_int_equal(s->peer.requests, 3);
@@ -250,7 +250,7 @@ static void without_a_word_there_is_a_pause(void **state)
     for (int tries = 0; tries < 3;) {
         int64_t most;
 
-        /* A pause may be over before it is seen. */
+        /* A pause may end before the loop notices it. */
         UNTIL(&s->peer, s->peer.requests > tries && !s->exchange->request);
         tries = s->peer.requests;
         most = INT64_C(500) << (tries - 1);
@@ -532,7 +532,7 @@ static void headers_are_found(void **state)
     assert_null(hd_header_find(hd_slice(NULL, 0), "c").ptr);
 }
 
-/* ---- cancelling, holding ---------------------------------------------- */
+/* ---- cancellation and back-pressure ----------------------------------- */
 
 static void cancelling_closes_the_connection(void **state)
 {
@@ -613,7 +613,7 @@ static void what_begins_while_it_is_held_waits(void **state)
     UNTIL(&s->peer, s->peer.gone == 1);
 }
 
-/* What is not given on piece by piece is no stream: somebody waits for it. */
+/* A response that is not streamed is read even while the run is held. */
 static void held_runs_still_get_whole_answers(void **state)
 {
     struct scene *s = *state;
@@ -647,7 +647,7 @@ static void detached_ones_end_with_the_engine(void **state)
     peer_will(&s->peer, PEER_SILENCE);
     begin(s, (struct hd_agent_exchange_options){.is_detached = true});
     UNTIL(&s->peer, s->peer.requests == 1);
-    /* the rest is teardown(): the loop ends, and nothing is left */
+    /* teardown() checks that the loop ends and nothing leaks */
 }
 
 /* ---- recordings ------------------------------------------------------- */
@@ -749,7 +749,7 @@ static void recordings_have_no_secrets(void **state)
         s->peer.requests = 0;
         s->heads = 0;
         s->given = 0;
-        s->takes = i == 0; /* given on, and kept */
+        s->takes = i == 0; /* streamed, and recorded */
         post(s, what);
         assert_int_equal(s->wrote, i + 1);
         assert_string_equal(s->record, REQUEST_RECORD "headers=HTTP/1.1 200 OK\r\n"
@@ -867,7 +867,7 @@ int main(void)
     };
 #undef CASE
 
-    (void)unsetenv("http_proxy"); /* of whoever runs the tests */
+    (void)unsetenv("http_proxy"); /* set in the environment of the tests */
     (void)unsetenv("https_proxy");
     (void)unsetenv("HTTPS_PROXY");
     (void)unsetenv("all_proxy");

@@ -1,4 +1,4 @@
-/* Every call and kind of path, with operands of all types; limits; no memory. */
+/* Every function and kind of path, with operands of all types; limits; no memory. */
 #include "graph/expr/expr.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ static const struct hd_slice channel_names[] = {
     HD_S_INIT("none"), HD_S_INIT("empty"), HD_S_INIT("msgs"), HD_S_INIT("odd name"),
 };
 
-/* What the channels hold in all cases; `empty` has nothing. */
+/* The values of the channels in all cases; `empty` has none. */
 static const char *const channel_values[] = {
     "\"Ada\"",
     "7",
@@ -73,7 +73,7 @@ struct example {
     const char *result; /* canonical text */
 };
 
-/* The text of what comes out; the caller frees it. */
+/* The result as text; the caller frees it. */
 static int evaluate(const char *json, struct hd_buf *out)
 {
     struct hd_graph_error error = {0};
@@ -160,7 +160,7 @@ static void paths_and_texts(void **state)
 
     (void)state;
     check(plain, HD_COUNT(plain));
-    /* Quotes within quotes are beyond what quoted() can say. */
+    /* quoted() cannot write quotes within quotes. */
     assert_err(evaluate("\"{{object}} \"", &out), 0);
     assert_slice(
         hd_buf_slice(&out),
@@ -171,7 +171,7 @@ static void paths_and_texts(void **state)
     hd_buf_fini(&out);
 }
 
-/* ---- calls ------------------------------------------------------------ */
+/* ---- functions -------------------------------------------------------- */
 
 static const struct example logic[] = {
     {"{'@eq':[1,1]}", "true"},

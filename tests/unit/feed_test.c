@@ -1,4 +1,4 @@
-/* Feeds: when whoever began a run is too far behind, and when that is over. */
+/* Event logs: when the reader that waits for a run falls too far behind, and when it catches up. */
 #include "events/event_log.h"
 
 #include <uv.h>
@@ -110,7 +110,7 @@ static void half_is_too_much(void **state)
     add(w, FEED_BYTES / 3);
     assert_true(w->is_behind);
     assert_false(w->cursor.is_lost);
-    /* Some is not enough. */
+    /* Reading a part is not enough. */
     for (int i = 0; i < 5; i++)
         hd_cursor_advance(&w->cursor);
     assert_true(w->is_behind);
@@ -179,7 +179,7 @@ static void what_ended_is_not_told(void **state)
     assert_int_equal(w->changes, 0);
 }
 
-/* Many that are behind a little are too much as well. */
+/* Many readers that are a little behind exceed the total limit. */
 static void memory_for_all_is_shared(void **state)
 {
     struct world *w = *state;

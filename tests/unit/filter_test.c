@@ -121,7 +121,7 @@ static void operators_compare(void **state)
     (void)state;
     check_all(yes, HD_COUNT(yes), true);
     check_all(no, HD_COUNT(no), false);
-    /* No double is that great: no order. */
+    /* The number exceeds every double: not comparable. */
     assert_false(matches("{\"big\":{\"$lt\":1e400}}"));
 }
 

@@ -1,4 +1,4 @@
-/* What workers tell of their graphs: worker/graph_schemas.h. */
+/* Graph schemas as workers report them: worker/graph_schemas.h. */
 #include "worker/graph_schemas.h"
 
 #include "base/log.h"
@@ -82,7 +82,7 @@ static void a_worker_tells_of_its_own_graphs(void **state)
     assert_null(hd_app_form(&w->graphs[2]));
 }
 
-/* Whoever reads with the old form may go on. */
+/* A reader of the old form may continue to use it. */
 static void forms_take_the_place_of_others(void **state)
 {
     struct world *w = *state;

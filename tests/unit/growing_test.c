@@ -1,4 +1,4 @@
-/* The text of a channel's list as it grows is always the text of the list. */
+/* The text of a growing list, built by appending, always equals the text of the whole list. */
 #include "graph/engine/list_tracker.h"
 
 #include <stdio.h>
@@ -14,7 +14,7 @@ static struct hd_val *message(int number)
     return hd_val_message("human", hd_val_cstr("some words"), id);
 }
 
-/* Saves, and says whether it went on from what was saved before. */
+/* Saves; true when it continued the text saved before. */
 static bool save(struct hd_list_tracker *growing, const struct hd_val *list)
 {
     struct hd_growth *growth;

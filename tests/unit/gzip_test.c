@@ -74,7 +74,7 @@ static void what_was_packed_is_unpacked(void **state)
     assert_err(hd_gunzip(hd_buf_slice(&packed), &out), 0);
     assert_slice(hd_buf_slice(&out), text);
     hd_buf_fini(&out);
-    /* Longer than it may be, cut off, and none at all. */
+    /* Over the limit, truncated, and not gzip at all. */
     hd_buf_init(&out, text.len - 1);
     assert_err(hd_gunzip(hd_buf_slice(&packed), &out), HD_EINVAL);
     assert_int_equal(out.len, 0);

@@ -1,4 +1,4 @@
-/* Plain HTTP tools: what a declaration may say, and where arguments go. */
+/* Plain HTTP tools: valid declarations, and requests built from arguments. */
 #include "tests/unit/check.h"
 
 #include <stdio.h>
@@ -75,7 +75,7 @@ static void declarations_are_checked(void **unused)
 static void arguments_go_where_they_belong(void **unused)
 {
     static const struct {
-        const char *tool, *args, *method, *url, *body; /* `body` NULL: none */
+        const char *tool, *args, *method, *url, *body; /* `body` NULL: no body */
     } cases[] = {
         {TOOL(""), "{}", "GET", "http://h/x", NULL},
         {TOOL(""), "{\"a\":1,\"b\":\"c d&e\"}", "GET", "http://h/x?a=1&b=c%20d%26e", NULL},
@@ -154,7 +154,7 @@ static void secrets_are_in_headers_alone(void **unused)
     assert_slice(request.secrets[1], HD_S("one"));
     assert_slice(request.secrets[2], HD_S("plain"));
     hd_tool_http_request_fini(&request);
-    /* After a restart nobody knows it. */
+    /* After a restart the secret is unknown. */
     hd_tool_http_request_init(&request);
     assert_err(hd_tool_http_request(&request, tool, args, NULL, &fault), HD_EINVAL);
     assert_string_equal(fault.text, "the credentials of this tool are no longer available");
@@ -167,7 +167,7 @@ static void secrets_are_in_headers_alone(void **unused)
 static void results_are_text_or_json(void **unused)
 {
     static const struct {
-        const char *result, *body, *wanted; /* JSON, or else the error */
+        const char *result, *body, *wanted; /* JSON, or the error */
     } cases[] = {
         {"null", "{\"a\":1}", "\"{\\\"a\\\":1}\""},
         {"\"text\"", "abc", "\"abc\""},

@@ -67,7 +67,7 @@ static void strings_are_always_valid(void **state)
     }
 }
 
-/* The writer looks at eight bytes at once; every byte must be seen at every place. */
+/* The writer checks eight bytes at once; every byte must be detected at every offset. */
 static void every_byte_is_right_at_every_offset(void **state)
 {
     (void)state;
@@ -162,7 +162,7 @@ static void a_missing_value_is_an_error(void **state)
     hd_buf_fini(&out);
 }
 
-/* Written text is readable: the depth of a value counts together with that of its place. */
+/* Written text is readable: the depth of a value is added to that of its position. */
 static void depth_is_bounded_when_writing_too(void **state)
 {
     static const struct {

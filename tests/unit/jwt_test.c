@@ -56,7 +56,7 @@ static struct hd_slice make(const char *header, const char *payload, const char 
     return hd_slice(out, len);
 }
 
-/* ---- what is good ------------------------------------------------------ */
+/* ---- valid tokens ------------------------------------------------------ */
 
 static void tokens_of_another_library_are_good(void **state)
 {
@@ -73,7 +73,7 @@ static void tokens_of_another_library_are_good(void **state)
     }
 }
 
-/* Each character of a token counts: another one is another token, or none. */
+/* Each character of a token counts: changing one makes another token or an invalid one. */
 static void a_token_that_was_touched_is_bad(void **state)
 {
     (void)state;
@@ -95,7 +95,7 @@ static void a_token_that_was_touched_is_bad(void **state)
     }
 }
 
-/* No key verifies what another algorithm has signed, a public key as a secret least of all. */
+/* A key verifies only its own algorithm; above all, a public key is never used as a secret. */
 static void keys_are_for_their_algorithms(void **state)
 {
     (void)state;
@@ -122,7 +122,7 @@ static void keys_are_for_their_algorithms(void **state)
     }
 }
 
-/* ---- what is refused --------------------------------------------------- */
+/* ---- refused tokens ---------------------------------------------------- */
 
 static void refuse(struct hd_slice token)
 {
@@ -236,7 +236,7 @@ static void objects_have_a_size_and_a_depth(void **state)
     refuse(make("{\"alg\":\"HS256\"}", payload, "AAAA"));
 }
 
-/* A token that brings its key along is not believed for it: such headers are not looked at. */
+/* Keys in a token's header are ignored. */
 static void keys_in_headers_are_not_looked_at(void **state)
 {
     struct hd_jwt jwt;

@@ -16,7 +16,7 @@ static int fetched(struct hd_keyset *keys, const char *body, int64_t max_age, in
     return hd_keyset_fetched(keys, hd_slice_cstr(body), max_age, now, &reason);
 }
 
-/* Asked for, fetched, and there. */
+/* Requests the key set and completes its fetch. */
 static void fill(struct hd_keyset *keys, int64_t max_age, int64_t now)
 {
     bool fetch;
@@ -89,7 +89,7 @@ static void it_is_renewed_in_the_background(void **state)
     hd_keyset_fini(&keys);
 }
 
-/* Nobody has asked for long: what was revoked meanwhile must not be believed. */
+/* An unused key set becomes too old: a key may have been revoked meanwhile. */
 static void what_is_old_is_waited_for(void **state)
 {
     int64_t later = START + 3600 * SECOND;
@@ -167,7 +167,7 @@ static void without_a_set_failures_are_not_repeated_at_once(void **state)
     hd_keyset_fini(&keys);
 }
 
-/* A flood of key ids that nobody knows is one request in a minute. */
+/* Requests with unknown key ids cause one fetch per minute. */
 static void unknown_keys_fetch_once_in_a_minute(void **state)
 {
     struct hd_keyset keys;
@@ -197,9 +197,9 @@ static void unknown_keys_wait_for_what_is_under_way(void **state)
     expect_again(&keys, START, HD_KEYS_WAIT, true);
     expect_again(&keys, START, HD_KEYS_WAIT, false);
     assert_err(fetched(&keys, "", -1, START), HD_EINVAL);
-    /* Nobody knows whether that key exists. */
+    /* The fetch failed, so it is unknown whether the key exists. */
     expect_again(&keys, START + SECOND, HD_KEYS_MISSING, false);
-    /* Those that are known are as good as before. */
+    /* Known keys remain valid. */
     expect(&keys, START + SECOND, HD_KEYS_READY, false);
     hd_keyset_fini(&keys);
 }

@@ -1,4 +1,4 @@
-/* What a principal may have, and nobody pays for another. */
+/* Limits per principal: no principal uses up the limits of another. */
 #include "gate/limits.h"
 
 #include "tests/unit/app_world.h"
@@ -25,7 +25,7 @@ static void a_minute_of_requests_may_come_at_once(void **state)
         retry = hd_limits_request(limits, ADA);
         granted += retry == 0;
     }
-    assert_in_range(granted, 100, 200); /* more only on a machine that stops for a while */
+    assert_in_range(granted, 100, 200); /* more only when the machine stalls */
     assert_in_range(retry, 1, 60);
     assert_int_equal(hd_limits_refused(limits, HD_LIMIT_REQUESTS), 1);
     assert_int_equal(hd_limits_request(limits, BOB), 0);
@@ -80,7 +80,7 @@ static void no_limit_and_nobody_are_never_refused(void **state)
     hd_limits_destroy(small);
 }
 
-/* Thousands come and go; those who have something in flight stay. */
+/* Thousands of idle principals are dropped; those with something in flight stay. */
 static void the_idle_are_forgotten(void **state)
 {
     struct hd_limits *limits = make(0, 1, 0, 0);

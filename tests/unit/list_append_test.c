@@ -1,7 +1,5 @@
-/*
- * Lists that grow: the rows must be those that putting the whole text would
- * have made, whatever happens between two puts.
- */
+/* Lists that grow: appending must write the same rows as putting the whole text, with any
+ * operations between two puts. */
 #include "store/list_append.h"
 
 #include <pthread.h>
@@ -147,7 +145,7 @@ static struct heddle_checkpoint checkpoint(const char *id, const char *parent, c
                                       .value_count = count};
 }
 
-/* Puts the current list in both ways; the channel `other` always has the first put's value. */
+/* Puts the current list in both ways; the channel `other` keeps the value of the first put. */
 static void put(struct pair *pair, const char *parent)
 {
     struct hd_growth *growth;
@@ -183,7 +181,8 @@ static void put(struct pair *pair, const char *parent)
     snprintf(pair->last, sizeof(pair->last), "%s", id);
 }
 
-/* The value a task would write before the list gets it: the same chunk, or another one. */
+/* Writes a value as a task does before the list has it: the same chunk as the list's, or
+ * another. */
 static void put_write(struct pair *pair, struct hd_slice data)
 {
     struct heddle_value value = {bytes("messages"), bytes("hd1"), {data.ptr, data.len}};
@@ -213,7 +212,7 @@ static int dump_row(void *arg, size_t which, const struct hd_cell *cells)
     return err;
 }
 
-/* Everything but the thread's own row, which has times and a random number. */
+/* All rows but the thread's own, which has times and a random number. */
 static void dump(struct heddle *store, struct hd_buf *out)
 {
     struct hd_backend *backend = ((struct hd_store *)store)->backend;
@@ -278,7 +277,7 @@ static void a_list_from_nothing(void **state)
     pair_fini(&pair);
 }
 
-/* As if the list had been loaded from the stored value. */
+/* Continues as if the list had been loaded from the stored value. */
 static void reload(struct pair *pair)
 {
     uint64_t size, checksum;
@@ -310,12 +309,12 @@ static void step(struct pair *pair)
                                      : HD_S("\"another one\""));
     snprintf(parent, sizeof(parent), "%s", pair->last);
     switch (any(pair, 30)) {
-    case 0: /* forks: the parent has something else */
+    case 0: /* a fork: the parent has another list */
     case 1:
         snprintf(parent, sizeof(parent), "%06u",
                  pair->puts ? 1 + any(pair, (unsigned)pair->puts) : 0);
         break;
-    case 2: /* a put that never came */
+    case 2: /* a growth that is never put */
         assert_err(hd_listing_grow(pair->listing, &lost), 0);
         hd_growth_destroy(lost);
         break;
@@ -359,7 +358,7 @@ static void rows_equal_those_of_the_whole_text(void **state)
     }
 }
 
-/* Spoils everything that was put before: if it were looked at again, it would show. */
+/* Overwrites the text of the elements put before: reading them again would store wrong rows. */
 static void stored_elements_are_not_read_again(void **state)
 {
     struct hd_growth *growth;
@@ -387,7 +386,7 @@ static void stored_elements_are_not_read_again(void **state)
     pair_fini(&pair);
 }
 
-/* A list that was loaded is gone on with: its text is not cut and looked up again. */
+/* A loaded list is continued: its text is not cut and looked up again. */
 static void a_loaded_list_continues(void **state)
 {
     struct hd_growth *growth;
@@ -429,7 +428,7 @@ static void only_compact_lists_are_read(void **state)
         assert_err(hd_listing_read(listing, HD_S("[1,2]")), 0);
         assert_err(hd_listing_read(listing, hd_slice_cstr(bad[i])), HD_EINVAL);
         assert_false(hd_listing_is(listing, &size, &checksum));
-        assert_err(hd_listing_add(listing, HD_S("7")), 0); /* it is empty */
+        assert_err(hd_listing_add(listing, HD_S("7")), 0); /* the listing is empty */
         assert_err(hd_listing_grow(listing, &growth), 0);
         assert_int_equal(growth->size, 3);
         hd_growth_write(growth, text);
@@ -450,7 +449,7 @@ static struct heddle_tuple *get_unknown(struct pair *pair, const char *channel, 
 
     assert_err(hd_store_get_unknown(pair->stores[GROWN], &key, known, 2, &tuple, NULL), 0);
     assert_int_equal(tuple->value_count, 2);
-    assert_int_equal(tuple->values[0].data.len, size); /* messages come before other */
+    assert_int_equal(tuple->values[0].data.len, size); /* messages sorts before other */
     assert_memory_equal(tuple->values[1].data.data, "[1,2,3]", 7);
     return tuple;
 }
@@ -482,7 +481,7 @@ static void known_values_are_not_read(void **state)
     pair_fini(&pair);
 }
 
-/* A parent that has something else of the same size. */
+/* The parent has another list of the same size. */
 static void size_alone_does_not_make_a_base(void **state)
 {
     struct hd_growth *lost;
@@ -505,7 +504,7 @@ static void size_alone_does_not_make_a_base(void **state)
     pair_fini(&pair);
 }
 
-/* ---- without waiting -------------------------------------------------- */
+/* ---- asynchronous puts ------------------------------------------------ */
 
 struct waiter {
     pthread_mutex_t lock;
@@ -613,7 +612,7 @@ static int only_grow(void *arg)
     return err;
 }
 
-/* Puts `count` growths; from the third on their base is not in their parent. */
+/* Puts `count` growths; the parent of the third and later ones does not have their base. */
 static int grow_and_put(struct heddle *store, int count)
 {
     struct hd_listing *listing = hd_listing_create();
@@ -642,7 +641,7 @@ static int grow_and_put(struct heddle *store, int count)
     return err;
 }
 
-/* The store may recover; otherwise it returns the error. The stored data is right in any case. */
+/* The store may recover, or return the error. The stored data is correct in both cases. */
 static void every_allocation_may_fail(void **state)
 {
     struct heddle_key key = {.thread = {.id = bytes("t")}};

@@ -19,7 +19,7 @@
 #define TASK "00000000-0000-0000-0000-000000000000"
 #define STEPS 120
 #define HUGE 1300000 /* more than a chunk may have */
-#define ELEMENTS 400 /* more than there ever are */
+#define ELEMENTS 400 /* more elements than any test makes */
 #define NEVER SIZE_MAX
 
 /* ---- a thread --------------------------------------------------------- */
@@ -29,12 +29,12 @@ struct line {
     char path[256];
     unsigned seed;
     int made;            /* elements */
-    int list[ELEMENTS];  /* those that the list has */
-    int sizes[ELEMENTS]; /* of all that were made */
+    int list[ELEMENTS];  /* indices of the list's current elements */
+    int sizes[ELEMENTS]; /* of all made elements */
     size_t count, puts;
     char names[STEPS * 8][CHECKPOINT_ID_SIZE]; /* of the checkpoints */
     struct hd_slice ids[STEPS * 8];
-    size_t firsts[ELEMENTS]; /* which checkpoint had it first */
+    size_t firsts[ELEMENTS]; /* the first checkpoint with the element */
 };
 
 /* `url` NULL: a separate SQLite file. */
@@ -195,7 +195,7 @@ static struct told *walk(const struct line *line, size_t known)
     return told;
 }
 
-/* Elements of a known checkpoint may be reported too, later. */
+/* Elements of a known checkpoint may be reported as well, at a later one. */
 static void check(const struct line *line, size_t known)
 {
     struct told *told = walk(line, known);
@@ -226,7 +226,8 @@ static void change(struct line *line)
     else if (kind < 10 && line->count > 0)
         line->sizes[line->list[any(line, (unsigned)line->count)]] = sizes[any(line, 7)];
     else if (kind < 12 && line->made > 0 && line->count == 0)
-        line->list[line->count++] = (int)any(line, (unsigned)line->made); /* it comes back */
+        line->list[line->count++] = (int)any(line, (unsigned)line->made); /* the element is added
+                                                                           * again */
     else
         add(line, kind == 12 && line->made % 3 == 0 ? HUGE : sizes[any(line, 7)]);
     if (kind > 30)
@@ -268,7 +269,7 @@ static void long_elements_are_reported_whole(void **state)
     }
     check(line, 0);
     check(line, 5);
-    /* They are read for the one that brings them and for no other. */
+    /* The chunks are read only for the checkpoint that adds the element. */
     told = walk(line, 0);
     assert_true(told->size < 5 * (HUGE + 100000));
     free(told);
@@ -291,7 +292,7 @@ static void a_list_that_grows_is_read_once(void **state)
         }
         reads = hd_rows_counts(line->store).reads;
         told = walk(line, 0);
-        /* Short ones share a chunk, which is another with each that comes into it. */
+        /* Short elements share a chunk, which changes with each added element. */
         assert_true(told->size < (size_t)390 * (sizes[i] < 256 ? 5000 : 500));
         assert_true(hd_rows_counts(line->store).reads - reads <= 4 * 390);
         check(line, 0);
@@ -331,7 +332,7 @@ static void other_values_are_not_reported(void **state)
 
     (void)state;
     snprintf(one, sizeof(one), element, 400, 0, 7);
-    put_text(line, "hd1", "[{\"id\":\"3\"}]"); /* 0: short ones are as they are */
+    put_text(line, "hd1", "[{\"id\":\"3\"}]"); /* 0: short values are stored inline */
     put_value(line, "hd1", (struct heddle_bytes){NULL, 0});
     put_text(line, "hd1", "{\"id\":\"4\"}");
     put_text(line, "hd1", one);
@@ -345,7 +346,7 @@ static void other_values_are_not_reported(void **state)
     put_text(line, "hd1", "[{\"id\":\"5\"}]");
     put_write(line, TASK, "other");
     put_write(line, "11111111-0000-0000-0000-000000000000", "messages");
-    snprintf(text, sizeof(text), "[%s]", one); /* 9: it is new here */
+    snprintf(text, sizeof(text), "[%s]", one); /* 9: first reported here */
     put_text(line, "hd1", text);
     put_text(line, "hd1", text);
     put_write(line, TASK, "messages");
@@ -361,7 +362,7 @@ static void other_values_are_not_reported(void **state)
     line_destroy(line);
 }
 
-/* A prune deletes chunks while others read: a reader that misses one reads the usual way. */
+/* A prune deletes chunks concurrently: a state with a missing chunk is reported as unknown. */
 static void a_missing_chunk_is_not_reported(void **state)
 {
     struct line *line = line_create("memory:", 1);

@@ -1,4 +1,5 @@
-/* The source `mcp` on an engine, with a server on the same loop: memory and runs that end. */
+/* The source `mcp` on an engine, with an MCP server on the same loop: every allocation fails in
+ * turn. */
 #include "tests/unit/engine_world.h"
 
 #include "agent/agent.h"
@@ -32,15 +33,15 @@
 struct scene {
     struct world w;
     struct peer *peer;
-    struct peer *old[4096]; /* what is still said to them concerns nobody */
+    struct peer *old[4096]; /* servers of earlier runs; late requests to them do not matter */
     size_t old_count;
     const char *const *answers;
     struct hd_graph *graph;
     struct hd_val *config;
-    bool is_fine; /* the tool has answered as it should */
+    bool is_fine; /* the tool returned the expected result */
 };
 
-/* Each run has a server of its own. */
+/* Each run has a separate server. */
 static void renew_peer(struct scene *s)
 {
     char text[128];
@@ -94,7 +95,8 @@ static void on_end(void *ctx, const struct hd_run_result *result)
     s->is_fine = hd_slice_eq(hd_val_get_string(hd_val_get(message, HD_S("content"))), HD_S("fine"));
 }
 
-/* Until it has ended, or is stuck since the n-th allocation failed; how many there were. */
+/* Runs the loop until the run has ended, or hangs since the n-th allocation failed. Returns the
+ * number of allocations. */
 static long run_until_stuck(struct scene *s, long n)
 {
     long asked = 0;
@@ -106,11 +108,11 @@ static long run_until_stuck(struct scene *s, long n)
         asked += hd_alloc_fail_at(0, 0);
         if (s->w.ends > 0 || asked >= n)
             return asked;
-        (void)hd_alloc_fail_at(n - asked, 0); /* it is only slow */
+        (void)hd_alloc_fail_at(n - asked, 0); /* the run is only slow */
     }
 }
 
-/* One run with the n-th allocation failing; how many there were. */
+/* Runs once with the n-th allocation failing. Returns the number of allocations. */
 static long run_once(struct scene *s, long n)
 {
     struct hd_val *input = json(INPUT);
@@ -129,7 +131,7 @@ static long run_once(struct scene *s, long n)
     (void)hd_alloc_fail_at(n, 0);
     err = hd_run_start(s->w.engine, &options, &s->w.run);
     asked = err ? hd_alloc_fail_at(0, 0) : run_until_stuck(s, n);
-    /* A connection that could not be watched would be waited for until its time is over. */
+    /* A connection that could not be polled would block the run until its timeout. */
     if (!err && s->w.ends == 0)
         hd_run_cancel(s->w.run);
     UNTIL(s->peer, err || s->w.ends > 0);

@@ -1,4 +1,4 @@
-/* The Model Context Protocol as bytes: messages, headers, results, questions, servers. */
+/* MCP as bytes: messages, headers, results, elicitations, servers. */
 #include "unit/check.h"
 
 #include <string.h>
@@ -352,7 +352,7 @@ static void errors_name_the_address_to_visit(void **state)
     hd_val_unref(script);
 }
 
-/* ---- questions ---------------------------------------------------------- */
+/* ---- elicitations ------------------------------------------------------- */
 
 #define FORM                                                                                   \
     "{\"c\":{\"method\":\"elicitation/create\",\"params\":{\"message\":\"Sure?\","             \

@@ -1,10 +1,10 @@
-/* What is remembered of paths, for whom, and how much. */
+/* The memory of message origins: separation of places, eviction, limits. */
 #include "api/state/message_path_memory.h"
 
 #include "base/arena.h"
 #include "tests/unit/check.h"
 
-#define MANY 20000 /* more than what is kept */
+#define MANY 20000 /* more than the limit */
 
 static struct hd_slice recall(struct hd_message_path_memory *memory, const char *thread,
                               const char *message)
@@ -60,7 +60,7 @@ static void the_oldest_is_forgotten(void **state)
         (void)snprintf(name, sizeof(name), "%d", i);
         place.thread = hd_slice_cstr(name);
         remember(memory, place, "m", name);
-        /* What is asked for stays. */
+        /* A place in use is not evicted. */
         assert_true(hd_slice_eq(recall(memory, "0", "m"), HD_S("0")));
     }
     assert_true(hd_slice_eq(recall(memory, "999", "m"), HD_S("999")));

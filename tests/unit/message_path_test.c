@@ -1,4 +1,4 @@
-/* Which checkpoints messages came from, however they are stored and whatever is known already. */
+/* The checkpoints that messages came from, for all ways to store a list and any cached results. */
 #include "api/state/message_path.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@
 #define ROOT "assistant:a"
 #define MANY 40
 #define SPACES \
-    "                                                                 " /* more than a literal */
+    "                                                                 " /* longer than a literal */
 
 struct chat {
     struct app_world *w;
@@ -23,7 +23,7 @@ struct chat {
     struct hd_app_graph graph;
     struct hd_call call;
     char ids[MANY + 1]
-            [CHECKPOINT_ID_SIZE]; /* of checkpoints; that of number n has messages 0 to n / 2 */
+            [CHECKPOINT_ID_SIZE]; /* of checkpoints; checkpoint number n has messages 0 to n / 2 */
     size_t count;
 };
 
@@ -47,7 +47,7 @@ static void chat_fini(struct chat *chat)
     world_close(chat->w);
 }
 
-/* A checkpoint of the first `messages`, each of so many bytes, with `gap` between them. */
+/* Puts a checkpoint with the first `messages`, each of `size` bytes, with `gap` between them. */
 static void put(struct chat *chat, size_t messages, int size, const char *gap)
 {
     struct hd_buf text;
@@ -66,7 +66,7 @@ static void put(struct chat *chat, size_t messages, int size, const char *gap)
     chat->count++;
 }
 
-/* Each second one brings a message. */
+/* Every second checkpoint adds a message. */
 static void go_on(struct chat *chat, size_t count, int size, const char *gap)
 {
     while (chat->count < count)
@@ -77,7 +77,7 @@ static void go_on(struct chat *chat, size_t count, int size, const char *gap)
 
 struct locating {
     struct chat *chat;
-    const char *first[MANY]; /* of each message: where it came from; NULL: it is not there */
+    const char *first[MANY]; /* the origin of each message; NULL: not found */
 };
 
 static int locate_all(struct chat *chat, struct hd_message_path *path, struct hd_json *json,
@@ -135,7 +135,7 @@ static void check_firsts(const struct locating *found)
     }
 }
 
-/* So many others are asked for that nothing is known of this one. */
+/* Uses so many other places that this one is evicted. */
 static void forget(struct chat *chat)
 {
     struct hd_message_path_memory *memory = hd_api_message_path_memory(chat->api);
@@ -149,7 +149,8 @@ static void forget(struct chat *chat)
     }
 }
 
-/* Short ones share chunks, long ones have their own; with a space between them nothing is told. */
+/* Short messages share chunks, long ones have separate chunks. With a space between messages
+ * hd_state_delta() reports states as unknown. */
 static const struct {
     int size;
     const char *gap;
@@ -178,7 +179,7 @@ static void each_is_found_where_it_came(void **state)
     }
 }
 
-/* Some can be told and some have to be read. */
+/* Some states are reported, others have to be read. */
 static void both_ways_together(void **state)
 {
     struct chat chat;
@@ -193,7 +194,7 @@ static void both_ways_together(void **state)
     chat_fini(&chat);
 }
 
-/* What cannot be remembered is no error. */
+/* Failing to cache a result is no error. */
 static void memory_may_be_short(void **state)
 {
     (void)state;
@@ -223,7 +224,7 @@ static void memory_may_be_short(void **state)
     }
 }
 
-/* A point that lost its version would be read as one that may have said anything. */
+/* A point without its version would be read as one whose messages may have changed. */
 static void points_are_whole_or_not_there(void **state)
 {
     const struct hd_slice ns = HD_S(ROOT);

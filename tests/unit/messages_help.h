@@ -1,4 +1,4 @@
-/* Checkpoints with a list of messages, one after the other in the thread `t`. */
+/* Checkpoints with a list of messages in the thread `t`, each the child of the one before it. */
 #ifndef TESTS_UNIT_MESSAGES_HELP_H
 #define TESTS_UNIT_MESSAGES_HELP_H
 

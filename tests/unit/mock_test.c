@@ -1,4 +1,4 @@
-/* The scripted model: what each form makes of a reply, pieces, and memory that ends. */
+/* The scripted model: replies in each provider's form, chunks, and failing allocations. */
 #include "base/json.h"
 #include "mock/mock.h"
 #include "tests/unit/check.h"
@@ -28,7 +28,7 @@ static int ask(struct hd_mock *mock, enum hd_mock_form form, bool fails, struct 
     return hd_mock_chat(mock, &question, out);
 }
 
-/* Everything that can be asked, with a script of its own. */
+/* Sends every kind of request, with a separate script. */
 static int everything(void *arg)
 {
     struct hd_mock *mock = NULL;

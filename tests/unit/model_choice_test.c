@@ -1,4 +1,4 @@
-/* Which model is asked, where, with which key. */
+/* The choice of a model: provider, URL and key. */
 #include "agent/model/model_choice.h"
 
 #include <stdio.h>
@@ -133,7 +133,7 @@ static void models_are_chosen_by_provider(void **unused)
 static void keys_go_only_where_they_belong(void **unused)
 {
     const struct example list[] = {
-        /* The environment's key never goes to a server that the request chose. */
+        /* The environment's key is never sent to a server that the request chose. */
         {"{'base_url':'http://evil/v1','custom_model_name':'x:y'}", ENV("OPENAI_API_KEY=OK"),
          "openai y http://evil/v1 EMPTY"},
         {"{'base_url':'http://b/v1/','custom_model_name':'m','custom_api_key':'CK'}",
@@ -214,7 +214,7 @@ static void numbers_may_be_strings_and_are_rounded(void **unused)
     hd_val_unref(given);
 }
 
-/* A private address is allowed where nobody but the operator can have named it. */
+/* A private address is allowed only where the operator alone can have named it. */
 static void urls_of_requests_are_told_from_the_operators(void **unused)
 {
     static const struct {

@@ -1,4 +1,4 @@
-/* The node kind `model`: what its declaration may say, and that it ends well without memory. */
+/* The node kind `model`: valid declarations, and runs with failing allocations. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "tests/unit/check.h"
 #include "tests/unit/engine_world.h"
 
-/* A graph with this node; single quotes stand for double ones. NULL or what is wrong. */
+/* Reads a graph with this node; single quotes stand for double ones. Returns NULL or the error. */
 static const char *read_node(const char *state, const char *node, char out[1024])
 {
     static char text[4096];
@@ -90,7 +90,7 @@ static void bad_declarations_are_refused(void **unused)
     "\"system_prompt\":\"s\"},\"suffix\":\"t\"}},\"edges\":[[\"__start__\",\"m\"]]}"
 #define ASKED "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}"
 
-/* Whichever allocation fails, the run ends once, and the thread can go on afterwards. */
+/* Whichever allocation fails, the run ends once, and the thread can be run again. */
 static void ends_once_when_memory_is_short(void **unused)
 {
     struct hd_graph *graph = read_graph(CHAT);
@@ -119,7 +119,7 @@ static void ends_once_when_memory_is_short(void **unused)
     hd_graph_destroy(graph);
 }
 
-/* Calls that wait for an answer: nothing is written, and the run is over. */
+/* While tool calls wait for a reply, the node writes nothing and the run ends. */
 static void rests_while_calls_wait(void **unused)
 {
     struct hd_graph *graph = read_graph(CHAT);

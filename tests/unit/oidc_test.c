@@ -1,4 +1,4 @@
-/* Signing in with an issuer: the configuration, documents, requests and answers. */
+/* Sign-in with an issuer: configuration, documents, requests and responses. */
 #include "auth/oidc.h"
 
 #include <string.h>
@@ -250,7 +250,7 @@ static void answers_are_read(void **state)
                0);
     assert_string_equal(tokens.error, "invalid_grant");
     hd_json_fini(&json);
-    /* What is shown is a word, and what goes on as a header is one line. */
+    /* A shown error is a single word, and a token that becomes a header is a single line. */
     assert_err(read_answer("{\"error\": \"<b>\"}", &json, &tokens), HD_EINVAL);
     hd_json_fini(&json);
     assert_err(read_answer("{\"access_token\": \"a\\r\\nb\"}", &json, &tokens), HD_EINVAL);

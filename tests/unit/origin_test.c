@@ -1,4 +1,5 @@
-/* What a run that is rolled back gives back: whenever it is cut short, nothing of it is lost. */
+/* Rollback of a run: the old writes are restored, and an interrupted rollback loses none of
+ * them. */
 #include "graph/engine/origin.h"
 
 #include <stdio.h>
@@ -12,7 +13,7 @@ static struct heddle_bytes bytes(const char *text)
     return (struct heddle_bytes){text, strlen(text)};
 }
 
-/* A checkpoint at which one task has ended and two ask. */
+/* A checkpoint with one finished task and two interrupted ones. */
 struct place {
     struct heddle *store;
     struct heddle_thread thread;
@@ -68,7 +69,7 @@ static void place_fini(struct place *place)
     heddle_close(place->store);
 }
 
-/* What a run adds that answers, and whose task ends. */
+/* Adds the writes of a run that resumes the interrupts and finishes a task. */
 static void answer(struct place *place)
 {
     write_one(place, "asks", "__resume__", "\"a new answer\"");
@@ -89,7 +90,7 @@ static bool is_same(const struct heddle_write *a, const struct heddle_write *b)
     return a->idx == b->idx;
 }
 
-/* How many of the old writes are there. */
+/* The number of old writes in the tuple. */
 static size_t count_old(const struct place *place, const struct heddle_tuple *tuple)
 {
     size_t count = 0;
@@ -120,7 +121,7 @@ static void all_is_as_before(void **state)
     place_fini(&place);
 }
 
-/* What was answered may be as it was or as it is, but no question and no result goes. */
+/* A resume value may be the old or the new one, but no interrupt and no result is lost. */
 static void nothing_goes_that_was_there_before(void **state)
 {
     int err = HD_ENOMEM;

@@ -1,4 +1,4 @@
-/* Requests of our own: where they may go, how long they may take, what is kept of the answer. */
+/* Outgoing requests: allowed destinations, timeouts, and limits of the response. */
 #include "net/http_client.h"
 
 #include <stdio.h>
@@ -17,7 +17,7 @@ struct world {
     struct hd_arena arena; /* of rules */
     struct hd_outgoing outgoing;
 
-    int asked; /* how often `allows` was */
+    int asked; /* the number of calls of `allows` */
     bool allows;
     int ends;
     bool is_answered;
@@ -26,16 +26,16 @@ struct world {
     long status;
     size_t body;
 
-    /* of answers in pieces */
-    bool takes; /* what on_head says */
+    /* streamed responses */
+    bool takes; /* the result of on_head */
     int heads;
     size_t given;
-    bool pauses;        /* at the first piece */
-    bool pauses_always; /* at each */
-    bool cancels;       /* at the first piece */
+    bool pauses;        /* at the first chunk */
+    bool pauses_always; /* at each chunk */
+    bool cancels;       /* at the first chunk */
     bool cancels_head;  /* at the head */
-    bool cancels_other; /* at the first piece */
-    bool sends;         /* another one, at the first piece */
+    bool cancels_other; /* at the first chunk */
+    bool sends;         /* another request, at the first chunk */
 };
 
 static int setup(void **state)
@@ -65,7 +65,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* A name may have several addresses: each is asked about. */
+/* A name may have several addresses: each is checked. */
 static bool on_allows(void *ctx, const struct sockaddr *address)
 {
     struct world *w = ctx;
@@ -88,7 +88,7 @@ static void on_done(void *ctx, const struct hd_client_response *response)
     w->body = response->body.len;
 }
 
-/* Sends to the listener under a name, so that only the address says where that is. */
+/* Sends to the listener by a name, so that only the resolved address can be checked. */
 static struct hd_client_request *begin(struct world *w, struct hd_client_options what)
 {
     struct hd_client_request *request;
@@ -211,7 +211,7 @@ static void others_follow(void **state)
     assert_int_equal(w->peer.requests, 2);
 }
 
-/* Only who must speak to one host alone passes the proxy over. */
+/* Only requests that are limited to one host bypass the proxy. */
 static void proxies_are_used(void **state)
 {
     struct world *w = *state;
@@ -248,7 +248,7 @@ static void connections_are_used_again(void **state)
     assert_int_equal(w->peer.connections, 1);
 }
 
-/* ---- where they may go -------------------------------------------------- */
+/* ---- allowed destinations ----------------------------------------------- */
 
 static struct sockaddr_storage at(const char *text, int port)
 {
@@ -387,7 +387,7 @@ static void urls_tell_something_before(void **state)
     assert_err(hd_outgoing_check(outgoing, HD_S("http://127.0.0.1/"), &fault), 0);
 }
 
-/* Refused without anything being tried: what listens and what does not look the same. */
+/* Refused without a connection, so open and closed ports are indistinguishable. */
 static void private_addresses_are_not_asked(void **state)
 {
     struct world *w = *state;
@@ -409,7 +409,7 @@ static void listed_hosts_are_asked(void **state)
     assert_int_equal(w->status, 200);
 }
 
-/* A connection that somebody who may opened is no way for somebody who may not. */
+/* A connection opened by a trusted request is not reused by a request that may not use it. */
 static void connections_of_others_are_no_way_around(void **state)
 {
     struct world *w = *state;
@@ -436,7 +436,7 @@ static void redirects_are_looked_at_too(void **state)
     struct world *w = *state;
     char answer[256];
 
-    /* What is trusted is the one host: 127.0.0.1 is another name. */
+    /* Only the named host is trusted: 127.0.0.1 is another name. */
     hd_client_set_outgoing(w->http, rules(w, "elsewhere", NULL));
     snprintf(answer, sizeof(answer),
              "HTTP/1.1 307 Temporary Redirect\r\nLocation: http://127.0.0.1:%d/secret\r\n"
@@ -447,7 +447,7 @@ static void redirects_are_looked_at_too(void **state)
     post(w, (struct hd_client_options){.is_trusted = true});
     assert_int_equal(w->failure, HD_CLIENT_REFUSED);
     assert_int_equal(w->peer.requests, 1);
-    /* Within the host it is followed. */
+    /* A redirect within the host is followed. */
     w->ends = 0;
     w->peer.answer_count = 0;
     w->peer.requests = 0;
@@ -457,7 +457,7 @@ static void redirects_are_looked_at_too(void **state)
     assert_int_equal(w->status, 200);
 }
 
-/* A proxy looks names up itself: only hosts that are listed, and public numbers, go there. */
+/* A proxy resolves names itself, so it only gets listed hosts and public IP addresses. */
 static void proxies_do_not_hide_where_it_goes(void **state)
 {
     static const struct {
@@ -487,7 +487,7 @@ static void proxies_do_not_hide_where_it_goes(void **state)
     assert_int_equal(w->peer.requests, 2);
 }
 
-/* ---- how requests fail ------------------------------------------------- */
+/* ---- failures ---------------------------------------------------------- */
 
 static void failures_have_kinds(void **state)
 {
@@ -561,7 +561,7 @@ static void the_end_of_the_client_ends_requests(void **state)
     UNTIL(&w->peer, w->peer.gone == 2);
 }
 
-/* ---- answers in pieces ------------------------------------------------- */
+/* ---- streamed responses ------------------------------------------------ */
 
 static bool on_head(void *ctx, const struct hd_client_response *head)
 {
@@ -655,7 +655,7 @@ static void the_head_comes_before_the_body_does(void **state)
 #define FLOOD \
     "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 104857600\r\n\r\n"
 
-/* The other side cannot send: what was not read stays there. */
+/* The peer cannot send: unread data stays in the socket. */
 static void wait_for_a_jam(struct world *w)
 {
     UNTIL(&w->peer, w->peer.blocked > 100 || w->peer.sent == MUCH);
@@ -676,7 +676,7 @@ static void a_pause_reaches_the_other_side(void **state)
     assert_true(given > 0 && given < 100000);
     for (int i = 0; i < 5; i++) {
         hd_client_resume(w->request);
-        assert_int_equal(w->given, given); /* not before it has returned */
+        assert_int_equal(w->given, given); /* not before the call has returned */
         UNTIL(&w->peer, w->given > given);
         hd_client_pause(w->request);
         given = w->given;
@@ -692,7 +692,7 @@ static void a_pause_reaches_the_other_side(void **state)
     assert_int_equal(w->given, MUCH);
 }
 
-/* Pieces of chunks wait in libcurl: none may be lost, none may come twice. */
+/* Parts of chunks are buffered in libcurl: none may be lost or delivered twice. */
 static void a_pause_may_come_within_chunks(void **state)
 {
     struct world *w = *state;
@@ -822,7 +822,7 @@ static void a_cut_leaves_what_was_given(void **state)
     assert_int_equal(w->given, 5);
 }
 
-/* ---- silence ----------------------------------------------------------- */
+/* ---- idle timeout ------------------------------------------------------ */
 
 static void silence_before_the_first_byte(void **state)
 {
@@ -871,7 +871,7 @@ static void on_wait(uv_timer_t *timer)
     *(bool *)timer->data = true;
 }
 
-/* Everything has arrived, but nobody reads it for longer than silence may last. */
+/* All data has arrived, but it is not read for longer than the idle timeout. */
 static void a_pause_is_no_silence(void **state)
 {
     struct world *w = *state;
@@ -946,7 +946,7 @@ int main(void)
     };
 #undef CASE
 
-    (void)unsetenv("http_proxy"); /* of whoever runs the tests */
+    (void)unsetenv("http_proxy"); /* set in the environment of the tests */
     (void)unsetenv("all_proxy");
     (void)unsetenv("ALL_PROXY");
     (void)unsetenv("no_proxy");

@@ -1,4 +1,4 @@
-/* Which requests for a file of the page are answered with "you have it". */
+/* Conditional requests for files of the page (304 Not Modified). */
 #include "api/page.h"
 
 #include "tests/unit/check.h"

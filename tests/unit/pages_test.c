@@ -1,4 +1,4 @@
-/* Feeds on disk: what memory has forgotten is read from there, and nothing is left out. */
+/* Event logs on disk: events evicted from memory are read from the store, and none is missing. */
 #include "events/event_log.h"
 
 #include "tests/unit/app_world.h"
@@ -7,7 +7,7 @@
 #define OTHER "00000000-0000-4000-8000-000000000002"
 #define THREAD "00000000-0000-4000-8000-00000000000a"
 #define FEED_BYTES ((size_t)16 << 10)
-#define LARGE ((size_t)100 << 10) /* more than a page, and than what is kept in memory */
+#define LARGE ((size_t)100 << 10) /* more than a page, and than the memory limit */
 #define SMALL ((size_t)1 << 10)
 
 struct world {
@@ -77,7 +77,7 @@ static void read_pages(struct world *w)
     assert_int_equal(read_behind(w, "", 0), 0);
 }
 
-/* As a join does that has found a hole; returns up to where it is settled. */
+/* As a join that has found a hole; returns the sequence number up to which events are settled. */
 static uint64_t settle(struct world *w)
 {
     uint64_t forgotten = hd_event_log_forgotten(w->feed);
@@ -88,7 +88,7 @@ static uint64_t settle(struct world *w)
     return forgotten;
 }
 
-/* Everything from `first` to `last`, in order. */
+/* The log has all events from `first` to `last`, in order. */
 static void expect_events(struct world *w, uint64_t first, uint64_t last)
 {
     struct hd_cursor cursor = {.modes = 1};
@@ -108,7 +108,7 @@ static void what_is_being_stored_is_waited_for(void **state)
     struct world *w = *state;
     uint64_t settled;
 
-    read_pages(w); /* before there is anything */
+    read_pages(w); /* before the first event */
     for (int i = 0; i < 10; i++)
         add(w, LARGE, true);
     assert_int_equal(hd_event_log_forgotten(w->feed), 9);
@@ -123,7 +123,7 @@ static void what_is_being_stored_is_waited_for(void **state)
     expect_events(w, 4, 10);
 }
 
-/* A page that is not full yet is in nobody's memory but its own. */
+/* An incomplete page is neither in the log's memory nor stored: it is flushed first. */
 static void what_waits_for_its_page_is_stored_first(void **state)
 {
     struct world *w = *state;
@@ -155,7 +155,7 @@ static void more_may_be_forgotten_meanwhile(void **state)
     assert_false(hd_event_log_has_hole(w->feed, w->stored, 0, settled));
     assert_err(hd_event_log_prepend(w->feed, w->stored, 0), 0);
     expect_events(w, 1, 5);
-    /* What was put before the rest can be forgotten again. */
+    /* Prepended events can be evicted again. */
     add(w, LARGE, true);
     assert_true(hd_event_log_has_hole(w->feed, NULL, 0, 0));
     (void)settle(w);
@@ -163,7 +163,7 @@ static void more_may_be_forgotten_meanwhile(void **state)
     expect_events(w, 1, 6);
 }
 
-/* Nobody waits for what is not on its way. */
+/* Events that are not being stored are no hole. */
 static void what_is_never_stored_is_no_hole(void **state)
 {
     struct world *w = *state;
@@ -175,7 +175,7 @@ static void what_is_never_stored_is_no_hole(void **state)
     add(w, LARGE, true);
     add(w, LARGE, true);
     assert_true(hd_event_log_has_hole(w->feed, NULL, 0, 0));
-    /* A page could not be stored: waiting longer does not bring it. */
+    /* A page could not be stored: more waiting would not help. */
     assert_false(hd_event_log_has_hole(w->feed, NULL, 0, hd_event_log_forgotten(w->feed)));
 }
 
@@ -188,7 +188,7 @@ static size_t count_stored(const struct world *w)
     return count;
 }
 
-/* However much a thread has told, who goes on near the end reads little. */
+/* A reader that resumes near the end reads only the last pages. */
 static void only_what_is_asked_for_is_read(void **state)
 {
     struct world *w = *state;
@@ -207,7 +207,7 @@ static void only_what_is_asked_for_is_read(void **state)
     assert_int_equal(read_behind(w, THREAD, 0), UINT64_MAX);
     assert_int_equal(count_stored(w), 0);
     assert_err(hd_event_log_prepend(w->feed, w->stored, UINT64_MAX), 0);
-    /* Of the second run alone, then more, then all. */
+    /* First the second run only, then more events, then all. */
     after = read_behind(w, OTHER, 0);
     assert_int_equal(after, 6);
     assert_int_equal(count_stored(w), 4);
@@ -233,7 +233,7 @@ static void add_held(struct world *w, const char *run)
     assert_err(hd_event_log_add(w->feed, &news), 0);
 }
 
-/* The feed would forget the first event, were it not on its way to the store with the run's end. */
+/* The log would evict the first event, but it is being stored together with the end of the run. */
 static void a_page_that_is_taken_stays_in_memory(void **state)
 {
     struct world *w = *state;

@@ -3,7 +3,7 @@
 #include "http/server.h"
 #include "tests/unit/check.h"
 
-/* A parser with what it needs around it. */
+/* A parser with its surroundings. */
 struct reading {
     struct hd_http_server_config config;
     struct hd_arena arena;
@@ -60,7 +60,7 @@ static void check_first(const struct hd_http_request *request)
     assert_false(request->is_http10);
 }
 
-/* However the bytes are cut, the same two requests come out. */
+/* However the bytes are split, the parser returns the same two requests. */
 static void requests_do_not_depend_on_how_they_come(void **state)
 {
     const struct hd_slice first =
@@ -118,7 +118,7 @@ static void targets_come_apart(void **state)
     }
 }
 
-/* Refused, with this status, however it comes. */
+/* Refused with this status, however the bytes are split. */
 static void check_refused(const char *text, int status)
 {
     for (size_t step = 1; step < 200; step += 60) {

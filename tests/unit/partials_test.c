@@ -1,4 +1,4 @@
-/* Messages so far, out of pieces. */
+/* Partial messages, assembled from chunks. */
 #include <string.h>
 
 #include "graph/stream/partials.h"
@@ -101,7 +101,7 @@ static void each_piece_gives_the_whole_text_so_far(void **unused)
                                                                                        "total_"
                                                                                        "tokens'"
                                                                                        ":5}"));
-    /* In the state it is nothing new, and neither is it when a node returns it. */
+    /* A complete message is not repeated when the state has it or a node returns it. */
     feed_values(&h, "{'messages':[{'$':'message','type':'ai','content':'Hello','id':'m'}]}");
     feed(&h, "{'$':'message','type':'ai','content':'Hello','id':'m'}");
     assert_heard(&h, "");
@@ -295,7 +295,7 @@ static void every_allocation_may_fail(void **unused)
                                                                              "]");
 
     (void)unused;
-    /* Not every one is needed: the JSON parser does without the memory it would give back. */
+    /* Some allocations are optional: the JSON parser continues when shrinking a block fails. */
     for (long n = 1, asked = n; asked >= n; n++) {
         int err;
 

@@ -147,7 +147,7 @@ static void nobody_is_added_twice_or_to_a_thread_that_is_gone(void **state)
     APPLY(w, hd_participant_add(&batch, &thread, &bob));
     REFUSED(w, hd_participant_add(&batch, &thread, &bob));
     bob.member = EVE;
-    thread.created_at = 4; /* another thread that had this id once */
+    thread.created_at = 4; /* an earlier thread with the same id */
     REFUSED(w, hd_participant_add(&batch, &thread, &bob));
     thread.id = HD_S("none");
     REFUSED(w, hd_participant_add(&batch, &thread, &bob));
@@ -166,7 +166,7 @@ static void a_role_is_changed_and_taken_away(void **state)
     APPLY(w, hd_participant_set_role(&batch, &old, HD_ROLE_EDITOR));
     assert_err(find(w, BOB, false, &owner, &role), 0);
     assert_int_equal(role, HD_ROLE_EDITOR);
-    /* Who saw the role that was, is late. */
+    /* A change based on the old role is a conflict. */
     REFUSED(w, hd_participant_set_role(&batch, &old, HD_ROLE_EDITOR));
     REFUSED(w, hd_participant_remove(&batch, &old));
     assert_err(hd_participant_read(w->store, BOB, ADA, JOB, &w->arena, &bob, &w->fault), 0);
@@ -205,7 +205,7 @@ static void who_shared_first_counts_with_its_greatest_role(void **state)
     assert_err(find(w, EVE, false, &owner, &role), HD_ENOTFOUND);
 }
 
-/* Whatever is in the table, nobody becomes an owner by it. */
+/* A row cannot grant the role of the owner. */
 static void a_row_grants_no_more_than_can_be_granted(void **state)
 {
     struct world *w = *state;
@@ -281,7 +281,7 @@ static void participants_are_listed_by_thread_and_by_member(void **state)
     assert_int_equal(count, 0);
 }
 
-/* What is listed is what is found. */
+/* Listing and lookup give the same result. */
 static void all_that_is_shared_is_listed_once(void **state)
 {
     struct world *w = *state;
@@ -428,7 +428,7 @@ static void nobody_is_invited_to_a_thread_that_is_gone(void **state)
     REFUSED(w, hd_invitation_add(&batch, &thread, &invitation));
 }
 
-/* ---- the thread goes -------------------------------------------------- */
+/* ---- deletion of the thread ------------------------------------------- */
 
 static void a_thread_takes_them_along(void **state)
 {

@@ -1,7 +1,5 @@
-/*
- * The other side of HTTP requests: a server on the test's own loop that answers what it is told
- * to, and sees what becomes of its connections.
- */
+/* The server side of HTTP requests: a server on the test's own loop that sends scripted responses
+ * and observes its connections. */
 #ifndef TESTS_UNIT_PEER_H
 #define TESTS_UNIT_PEER_H
 
@@ -17,7 +15,7 @@
 #define PEER_ANSWERS 16
 #define PEER_LIMIT_US 60000000 /* a test that waits longer fails */
 
-/* Answers that are none: it says nothing, or closes the connection. */
+/* Scripts without a response: sends nothing, or closes the connection. */
 #define PEER_SILENCE ((const char *)NULL)
 #define PEER_CLOSE ""
 
@@ -28,18 +26,18 @@
 struct peer {
     uv_loop_t *loop;
     uv_tcp_t listening;
-    uv_timer_t tick; /* so that waiting ends */
+    uv_timer_t tick; /* wakes the loop, so that waits end */
     int port;
-    const char *answers[PEER_ANSWERS]; /* one for each request; the last one for all others */
+    const char *answers[PEER_ANSWERS]; /* one per request; the last one for all others */
     size_t answer_count;
-    bool closes;     /* the connection, behind each answer */
+    bool closes;     /* the connection, after each response */
     bool is_chunked; /* in frames of PEER_FRAME bytes, each with PEER_CHUNK; and PEER_END */
-    size_t flood;    /* bytes that follow the answer */
-    size_t sent;     /* of those, as far as the other side's kernel took them */
-    int blocked;     /* turns in which it took nothing */
+    size_t flood;    /* bytes after the response */
+    size_t sent;     /* flood bytes that the kernel has accepted */
+    int blocked;     /* loop iterations in which the kernel accepted nothing */
     char last[65536];
     size_t last_len;
-    int requests, connections, gone; /* gone: closed by the other side */
+    int requests, connections, gone; /* gone: closed by the client */
     struct peer_conn *conns;
 };
 
@@ -71,7 +69,7 @@ static inline void peer_hang_up(struct peer_conn *conn)
     conn->is_closing = true;
 }
 
-/* What comes next; in chunks it depends on how much was sent. */
+/* The next bytes; in chunked responses they depend on the number of bytes sent. */
 static inline void peer_fill(const struct peer_conn *conn, char *room, size_t len)
 {
     static const char size[] = "3e8\r\n";
@@ -138,7 +136,7 @@ static inline void peer_answer(struct peer_conn *conn)
         peer_hang_up(conn);
 }
 
-/* Whether all of a request is there. */
+/* True when the request is complete. */
 static inline bool peer_is_whole(struct peer_conn *conn)
 {
     const char *end = memmem(conn->in, conn->len, "\r\n\r\n", 4);
@@ -225,7 +223,7 @@ static inline void peer_refuse(struct peer *peer)
         uv_close((uv_handle_t *)&peer->listening, NULL);
 }
 
-/* The loop has to turn afterwards. */
+/* The loop must run afterwards. */
 static inline void peer_close(struct peer *peer)
 {
     peer_refuse(peer);
@@ -247,7 +245,7 @@ static inline bool peer_waits(struct peer *peer, int64_t began)
     return true;
 }
 
-/* Runs the loop until it is true. */
+/* Runs the loop until the condition is true. */
 #define UNTIL(peer, condition) \
     for (int64_t began_ = hd_clock_monotonic_us(); !(condition) && peer_waits((peer), began_);)
 

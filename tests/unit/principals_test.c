@@ -1,4 +1,4 @@
-/* Rows of principals and of API keys: which of its names somebody has, and when. */
+/* Rows of principals and API keys: which name a principal has at which time. */
 #include "records/principals.h"
 
 #include <heddle.h>
@@ -25,7 +25,7 @@ static int64_t now_us(void *ctx)
     return 1;
 }
 
-/* The key is made of its name. */
+/* The key is derived from its name. */
 static int secret(void *ctx, bool is_file, const char *name, struct hd_buf *out,
                   struct hd_fault *fault)
 {
@@ -175,7 +175,7 @@ static void somebody_new_has_the_new_key(void **state)
     assert_slice(read_row(w, now).key_id, HD_S("2"));
 }
 
-/* The old key is the new one again: its row, which says that it has moved, is used anew. */
+/* The old key becomes the current one again: its row, marked as moved, is reused. */
 static void one_can_go_back(void **state)
 {
     char old[HD_PRINCIPAL_SIZE], now[HD_PRINCIPAL_SIZE];

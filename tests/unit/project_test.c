@@ -1,4 +1,4 @@
-/* A langgraph.json, and what its workers are told; .env files. */
+/* langgraph.json, the settings of its workers, and .env files. */
 #include "config/project.h"
 
 #include <stdio.h>
@@ -121,7 +121,7 @@ static void keys_of_langgraph_are_settings(void **state)
     assert_false(config.ttl_refresh_on_read);
     assert_int_equal(config.ttl_threads_us, INT64_C(1800000000));
     assert_int_equal(config.ttl_strategy, HD_TTL_KEEP_LATEST);
-    assert_int_equal(config.ttl_sweep_interval_us, 240000000); /* the shorter of both */
+    assert_int_equal(config.ttl_sweep_interval_us, 240000000); /* the shorter of the two */
     assert_non_null(config.store_index.val);
     assert_non_null(config.serde.val);
     assert_string_equal(config.store, "sqlite:heddle.db");
@@ -227,9 +227,9 @@ static void every_allocation_may_fail(void **state)
     assert_true(check_every_allocation(load_all, text) > 0);
 }
 
-/* ---- what workers are told --------------------------------------------------- */
+/* ---- settings of workers ----------------------------------------------------- */
 
-/* Without workers of its own nothing is looked for but the files. */
+/* With 0 workers only the files are checked. */
 #define ALONE "\"runtime\": {\"workers\": 0}, "
 
 static int make_settings(const char *text, struct hd_arena *arena, struct hd_rt_settings *out,
@@ -358,7 +358,7 @@ static const char *value_of(const struct hd_dotenv *env, const char *name)
 static void variables_are_read(void **state)
 {
     static const struct {
-        const char *text, *value; /* of A */
+        const char *text, *value; /* the value of A */
     } cases[] = {
         {"A=b", "b"},
         {"\xef\xbb\xbf# x\n\n  export A = b c  # d\r\n", "b c"},

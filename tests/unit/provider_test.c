@@ -1,4 +1,4 @@
-/* Providers of models: literal streams, split anywhere; requests; conversations; no memory. */
+/* Model providers: literal streams, split anywhere; requests; conversations; no memory. */
 #include "agent/model/provider.h"
 
 #include <stdlib.h>
@@ -54,11 +54,11 @@ static void assert_val(struct hd_val *val, const char *wanted)
     hd_val_unref(val);
 }
 
-/* An answer being read, and the pieces that were told of it. */
+/* A response being read, and the chunks reported so far. */
 struct reading {
     const struct hd_provider *provider;
     struct hd_completion answer;
-    struct hd_buf text;   /* of the pieces */
+    struct hd_buf text;   /* of the chunks */
     struct hd_buf chunks; /* arguments of calls, likewise */
 };
 
@@ -129,7 +129,7 @@ static void close_reading(struct reading *r)
     hd_buf_fini(&r->chunks);
 }
 
-/* The message that comes of a stream, wherever it is split, and what its pieces say. */
+/* The message of a stream, wherever it is split, and the contents of its chunks. */
 static void expect_stream(const struct hd_provider *provider, const char *stream,
                           const char *message, const char *text, const char *chunks)
 {

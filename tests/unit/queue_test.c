@@ -12,7 +12,7 @@
 struct told {
     struct hd_waiter waiter;
     int count;
-    int place; /* among those that were told, from 1 on */
+    int place; /* the position in the order of notifications, from 1 on */
     enum hd_run_state status;
     char values[64];
 };
@@ -103,7 +103,7 @@ static void what_is_stored_is_in_flight(void **state)
     assert_int_equal(gone.count, 0);
     assert_int_equal(first.status, HD_RUN_STATE_SUCCESS);
     assert_string_equal(first.values, "{\"log\":[\"a\"]}");
-    /* And is over then. */
+    /* Then the run has ended. */
     while (hd_queue_counts(w->app.queue).running > 0)
         uv_run(&w->loop, UV_RUN_ONCE);
     assert_false(is_there(w, &admission.run));
@@ -131,7 +131,7 @@ static void many_come_in_any_order(void **state)
         run_until_told(w, &told[i]);
 }
 
-/* The clock steps back between the requests, and the runs come in another order. */
+/* The clock steps back between the requests, and the runs reach the queue in another order. */
 static void runs_of_a_thread_keep_the_order_of_their_requests(void **state)
 {
     struct app_world *w = *state;
@@ -225,7 +225,7 @@ static void put_checkpoint_of(struct app_world *w, const struct hd_run_rec *run)
     assert_err(heddle_put(w->app.store, &checkpoint, NULL), 0);
 }
 
-/* A process that ended has left two running runs of a thread: one has stored its progress. */
+/* A process ended while two runs of a thread were running: one of them has checkpoints. */
 static void a_run_with_checkpoints_is_recovered_before_one_without(void **state)
 {
     struct app_world *w = *state;
@@ -245,7 +245,7 @@ static void a_run_with_checkpoints_is_recovered_before_one_without(void **state)
     assert_int_equal(told[0].place, 2);
 }
 
-/* One that is not due lets the others pass. */
+/* A run that is not due does not delay other runs of its thread. */
 static void a_delayed_run_holds_up_no_other(void **state)
 {
     struct app_world *w = *state;
@@ -307,7 +307,7 @@ static void nobody_finds_anothers(void **state)
 
     run.principal = HD_S("somebody");
     assert_false(is_there(w, &run));
-    /* It is never added: the next process does that. */
+    /* The run is not queued here: the next process recovers it. */
 }
 
 int main(void)

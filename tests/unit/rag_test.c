@@ -1,4 +1,4 @@
-/* What retrieved documents become. */
+/* Texts made from retrieved documents. */
 #include "unit/check.h"
 
 #include <stdio.h>

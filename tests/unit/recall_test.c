@@ -1,7 +1,5 @@
-/*
- * Lists kept between runs: the next run on a thread neither reads nor writes them again, and never
- * takes one that is not what is stored.
- */
+/* The list cache: the next run on a thread neither reads nor writes its lists again, and never uses
+ * one that differs from the stored value. */
 #include "graph/engine/list_cache.h"
 
 #include "graph/engine/engine.h"
@@ -14,7 +12,7 @@
     "\"nodes\":{\"n\":{\"kind\":\"set\",\"update\":{\"a\":[\"%s\"]}}},"             \
     "\"edges\":[[\"__start__\",\"n\"],[\"n\",\"__end__\"]]}"
 
-/* ---- keeping ---------------------------------------------------------- */
+/* ---- the cache -------------------------------------------------------- */
 
 static struct hd_list_cache_key key_of(const char *thread, const char *ns)
 {
@@ -27,7 +25,7 @@ static size_t find(const struct hd_graph *graph, const char *channel)
     return hd_graph_find_channel(graph, hd_slice_cstr(channel));
 }
 
-/* A list of so many numbers, as a run leaves it. */
+/* A tracked list of `count` numbers, as a run leaves it. */
 static void grow(struct hd_list_tracker *growing, int count)
 {
     struct hd_val *list = hd_val_list();
@@ -55,7 +53,7 @@ static void keep(struct hd_list_cache *recall, const struct hd_graph *graph, con
     hd_free(growing);
 }
 
-/* How many elements are kept; 0: nothing is. */
+/* The number of cached elements; 0: not cached. */
 static size_t take(struct hd_list_cache *recall, const struct hd_graph *graph, const char *thread,
                    const char *ns)
 {
@@ -83,7 +81,7 @@ static void what_is_kept_is_taken_once(void **state)
     keep(recall, graph, "t", "", 20);
     keep(recall, graph, "t", "sub", 30);
     keep(recall, graph, "u", "", 40);
-    keep(recall, graph, "u", "", 41); /* instead */
+    keep(recall, graph, "u", "", 41); /* replaces the one before */
     assert_int_equal(take(recall, graph, "", "t"), 0);
     assert_int_equal(take(recall, graph, "t", ""), 20);
     assert_int_equal(take(recall, graph, "t", ""), 0);
@@ -118,7 +116,7 @@ static void the_oldest_go_first(void **state)
         snprintf(thread, sizeof(thread), "t%d", i);
         assert_int_equal(take(recall, graph, thread, ""), 0);
     }
-    keep(recall, graph, "huge", "", 100000); /* more than there is room for */
+    keep(recall, graph, "huge", "", 100000); /* more than the cache holds */
     assert_int_equal(take(recall, graph, "huge", ""), 0);
     hd_list_cache_destroy(recall);
     hd_graph_destroy(graph);
@@ -149,7 +147,7 @@ static void run_on(struct world *w, struct hd_engine *engine, const struct hd_gr
     hd_val_unref(val);
 }
 
-/* The thread's list has so many elements, the last of which is this. */
+/* The thread's list has `count` elements, the last of which is `last`. */
 static void assert_list(struct world *w, const struct hd_graph *graph, size_t count,
                         const char *last)
 {
@@ -161,7 +159,7 @@ static void assert_list(struct world *w, const struct hd_graph *graph, size_t co
     hd_val_unref(state);
 }
 
-/* Two engines on one store, in turns and one after the other: each takes what the other made. */
+/* Two engines on one store: each continues the lists that the other wrote. */
 static void others_may_write_in_between(struct world *w)
 {
     static const char text[] = "some text that is long enough to be stored as chunks, and more";
@@ -200,9 +198,9 @@ static void others_may_write_in_between_on_disk(void **state)
     close_world(&w);
 }
 
-/* ---- what is asked of the database ------------------------------------ */
+/* ---- reads of the database -------------------------------------------- */
 
-/* Stands before the backend and counts the chunks that come back. */
+/* Wraps the backend and counts the chunks that it returns. */
 struct counter {
     struct hd_backend base;
     struct hd_backend *inner;

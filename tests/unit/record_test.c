@@ -33,7 +33,8 @@ static void members_come_out_byte_for_byte(void **state)
     assert_slice(a, HD_S(""));
 }
 
-/* In memory of exactly its length, so that a step too far is found. */
+/* Splits a copy in memory of exactly this length, so that the sanitizer finds a read past its
+ * end. */
 static int split_copy(const char *text, size_t len)
 {
     char *copy = malloc(len ? len : 1);
@@ -62,7 +63,7 @@ static void damaged_bodies_are_told(void **state)
     for (size_t len = 0; len < sizeof(whole) - 1; len++)
         assert_err(split_copy(whole, len), HD_ECORRUPT);
     for (size_t i = 0; i < HD_COUNT(bad); i++) {
-        /* Brackets are counted, not paired: "{]" and "[}" are found by whoever reads the member. */
+        /* Brackets are counted, not paired: "{]" and "[}" are detected when the member is read. */
         if (split_copy(bad[i], strlen(bad[i])) != HD_ECORRUPT && !strpbrk(bad[i], "[]"))
             fail_msg("%s was taken", bad[i]);
     }
@@ -238,18 +239,18 @@ static void who_was_slower_is_refused(void **state)
     assert_int_equal(first.rev, 2);
     second.status = HD_THREAD_ERROR;
     REFUSED(w, hd_thread_put(&batch, &second));
-    first.status = HD_THREAD_INTERRUPTED; /* it knows its rev without reading */
+    first.status = HD_THREAD_INTERRUPTED; /* its rev is current without another read */
     APPLY(w, hd_thread_put(&batch, &first));
     assert_err(hd_thread_read(w->store, ADA, JOB, &w->arena, &second, &w->fault), 0);
     assert_int_equal(second.status, HD_THREAD_INTERRUPTED);
     assert_int_equal(second.rev, 3);
 }
 
-/* Names that were handed over, one after the other. */
+/* The reported names, joined. */
 struct seen {
     char text[256];
     size_t count;
-    size_t stop; /* answers 1 to this one */
+    size_t stop; /* returns 1 at this one */
 };
 
 static int see(struct seen *seen, struct hd_slice name)
@@ -438,14 +439,14 @@ static void a_pending_run_is_begun_once(void **state)
 
     APPLY(w, hd_run_add(&batch, &run));
     other = run;
-    APPLY(w, hd_run_put(&batch, &other)); /* somebody changes it, and it stays pending */
+    APPLY(w, hd_run_put(&batch, &other)); /* another change; the run stays pending */
     assert_err(hd_run_mark_running(w->store, &run, &w->fault), 0);
     assert_int_equal(run.status, HD_RUN_STATE_RUNNING);
     assert_int_equal(run.rev, 3);
     assert_err(hd_run_read(w->store, ADA, JOB, HD_S("r"), &w->arena, &back, &w->fault), 0);
     assert_int_equal(back.status, HD_RUN_STATE_RUNNING);
     assert_int_equal(back.rev, 3);
-    /* The answer to the commit may have been lost: marking it again changes nothing. */
+    /* The response to the commit may have been lost: marking the run again changes nothing. */
     assert_err(hd_run_mark_running(w->store, &other, &w->fault), 0);
     assert_int_equal(other.rev, 3);
     run.status = HD_RUN_STATE_ERROR;
@@ -510,18 +511,18 @@ static void runs_are_recovered_a_few_times(void **state)
         struct recovered recovered = {""};
 
         assert_err(hd_runs_recover(w->store, 3, on_recovered, &recovered, &w->fault), 0);
-        /* r1 is given up; what it told before each crash had numbers that nobody knows. */
+        /* r1 is given up. The sequence numbers of its events before each crash are unknown. */
         assert_string_equal(recovered.text, "r2#1@4000000 ");
     }
     assert_err(hd_run_read(w->store, ADA, HD_S("t1"), HD_S("r1"), &w->arena, &run, &w->fault), 0);
     assert_int_equal(run.status, HD_RUN_STATE_ERROR);
     assert_int_equal(run.due_at, 0);
-    assert_thread_status(w, "t1", HD_THREAD_BUSY); /* r2 goes on */
+    assert_thread_status(w, "t1", HD_THREAD_BUSY); /* r2 continues */
     assert_thread_status(w, "t2", HD_THREAD_ERROR);
     assert_err(hd_run_find(w->store, ADA, HD_S("r5"), &w->arena, &run, &w->fault), HD_ENOTFOUND);
 }
 
-/* It stores nothing between two losses, and is suspended once: only crashes count. */
+/* The run makes no progress between losses; suspensions are not losses, crashes are. */
 static void an_orderly_stop_is_no_loss(void **state)
 {
     struct world *w = *state;
@@ -544,7 +545,7 @@ static void an_orderly_stop_is_no_loss(void **state)
     assert_int_equal(run.status, HD_RUN_STATE_ERROR);
 }
 
-/* As it would have, had the run ended: nobody else deletes the thread of a run without one. */
+/* As when a run ends: no other code deletes the thread of a stateless run. */
 static void a_temporary_thread_goes_with_a_run_that_is_given_up(void **state)
 {
     struct world *w = *state;
@@ -569,7 +570,7 @@ static int on_asked(void *arg, const struct hd_run_rec *run, int64_t event_seq)
     return see(arg, run->actor);
 }
 
-/* Somebody who shares a thread asked for it: the run is in the owner's compartment all the same. */
+/* A participant of the thread requested the run: it is in the owner's compartment regardless. */
 static void a_run_remembers_who_asked(void **state)
 {
     struct world *w = *state;
@@ -637,8 +638,8 @@ static void assistants_have_versions(void **state)
     a.updated_at = 20;
     a.name = HD_S("second");
     APPLY(w, hd_assistant_put(&batch, &a, 1, true));
-    REFUSED(w, hd_assistant_put(&batch, &a, 1, true)); /* it has version 2 now */
-    REFUSED(w, hd_assistant_put(&batch, &a, 2, true)); /* and there is such a version */
+    REFUSED(w, hd_assistant_put(&batch, &a, 1, true)); /* its version is 2 now */
+    REFUSED(w, hd_assistant_put(&batch, &a, 2, true)); /* version 2 exists already */
     assert_err(hd_assistant_last_version(w->store, ADA, JOB, &last, &w->fault), 0);
     assert_int_equal(last, 2);
     assert_err(hd_assistant_read_version(w->store, ADA, JOB, 1, &w->arena, &back, &w->fault), 0);
@@ -775,7 +776,7 @@ static void only_what_nobody_changed_is_refreshed_or_expired(void **state)
     assert_slice(a.value, HD_S("{\"v\":1}"));
     assert_int_equal(b.expires_at, later);
 
-    a.expires_at = later; /* as it was read before it was refreshed */
+    a.expires_at = later; /* the value read before it was refreshed */
     assert_err(hd_item_expire(&batch, &a), 0);
     assert_err(hd_item_expire(&batch, &b), 0);
     assert_err(hd_item_expire(&batch, &gone), 0);
@@ -879,7 +880,7 @@ static int write_and_read(void *arg)
     return err;
 }
 
-/* A write that failed for want of memory may be tried again below, and succeed. */
+/* A write that fails without memory may be retried inside, and succeed. */
 static void a_failed_allocation_is_an_error_at_most(void **state)
 {
     long asked = 1;

@@ -1,4 +1,4 @@
-/* What is said to workers of runs, and what they say: worker/worker_run_text.h. */
+/* Messages to and from workers about runs: worker/worker_run_text.h. */
 #include "worker/worker_run_text.h"
 
 #include <string.h>
@@ -90,7 +90,7 @@ static int close_world(void **state)
     return 0;
 }
 
-/* Secrets are for the worker; where checkpoints are is not. */
+/* The worker receives secrets, but not the location of the checkpoints. */
 static void a_run_is_written(void **state)
 {
     struct world *w = *state;
@@ -115,7 +115,7 @@ static hd_json_val member(const struct hd_json *json, const char *name)
     return hd_json_get(hd_json_root(json), hd_slice_cstr(name));
 }
 
-/* One that has made checkpoints goes on: nothing of its beginning counts. */
+/* A run that has checkpoints continues from them: it gets no input and no start checkpoint. */
 static void one_that_goes_on_is_given_nothing(void **state)
 {
     struct world *w = *state;
@@ -150,7 +150,7 @@ static void a_command_stands_for_the_input(void **state)
     hd_json_fini(&json);
 }
 
-/* LangGraph would take the second call of a run for the first one. */
+/* With the same run id LangGraph would take the second call for the first one. */
 static void one_that_is_waited_for_has_no_run_id(void **state)
 {
     struct world *w = *state;

@@ -80,7 +80,7 @@ static void paths_find_their_routes(void **state)
         {HD_METHOD_POST, "/threads/search", "/threads/search", {0}},
         {HD_METHOD_GET, "/threads/t1", "/threads/{thread_id}", {"t1"}},
         {HD_METHOD_PATCH, "/threads/t1/", "/threads/{thread_id}", {"t1"}},
-        /* The fixed text has the path but not the method. */
+        /* The static route has this path, but another method. */
         {HD_METHOD_GET, "/threads/search", "/threads/{thread_id}", {"search"}},
         {HD_METHOD_GET, "/threads/t/state", "/threads/{thread_id}/state", {"t"}},
         {HD_METHOD_GET,

@@ -1,4 +1,4 @@
-/* The server's calls to workers: answers, pieces, turns, holding, giving up. */
+/* The server's calls to workers: answers, pieces, concurrency, back-pressure, timeouts. */
 #include "tests/unit/rt_world.h"
 
 static void answers_are_given(void **state)
@@ -61,7 +61,7 @@ static void errors_are_given(void **state)
     rt_fini(&world);
 }
 
-/* Without patience there is an answer at once; with it, when a worker is there. */
+/* Without patience a call ends at once when no worker is ready; with it, the call waits for one. */
 static void patience(void **state)
 {
     struct rt_world world;
@@ -109,7 +109,7 @@ static void runs_wait_their_turn(void **state)
     rt_fini(&world);
 }
 
-/* Two workers share what there is to do. */
+/* Runs are distributed over two workers. */
 static void runs_are_spread(void **state)
 {
     struct rt_world world;
@@ -158,7 +158,7 @@ static void cancelled_calls_end(void **state)
     rt_fini(&world);
 }
 
-/* The worker is told, and what it says afterwards is nobody's. */
+/* The worker is cancelled, and its later messages are ignored. */
 static void late_calls_end(void **state)
 {
     struct rt_world world;
@@ -182,7 +182,7 @@ static void late_calls_end(void **state)
     rt_fini(&world);
 }
 
-/* While it is held nothing is given, and all is when it goes on. */
+/* A held call delivers no pieces; all are delivered after it is released. */
 static void held_calls_wait(void **state)
 {
     struct rt_world world;
@@ -204,7 +204,7 @@ static void held_calls_wait(void **state)
     rt_fini(&world);
 }
 
-/* The answer came while it was held. */
+/* The answer arrives while the call is held. */
 static void ends_wait_for_pieces(void **state)
 {
     struct rt_world world;
@@ -226,7 +226,7 @@ static void ends_wait_for_pieces(void **state)
     rt_fini(&world);
 }
 
-/* A worker that does not mind is not read when much has come. */
+/* When a worker ignores back-pressure, the server stops reading from it. */
 static void floods_are_bounded(void **state)
 {
     struct rt_world world;
@@ -277,7 +277,7 @@ static void dropped_calls_are_silent(void **state)
     rt_fini(&world);
 }
 
-/* A runtime that goes takes everything along, and calls nothing. */
+/* Destroying a runtime frees all calls without calling back. */
 static void destroyed_with_calls(void **state)
 {
     struct rt_world world;

@@ -8,7 +8,7 @@
 
 #define MAX ((size_t)1 << 20)
 
-static struct hd_buf made; /* of the case that runs */
+static struct hd_buf made; /* of the current case */
 
 static int set_up(void **state)
 {
@@ -54,10 +54,10 @@ static void what_is_written_is_read(void **state)
         assert_slice(split[i], blobs[i]);
 }
 
-/* The bytes of the documentation, by hand. */
+/* The bytes of the example in the documentation. */
 static void bytes_are_as_documented(void **state)
 {
-    static const char expected[] = "\x17\0\0\0" /* how many follow */
+    static const char expected[] = "\x17\0\0\0" /* bytes that follow */
                                    "\x01\0"     /* CALL */
                                    "\x01\0"     /* one blob */
                                    "\x05\0\0\0" /* id */
@@ -83,7 +83,7 @@ static void a_frame_without_head_has_an_empty_one(void **state)
     assert_slice(frame.head, HD_S("{}"));
 }
 
-/* Nothing is said of a frame before enough of it is there, and nothing wrong at any length. */
+/* An incomplete frame has no size before its fourth byte, and cannot be read at any length. */
 static void parts_are_waited_for(void **state)
 {
     const struct hd_slice blob = HD_S_INIT("hello");

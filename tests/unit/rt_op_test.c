@@ -1,10 +1,11 @@
-/* What workers ask the server for: on threads and on the loop, within what their call allows. */
+/* Requests of workers to the server: on store threads and on the loop, within the scope of their
+ * call. */
 #include "tests/unit/rt_world.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* What the ops did; the lock is for those on threads. */
+/* Records of the ops; the lock is for those on store threads. */
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -30,7 +31,7 @@ static void reset(void)
     seen.loop_thread = pthread_self();
 }
 
-/* Answers what it was told and by whom. */
+/* Returns the request and its scope. */
 static void do_tell(struct hd_rt_request *request)
 {
     const struct hd_rt_scope *scope = request->scope;
@@ -64,7 +65,7 @@ static void do_tell(struct hd_rt_request *request)
     pthread_mutex_unlock(&seen.lock);
 }
 
-/* Waits until it is let go. */
+/* Blocks until unblock(). */
 static void do_block(struct hd_rt_request *request)
 {
     (void)request;
@@ -104,7 +105,7 @@ static void free_large(void *arg)
     seen.freed++;
 }
 
-/* A large answer that is not copied. */
+/* A large answer without a copy. */
 static void do_large(struct hd_rt_request *request)
 {
     const size_t size = (size_t)3 << 20;
@@ -193,7 +194,7 @@ static void call(struct rt_world *world, const char *steps, struct rt_outcome *o
     options.scope = &scope;
     options.is_run = true;
     assert_err(hd_runtime_call(world->runtime, &options, &outcome->call), 0);
-    hd_val_unref(metadata); /* it was copied */
+    hd_val_unref(metadata); /* the call has a copy */
 }
 
 static void ask(struct rt_world *world, const char *request, struct rt_outcome *outcome)
@@ -276,7 +277,7 @@ static void ops_are_refused(void **state)
     rt_fini(&world);
 }
 
-/* Nobody hears that a worker is lost before what it asked for is done, or not. */
+/* A lost call ends only after the requests of its worker are complete. */
 static void ends_wait_for_work(void **state)
 {
     struct rt_world world;
@@ -297,7 +298,7 @@ static void ends_wait_for_work(void **state)
     rt_fini(&world);
 }
 
-/* A dropped call is over: what works for it is done, and nobody is told. */
+/* Work for a dropped call is completed, and its result is discarded. */
 static void work_outlives_its_call(void **state)
 {
     struct rt_world world;
@@ -338,7 +339,7 @@ static void started_ops_answer_later(void **state)
     rt_fini(&world);
 }
 
-/* Whoever started it is told that nobody waits any more, and answers in vain. */
+/* A started request is cancelled; it must still be answered, and the answer is discarded. */
 static void started_ops_are_given_up(void **state)
 {
     static const char steps[] = "[{\"call\":{\"op\":\"later\"}},{\"answer\":\"$last\"}]";
@@ -366,7 +367,7 @@ static void started_ops_are_given_up(void **state)
     rt_fini(&world);
 }
 
-/* Also when all goes: at once, and the answer is for nobody. */
+/* Also when the runtime is destroyed: the cancel is immediate, and the answer is discarded. */
 static void started_ops_outlive_all(void **state)
 {
     struct rt_world world;
@@ -386,7 +387,7 @@ static void started_ops_outlive_all(void **state)
     assert_int_equal(outcome.ends, 0);
 }
 
-/* More than are carried out at once: it is not read meanwhile, and all are. */
+/* More requests than the limit: the server stops reading from the worker, and completes all. */
 static void many_ops(void **state)
 {
     struct rt_world world;
@@ -440,7 +441,7 @@ static void memory_may_end(void **state)
         asked = hd_alloc_fail_at(0, 0);
         assert_true(err == 0 || err == HD_ENOMEM);
     }
-    assert_true(n > 5 && n < 200); /* until none failed any more */
+    assert_true(n > 5 && n < 200); /* ends when no allocation fails any more */
     assert_int_equal(outcome.end, HD_RT_ANSWERED);
     rt_fini(&world);
 }

@@ -20,7 +20,8 @@ static int pid_now(struct rt_world *world)
     return pid;
 }
 
-/* It dies while it works: the call is lost with the reason, and another worker goes on. */
+/* The worker dies during a call: the call is lost with the reason, and another worker takes
+ * over. */
 static void check_death(const char *step, const char *reason)
 {
     struct rt_world world;
@@ -68,13 +69,13 @@ static void a_worker_answers_what_nobody_asked(void **state)
     check_death("stray", "violates the protocol");
 }
 
-/* Frames that may not come, one after the other, each from a new worker. */
+/* Invalid frames, each from a new worker. */
 static void a_worker_sends_wrong_frames(void **state)
 {
     static const char *const frames[] = {
-        "0f0000000100000084030000030000007b787d", /* CALL: {x} */
-        "0e00000004000000a00f0000020000007b7d",   /* PIECE of a call that is not there */
-        "0e0000000200000000000000020000007b7d",   /* ANSWER with id 0 */
+        "0f0000000100000084030000030000007b787d",                     /* CALL: {x} */
+        "0e00000004000000a00f0000020000007b7d",                       /* PIECE of an unknown call */
+        "0e0000000200000000000000020000007b7d",                       /* ANSWER with id 0 */
         "1900000001010000850300000d0000007b226f70223a2270696e67227d", /* a second byte that is not 0 */
     };
     struct rt_world world;
@@ -117,7 +118,7 @@ static void a_worker_hangs(void **state)
     rt_fini(&world);
 }
 
-/* A worker has ended before it was ready: its place waits for the next one, or stays empty. */
+/* A worker has ended before it was ready: a restart is scheduled, or the server gave up. */
 static bool has_failed_to_start(const struct rt_world *world)
 {
     struct hd_rt_counts counts = hd_runtime_counts(world->runtime, HD_RT_PYTHON);
@@ -125,7 +126,7 @@ static bool has_failed_to_start(const struct rt_world *world)
     return counts.restarts > 0 || (counts.starting == 0 && counts.workers == 0);
 }
 
-/* A worker that never becomes ready: the call that waits for it ends with the reason. */
+/* A worker that never becomes ready: a waiting call ends with the reason. */
 static void check_start(const char *table, int64_t timeout_us, const char *reason)
 {
     struct rt_world world;
@@ -174,7 +175,7 @@ static void start_is_never_ready(void **state)
     check_start("{\"start\":\"not_ready\"}", SHORT_US, "was not ready within");
 }
 
-/* One whose versions do not fit is not started again, and calls do not wait for another. */
+/* A worker with incompatible versions is not restarted, and calls do not wait for another. */
 static void check_refused(const char *table, const char *reason)
 {
     struct rt_world world;
@@ -230,7 +231,7 @@ static void a_program_that_is_not_there(void **state)
     rt_fini(&world);
 }
 
-/* Longer each time. */
+/* Each delay is longer than the one before. */
 static void starts_are_spaced(void **state)
 {
     struct rt_world world;
@@ -246,7 +247,7 @@ static void starts_are_spaced(void **state)
     rt_fini(&world);
 }
 
-/* What a process does: T is stopped, Z dead. */
+/* The state of a process: T is stopped, Z dead. */
 static char state_of(int pid)
 {
     char path[64], text[256] = "", state = 'Z';
@@ -262,14 +263,14 @@ static char state_of(int pid)
     return state;
 }
 
-/* In a process of its own, which dies with a worker that does not notice. */
+/* Runs in a child process, which exits while its worker is stopped. */
 static void serve_and_die(int out, const char *folder)
 {
     struct rt_world world;
     struct rt_outcome outcome;
     int pid;
 
-    /* What it leaves behind is inside of what the test takes away. */
+    /* Its files are in the folder that the test removes. */
     (void)setenv("XDG_RUNTIME_DIR", folder, 1);
     rt_init(&world, NULL);
     (void)rmdir(world.folder);
@@ -338,7 +339,7 @@ static void output_is_logged(void **state)
     rt_fini(&world);
 }
 
-/* The log is not for whoever writes without end. */
+/* Excessive output is dropped from the log. */
 static void much_output_is_left_out(void **state)
 {
     struct rt_world world;
@@ -349,7 +350,7 @@ static void much_output_is_left_out(void **state)
     rt_init(&world, NULL);
     rt_ready(&world);
     rt_do(&world, "[{\"do\":\"print\",\"text\":\"again\",\"times\":5000}]", &outcome);
-    do { /* it is said with the first line of another second */
+    do { /* reported with the first line of the next second */
         rt_do(&world, "[{\"do\":\"print\",\"text\":\"more\"}]", &outcome);
     } while (!strstr(rt_log, "lines are left out"));
     for (const char *at = rt_log; (at = strstr(at, ": again")); at++)
@@ -358,7 +359,8 @@ static void much_output_is_left_out(void **state)
     rt_fini(&world);
 }
 
-/* One that does not read: no more than some is kept for it, and others get the rest. */
+/* A worker that does not read: the data queued for it is bounded, and others take the other
+ * calls. */
 static void a_worker_takes_nothing(void **state)
 {
     static char large[40 << 20];
@@ -412,7 +414,7 @@ static void a_large_worker_is_replaced(void **state)
     rt_call(&world, true, steps, &large);
     rt_until(&world, world.ready_count == 2);
     assert_int_not_equal(pid_now(&world), before);
-    assert_int_equal(large.ends, 0); /* it goes on where it is */
+    assert_int_equal(large.ends, 0); /* the run continues in the old worker */
     (void)snprintf(steps, sizeof(steps), "[{\"do\":\"touch_file\",\"path\":\"%s/go\"}]",
                    world.folder);
     rt_call(&world, true, steps, &(struct rt_outcome){0});
@@ -438,7 +440,7 @@ static void a_worker_far_too_large_is_killed(void **state)
     rt_fini(&world);
 }
 
-/* What is at work ends where it is; what comes goes to the new ones. */
+/* Running calls end in the old workers; new calls go to the new ones. */
 static void reloaded(void **state)
 {
     struct rt_world world;
@@ -456,7 +458,7 @@ static void reloaded(void **state)
                    world.folder);
     rt_call(&world, true, steps, &old);
     hd_runtime_reload(world.runtime, HD_RT_PYTHON);
-    assert_int_equal(pid_now(&world), before); /* until there is another */
+    assert_int_equal(pid_now(&world), before); /* until another worker is ready */
     hd_runtime_reload(world.runtime, HD_RT_PYTHON);
     hd_runtime_reload(world.runtime, HD_RT_JS);
     rt_until(&world, world.ready_count == 2);
@@ -534,7 +536,7 @@ static void drained_in_time(void **state)
     rt_fini(&world);
 }
 
-/* Also when none was ready yet, or there is none at all. */
+/* Also before a worker is ready, or with 0 workers. */
 static void drained_early(void **state)
 {
     struct rt_world world;
@@ -622,7 +624,7 @@ static int connect_to(struct rt_world *world)
     return fd;
 }
 
-/* Closed by the server, whether or not it said something before. */
+/* True when the server closed the connection, with or without sending data before. */
 static bool is_closed(int fd)
 {
     char bytes[256];
@@ -673,7 +675,7 @@ static size_t count_closed(const int *fds, size_t count)
     return closed;
 }
 
-/* Those that say nothing do not keep the server's own workers out. */
+/* Silent connections do not keep the server's own workers from connecting. */
 static void strangers_are_limited(void **state)
 {
     static int fds[300];

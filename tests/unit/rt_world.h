@@ -1,4 +1,4 @@
-/* Workers for tests: tests/runtime/lib/fake_worker.py, a loop, and what came of calls. */
+/* Workers for tests: tests/runtime/lib/fake_worker.py, a loop, and the results of calls. */
 #ifndef HD_TESTS_UNIT_RT_WORLD_H
 #define HD_TESTS_UNIT_RT_WORLD_H
 
@@ -18,7 +18,7 @@
 
 struct rt_world {
     uv_loop_t loop;
-    uv_timer_t timer; /* so that the loop never sleeps for long */
+    uv_timer_t timer; /* keeps the loop from sleeping long */
     struct heddle *store;
     struct hd_runtime *runtime;
     struct hd_rt_settings settings;
@@ -30,7 +30,7 @@ struct rt_world {
     bool is_drained;
 };
 
-/* What came of a call. */
+/* The result of a call. */
 struct rt_outcome {
     struct hd_rt_call *call;
     int ends;
@@ -71,7 +71,7 @@ static inline void rt_on_ready(void *ctx, enum hd_rt_language language, struct h
     (void)snprintf(world->ready, sizeof(world->ready), "%.*s", (int)head.len, head.ptr);
 }
 
-/* Goes on until it is so, or far too long. */
+/* Runs the loop until the condition is true; fails after two minutes. */
 #define rt_until(world, condition)                                            \
     do {                                                                      \
         uint64_t rt_end_ = uv_hrtime() + UINT64_C(120000000000);              \
@@ -188,7 +188,7 @@ static inline struct hd_rt_call_options rt_options(const char *head, struct rt_o
                                        .ctx = outcome};
 }
 
-/* A call that carries out these steps; see the fake worker. */
+/* Starts a call that executes these steps; see the fake worker. */
 static inline void rt_call(struct rt_world *world, bool is_run, const char *steps,
                            struct rt_outcome *outcome)
 {
@@ -210,7 +210,7 @@ static inline void rt_do(struct rt_world *world, const char *steps, struct rt_ou
     rt_until(world, outcome->ends);
 }
 
-/* A worker answers as it should. */
+/* A worker responds correctly. */
 static inline void rt_is_well(struct rt_world *world)
 {
     struct rt_outcome outcome;

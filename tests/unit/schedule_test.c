@@ -175,7 +175,7 @@ static void days_follow_the_or_rule(void **state)
     assert_int_equal(next_in("0 0 3 * 5", NULL, utc(2026, 1, 3, 0, 0)), utc(2026, 1, 9, 0, 0));
     assert_int_equal(next_in("0 0 */1 * 1", NULL, new_year), utc(2026, 1, 5, 0, 0));
     assert_int_equal(next_in("0 0 1-31 * 1", NULL, new_year), utc(2026, 1, 2, 0, 0));
-    /* The day never comes, but Mondays do. */
+    /* The date does not exist, but Mondays do. */
     assert_int_equal(next_in("0 0 31 4 1", NULL, new_year), utc(2026, 4, 6, 0, 0));
     assert_int_equal(next_in("0 0 L * *", NULL, utc(2026, 1, 31, 0, 0)), utc(2026, 2, 28, 0, 0));
     assert_int_equal(next_in("0 0 15,l 2 *", NULL, utc(2028, 2, 15, 0, 0)), utc(2028, 2, 29, 0, 0));
@@ -277,7 +277,7 @@ static void doubled_times_fire_the_first_time_only(void **state)
               utc(2024, 10, 28, 1, 30));
     CHECK_ROW("0 2,3 * * *", utc(2024, 10, 26, 12, 0), utc(2024, 10, 27, 0, 0),
               utc(2024, 10, 27, 2, 0));
-    /* Asked in the second of the two hours. */
+    /* The start time is in the second of the two hours. */
     CHECK_ROW("30 2 * * *", utc(2024, 10, 27, 1, 10), utc(2024, 10, 28, 1, 30));
 }
 

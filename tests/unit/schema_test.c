@@ -1,4 +1,4 @@
-/* What a graph is given, gives and keeps, as JSON Schema. */
+/* JSON Schemas of a graph's input, output and state. */
 #include "graph/decl/schema.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Secrets in what was stored: what is found, where, and what is left alone. */
+/* The search for secrets in stored data: findings, their places, and texts without secrets. */
 #include <string.h>
 
 #include "base/buf.h"
@@ -123,7 +123,7 @@ static void private_keys(void **state)
     hd_buf_fini(&out);
 }
 
-/* Prose about secrets has none. */
+/* Prose about secrets has no findings. */
 static void texts_that_hold_none(void **state)
 {
     static const char *const texts[] = {

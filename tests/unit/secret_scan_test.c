@@ -1,4 +1,4 @@
-/* Secrets planted in every column of every table, as each is stored, are found there. */
+/* Secrets planted in every column of every table, in its encoding, are found there. */
 #include <heddle.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,12 +12,12 @@
 #include "transfer/secret_scan.h"
 
 #define KEY "sk-proj-4Tf9aB27Qx81LmZp0Wv3"
-#define PRINCIPAL "sk-HcmIZbNfwGeli3rC3LQ" /* of somebody, by chance */
+#define PRINCIPAL "sk-HcmIZbNfwGeli3rC3LQ" /* a principal that looks like a secret */
 
 struct world {
     struct heddle *store;
     struct hd_arena arena;
-    const char *key; /* what is planted */
+    const char *key; /* the planted secret */
     size_t found[HD_TABLE_COUNT][HD_MAX_COLUMNS];
     size_t count;
 };
@@ -28,7 +28,7 @@ static int on_found(void *ctx, const struct hd_secret_place *place)
 
     assert_true(place->column < hd_tables[place->table].column_count);
     if (!hd_slice_eq(place->finding->secret, hd_slice_cstr(w->key)))
-        return 0; /* the first half of one that was cut looks like one */
+        return 0; /* the first half of a cut secret looks like one, too */
     w->found[place->table][place->column]++;
     w->count++;
     return 0;
@@ -82,7 +82,7 @@ static struct hd_slice kept(struct world *w, const struct hd_buf *buf)
     return out;
 }
 
-/* What the columns hold that are not plain text; `text` is what is in there. */
+/* The encoding of `text` in columns that are not plain text. */
 static struct hd_slice encoded(struct world *w, enum hd_table_id table, unsigned column,
                                struct hd_slice text)
 {
@@ -121,7 +121,7 @@ static struct hd_slice encoded(struct world *w, enum hd_table_id table, unsigned
     return out;
 }
 
-/* A row that is harmless but in one column. */
+/* Adds a row with the secret in one column. */
 static void plant(struct world *w, enum hd_table_id id, unsigned planted)
 {
     const struct hd_table *table = &hd_tables[id];
@@ -148,7 +148,7 @@ static bool is_of_principals(const char *column)
     return strcmp(column, "principal") == 0 || strcmp(column, "member") == 0;
 }
 
-/* What is planted is found in every column, but a principal where principals are. */
+/* The secret is found in every column; a principal is ignored in columns of principals. */
 static void look_everywhere(void **state, const char *key, bool is_principal)
 {
     for (int table = 0; table < HD_TABLE_COUNT; table++) {
@@ -183,7 +183,7 @@ static void principals_are_no_secrets(void **state)
     look_everywhere(state, PRINCIPAL, true);
 }
 
-/* A long text is stored in pieces, which may end within a secret. */
+/* A long text is stored in chunks, which may end within a secret. */
 static void secrets_in_pieces(void **state)
 {
     struct world *w = *state;

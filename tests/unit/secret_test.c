@@ -1,4 +1,4 @@
-/* What is taken for a secret, and what becomes of it. */
+/* The detection of secrets, and their replacement by markers. */
 #include <string.h>
 
 #include "secret/secret.h"
@@ -267,7 +267,7 @@ static void places_of_one_name_differ(void **state)
     hd_val_unref(back);
     hd_val_unref(config);
 
-    /* The same secret again has the same marker. */
+    /* An equal secret has the same marker. */
     config = hd_secrets_take(parse("{'a':{'token':'one'}}"), &secrets);
     assert_same(config, "{'a':{'token':'heddle:secret:a.token'}}");
     assert_int_equal(hd_val_count(secrets), 2);

@@ -1,7 +1,5 @@
-/*
- * Graphs of workers: their states as LangGraph itself has shown them, and values as its
- * serializers have written them (tests/data/foreign).
- */
+/* Worker graphs: their states as LangGraph shows them, and values as its serializers write them
+ * (tests/data/foreign). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -70,7 +68,7 @@ static hd_json_val element(hd_json_val list, size_t index)
     return it.val;
 }
 
-/* The tests' own: the files were written by others. */
+/* A decoder for the tests only: the files were not written by Heddle. */
 static size_t decode(struct hd_slice base64, unsigned char *out)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -148,7 +146,7 @@ static void values_of_javascript_are_shown(void **unused)
     values_are_shown("values-js.json");
 }
 
-/* Every part of a value alone, and with any of its bytes changed, ends well. */
+/* Truncated values are refused; those with a flipped bit are refused or shown as valid JSON. */
 static void damaged_values_are_refused(void **unused)
 {
     struct hd_json json = read_file("values.json");
@@ -450,7 +448,7 @@ static void states_of_javascript(void **unused)
     check_states("js.json");
 }
 
-/* ---- crossing --------------------------------------------------------- */
+/* ---- migration between runtimes --------------------------------------- */
 
 static hd_json_val find_subject(const struct hd_json *json, const char *name)
 {
@@ -464,7 +462,7 @@ static hd_json_val find_subject(const struct hd_json *json, const char *name)
     return NULL;
 }
 
-/* The contents of a thread without ids. */
+/* Compares the contents of a thread, ignoring ids. */
 static void check_carried(struct heddle *store, const struct hd_graph *graph, struct hd_slice name,
                           hd_json_val wanted)
 {
@@ -492,7 +490,7 @@ static void check_carried(struct heddle *store, const struct hd_graph *graph, st
     hd_val_unref(state);
 }
 
-/* The ids it reads are those that its own state shows. */
+/* The ids it reads are those in its own state. */
 static void check_read(struct heddle *store, const struct hd_graph *graph)
 {
     const struct heddle_key key = {
@@ -525,7 +523,7 @@ static void check_read(struct heddle *store, const struct hd_graph *graph)
     hd_val_unref(state);
 }
 
-/* Threads of one runtime, read with the same graph of the other. */
+/* Threads written in one runtime, read with the same graph in the other. */
 static void check_crossing(const char *from, const char *to, const char *name)
 {
     struct hd_json written = read_file(from), other = read_file(to);
@@ -558,7 +556,7 @@ static void threads_change_the_runtime(void **unused)
     }
 }
 
-/* Work within a subgraph stays with the run that began it. */
+/* Interrupted work in a subgraph cannot change the runtime. */
 static void work_in_subgraphs_is_refused(void **unused)
 {
     struct hd_json written = read_file("js.json"), other = read_file("python.json");
@@ -637,7 +635,7 @@ static void endless_structures_are_refused(void **unused)
     hd_buf_fini(&text);
 }
 
-/* Its code is elsewhere. */
+/* The graph's code is in a worker. */
 static void it_cannot_be_updated_here(void **unused)
 {
     struct hd_update update = {.values = hd_val_null()};

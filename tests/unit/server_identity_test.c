@@ -1,4 +1,4 @@
-/* Identity of server processes: what is stored of it, and when a process is known to be gone. */
+/* Identity of server processes: its stored form, and the detection of ended processes. */
 #include "server/server_identity.h"
 
 #include <string.h>
@@ -46,7 +46,7 @@ static void a_live_process_is_not_gone(void **state)
     assert_false(hd_server_identity_is_gone(&self, &self));
 }
 
-/* Before its parent waits for it, and after. */
+/* Before and after its parent waits for it. */
 static void a_dead_process_is_gone(void **state)
 {
     struct hd_server_identity self, child;

@@ -201,7 +201,7 @@ static inline bool has_chunk_of(const struct hd_pieces *pieces, struct hd_slice 
     return has_chunk(pieces, (struct hd_hash128){hash.low64, hash.high64});
 }
 
-/* How many chunks of `a` are not in `b`. */
+/* The number of chunks of `a` that `b` does not have. */
 static inline size_t missing(const struct hd_pieces *a, const struct hd_pieces *b)
 {
     size_t count = 0;

@@ -22,7 +22,7 @@ static void put_every_object(struct text *t)
         for (length = 0; length <= 100; length += 100) {
             put_byte(t, heads[i].tag);
             put_be(t, length, (int)heads[i].length_size);
-            /* 0x01 is a fixint: right inside of arrays and maps as well. */
+            /* 0x01 is a fixint: valid inside of arrays and maps as well. */
             put_fill(t, 1,
                      heads[i].body + (heads[i].length_size ? length * heads[i].length_unit : 0));
         }

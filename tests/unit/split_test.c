@@ -266,7 +266,7 @@ static void objects_without_long_arrays_are_cut_by_content(void **state)
     drop(&pieces, &t);
 }
 
-/* A task often writes one message, which then ends the list. */
+/* A task often writes one message, which then becomes the end of the list. */
 static void a_message_alone_is_the_chunk_it_is_in_a_list(void **state)
 {
     struct text list = messages("[", 1, 4, 1000, ",", "]"), alone = {0};
@@ -309,7 +309,7 @@ static void appending_changes_the_tail_only(void **state)
         struct hd_pieces a = split("hd1", &t);
         struct hd_pieces b = split("hd1", &more);
 
-        /* The last group of small elements may still grow; all others are there again. */
+        /* The last group of small elements may still grow; all others are reused. */
         assert_true(missing(&a, &b) <= (sizes[i] < 200));
         assert_true(missing(&b, &a) <= 2);
         drop(&a, &t);
@@ -359,7 +359,7 @@ static void ten_thousand_small_ints_make_few_groups(void **state)
     drop(&c, &more);
 }
 
-/* With any hash, equal elements are neither a chunk each nor one endless chunk. */
+/* With any hash, equal elements are neither one chunk each nor a single unbounded chunk. */
 static void equal_elements_are_grouped(void **state)
 {
     char element[32];
@@ -441,7 +441,7 @@ static void every_prefix_of_a_text_is_safe(void **state)
 
     (void)state;
     for (len = 1; len <= t.len; len++) {
-        /* A copy of exactly that size, so that the sanitizer sees a read behind it. */
+        /* A copy of exactly that size, so that the sanitizer detects a read past its end. */
         struct text prefix = {0};
         struct hd_pieces pieces;
 
@@ -529,7 +529,7 @@ static void an_edit_changes_the_pieces_around_it_only(void **state)
     drop(&c, &appended);
 }
 
-/* A value that grows past the size where the average doubles still ends pieces where it did. */
+/* A value that grows past the size where the average doubles keeps its existing boundaries. */
 static void a_larger_average_keeps_some_cuts(void **state)
 {
     struct text t = {0};

@@ -1,4 +1,4 @@
-/* Server-sent events: what the standard says, and that it does not matter where pieces end. */
+/* Server-sent events: the rules of the standard, for any split of the bytes. */
 #include "agent/model/sse_read.h"
 
 #include "base/buf.h"
@@ -196,7 +196,7 @@ static int stop(void *ctx, const struct hd_sse_event *event)
     struct hd_sse_read *sse = ctx;
 
     assert_slice(event->data, HD_S("a"));
-    hd_sse_read_fini(sse); /* whoever stops may let it go at once */
+    hd_sse_read_fini(sse); /* a callback that stops may free the reader */
     return HD_ECLOSED;
 }
 

@@ -1,4 +1,4 @@
-/* What has expired is removed, and nothing else. */
+/* The sweep removes expired records only. */
 #include "schedule/sweep.h"
 
 #include "records/thread_heads.h"
@@ -150,12 +150,12 @@ static void threads_are_pruned_when_that_is_wanted(void **state)
     assert_int_equal(count_checkpoints(w, "t"), 1);
     assert_err(read_thread(w, "t", &thread), 0);
     assert_int_equal(thread.expires_at, 0);
-    assert_slice(thread.ttl, HD_S(PRUNE)); /* for the next time */
+    assert_slice(thread.ttl, HD_S(PRUNE)); /* for the next expiry */
     assert_slice(thread.heads, HD_S(""));
     assert_slice(thread.head.checkpoint_id, HD_S(""));
 }
 
-/* 1 - 2 - 3 - 5, and 4 after 2; 3 was chosen. */
+/* 1 - 2 - 3 - 5, and 4 after 2; 3 is the chosen head. */
 static void branches_stay_when_that_is_wanted(void **state)
 {
     struct app_world *w = *state;
@@ -181,7 +181,7 @@ static void branches_stay_when_that_is_wanted(void **state)
     assert_slice(thread.heads, HD_S("{\"\":\"" ID("3") "\"}"));
 }
 
-/* Whatever the strategy: a run that was admitted must find what it goes on from. */
+/* With any strategy: an admitted run must find its start checkpoint. */
 static void what_runs_begin_at_stays(void **state)
 {
     struct app_world *w = *state;

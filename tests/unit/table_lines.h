@@ -10,7 +10,7 @@
 
 #define TABLE_MAX_FIELDS 8
 
-/* Calls `fn` with the fields of each line; returns how many there were. */
+/* Calls `fn` with the fields of each line; returns the number of lines. */
 static inline size_t table_lines(const char *name, size_t fields, void (*fn)(char **field))
 {
     const char *directory = getenv("HD_TEST_DATA");

@@ -77,7 +77,7 @@ static void declarations_are_sound(void **state)
                 assert_true(column->type != HD_COL_BLOB && (k == 0 || !column->nullable));
                 seen |= 1u << index->columns[k];
             }
-            /* The key is all there, and nothing twice: the order has no ties. */
+            /* Every index contains the whole key, without duplicates: its order has no ties. */
             assert_int_equal(seen & key, key);
             assert_int_equal(__builtin_popcount(seen), index->column_count);
         }

@@ -1,7 +1,5 @@
-/*
- * The `tools` node on an engine, with a kind of source whose tools do what their names say. A call
- * that waits for an hour would be a test that does not end.
- */
+/* The `tools` node on an engine, with a source of fake tools named for what they do. A call that
+ * waits for an hour makes the test time out. */
 #include "tests/unit/engine_world.h"
 
 #include "agent/agent.h"
@@ -11,13 +9,14 @@
 
 /* ---- a source --------------------------------------------------------- */
 
-/* What all fakes have been asked to do. */
+/* Records of all fake sources. */
 static struct fake {
     int opened, closed, called, cancelled;
-    int gate;                      /* so many calls of `gather` end together, the last one first */
+    int gate;                      /* this number of `gather` calls end together, the last one
+                                    * first */
     struct hd_tool_call *waits[8]; /* of `gather` */
     int waiting;
-    struct hd_tool_source *late; /* becomes ready by hand */
+    struct hd_tool_source *late; /* becomes ready when the test decides */
 } fake;
 
 static int fake_check(const struct hd_val *value, struct hd_fault *fault)
@@ -133,7 +132,7 @@ static const struct hd_source_kind *const kinds[] = {&fake_kind, &hasty_kind};
 
 /* ---- graphs ----------------------------------------------------------- */
 
-/* `members` of the tools node; what is sent has the call, and the channels that it uses. */
+/* `members` of the tools node; a send has the call and the channels that it uses. */
 #define GRAPH(members)                                                                             \
     "{\"name\":\"calls\",\"state\":{\"messages\":{\"reducer\":\"messages\"},"                      \
     "\"tools\":{},\"policy\":{},\"source\":{},\"after\":{\"reducer\":\"add\",\"type\":\"list\"}}," \
@@ -230,7 +229,7 @@ static void play(struct scene *s, const char *input, const char *command, enum h
     assert_end_is_state(&s->w, s->graph);
 }
 
-/* A new engine on the same store: all that was in memory is gone. */
+/* A new engine on the same store: everything in memory is lost. */
 static void restart(struct scene *s)
 {
     hd_engine_destroy(s->w.engine);
@@ -247,7 +246,7 @@ static struct hd_val *values(struct scene *s)
     return vals;
 }
 
-/* The tool messages, without their ids, which must be there. */
+/* The tool messages without their ids; each must have one. */
 static void assert_results(struct scene *s, const char *wanted)
 {
     struct hd_val *vals = values(s), *list = hd_val_list(), *expected = json(wanted);
@@ -398,7 +397,7 @@ static void a_call_without_a_name_fails(void **unused)
     close_scene(&s);
 }
 
-/* The node's own expression, without a send; and a result that is too large. */
+/* An expression of the node, without a send; and a result that is too large. */
 static void a_node_may_say_its_call(void **unused)
 {
     struct scene s;
@@ -474,7 +473,7 @@ static void a_cancel_stops_the_opening(void **unused)
     close_scene(&s);
 }
 
-/* Nothing is written and nothing follows; the others are answered. */
+/* A client call writes nothing and no node follows; the other calls get results. */
 static void a_client_answers_its_own_calls(void **unused)
 {
     struct scene s;
@@ -526,7 +525,7 @@ static void a_problem_is_told_once_and_the_others_work(void **unused)
     close_scene(&s);
 }
 
-/* Equal values are one source, and each tool has a name of its own that providers accept. */
+/* Equal values share a source, and each tool has a unique name that providers accept. */
 static void sources_are_shared_and_names_are_fit(void **unused)
 {
     struct scene s;
@@ -553,7 +552,7 @@ static void sources_are_shared_and_names_are_fit(void **unused)
     close_scene(&s);
 }
 
-/* The first 512 count. */
+/* Only the first 512 are used. */
 static void a_node_has_only_so_many_tools(void **unused)
 {
     struct scene s;
@@ -575,7 +574,7 @@ static void a_node_has_only_so_many_tools(void **unused)
     hd_buf_fini(&input);
     vals = values(&s);
     messages = hd_val_get(vals, HD_S("messages"));
-    assert_int_equal(hd_val_count(messages), 2); /* t504 is the client's own */
+    assert_int_equal(hd_val_count(messages), 2); /* t504 is a client tool */
     text = hd_val_get_string(hd_val_get(hd_val_at(messages, 1), HD_S("content")));
     assert_true(hd_slice_starts(text, HD_S("Error: t505 is not a valid tool, try one of [echo, ")));
     hd_val_unref(vals);
@@ -625,11 +624,11 @@ static void declarations_are_checked(void **unused)
     }
 }
 
-/* ---- humans ----------------------------------------------------------- */
+/* ---- approval --------------------------------------------------------- */
 
 #define RESUME(value) "{\"$\":\"command\",\"resume\":" value "}"
 
-/* The id of the question number `index` (tasks in their order), and its value. */
+/* The id of the interrupt number `index` (tasks in their order), and its value. */
 static struct hd_slice question(struct scene *s, size_t index, const struct hd_val **value)
 {
     const struct hd_val *list = hd_val_member(s->w.asked, index, NULL);
@@ -672,7 +671,7 @@ static void an_approved_call_runs_once_also_after_a_restart(void **unused)
     assert_equal("question", value, wanted);
     hd_val_unref(wanted);
     restart(&s);
-    play(&s, NULL, NULL, HD_RUN_INTERRUPTED); /* going on is no approval */
+    play(&s, NULL, NULL, HD_RUN_INTERRUPTED); /* resuming without a value is no approval */
     assert_int_equal(fake.called, 0);
     restart(&s);
     play(&s, NULL, RESUME("{\"type\":\"accept\"}"), HD_RUN_DONE);
@@ -760,7 +759,7 @@ static void several_wait_for_answers_at_once(void **unused)
     assert_int_equal(hd_val_count(s.w.asked), 3);
     for (size_t i = 0; i < 3; i++)
         snprintf(ids[i], sizeof(ids[i]), "%.*s", 32, question(&s, i, NULL).ptr);
-    play(&s, NULL, RESUME("{\"type\":\"accept\"}"), HD_RUN_FAILED); /* whose? */
+    play(&s, NULL, RESUME("{\"type\":\"accept\"}"), HD_RUN_FAILED); /* ambiguous */
     snprintf(command, sizeof(command), RESUME("{\"%s\":{\"type\":\"accept\"}}"), ids[1]);
     play(&s, NULL, command, HD_RUN_INTERRUPTED);
     assert_int_equal(fake.called, 2);
@@ -796,7 +795,7 @@ static void the_last_one_needs_no_id(void **unused)
     close_scene(&s);
 }
 
-/* A tool that asks, of a call that had to be approved: two questions, in this order. */
+/* A tool that interrupts, in a call that needs approval: two interrupts, in this order. */
 static void a_tool_may_ask_too(void **unused)
 {
     struct scene s;
@@ -817,7 +816,7 @@ static void a_tool_may_ask_too(void **unused)
     close_scene(&s);
 }
 
-/* What it asks may look like a question of ours, about a call of its own. */
+/* A tool's interrupt may look like an approval request of Heddle, about another call. */
 static void a_tool_may_ask_as_we_do(void **unused)
 {
     struct scene s;
@@ -837,7 +836,7 @@ static void a_tool_may_ask_as_we_do(void **unused)
     close_scene(&s);
 }
 
-/* A policy that changes after the question leaves the question what it was. */
+/* Changing the policy does not change a pending approval request. */
 static void a_question_needs_its_answer_whatever_the_policy_is_now(void **unused)
 {
     struct scene s;
@@ -874,7 +873,7 @@ static void a_policy_that_is_none_lets_nothing_through(void **unused)
 
 /* ---- memory ----------------------------------------------------------- */
 
-/* Whatever fails, the run ends, and all that was opened is closed. */
+/* Whichever allocation fails, the run ends, and every opened source is closed. */
 static void it_survives_without_memory(void **unused)
 {
     struct scene s;

@@ -130,7 +130,7 @@ static void ids_sort_behind_another_whatever_the_clock_says(void **state)
     }
 }
 
-/* A clock that is ahead gives the time, and no id sorts after the greatest one. */
+/* A clock that is ahead determines the time, and no id sorts after the greatest one. */
 static void the_time_is_that_of_the_clock_where_it_can_be(void **state)
 {
     char id[HD_UUID_SIZE];
@@ -204,7 +204,7 @@ static void checkpoint_ids_grow_even_when_the_clock_stands_or_goes_back(void **s
     }
 }
 
-/* Sets the clock far ahead, after which the ids of this process stay there: must run last. */
+/* Sets the clock far ahead. Later ids of this process keep that time, so it must run last. */
 static void checkpoint_ids_have_the_layout_of_version_6(void **state)
 {
     char out[HD_UUID_SIZE];

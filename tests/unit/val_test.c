@@ -232,7 +232,7 @@ static void the_second_to_go_on_from_one_view_gets_its_own_buffer(void **state)
     hd_val_unref(b);
 }
 
-/* A try that was dropped must not make the next append copy. */
+/* A dropped append must not make the next append copy. */
 static void a_dropped_view_gives_its_end_back(void **state)
 {
     struct hd_val *base = numbers(0, 5), *snapshot, *a, *b;
@@ -247,7 +247,7 @@ static void a_dropped_view_gives_its_end_back(void **state)
     assert_ptr_equal(buffer_of(b), buffer_of(base));
     assert_numbers(b, 0, 7);
     assert_numbers(snapshot, 0, 5);
-    hd_val_unref(base); /* in the middle */
+    hd_val_unref(base); /* while `b` and `snapshot` are in use */
     assert_numbers(b, 0, 7);
     hd_val_unref(b);
     assert_numbers(snapshot, 0, 5);
@@ -499,8 +499,8 @@ static void equality_is_by_value(void **state)
 static void sums_and_order_are_pythons(void **state)
 {
     static const struct {
-        const char *a, *b, *sum; /* canonical text or Python's complaint */
-        int order;               /* 9: there is none */
+        const char *a, *b, *sum; /* canonical text or Python's error */
+        int order;               /* 9: not comparable */
     } cases[] = {
         {"1", "2", "3", -1},
         {"1", "2.5", "3.5", -1},
@@ -818,7 +818,7 @@ static void what_is_made_of_frozen_values_is_new(void **unused)
     /* The key "a" occurs twice and is one value. */
     assert_int_equal(hd_val_parse(HD_S("{\"a\":[1,\"x\",[2]],\"b\":{\"a\":1.5}}"), &val, NULL), 0);
     assert_int_equal(hd_val_freeze(val, keep_frozen, &frozen), 0);
-    assert_int_equal(hd_val_freeze(val, keep_frozen, &frozen), 0); /* nothing more to do */
+    assert_int_equal(hd_val_freeze(val, keep_frozen, &frozen), 0); /* has no effect */
     assert_int_equal(frozen.count, 10);
     list = hd_val_append(hd_val_ref(hd_val_get(val, HD_S("a"))), hd_val_int(3));
     object = hd_val_with(hd_val_ref(val), HD_S("c"), hd_val_ref(list));
@@ -828,13 +828,13 @@ static void what_is_made_of_frozen_values_is_new(void **unused)
     assert_int_equal(hd_val_count(list), 7);
     hd_val_unref(list);
     hd_val_unref(object);
-    hd_val_unref(val); /* means nothing */
+    hd_val_unref(val); /* has no effect */
     assert_int_equal(hd_val_count(val), 2);
     assert_int_equal(hd_val_count(hd_val_get(val, HD_S("a"))), 3);
     release_all(&frozen);
 }
 
-/* What does not depend on the frozen values any more reads, and is written, as they were. */
+/* A lasting copy does not depend on the frozen values and is written as they were. */
 static void what_lasts_is_the_same(void **unused)
 {
     static const char text[] =
@@ -850,7 +850,7 @@ static void what_lasts_is_the_same(void **unused)
     hd_buf_init(&after, 4096);
     assert_int_equal(hd_val_parse(hd_slice_cstr(text), &val, NULL), 0);
     mixed = hd_val_lasting(val);
-    assert_ptr_equal(mixed, val); /* nothing to do */
+    assert_ptr_equal(mixed, val); /* unchanged */
     hd_val_unref(mixed);
     assert_int_equal(hd_val_freeze(val, keep_frozen, &frozen), 0);
     mixed = hd_val_append(hd_val_append(hd_val_list(), hd_val_int(7)), hd_val_ref(val));
@@ -871,7 +871,7 @@ static void what_lasts_is_the_same(void **unused)
     hd_buf_fini(&after);
 }
 
-/* Wherever it ends: what is frozen is released, the rest is counted as before. */
+/* At any failure: frozen values are released, the others keep their reference counts. */
 static void freezing_can_be_given_up(void **unused)
 {
     (void)unused;

@@ -1,4 +1,5 @@
-/* Items that graphs in workers get and put: worker/worker_items.c, items.c and items_search.c. */
+/* Items that graphs in workers read and write: worker/worker_items.c, items.c and
+ * items_search.c. */
 #include <stdio.h>
 
 #include "tests/unit/worker_world.h"
@@ -25,7 +26,7 @@ static hd_json_val result(size_t index)
     return it.val;
 }
 
-/* The keys of a result of a search, in its order. */
+/* The keys of a search result, in its order. */
 static void assert_keys(hd_json_val list, const char *expected)
 {
     struct hd_json_iter it = hd_json_iter(list);
@@ -55,7 +56,7 @@ static void test_put_and_get(void **state)
 
     (void)state;
     items(PUT("k", "{\"n\":1.0}") "," GET("k"));
-    assert_slice(said(&w), HD_S("{\"results\":[null,null]}")); /* as it was before the put */
+    assert_slice(said(&w), HD_S("{\"results\":[null,null]}")); /* the value before the put */
     items(GET("k") "," GET("l"));
     item = result(0);
     assert_json(hd_json_get(item, HD_S("namespace")), "[\"a\",\"b\"]");
@@ -73,7 +74,7 @@ static void test_put_and_get(void **state)
     assert_true(hd_json_is_null(result(0)));
 }
 
-/* They are those of who asked, whoever's thread it is. */
+/* Items belong to the actor, not to the owner of the thread. */
 static void test_whose(void **state)
 {
     (void)state;
@@ -84,7 +85,7 @@ static void test_whose(void **state)
     w.scope.actor = HD_S("ann");
     items(GET("k") ",{\"op\":\"search\",\"namespace_prefix\":[]},{\"op\":\"list_namespaces\"}");
     assert_slice(said(&w), HD_S("{\"results\":[null,[],[]]}"));
-    w.scope.thread = HD_S(""); /* they need none */
+    w.scope.thread = HD_S(""); /* items need no thread */
     items(GET("k"));
 }
 
@@ -137,7 +138,7 @@ static void test_secrets(void **state)
     hd_val_unref(secrets);
 }
 
-/* Nothing of a batch is done when something in it is wrong. */
+/* A batch with an error is not applied at all. */
 static void test_refused(void **state)
 {
     static const char *const list[] = {

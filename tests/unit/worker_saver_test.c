@@ -1,4 +1,5 @@
-/* Checkpoints that workers get and put: worker/worker_saver.c, worker_wire.c and worker_hide.c. */
+/* Checkpoints that workers read and write: worker/worker_saver.c, worker_wire.c and
+ * worker_hide.c. */
 #include <stdio.h>
 
 #include "store/store.h"
@@ -31,7 +32,7 @@ static void put_three(void)
     assert_err(put(PUT(3, "\"" ID(2) "\""), "3", "{\"step\":1,\"source\":\"loop\"}", "[1,2,3]"), 0);
 }
 
-/* A member of the answer's tuple. */
+/* A member of the tuple in the answer. */
 static hd_json_val part(const char *name)
 {
     return hd_json_get(hd_json_get(hd_json_root(&w.answer), HD_S("tuple")), hd_slice_cstr(name));
@@ -85,7 +86,7 @@ static void test_get(void **state)
     assert_slice(said(&w), HD_S("{\"tuple\":null}"));
 }
 
-/* What the store has, beside the worker's view. */
+/* The stored tuple, independent of the worker's view. */
 static struct heddle_tuple *stored(const char *ns)
 {
     struct heddle_key key = {.thread = {{"ann", 3}, {"t1", 2}}, .ns = {ns, strlen(ns)}};
@@ -114,7 +115,7 @@ static void test_root(void **state)
     assert_err(ask(&w, "get", "{\"ns\":\"sub:1|deep:2\"}"), 0);
     assert_slice(hd_json_string(part("ns")), HD_S("sub:1|deep:2"));
 
-    /* Another agent's, and another user's thread, are not there. */
+    /* Checkpoints of another agent and threads of another user are not visible. */
     w.scope.root = HD_S("assistant:y");
     assert_err(ask(&w, "get", "{\"ns\":\"\"}"), 0);
     assert_true(hd_json_is_null(hd_json_get(hd_json_root(&w.answer), HD_S("tuple"))));
@@ -223,7 +224,7 @@ static void put_record(int64_t created)
     hd_batch_fini(&batch);
 }
 
-/* A thread that was deleted does not come back. */
+/* A deleted thread is not created again. */
 static void test_guard(void **state)
 {
     static const struct hd_slice one = HD_S_INIT("1");
@@ -283,7 +284,7 @@ static void test_list(void **state)
     assert_int_equal(tuple_count(), 2);
     assert_err(ask(&w, "list", "{\"ns\":\"\",\"limit\":0}"), 0);
     assert_int_equal(tuple_count(), 0);
-    /* Not those of another agent of the thread. */
+    /* Those of another agent in the thread are not listed. */
     w.scope.root = HD_S("assistant:y");
     assert_err(ask(&w, "list", "{\"ns\":null}"), 0);
     assert_int_equal(tuple_count(), 0);
@@ -313,7 +314,7 @@ static void test_pages(void **state)
     assert_string_equal(last, "c0000");
 }
 
-/* A checkpoint of more values than a frame has blobs is read all the same. */
+/* With more values than a frame has blobs, the head contains the rest. */
 static void test_many_values(void **state)
 {
     struct hd_buf head;
@@ -371,7 +372,7 @@ static void test_history(void **state)
     assert_slice(blob(at(at(hd_json_get(channel, HD_S("writes")), 0), 4)), HD_S("\"w1\""));
 }
 
-/* ---- what is wrong ---- */
+/* ---- errors ---- ------ */
 
 static void test_refused(void **state)
 {

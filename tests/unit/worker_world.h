@@ -1,4 +1,4 @@
-/* What the tests of workers' operations share: a store, and requests made by hand. */
+/* Shared by the tests of workers' operations: a store, and requests made directly. */
 #ifndef TESTS_UNIT_WORKER_WORLD_H
 #define TESTS_UNIT_WORKER_WORLD_H
 
@@ -60,7 +60,7 @@ static inline void world_fini(struct world *w)
     heddle_close(w->app.store);
 }
 
-/* Carries out an operation; its answer is in w->request, parsed in w->answer. */
+/* Executes an operation; its answer is in w->request, parsed in w->answer. */
 static inline int ask_with(struct world *w, const char *op, const char *head,
                            const struct hd_slice *blobs, size_t blob_count)
 {
@@ -93,7 +93,7 @@ static inline struct hd_slice said(const struct world *w)
     return hd_buf_slice(&w->request.head);
 }
 
-/* ---- one for each test ---- */
+/* ---- setup of each test ----  */
 
 static struct world w;
 
