@@ -1,4 +1,4 @@
-/* What every list of pieces must satisfy; shared by the unit test and the fuzzer. */
+/* Checks of a list of pieces; shared by the unit test and the fuzzer. */
 #ifndef HD_TESTS_SPLIT_CHECK_H
 #define HD_TESTS_SPLIT_CHECK_H
 
@@ -20,7 +20,7 @@ static inline const char *hd_check_piece(const struct hd_piece *piece)
     return NULL;
 }
 
-/* NULL, or what is wrong: pieces must be well-formed and join to `value`. */
+/* Returns NULL or the error: pieces must be well-formed and join to `value`. */
 static inline const char *hd_check_pieces(struct hd_slice value, const struct hd_pieces *pieces)
 {
     size_t pos = 0;

@@ -1,7 +1,5 @@
-/*
- * libFuzzer: what other agents send. The bytes are a card, and, line by line, the answers
- * to one request; whatever was understood can be shown.
- */
+/* libFuzzer: data from other agents. The bytes are a card and, line by line, the responses to one
+ * request; parsed data can be rendered. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,5 @@
-/*
- * libFuzzer: any bytes as text. What parses renders to JSON; what is written is
- * canonical and renders; plain JSON comes back as it was.
- */
+/* libFuzzer: any bytes as text. Parsed text renders to JSON; written text is canonical and renders;
+ * plain JSON reads back unchanged. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +19,7 @@ static void require(bool is_so, const char *what)
     abort();
 }
 
-/* Renders canonical text and parses what comes out; the caller frees `json`. */
+/* Renders canonical text and parses the result; the caller frees `json`. */
 static void render(struct hd_slice text, struct hd_json *json)
 {
     struct hd_buf out;
@@ -40,7 +38,8 @@ static void render_and_forget(struct hd_slice text)
     hd_json_fini(&json);
 }
 
-/* Plain JSON there and back. With an exponent a number may be infinite, which JSON cannot say. */
+/* A round trip of plain JSON. A number with an exponent may be infinite, which JSON cannot
+ * express. */
 static void check_plain(struct hd_slice text, hd_json_val val)
 {
     bool has_exponent = memchr(text.ptr, 'e', text.len) || memchr(text.ptr, 'E', text.len);

@@ -1,10 +1,10 @@
 /*
- * libFuzzer: what is stored may be anything. The input is a checkpoint with its
- * metadata, values and writes, as somebody else might have written them; it is
- * put into a store and the engine looks at it. It may refuse, never crash.
+ * libFuzzer: arbitrary stored data. The input is a checkpoint with its metadata, values and writes,
+ * as another program might have written them. It is put into a store and read by the engine, which
+ * may refuse it but must not crash.
  *
- * Fields are separated by 0xff, a byte that no text has: checkpoint, metadata,
- * then by turns a value for each channel and a write on it.
+ * Fields are separated by 0xff, a byte that is not in UTF-8: checkpoint, metadata, then for each
+ * channel a value and a write.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -118,7 +118,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         memset(&failure, 0, sizeof(failure));
         if (hd_state_history(&at, -1, HD_S(""), HD_S(""), look, NULL, &failure) != 0 &&
             !hd_failed(&failure))
-            abort(); /* refused without a reason */
+            abort(); /* an error without a text */
         hd_failure_fini(&failure);
     }
     heddle_close(store);

@@ -1,7 +1,5 @@
-/*
- * libFuzzer: any bytes as the configuration's file, or (when they begin with a
- * dash) as one flag. It is taken or refused with a sentence.
- */
+/* libFuzzer: any bytes as the configuration file or, when they begin with a dash, as one flag. It
+ * is accepted, or refused with an error text. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +32,7 @@ static void read_flag(const uint8_t *data, size_t size)
     int err;
 
     memcpy(flag, data, size < sizeof(flag) - 1 ? size : sizeof(flag) - 1);
-    /* Files are not for a fuzzer. */
+    /* The fuzzer must not read files. */
     if (strncmp(flag, "--config", 8) == 0)
         return;
     err = hd_config_load(&config, &(struct hd_config_source){2, argv, NULL}, &fault);

@@ -1,7 +1,5 @@
-/*
- * libFuzzer: any bytes as a declaration. It is refused with a reason, or it is a
- * graph whose parts fit together and that can be drawn.
- */
+/* libFuzzer: any bytes as a declaration. It is refused with a reason, or gives a consistent graph
+ * that can be drawn. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +45,7 @@ static void check_graph(const struct hd_graph *graph)
     }
 }
 
-/* What was written can be read, and is as large. */
+/* The written drawing can be read and has the same size. */
 static void draw_again(const struct hd_drawing *drawing, hd_json_val json, struct hd_buf *out)
 {
     struct hd_drawing again;

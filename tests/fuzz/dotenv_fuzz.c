@@ -1,4 +1,4 @@
-/* libFuzzer: any bytes as a file of variables. They are taken, or refused with a line's number. */
+/* libFuzzer: any bytes as a .env file. It is accepted, or refused with a line number. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

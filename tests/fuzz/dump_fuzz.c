@@ -1,7 +1,5 @@
-/*
- * libFuzzer: any line as one of an export. What is taken as a row can be written, and reading that
- * gives the same row again.
- */
+/* libFuzzer: any line as one of an export. An accepted row can be written, and reads back as the
+ * same row. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* libFuzzer: a path, a newline and a value, as an item is indexed by. There are texts, or none. */
+/* libFuzzer: a path of an item index, a newline and a value. The number of texts is bounded. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,5 @@
-/*
- * What is made of other servers' headers, and of texts that may have secrets in them. The
- * first byte says how long the secret is that follows it; the rest is the text.
- */
+/* libFuzzer: headers of other servers, and texts that may contain secrets. The first byte is the
+ * length of the secret that follows it; the rest is the text. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +29,7 @@ static void check_headers(struct hd_slice text)
         require(is_inside(hd_header_find(text, names[i]), text));
 }
 
-/* However often it is there, and whatever is around it, nothing of it is left. */
+/* No occurrence of the secret remains, regardless of the text around it. */
 static void check_mask(struct hd_slice secret, struct hd_slice text)
 {
     struct hd_buf out;
@@ -45,7 +43,7 @@ static void check_mask(struct hd_slice secret, struct hd_slice text)
     hd_buf_fini(&out);
 }
 
-/* It leads to the same host, or nowhere. */
+/* A redirect stays on the same host, or is refused. */
 static void check_redirect(struct hd_slice location)
 {
     struct hd_arena arena;

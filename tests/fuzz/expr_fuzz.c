@@ -1,8 +1,6 @@
-/*
- * libFuzzer: any bytes as an expression over a state with values of all kinds.
- * What compiles has a result within the limits, the same one every time, and it
- * can be written as canonical text.
- */
+/* libFuzzer: any bytes as an expression over a state with values of all types. A compiled
+ * expression has a result within the limits, the same one every time, and it can be written as
+ * canonical text. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +25,7 @@ static const struct hd_slice names[] = {
     HD_S_INIT("o"), HD_S_INIT("m"), HD_S_INIT("z"), HD_S_INIT("e"),
 };
 
-/* `e` has none. */
+/* `e` has no value. */
 static const char *const values[] = {
     "\"a\xc3\xa9 text\"",
     "42",

@@ -1,7 +1,5 @@
-/*
- * libFuzzer: any text as an `extract` path. It is refused with a sentence, or leads
- * to a value of the thread or to nothing.
- */
+/* libFuzzer: any text as an `extract` path. It is refused with an error text, or selects a value of
+ * the thread or nothing. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

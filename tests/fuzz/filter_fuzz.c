@@ -1,7 +1,5 @@
-/*
- * libFuzzer: any JSON as a filter, and as the value it is tried on. A filter that
- * is taken gives the same answer twice, and one without operators matches itself.
- */
+/* libFuzzer: any JSON as a filter, and as the value it is applied to. An accepted filter gives the
+ * same result twice, and one without operators matches itself. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +19,7 @@ static void require(bool is_so, const char *what)
     abort();
 }
 
-/* With a key that is there twice, the first is what a lookup finds. */
+/* Of a key that occurs twice, a lookup finds the first. */
 static bool has_doubled_keys(hd_json_val val)
 {
     struct hd_json_iter it = hd_json_iter(val);

@@ -1,7 +1,5 @@
-/*
- * libFuzzer: what a worker sends. Bytes are read as a link reads them, in parts of changing length;
- * what was understood is written again and is the same.
- */
+/* libFuzzer: data from a worker. The bytes are read as a link reads them, in parts of changing
+ * length; a parsed frame is written again as the same bytes. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -78,7 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             break;
         if (total == 0 || total > rest.len)
             break;
-        /* Less of it never says anything else. */
+        /* A prefix of a frame never gives another size. */
         for (size_t len = 0; len <= 20 && len < total; len++)
             require(hd_frame_size(hd_slice(rest.ptr, len), LIMIT, &seen) == 0 &&
                         (seen == 0 || seen == total),

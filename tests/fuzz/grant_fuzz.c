@@ -1,7 +1,5 @@
-/*
- * libFuzzer: any JSON as a filter of a handler. One that is taken gives the same answer twice, and
- * means the same in an $and of itself.
- */
+/* libFuzzer: any JSON as a filter of a handler. An accepted filter gives the same result twice, and
+ * means the same in an $and of itself. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,12 +1,12 @@
 /*
- * A connection on a wire of memory. The input is what a peer sends, with other events between
- * (0xff and a byte that says which): the peer closes or breaks, time passes, the socket takes what
- * was written, handlers answer late, memory ends. Whatever happens, in the end every exchange is
- * over and every buffer given back, and what was written begins as an answer does.
+ * libFuzzer: a connection over an in-memory transport. The input is the peer's data, mixed with
+ * other events (0xff and a byte for the kind): the peer closes or resets the connection, time
+ * passes, the socket accepts written data, handlers respond late, an allocation fails. In the end
+ * every exchange has ended, every buffer is freed, and the output begins like a response.
  *
- *   byte 0   how much the socket takes at once (0: all)
- *   byte 1   which allocation fails (0: none); above 127 all after it, too
- *   the rest bytes of the peer, and events
+ *   byte 0   bytes that the socket accepts at once (0: all)
+ *   byte 1   the allocation that fails (0: none); above 127 all later ones, too
+ *   the rest data of the peer, and events
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static void require(bool is_true)
         abort();
 }
 
-/* The other end, and the clock. */
+/* The peer, and the clock. */
 static struct {
     struct hd_hub hub;
     struct hd_conn *conn;
@@ -61,7 +61,7 @@ static size_t total(const struct hd_slice *parts, size_t count)
     return sum;
 }
 
-/* Reads all of it, so that the sanitizer sees what is no longer there. */
+/* Reads every byte, so that the sanitizer detects freed memory. */
 static void keep(const struct hd_slice *parts, size_t count, size_t most)
 {
     for (size_t i = 0; i < count; i++) {
@@ -212,7 +212,7 @@ static void begin_stream(struct call *call)
     hd_http_stream_begin_sse(call->ex, 200, on_room, on_gone, call);
 }
 
-/* Holds all that the request refers to against what the sanitizer knows. */
+/* Reads all data of the request, so that the sanitizer detects freed memory. */
 static size_t touch(const struct hd_http_request *request)
 {
     size_t sum = 0;
@@ -245,7 +245,7 @@ static void echo(struct hd_exchange *ex)
     hd_answer_json(ex, 200, &out);
 }
 
-/* The second character of the path says what is done. */
+/* The second character of the path selects the behaviour. */
 static void handle(void *ctx, struct hd_exchange *ex)
 {
     const struct hd_http_request *request = hd_exchange_request(ex);
@@ -280,7 +280,7 @@ static void answered(void *ctx, const struct hd_exchange *ex, int status, size_t
     require(hd_exchange_id(ex).len > 0 && status < 600 && took_us >= 0);
 }
 
-/* What was being sent has left, or never will. */
+/* The data being sent has left, or never will. */
 static void finish_sending(bool is_broken)
 {
     if (!world.is_sending)
@@ -367,7 +367,7 @@ static void event(uint8_t code)
     }
 }
 
-/* In a block of its own, so that reading past its end is seen. */
+/* Uses a separate block, so that the sanitizer detects a read past its end. */
 static void feed(const uint8_t *data, size_t len)
 {
     char *copy = malloc(len ? len : 1);
@@ -419,7 +419,7 @@ static void start(const uint8_t *data)
     (void)hd_alloc_fail_at(data[1] & 127, data[1] > 127);
 }
 
-/* Everything comes to its end. */
+/* Ends everything and checks that nothing is left. */
 static void stop(void)
 {
     (void)hd_alloc_fail_at(0, 0);
@@ -444,7 +444,7 @@ static void stop(void)
     hd_hub_fini(&world.hub);
 }
 
-/* Everything that was written begins as an answer begins. */
+/* The output begins like a response. */
 static void check_output(void)
 {
     static const struct hd_slice begin = HD_S_INIT("HTTP/1.1 ");

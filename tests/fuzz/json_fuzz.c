@@ -1,7 +1,5 @@
-/*
- * Whatever is read can be written, and reads back as the same value and the
- * same text; and any bytes become a readable JSON string.
- */
+/* libFuzzer: a parsed value can be written, and reads back as the same value and text; any bytes
+ * become a readable JSON string. */
 #include <stdint.h>
 #include <stdlib.h>
 

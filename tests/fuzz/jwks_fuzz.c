@@ -1,4 +1,4 @@
-/* libFuzzer: any text as a key set. What is taken has keys that are fit for something. */
+/* libFuzzer: any text as a key set. An accepted set has usable keys. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,5 @@
-/*
- * libFuzzer: any text as a credential, and as the parts of a token that is well formed. Whatever it
- * says, nobody is let in: nothing was signed with the secret.
- */
+/* libFuzzer: any text as a credential, and as the parts of a well-formed token. None is accepted,
+ * since nothing was signed with the secret. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,6 @@
-/*
- * libFuzzer: what servers of tools send, and what configurations say. The bytes are a
- * message and the text of a configuration; whatever was understood can be written again,
- * and what becomes a header is one line.
- */
+/* libFuzzer: data from MCP servers, and configurations. The bytes are a message and the text of a
+ * configuration; a parsed message can be written again, and a value that becomes a header is one
+ * line. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +33,7 @@ static void try_result(const struct hd_val *result)
     hd_mcp_outcome_fini(&outcome);
 }
 
-/* Each header is one line, without anything that could begin another. */
+/* Each header is one line that cannot start another header. */
 static void try_headers(const struct hd_val *schema, const struct hd_val *args)
 {
     struct hd_buf buf;

@@ -1,8 +1,6 @@
-/*
- * The scripted model. The first byte says what the rest is: a request in one of the three forms
- * (whole or streamed), texts to embed, or a script. Whatever is asked, answers are JSON, or events
- * that are JSON, cut into pieces that follow each other.
- */
+/* libFuzzer: the scripted model. The first byte selects the kind of the rest: a request in one of
+ * the three forms (whole or streamed), texts to embed, or a script. Responses are JSON, or events
+ * that are JSON, split into adjacent pieces. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +22,7 @@ static void check_json(struct hd_slice text)
     hd_json_fini(&json);
 }
 
-/* Every line of data is JSON, but for the last of OpenAI's. */
+/* Every data line is JSON, except the last of OpenAI's. */
 static void check_events(struct hd_slice text)
 {
     while (text.len > 0) {

@@ -1,7 +1,6 @@
-/*
- * libFuzzer: any text as an address, a network, a host with a port. What is read stays within the
- * text, a network has its own address, and a mapped address is as public as what it stands for.
- */
+/* libFuzzer: any text as an address, a network, a host with a port. A parsed host is inside the
+ * text, a network contains its own address, and an IPv4-mapped address is as public as its NAT64
+ * form. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

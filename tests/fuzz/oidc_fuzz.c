@@ -1,7 +1,5 @@
-/*
- * libFuzzer: any text as `page.sign_in`, as an issuer's document about itself, as the answer of its
- * token endpoint, and as a code. What is taken can be sent on as it is.
- */
+/* libFuzzer: any text as `page.sign_in`, as an issuer's discovery document, as the response of its
+ * token endpoint, and as a code. Accepted values can be sent on unchanged. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

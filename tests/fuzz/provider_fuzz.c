@@ -1,8 +1,6 @@
-/*
- * libFuzzer: any bytes as what the server of a model sends. The first byte says which provider,
- * and whether it is a stream. Read whole or in pieces, it comes to the same message or error; what
- * comes out is canonical, and can be sent back to every provider.
- */
+/* libFuzzer: any bytes as the response of a model server. The first byte selects the provider, and
+ * streaming or not. Read whole or in pieces, the result is the same message or error; a message is
+ * canonical and can be sent back to every provider. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,7 +53,7 @@ static int read_stream(struct reading *r, struct hd_slice text, size_t step)
     return err;
 }
 
-/* What was answered goes back to the provider in the next request, and to others. */
+/* A message is sent back in the next request, to this provider or another. */
 static void send_back(const struct hd_val *message)
 {
     struct hd_val *list = hd_val_append(hd_val_list(), hd_val_ref(message)), *prepared = NULL;
@@ -88,7 +86,7 @@ static void write_answer(struct reading *r, struct hd_buf *out)
     hd_val_unref(message);
 }
 
-/* Ids that are made up differ: only answers without calls are compared. */
+/* Generated ids differ, so only responses without calls are compared. */
 static int read_once(uint8_t which, struct hd_slice text, size_t step, struct hd_buf *out)
 {
     struct reading r = {.provider = providers[(which >> 1) % HD_COUNT(providers)]};

@@ -1,7 +1,5 @@
-/*
- * Query strings: what is accepted is UTF-8 without NUL, and every reader gives a value or an
- * error with a sentence.
- */
+/* libFuzzer: query strings. An accepted one is UTF-8 without NUL, and every reader gives a value or
+ * an error with a text. */
 #include <stdint.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* libFuzzer: what servers of documents answer, as documents and as hits. Texts stay bounded. */
+/* libFuzzer: responses of document servers, as documents and as hits. Texts stay bounded. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,5 @@
-/*
- * libFuzzer: any JSON as the body that asks for a run. What is taken has sane members, what is
- * refused says why, and a command that is taken can be made.
- */
+/* libFuzzer: any JSON as the body that requests a run. An accepted body has valid members, a
+ * refusal has a reason, and an accepted command can be built. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,5 @@
-/*
- * The tree against the plainest way to match: each pattern in turn, segment by segment. The
- * first byte is the method.
- */
+/* libFuzzer: the routing tree compared with the simplest matcher: each pattern in turn, segment by
+ * segment. The first byte is the method. */
 #include <stdint.h>
 #include <stdlib.h>
 

@@ -1,7 +1,5 @@
-/*
- * libFuzzer: any text as a schedule. What is taken fires, later than it was
- * asked, at the beginning of a minute that its sets allow, and again after that.
- */
+/* libFuzzer: any text as a schedule. An accepted one fires after the given time, at the start of a
+ * minute that its sets allow, and again after that. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

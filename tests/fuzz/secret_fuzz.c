@@ -1,7 +1,5 @@
-/*
- * libFuzzer: any JSON as a configuration. Taking leaves nothing that looks like a secret,
- * revealing brings everything back, and a second time there is nothing more to take.
- */
+/* libFuzzer: any JSON as a configuration. Taking removes everything that looks like a secret,
+ * revealing restores it, and a second take finds nothing. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +18,7 @@ static void require(bool is_so, const char *what)
     abort();
 }
 
-/* Pieces are found where they are. */
+/* Findings are inside the text. */
 static int on_finding(void *ctx, const struct hd_secret_finding *finding)
 {
     const struct hd_slice *text = ctx;
@@ -33,7 +31,7 @@ static int on_finding(void *ctx, const struct hd_secret_finding *finding)
     return 0;
 }
 
-/* No secret is left: all that the search by name and text finds are markers. */
+/* No secret is left: the search by name and text finds only markers. */
 static void look(const struct hd_val *val, bool is_named)
 {
     struct hd_slice text = hd_val_get_string(val);
@@ -62,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     require(hd_secret_find_headers(text, on_finding, &text) == 0, "a search that failed");
     if (hd_val_parse_json(text, &config, NULL))
         return 0;
-    plain = hd_secrets_reveal(config, NULL); /* without markers of its own */
+    plain = hd_secrets_reveal(config, NULL); /* removes markers of the input */
     hd_val_unref(config);
     require(plain != NULL, "no plain value");
     taken = hd_secrets_take(hd_val_ref(plain), &secrets);

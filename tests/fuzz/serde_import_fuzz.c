@@ -1,7 +1,5 @@
-/*
- * libFuzzer: any bytes as what another serializer wrote, and as the structure of a graph. What is
- * shown is JSON; a graph that is read can be looked up in.
- */
+/* libFuzzer: any bytes as the output of another serializer, and as the structure of a graph. A
+ * shown value is JSON; a parsed graph can be searched. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

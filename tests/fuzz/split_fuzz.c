@@ -1,4 +1,4 @@
-/* libFuzzer: the first byte chooses the type, the rest is cut; pieces must join to it. */
+/* libFuzzer: the first byte selects the type, the rest is cut; the pieces must join to it. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

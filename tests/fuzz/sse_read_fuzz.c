@@ -1,7 +1,5 @@
-/*
- * Event streams: however the bytes are split, the events are the same, and so is what is half read
- * at the end. The first bytes say how they are split.
- */
+/* libFuzzer: event streams. However the bytes are split, the events are the same, and so is the
+ * incomplete event at the end. The first bytes select the split. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +35,7 @@ static int note(void *ctx, const struct hd_sse_event *event)
     return 0;
 }
 
-/* `steps` has the lengths of the pieces, over and over; 0 is all of the rest. */
+/* `steps` has the lengths of the pieces, repeated; 0 is the whole rest. */
 static int read_pieces(const uint8_t *steps, size_t count, struct hd_slice text, struct hd_buf *out)
 {
     struct hd_sse_read sse;

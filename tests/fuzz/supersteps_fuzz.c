@@ -1,7 +1,5 @@
-/*
- * libFuzzer: any JSON as the body that changes a state, by values and by supersteps, and as the
- * body that the common readers of members look into. Nothing is lost of what a refusal leaves.
- */
+/* libFuzzer: any JSON as the body of a state update, by values and by supersteps, and as a body for
+ * the common member readers. A refusal leaks nothing. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

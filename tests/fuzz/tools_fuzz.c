@@ -1,8 +1,6 @@
-/*
- * libFuzzer: any JSON as what tools read from outside: a list of client tools or HTTP
- * tools, a policy of approval, an answer of a human, arguments and a schema. What is
- * taken can be used, and what is not is said.
- */
+/* libFuzzer: any JSON as external input of tools: a list of client tools or HTTP tools, an approval
+ * policy, a reply of a user, arguments and a schema. Accepted input is usable, and refused input
+ * has an error text. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +30,7 @@ static bool is_said(int err, const struct hd_fault *fault)
     return err == 0 || (err == HD_EINVAL && fault->text[0]);
 }
 
-/* The host is the declaration's, whatever the arguments are. */
+/* The host is that of the declaration, for any arguments. */
 static void try_request(const struct hd_val *tool, const struct hd_val *args)
 {
     struct hd_slice url = hd_val_get_string(hd_val_get(tool, HD_S("url")));
@@ -71,7 +69,7 @@ static void try_http(const struct hd_val *val)
     }
 }
 
-/* A source of a run that has nothing else. */
+/* A client source in an otherwise empty run. */
 static void open_client(const struct hd_val *val)
 {
     struct hd_run run = {0};

@@ -1,7 +1,5 @@
-/*
- * libFuzzer: any bytes as a time zone file. What is taken answers for every time
- * with a span that contains it, and a schedule in it fires later than it was asked.
- */
+/* libFuzzer: any bytes as a time zone file. An accepted file has a span for every time that
+ * contains this time, and a schedule in the zone fires after the given time. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,5 @@
-/*
- * libFuzzer: any text as a webhook's URL. What a strict policy takes, an open one
- * takes too, and refusals have a sentence.
- */
+/* libFuzzer: any text as a webhook's URL. A URL accepted by a strict policy is accepted by an open
+ * one, too, and refusals have an error text. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

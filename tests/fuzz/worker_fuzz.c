@@ -1,7 +1,5 @@
-/*
- * libFuzzer: any head that a worker may send with a checkpoint. It is refused with a sentence, or
- * read; what was read is without secrets, and written again as a message that can be read.
- */
+/* libFuzzer: any head that a worker may send with a checkpoint. It is refused with an error text,
+ * or read; the result has no secrets, and is written again as a readable message. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
