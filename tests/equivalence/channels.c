@@ -1,16 +1,14 @@
 /*
- * One channel, driven from outside: channels_check.py runs the same operations
- * on LangGraph's channels and compares.
+ * Runs operations on one channel; channels_check.py runs the same ones on LangGraph's channels and
+ * compares.
  *
- * Each line of the input is a channel and what happens to it, in the canonical
- * encoding:
+ * Each line of the input is a channel and its operations, in the canonical encoding:
  *
  *   {"reducer":"add","initial":V,"accumulate":true,"names":[…],"ops":[OP,…]}
  *
- * OP is ["update",[V,…]] (a superstep), ["consume"], ["finish"] or ["save"] (to a
- * checkpoint and back into a new channel). The answer is one line, a list with
- * an object for each operation: `changed`, `error` [type, text], `value` and
- * `saved` when there is one.
+ * OP is ["update",[V,…]] (a superstep), ["consume"], ["finish"] or ["save"] (to a checkpoint and
+ * back into a new channel). The output is one line, a list with an object for each operation:
+ * `changed`, `error` [type, text], and, if they exist, `value` and `saved`.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,7 +93,7 @@ static void refuse(struct hd_val **answer, struct hd_refusal *refusal)
     hd_refusal_fini(refusal);
 }
 
-/* Messages without an id get one that nobody can foresee. */
+/* Messages without an id get a random one. */
 static bool is_foreseeable(const struct driver *d, const struct hd_val *value)
 {
     struct hd_val *ready = NULL;
@@ -105,7 +103,7 @@ static bool is_foreseeable(const struct driver *d, const struct hd_val *value)
     return is_ready || d->decl.reducer != HD_REDUCE_MESSAGES;
 }
 
-/* What would come of an update must be what then comes of it. */
+/* hd_channel_peek() must predict the result of the update. */
 static int peek_and_update(struct driver *d, struct hd_val *const *values, size_t count,
                            bool *has_changed, struct hd_refusal *refusal)
 {

@@ -1,12 +1,12 @@
 /*
- * What the public MCP conformance kit starts: its client scenarios, driven through the source
- * `mcp` of a `tools` node on a real engine.
+ * The client that the public MCP conformance kit starts. It runs the kit's client scenarios with
+ * the source `mcp` of a `tools` node on a real engine.
  *
  *   mcp_conformance_client URL
  *
  * MCP_CONFORMANCE_SCENARIO names the scenario, MCP_CONFORMANCE_PROTOCOL_VERSION the revision,
- * MCP_CONFORMANCE_CONTEXT (JSON) may have `toolCalls`. A node `drive` looks at the tools that were
- * found and says which are called; questions are answered by resuming the run.
+ * MCP_CONFORMANCE_CONTEXT (JSON) may have `toolCalls`. A node `drive` selects the calls from the
+ * listed tools; elicitations are answered by resuming the run.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,7 +53,7 @@ static bool is(const char *name)
     return strcmp(scenario, name) == 0;
 }
 
-/* ---- which tools are called -------------------------------------------- */
+/* ---- the calls --------------------------------------------------------- */
 
 static struct hd_val *add_call(struct hd_val *calls, struct hd_slice name, struct hd_val *args)
 {
@@ -64,7 +64,7 @@ static struct hd_val *add_call(struct hd_val *calls, struct hd_slice name, struc
     return hd_val_append(calls, call);
 }
 
-/* What a schema wants at least. */
+/* The smallest arguments that the schema accepts. */
 static struct hd_val *some_args(const struct hd_val *schema)
 {
     const struct hd_val *required = hd_val_get(schema, HD_S("required"));
@@ -98,7 +98,7 @@ static struct hd_val *calls_of_context(struct hd_val *calls)
     return calls;
 }
 
-/* The first tool's schema, given back to the second: nothing of it may be lost. */
+/* Sends the first tool's schema to the second tool: it must be unchanged. */
 static struct hd_val *echo_schema(struct hd_val *calls, const struct hd_toolset *set)
 {
     const struct hd_tool *tool = hd_toolset_find(set, HD_S("json_schema_2020_12_tool"));
@@ -178,11 +178,11 @@ struct world {
     struct hd_agents *agents;
     struct hd_graph *graph;
     struct hd_val *config;
-    struct hd_val *command; /* that answers what was asked; NULL: nothing was */
+    struct hd_val *command; /* resumes the interrupted run; NULL: not interrupted */
     enum hd_run_status status;
 };
 
-/* Everybody who asks is told the same. */
+/* Gives the same reply to all interrupts. */
 static struct hd_val *answer_all(const struct hd_val *interrupts)
 {
     struct hd_val *answers = hd_val_object();
@@ -251,7 +251,7 @@ static struct hd_val *configure(const char *url)
     struct hd_val *server = hd_val_with(hd_val_object(), HD_S("url"), hd_val_cstr(url));
 
     server = hd_val_with(server, HD_S("protocol"), hd_val_cstr(version ? version : "2025-11-25"));
-    /* Nobody is there to ask; the answers are those of the form. */
+    /* There is no user: the form's defaults are the reply. */
     if (is("elicitation-sep1034-client-defaults"))
         server = hd_val_with(server, HD_S("elicitation"), hd_val_cstr("defaults"));
     return hd_val_with(hd_val_object(), HD_S("mcp_config"), server);
