@@ -3,13 +3,12 @@
  *
  *   bench-engine run GRAPHS URL WORKLOAD SECONDS [AT_ONCE]   supersteps per second
  *   bench-engine history GRAPHS URL ROUNDS                   cost by length of the history
- *   bench-engine wait GRAPHS URL RUNS                        memory of runs that wait
+ *   bench-engine wait GRAPHS URL RUNS                        memory of waiting runs
  *
- * GRAPHS is the folder of the declarations. Workloads are those of graphs.py and
- * graphs.mjs: every run on a thread of its own, but `chat`, whose 100 runs are
- * turns of one thread, which is loaded anew for each. CPU is that of all threads
- * of the process. Commits are batches that went to the database, or to memory. Every
- * result is checked.
+ * GRAPHS is the folder of the declarations. Workloads are those of graphs.py and graphs.mjs: every
+ * run has a new thread, except in `chat`, whose 100 runs are turns of one thread, which each run
+ * loads again. CPU is that of all threads of the process. Commits are batches written to the
+ * database or to memory. Every result is checked.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -28,7 +27,7 @@
 #include "store/lane.h"
 
 #define MAX_AT_ONCE 1024
-#define HISTORY_WINDOW 50 /* supersteps that are measured together */
+#define HISTORY_WINDOW 50 /* supersteps per measurement */
 
 struct workload {
     const char *name;
@@ -37,7 +36,7 @@ struct workload {
     int supersteps;    /* of a run: those with tasks */
     int turns;         /* runs on one thread */
     const char *check; /* channel of the output ... */
-    int64_t expected; /* ... and what is in it after the last turn: a number, or so many elements */
+    int64_t expected;  /* ... and its value after the last turn; of a list the number of elements */
 };
 
 static const struct workload workloads[] = {
@@ -144,7 +143,7 @@ static struct hd_val *make_input(const struct workload *w)
 
 /* ---- supersteps per second ---------------------------------------------- */
 
-/* One run at a time; several slots work side by side. */
+/* A slot runs one run at a time; several slots run concurrently. */
 struct slot {
     const struct workload *workload;
     bool is_busy;
@@ -196,7 +195,7 @@ static void start(struct bench *b, struct slot *slot, const struct hd_val *input
         die(slot->workload->name, "cannot start");
 }
 
-/* Starts runs for `length` seconds (threads are always finished); returns how many there were. */
+/* Starts runs for `length` seconds (threads are always finished); returns the number of runs. */
 static long work(struct bench *b, const struct workload *w, double length, int at_once)
 {
     static struct slot slots[MAX_AT_ONCE];
@@ -222,7 +221,7 @@ static long work(struct bench *b, const struct workload *w, double length, int a
     return runs;
 }
 
-/* So far. */
+/* Since the start. */
 static double commits(const struct bench *b)
 {
     const struct hd_store *store = hd_store_of(b->store);
@@ -268,7 +267,7 @@ static const int lengths[] = {10, 100, 1000};
 struct history {
     int messages;
     double since;
-    double best[HD_COUNT(lengths)]; /* microseconds of CPU a superstep */
+    double best[HD_COUNT(lengths)]; /* microseconds of CPU per superstep */
     bool is_done;
 };
 
@@ -301,7 +300,7 @@ static void on_history_done(void *ctx, const struct hd_run_result *result)
     h->is_done = true;
 }
 
-/* Sync, so that what a superstep saves is in its own window. */
+/* Uses durability "sync", so that the saves of a superstep are in its own window. */
 static int measure_history(const char *folder, const char *url, int rounds)
 {
     struct history h = {0};
@@ -337,7 +336,7 @@ static int measure_history(const char *folder, const char *url, int rounds)
     return 0;
 }
 
-/* ---- runs that wait ----------------------------------------------------- */
+/* ---- waiting runs ------------------------------------------------------- */
 
 struct crowd {
     long waiting;
@@ -391,7 +390,7 @@ static void start_waiting(struct bench *b, struct crowd *crowd, struct hd_run **
     hd_val_unref(input);
 }
 
-/* Lets uv_run(UV_RUN_ONCE) return although everybody waits. */
+/* Makes uv_run(UV_RUN_ONCE) return while all runs wait. */
 static void on_tick(uv_timer_t *timer)
 {
     (void)timer;

@@ -1,16 +1,16 @@
 /*
- * The client of bench/server: sends requests over so many connections at once and
- * says how long the answers took, in one line of JSON.
+ * The client of bench/server: sends requests over a number of connections and prints the response
+ * times as one line of JSON.
  *
  *   bench-load PORT CONNECTIONS SECONDS [--repeat] [--expect TEXT] [--headers FILE] <REQUESTS
  *
  * A line of REQUESTS is `METHOD PATH BODY`. They are sent in order, one at a time on each
- * connection, which is kept; with --repeat from the beginning again when they are used up. After
- * SECONDS nothing new is sent. An answer counts when its status is 2xx and its body has TEXT. The
- * lines of FILE are headers: each request has the next one, from the beginning again at the end.
+ * keep-alive connection; with --repeat they start again after the last. After SECONDS no request is
+ * sent. A response counts when its status is 2xx and its body contains TEXT. The lines of FILE are
+ * headers: each request has the next one, and the first follows the last.
  *
- * One thread and epoll: it takes a few microseconds for a request, so that on a small machine the
- * server has the rest. What it takes is said, too (client_cpu_s).
+ * One thread and epoll: a request takes a few microseconds, which leaves the rest of a small
+ * machine to the server. The CPU time of the client is printed as well (client_cpu_s).
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -32,7 +32,7 @@
 #define MAX_CONNECTIONS 1024
 #define MAX_BODY ((size_t)256 * 1024 * 1024)
 #define READ_SIZE ((size_t)256 * 1024)
-#define PATIENCE_MS 60000 /* nothing arrives for so long: the server hangs */
+#define PATIENCE_MS 60000 /* without data for this time the server hangs */
 
 struct request {
     char *method;
@@ -61,7 +61,7 @@ struct load {
     size_t header_count;
     size_t next_header;
 
-    struct samples whole; /* seconds until the end of the answer */
+    struct samples whole; /* seconds until the end of the response */
     struct samples first; /* seconds until its first event, of streams */
     size_t failed;
     size_t bytes;
@@ -113,7 +113,7 @@ static void keep(struct samples *samples, double value)
     samples->at[samples->count++] = value;
 }
 
-/* ---- what is sent ------------------------------------------------------- */
+/* ---- requests ----------------------------------------------------------- */
 
 static char *copy_of(const char *text, size_t len)
 {
@@ -193,7 +193,7 @@ static void open_conn(struct conn *c)
         die("epoll_ctl", strerror(errno));
 }
 
-/* Requests are small: writing them may block, and never does. */
+/* Blocking writes are fine: requests are small enough for the socket's buffer. */
 static void send_request(struct conn *c, const struct request *r)
 {
     size_t len = strlen(r->body);
@@ -236,7 +236,7 @@ static void send_next(struct conn *c)
         send_request(c, &load->requests[load->next++]);
 }
 
-/* ---- what comes back ---------------------------------------------------- */
+/* ---- responses ---------------------------------------------------------- */
 
 static bool contains(struct hd_slice text, const char *part)
 {

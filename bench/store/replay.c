@@ -1,13 +1,13 @@
 /*
- * The same steps as savers.py in the core alone: replays the bytes that a saver
- * hands to libheddle, so that no language's serializer is in the figures.
+ * Runs the steps of savers.py in the core only: replays the bytes that a saver passes to libheddle,
+ * so that the figures exclude the serializers of the languages.
  *
  *   bench-replay URL MESSAGES       one line of JSON, keys as savers.py prints them
  *
- * Messages are in the canonical encoding, 500 bytes of text each. `put_mb_per_s`
- * is the channel bytes handed in per second of put; `fixed_us` and `pass_mb_per_s`
- * are a least-squares line through (bytes handed in, time) of all puts: the part
- * that does not depend on the length of the history, and the speed of the pass.
+ * Messages are in the canonical encoding, 500 bytes of text each. `put_mb_per_s` is the channel
+ * bytes per second of put; `fixed_us` and `pass_mb_per_s` are a least-squares line through (bytes,
+ * time) of all puts: the part that does not depend on the length of the history, and the speed of
+ * the pass.
  */
 #include <heddle.h>
 #include <stdio.h>
