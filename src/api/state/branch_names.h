@@ -10,16 +10,14 @@
 
 #define HD_BRANCH_NAME_MAX 100 /* characters */
 
-/* Names the branches of a tree that has grown; of two names in one the newer checkpoint's. */
+/* Sets the names of a grown tree; when a branch has two, that of the newer checkpoint. */
 HD_MUST_CHECK int hd_branch_names_read(struct hd_branch_tree *tree);
 
-/* The name in the body: HD_EINVAL unless it is null (*out is empty then) or can be one. */
+/* The name in the body; *out is empty for null. HD_EINVAL: not a valid name. */
 HD_MUST_CHECK int hd_branch_name_of_body(struct hd_call *call, struct hd_slice *out);
 
-/*
- * Changes a thread's metadata, in the arena: names of checkpoints of `branch` go, and of those in
- * branches that are gone; an empty `name` is none. `branch` may be NULL.
- */
+/* Changes a thread's metadata, in the arena: drops the names of all checkpoints of `branch` and of
+ * removed branches, and adds `name` unless it is empty. `branch` may be NULL. */
 HD_MUST_CHECK int hd_branch_names_change(const struct hd_branch_tree *tree,
                                          const struct hd_tree_branch *branch, struct hd_slice name,
                                          struct hd_slice *metadata);

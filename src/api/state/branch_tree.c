@@ -32,7 +32,7 @@ static void mark_current(struct hd_branch_tree *tree)
 {
     struct hd_checkpoint_node *point = tree->head;
 
-    /* Bounded: a damaged tree may go in circles. */
+    /* Bounded: a damaged tree may have cycles. */
     for (size_t i = 0; point && i < tree->points.count; i++) {
         struct hd_tree_branch *branch = point->branch;
 
@@ -86,7 +86,7 @@ struct hd_tree_branch *hd_branch_find(const struct hd_branch_tree *tree, struct 
     return NULL;
 }
 
-/* ---- the message that differs ----------------------------------------- */
+/* ---- the differing message -------------------------------------------- */
 
 static bool has_messages(const struct hd_branch_tree *tree)
 {
@@ -104,7 +104,7 @@ static bool tree_is_same(hd_json_val a, hd_json_val b)
            hd_json_equal(hd_json_get(a, HD_S("content")), hd_json_get(b, HD_S("content")));
 }
 
-/* The first of `now` that `before` has not; *out NULL: there is none. */
+/* The first of `now` that is not in `before`; *out NULL: none. */
 static int find_new(hd_json_val now, hd_json_val before, hd_json_val *out)
 {
     struct hd_json_iter it = hd_json_iter(now), old = hd_json_iter(before);
@@ -113,7 +113,7 @@ static int find_new(hd_json_val now, hd_json_val before, hd_json_val *out)
     int err;
 
     *out = NULL;
-    /* Nearly always one list begins with the other. */
+    /* Usually one list is a prefix of the other. */
     do {
         is_more = hd_json_next(&it);
     } while (is_more && hd_json_next(&old) && tree_is_same(it.val, old.val));
@@ -136,7 +136,7 @@ static bool tree_is_of(hd_json_val message, struct hd_slice type)
     return hd_slice_eq(hd_json_string(hd_json_get(message, HD_S("type"))), type);
 }
 
-/* The text of a content: all of it, or the first among its blocks. */
+/* The text of a content: the string, or the first text block. */
 static struct hd_slice tree_text_of(hd_json_val content)
 {
     struct hd_json_iter it = hd_json_iter(content);
@@ -188,7 +188,7 @@ static int find_message(struct hd_branch_tree *tree, struct hd_tree_branch *bran
     return err;
 }
 
-/* All that follow one fork point are compared with it, which is read once. */
+/* All children of a fork point are compared with it; it is read once. */
 static int find_of_children(struct hd_branch_tree *tree, const struct hd_tree_branch *parent)
 {
     struct hd_tree_branch *child = parent ? parent->children : tree->roots;

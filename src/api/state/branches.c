@@ -36,7 +36,7 @@ static int get_branches(struct hd_call *call)
 struct move {
     const struct hd_checkpoint_target *target;
     struct hd_slice id;     /* the new head */
-    struct hd_slice chosen; /* the same; empty when it is the newest checkpoint */
+    struct hd_slice chosen; /* the same; empty: the newest checkpoint */
     struct hd_standing standing;
     bool is_busy;
 };
@@ -47,7 +47,7 @@ static void touch(struct hd_thread_rec *thread)
     hd_ttl_touch(thread, thread->updated_at);
 }
 
-/* Of a thread that was touched: its state is of the same time. */
+/* `thread` must have been touched: its state gets the same time. */
 static int set_head(struct hd_call *call, struct hd_thread_rec *thread, const struct move *move)
 {
     const struct hd_checkpoint_target *target = move->target;
@@ -134,7 +134,7 @@ static int patch_branches(struct hd_call *call)
                                                     : err;
 }
 
-/* ---- one of them ------------------------------------------------------ */
+/* ---- one branch ------------------------------------------------------- */
 
 /* The branch of the path, in the namespace of the query. */
 static int find_branch(struct hd_branch_tree *tree, struct hd_tree_branch **out)
@@ -187,9 +187,9 @@ static int name_branch(struct hd_call *call)
     return err;
 }
 
-/* ---- the end of one --------------------------------------------------- */
+/* ---- removing a branch ------------------------------------------------ */
 
-/* It, and everything that leaves it. */
+/* Marks the branch and everything that forks from it. */
 static int mark_gone(struct hd_branch_tree *tree, struct hd_tree_branch *branch)
 {
     struct hd_tree_branch **stack =
@@ -204,7 +204,7 @@ static int mark_gone(struct hd_branch_tree *tree, struct hd_tree_branch *branch)
         struct hd_tree_branch *child = stack[--depth]->children;
 
         for (; child; child = child->sibling) {
-            if (child->is_gone) /* a damaged tree goes in circles */
+            if (child->is_gone) /* a damaged tree may have cycles */
                 continue;
             child->is_gone = true;
             stack[depth++] = child;
@@ -220,7 +220,7 @@ static bool is_gone(const struct hd_checkpoint_node *point)
     return branch && branch->is_gone;
 }
 
-/* The newest that stays, which is a leaf; NULL: nothing does. */
+/* The newest remaining checkpoint, which is a leaf; NULL: none. */
 static struct hd_checkpoint_node *find_newest(const struct hd_branch_tree *tree)
 {
     for (size_t i = tree->points.count; i > 0; i--) {

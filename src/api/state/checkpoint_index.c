@@ -8,7 +8,7 @@
 #include "graph/engine/run.h"
 #include "graph/state/state.h"
 
-#define MAX_POINTS ((size_t)4 << 30) /* bytes of what is kept of them */
+#define MAX_POINTS ((size_t)4 << 30) /* bytes of the index */
 #define MAX_VALUES ((size_t)1 << 30)
 
 static struct heddle_bytes index_bytes(struct hd_slice s)
@@ -234,7 +234,7 @@ void hd_checkpoint_index_fini(struct hd_checkpoint_index *points)
     *points = (struct hd_checkpoint_index){.list = NULL};
 }
 
-/* ---- what is in them -------------------------------------------------- */
+/* ---- values of checkpoints -------------------------------------------- */
 
 int hd_checkpoint_messages(struct hd_call *call, const struct hd_checkpoint_target *target,
                            struct hd_slice id, struct hd_json *json)

@@ -17,40 +17,38 @@ struct hd_checkpoint_node {
     struct hd_slice parent_id; /* empty: none */
     struct hd_slice created_at;
     struct hd_slice source;
-    struct hd_slice run_id; /* empty: no run made it */
+    struct hd_slice run_id; /* empty: not made by a run */
     struct hd_slice graph_id;
     struct hd_slice assistant_id;
-    struct hd_slice said;              /* the version of its messages; empty: not known */
-    struct hd_slice task_id;           /* of the delegating agent; empty: a user */
-    struct hd_checkpoint_node *parent; /* NULL: none, or it was pruned away */
-    struct hd_checkpoint_node *child;  /* the newest */
-    struct hd_checkpoint_node *older;  /* the next of its parent's children */
+    struct hd_slice said;              /* the version of its messages; empty: unknown */
+    struct hd_slice task_id;           /* of the delegating agent; empty: made by a user */
+    struct hd_checkpoint_node *parent; /* NULL: none, or pruned */
+    struct hd_checkpoint_node *child;  /* the newest child */
+    struct hd_checkpoint_node *older;  /* the next older child of its parent */
     size_t children;
-    void *branch; /* the user's */
+    void *branch; /* for the user of the index */
 };
 
 struct hd_checkpoint_index {
-    struct hd_checkpoint_node *list; /* the oldest first, as the store lists them */
-    size_t *by_id;                   /* their numbers, in the order of ids */
+    struct hd_checkpoint_node *list; /* oldest first, as the store lists them */
+    size_t *by_id;                   /* indices into `list`, in the order of ids */
     size_t count;
     size_t cap;
     struct hd_arena arena;
 };
 
-/* Those of one namespace; with `ns` NULL those of all root namespaces of the thread. */
+/* Reads one namespace; with `ns` NULL all root namespaces of the thread. */
 HD_MUST_CHECK int hd_checkpoint_index_read(struct hd_call *call, struct hd_slice thread_id,
                                            const struct hd_slice *ns,
                                            struct hd_checkpoint_index *out);
-/* Also after reading failed. */
+/* Also after a failed read. */
 void hd_checkpoint_index_fini(struct hd_checkpoint_index *points);
-/* NULL: there is none of that id in the namespace; an empty id is the newest. */
+/* NULL: the namespace has no such checkpoint. An empty id is the newest. */
 struct hd_checkpoint_node *hd_checkpoint_index_find(const struct hd_checkpoint_index *points,
                                                     struct hd_slice ns, struct hd_slice id);
 
-/*
- * The values at a checkpoint, as clients see them; others than `messages` may be missing. `json` is
- * the caller's.
- */
+/* The values at a checkpoint, as clients see them; channels other than `messages` may be missing.
+ * The caller frees `json`. */
 HD_MUST_CHECK int hd_checkpoint_messages(struct hd_call *call,
                                          const struct hd_checkpoint_target *target,
                                          struct hd_slice id, struct hd_json *json);

@@ -77,7 +77,7 @@ static int thread_change_once(void *arg, struct hd_fault *fault)
     struct thread_change *change = arg;
     int err = 0;
 
-    (void)fault; /* that of the call */
+    (void)fault; /* errors are in call->fault */
     if (change->is_retry)
         err = hd_call_thread_read(change->call, change->id, change->thread);
     change->is_retry = true;
@@ -95,7 +95,7 @@ int hd_call_thread_change(struct hd_call *call, struct hd_thread_rec *thread,
     return hd_rows_change(call->app->store, thread_change_once, &once, &call->fault);
 }
 
-/* ---- heads that were chosen ------------------------------------------- */
+/* ---- chosen heads ----------------------------------------------------- */
 
 static int find_chosen(struct hd_call *call, struct hd_checkpoint_target *target)
 {
@@ -117,7 +117,7 @@ static void set_ns(struct hd_checkpoint_target *target, struct hd_slice ns)
         target->inner = hd_slice(bar + 1, ns.len - target->root.len - 1);
 }
 
-/* An id need not be that of an assistant that still exists: its checkpoints may. */
+/* The assistant may have been deleted; its checkpoints may still exist. */
 static int set_assistant(struct hd_call *call, struct hd_checkpoint_target *target,
                          struct hd_slice id)
 {
@@ -208,10 +208,8 @@ static int ask_assistant(struct hd_call *call, struct hd_checkpoint_target *targ
     return 0;
 }
 
-/*
- * In another user's thread the checkpoints come first: its owner may have another assistant with
- * the same id.
- */
+/* In another user's thread the checkpoints have precedence: its owner may have another assistant
+ * with the same id. */
 static int find_graph(struct hd_call *call, struct hd_checkpoint_target *target)
 {
     const struct hd_head *head = &target->thread.head;
@@ -230,7 +228,7 @@ static int find_graph(struct hd_call *call, struct hd_checkpoint_target *target)
     return err;
 }
 
-/* Everything that follows from the root. */
+/* Sets all members that follow from the root. */
 static int target_finish(struct hd_call *call, struct hd_checkpoint_target *target)
 {
     const struct hd_slice prefix = HD_S("assistant:");
@@ -284,7 +282,7 @@ static int wrong_member(struct hd_call *call, const char *name, const char *want
     return hd_fault_set(&call->fault, HD_EINVAL, "checkpoint.%s: expected %s", name, wanted);
 }
 
-/* A member of the body's checkpoint; null is the same as none. */
+/* A member of the body's checkpoint; null is the same as absent. */
 static int point_string(struct hd_call *call, hd_json_val point, const char *name,
                         struct hd_slice *out)
 {

@@ -1,12 +1,12 @@
 /*
- * Which thread a request is about, which namespace of it, and which checkpoint.
+ * The thread, namespace and checkpoint of a request.
  *
  * A thread has a line of checkpoints for each of its agents: a *root* namespace, assistant:<id> or
- * one that a run named, and below it those of subgraphs. A request names one by checkpoint_ns or
- * assistant_id; the default is that of the latest run. When a client chose another head than the
- * newest checkpoint (PATCH …/branches), the thread's record has it in `heads`.
+ * one that a run named, and below it the namespaces of its subgraphs. A request names one by
+ * checkpoint_ns or assistant_id; the default is that of the latest run. When a client chose another
+ * head than the newest checkpoint (PATCH …/branches), the thread's record has it in `heads`.
  *
- * Everything here waits for the store: for store threads.
+ * All functions block on the store: for store threads.
  */
 #ifndef HD_API_STATE_CHECKPOINT_TARGET_H
 #define HD_API_STATE_CHECKPOINT_TARGET_H
@@ -22,13 +22,13 @@ struct hd_failure;
 
 struct hd_checkpoint_target {
     struct hd_thread_rec thread;
-    struct hd_slice root;             /* empty: no namespace follows from the request */
+    struct hd_slice root;             /* empty: the request determines no namespace */
     struct hd_slice inner;            /* of a subgraph, relative to the root */
     struct hd_slice assistant_id;     /* the assistant of the root; empty: none */
     struct hd_slice graph_id;         /* empty: unknown */
-    const struct hd_app_graph *graph; /* NULL: not known, or not served any more */
+    const struct hd_app_graph *graph; /* NULL: unknown, or not served any more */
     struct hd_slice checkpoint_id;    /* requested; empty: the current head */
-    struct hd_slice chosen;           /* the head that was chosen; empty: it is the newest */
+    struct hd_slice chosen;           /* the chosen head; empty: the newest checkpoint */
 };
 
 /* The thread of the path. HD_ENOTFOUND, also for an expired one, sets call->fault. */
@@ -46,7 +46,7 @@ HD_MUST_CHECK int hd_checkpoint_target_of_query(struct hd_call *call,
  */
 HD_MUST_CHECK int hd_checkpoint_target_of_body(struct hd_call *call,
                                                struct hd_checkpoint_target *target);
-/* That of the thread's latest run; target->thread must be set. */
+/* The target of the thread's latest run; target->thread must be set. */
 HD_MUST_CHECK int hd_checkpoint_target_of_thread(struct hd_call *call,
                                                  struct hd_checkpoint_target *target);
 /* A root namespace of target->thread. */
@@ -54,7 +54,8 @@ HD_MUST_CHECK int hd_checkpoint_target_of_root(struct hd_call *call,
                                                struct hd_checkpoint_target *target,
                                                struct hd_slice root);
 
-/* `id` empty: the newest checkpoint. The target must have a graph. States come for rendering. */
+/* `id` empty: the newest checkpoint. The target must have a graph. States are read for
+ * rendering. */
 struct hd_address hd_checkpoint_target_address(const struct hd_call *call,
                                                const struct hd_checkpoint_target *target,
                                                struct hd_slice id);
@@ -63,17 +64,17 @@ struct hd_address hd_checkpoint_target_address(const struct hd_call *call,
  */
 struct hd_standing {
     struct hd_slice interrupts; /* JSON object: task id to list; empty: no interrupts */
-    bool has_next;              /* a run would have something to do */
+    bool has_next;              /* a run would have tasks */
 };
 
 /* `id` empty: the newest checkpoint. Empty for a graph that is not served. In the arena. */
 HD_MUST_CHECK int hd_checkpoint_target_standing(struct hd_call *call,
                                                 const struct hd_checkpoint_target *target,
                                                 struct hd_slice id, struct hd_standing *out);
-/* The prefix below which namespaces are shown: the root, or empty when configured so. */
+/* The prefix of shown namespaces: the root with namespaces_show, else empty. */
 struct hd_slice hd_checkpoint_target_shown_root(const struct hd_call *call,
                                                 const struct hd_checkpoint_target *target);
-/* Writes the member checkpoint_ns of an answer, as it is shown; null when there is none. */
+/* Writes the member checkpoint_ns of a response, as shown to clients; null without a namespace. */
 void hd_checkpoint_target_put_ns(struct hd_call *call, const struct hd_checkpoint_target *target);
 /* The stored namespace, in the arena. */
 HD_MUST_CHECK int hd_checkpoint_target_ns(struct hd_call *call,
@@ -83,23 +84,21 @@ HD_MUST_CHECK int hd_checkpoint_target_ns(struct hd_call *call,
 HD_MUST_CHECK int hd_checkpoint_target_has(struct hd_call *call,
                                            const struct hd_checkpoint_target *target,
                                            struct hd_slice id, bool *out);
-/* HD_ENOTFOUND with `Checkpoint not found` when the target names one that is not there. */
+/* HD_ENOTFOUND with `Checkpoint not found` when the target's checkpoint does not exist. */
 HD_MUST_CHECK int hd_checkpoint_target_check(struct hd_call *call,
                                              const struct hd_checkpoint_target *target);
 /* HD_ENOTFOUND when there are checkpoints of a graph that is not served any more. */
 HD_MUST_CHECK int hd_checkpoint_target_check_graph(struct hd_call *call,
                                                    const struct hd_checkpoint_target *target);
 
-/* An error of the engine becomes the call's; lets the failure go. Returns err. */
+/* Copies an error of the engine to the call; frees the failure. Returns err. */
 int hd_call_failure(struct hd_call *call, int err, struct hd_failure *failure);
-/* The same after reading: a namespace that cannot be is one without checkpoints, and no error. */
+/* The same after reading: an impossible namespace has no checkpoints, which is no error. */
 int hd_checkpoint_target_failure(struct hd_call *call, const struct hd_checkpoint_target *target,
                                  int err, struct hd_failure *failure);
 
-/*
- * Changes the record of a thread that was read: `change` is called until what it made
- * of the record could be stored, each time with what is stored now.
- */
+/* Changes the record of a thread that was read. `change` is called with the stored record until its
+ * result could be stored. */
 typedef int (*hd_thread_change_fn)(struct hd_call *call, struct hd_thread_rec *thread, void *ctx);
 HD_MUST_CHECK int hd_call_thread_change(struct hd_call *call, struct hd_thread_rec *thread,
                                         hd_thread_change_fn change, void *ctx);

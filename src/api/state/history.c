@@ -67,7 +67,7 @@ static int get_history(struct hd_call *call)
     return err;
 }
 
-/* A checkpoint's id, a checkpoint, or a config with one. */
+/* The id of a checkpoint, a checkpoint, or a config with one. */
 static int read_before(struct hd_call *call, struct hd_slice *out)
 {
     hd_json_val before = hd_body_get(call, "before"), id = before;

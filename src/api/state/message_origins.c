@@ -2,13 +2,13 @@
  * The origins of the messages on the path to a checkpoint, and their alternatives: a client needs
  * them to edit, retry and switch branches without reading the history.
  *
- * A turn begins with a checkpoint of source "input", which does not have the message yet; the
- * first that has it follows. Clients fork a turn from either: from what was there before it, or
- * from the input itself, which a run replaces by its own input. So inputs that follow each other
- * are one group, and each of them that went on is an alternative of the others. Their group
- * begins after the last checkpoint above that is none of them, where a new one is forked, or it
- * begins the thread. A message that came by an update, or whose input was pruned away, begins
- * its turn itself.
+ * A turn begins with a checkpoint of source "input", which does not have the message yet; its child
+ * is the first that has it. Clients fork a turn either from the checkpoint before the input, or
+ * from the input itself, which a run then replaces by its own input. So adjacent inputs form one
+ * group, and all inputs of a group that were continued are alternatives of each other. A group
+ * begins after the nearest ancestor that is no input, where a new alternative is forked, or at the
+ * start of the thread. A message that was added by an update, or whose input was pruned, begins its
+ * turn itself.
  */
 #include <heddle.h>
 #include <stdlib.h>
@@ -25,22 +25,22 @@ enum turn { TURN_UNKNOWN, TURN_YES, TURN_NO };
 
 /* Facts about a checkpoint. */
 struct origin_note {
-    struct hd_checkpoint_node *leaf; /* the newest that grows from it; NULL: not known */
-    size_t waiting;                  /* children whose leaves are not known */
-    size_t seen;                     /* the number of the last group that it was looked at for */
-    enum turn turn;                  /* whether it begins one though it is no input */
+    struct hd_checkpoint_node *leaf; /* the newest leaf below it; NULL: unknown */
+    size_t waiting;                  /* children whose leaves are unknown */
+    size_t seen;                     /* the number of the last group that visited it */
+    enum turn turn;                  /* whether it begins a turn although it is no input */
 };
 
 struct origins {
     struct hd_call *call;
     struct hd_message_path path;
     struct hd_checkpoint_index points;
-    struct hd_json values; /* at the end of the path */
+    struct hd_json values; /* at the head of the path */
     struct hd_said *said;
     size_t count;
     struct origin_note *notes;          /* of each point */
-    struct hd_checkpoint_node **stack;  /* room for each point */
-    struct hd_checkpoint_node **others; /* the same: the alternatives of one turn */
+    struct hd_checkpoint_node **stack;  /* room for all points */
+    struct hd_checkpoint_node **others; /* likewise: the alternatives of one turn */
     size_t other_count;
     size_t groups;
 };
@@ -75,7 +75,7 @@ static void keep_newer(struct hd_checkpoint_node **leaf, struct hd_checkpoint_no
         *leaf = other;
 }
 
-/* From the leaves upwards; what goes in circles is never reached. */
+/* From the leaves upwards; cycles of a damaged tree are never reached. */
 static void find_leaves(struct origins *origins)
 {
     struct hd_checkpoint_index *points = &origins->points;
@@ -100,7 +100,7 @@ static void find_leaves(struct origins *origins)
     }
 }
 
-/* The newest leaf of an alternative that is not another one's of the same group. */
+/* The newest leaf of an alternative that does not belong to another alternative of its group. */
 static struct hd_checkpoint_node *leaf_of(const struct origins *origins,
                                           struct hd_checkpoint_node *point)
 {
@@ -151,7 +151,7 @@ static int compare_states(struct origins *origins, const struct hd_checkpoint_no
     return err;
 }
 
-/* Of a point with a parent that is no input itself: whether it brought a human message. */
+/* True when a point, which is no input and has a parent, added a human message. */
 static int find_turn(struct origins *origins, const struct hd_checkpoint_node *point, bool *out)
 {
     struct origin_note *note = note_of(origins, point);
@@ -198,7 +198,8 @@ static struct hd_checkpoint_node *find_top(const struct origins *origins,
 
 /* ---- alternatives ----------------------------------------------------- */
 
-/* Looks at the children of a point: inputs are to be visited; *goes_on: one is of its own turn. */
+/* Visits the children of a point: pushes inputs to the stack; *goes_on: a child continues its
+ * turn. */
 static int look_below(struct origins *origins, const struct hd_checkpoint_node *point,
                       size_t *depth, bool *goes_on)
 {
@@ -233,7 +234,7 @@ static int compare_points(const void *a, const void *b)
     return one < other ? -1 : one > other;
 }
 
-/* Finds all starts of the group that begins with `top`; those that did not go on are none. */
+/* Finds all starts of the group that begins with `top`, except those that were not continued. */
 static int find_others(struct origins *origins, struct hd_checkpoint_node *top,
                        const struct hd_checkpoint_node *start)
 {
@@ -266,7 +267,7 @@ static int find_others(struct origins *origins, struct hd_checkpoint_node *top,
     return err;
 }
 
-/* ---- the answer ------------------------------------------------------- */
+/* ---- the response ----------------------------------------------------- */
 
 static void put_others(struct origins *origins, const struct hd_checkpoint_node *start)
 {
@@ -370,7 +371,7 @@ static int find_way(struct origins *origins)
     return hd_message_path_find(&origins->points, head, &origins->path);
 }
 
-/* Searching leaves them in another order than that of the list. */
+/* Locating reorders the messages; restores the order of the list. */
 static int order_said(struct origins *origins, const struct hd_said *located)
 {
     origins->said = hd_arena_calloc(&origins->points.arena, origins->count, sizeof(*located));

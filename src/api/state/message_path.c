@@ -54,7 +54,7 @@ int hd_messages_index(struct hd_map *map, hd_json_val list)
     return err;
 }
 
-/* Those that are there at news[high - 1] of the path and not before news[low]. */
+/* The messages that exist at news[high - 1] of the path and not before news[low]. */
 struct path_stretch {
     const struct hd_message_path *path;
     struct hd_said *said;
@@ -62,9 +62,9 @@ struct path_stretch {
     size_t low, high;
 };
 
-/* ---- by halving ------------------------------------------------------- */
+/* ---- bisection -------------------------------------------------------- */
 
-/* Puts those that are there at news[at] before the others; *count: how many. */
+/* Moves the messages that exist at news[at] to the front; *count: their number. */
 static int part(struct hd_call *call, const struct path_stretch *stretch, size_t at, size_t *count)
 {
     const struct hd_message_path *path = stretch->path;
@@ -91,7 +91,7 @@ static int part(struct hd_call *call, const struct path_stretch *stretch, size_t
 
 typedef int (*locate_fn)(struct hd_call *call, struct path_stretch stretch);
 
-/* Those that came before news[middle], and the others. */
+/* Splits into messages added before news[middle], and later ones. */
 static int divide(struct hd_call *call, struct path_stretch stretch, size_t middle,
                   locate_fn locate)
 {
@@ -110,7 +110,7 @@ static int divide(struct hd_call *call, struct path_stretch stretch, size_t midd
     return err ? err : locate(call, late);
 }
 
-/* Recurses as deep as the logarithm of the path's length. */
+/* The depth of recursion is the logarithm of the path's length. */
 static int halve(struct hd_call *call, struct path_stretch stretch)
 {
     if (stretch.count == 0)
@@ -123,17 +123,17 @@ static int halve(struct hd_call *call, struct path_stretch stretch)
     return divide(call, stretch, stretch.low + (stretch.high - stretch.low) / 2, halve);
 }
 
-/* ---- by what is new --------------------------------------------------- */
+/* ---- by added messages ------------------------------------------------ */
 
 struct path_search {
     struct hd_call *call;
     const struct path_stretch *stretch;
-    struct hd_slice *ids; /* of the path's points, from the one before the stretch on */
-    size_t *found;        /* which of news has it first, of each message */
-    struct hd_map there;  /* those of `found`, by the ids of messages */
-    size_t *unclear;      /* which of news have to be read */
+    struct hd_slice *ids; /* of the path's points, starting before the stretch */
+    size_t *found;        /* for each message: the index in `news` of the first point that has it */
+    struct hd_map there;  /* message ids to elements of `found` */
+    size_t *unclear;      /* indices in `news` of states to read */
     size_t unclear_count;
-    size_t base; /* which of news ids[0] is of */
+    size_t base; /* index in `news` of ids[0] */
 };
 
 static int search_init(struct path_search *search, struct hd_call *call,
@@ -156,7 +156,7 @@ static int search_init(struct path_search *search, struct hd_call *call,
 
         if (hd_map_get(&search->there, id))
             continue;
-        /* The last checkpoint has it, whichever added it. */
+        /* The last checkpoint has every message. */
         search->found[i] = stretch->high - 1;
         err = hd_map_put(&search->there, id, &search->found[i]);
     }
@@ -213,7 +213,7 @@ static size_t last_found(const struct path_search *search)
     return last;
 }
 
-/* Only those are read that could have something before it was found. */
+/* Reads only states older than the last origin found so far. */
 static int read_unclear(struct path_search *search)
 {
     const struct hd_message_path *path = search->stretch->path;
@@ -266,7 +266,7 @@ static int locate(struct hd_call *call, struct path_stretch stretch)
     return err || !halves ? err : halve(call, stretch);
 }
 
-/* ---- what was found before -------------------------------------------- */
+/* ---- cached origins --------------------------------------------------- */
 
 static struct hd_message_path_slot *path_enter(struct hd_call *call,
                                                const struct hd_message_path *path)
@@ -277,7 +277,7 @@ static struct hd_message_path_slot *path_enter(struct hd_call *call,
     return hd_message_path_memory_enter(hd_api_message_path_memory(call->api), &place);
 }
 
-/* The places of a path's points in `news`. */
+/* Maps the ids of a path's points to their places in `news`. */
 static int index_news(struct hd_map *map, const struct hd_message_path *path)
 {
     int err = 0;
@@ -287,10 +287,8 @@ static int index_news(struct hd_map *map, const struct hd_message_path *path)
     return err;
 }
 
-/*
- * Takes those away from the stretch whose points are known and on this path. The others are likely
- * to be not before news[*end], which follows the last of these.
- */
+/* Removes the messages with known origins on this path from the stretch. The others probably do not
+ * begin before news[*end], the point after the last of these origins. */
 static int recall(struct hd_call *call, struct path_stretch *stretch, size_t *end)
 {
     const struct hd_message_path *path = stretch->path;
@@ -370,7 +368,7 @@ static int path_compare(const void *a, const void *b)
     const struct hd_said *one = a, *other = b;
 
     if (one->point != other->point)
-        return one->point < other->point ? -1 : 1; /* both are of one list */
+        return one->point < other->point ? -1 : 1; /* both are elements of one list */
     return one->position < other->position ? -1 : one->position > other->position;
 }
 

@@ -1,7 +1,5 @@
-/*
- * The path from the first checkpoint of a namespace to one of its heads, and where the messages
- * came from that are there at its end. For store threads.
- */
+/* The path from the first checkpoint of a namespace to one of its heads, and the origins of the
+ * messages at its end. For store threads. */
 #ifndef HD_API_STATE_MESSAGE_PATH_H
 #define HD_API_STATE_MESSAGE_PATH_H
 
@@ -10,23 +8,23 @@
 struct hd_message_path {
     struct hd_checkpoint_target target;
     struct hd_checkpoint_node *
-        *points; /* the oldest first; in the arena of their hd_checkpoint_index */
+        *points; /* oldest first; in the arena of their hd_checkpoint_index */
     size_t length;
     struct hd_checkpoint_node *
-        *news; /* those of them whose messages may be others than the one before has */
+        *news; /* points whose messages may differ from those of the point before */
     size_t news_count;
 };
 
-/* A message that is there at the end of a path. */
+/* A message at the end of a path. */
 struct hd_said {
     const struct hd_message_path *path;
     hd_json_val message;
-    size_t position; /* in the list of messages */
+    size_t position; /* index in the list of messages */
     struct hd_checkpoint_node
-        *point; /* the first checkpoint on the path that has it; NULL: not known yet */
+        *point; /* the first checkpoint on the path that has it; NULL: unknown */
 };
 
-/* Bounded by the number of points: a damaged tree may go in circles. `head` NULL: an empty path. */
+/* Bounded by the number of points: a damaged tree may have cycles. `head` NULL: an empty path. */
 HD_MUST_CHECK int hd_message_path_find(struct hd_checkpoint_index *points,
                                        struct hd_checkpoint_node *head,
                                        struct hd_message_path *path);
@@ -38,12 +36,12 @@ HD_MUST_CHECK int hd_message_path_find(struct hd_checkpoint_index *points,
  * results (message_path_memory.h).
  */
 HD_MUST_CHECK int hd_said_locate(struct hd_call *call, struct hd_said *said, size_t count);
-/* By checkpoint, within one in the order of the list. All must have been located. */
+/* Sorts by checkpoint, then by position in the list. All must have been located. */
 void hd_said_sort(struct hd_said *said, size_t count);
 
-/* Empty: it has none. */
+/* Empty: no id. */
 struct hd_slice hd_message_id(hd_json_val message);
-/* Puts the messages of a list into a map by their ids. */
+/* Maps the messages of a list by their ids. */
 HD_MUST_CHECK int hd_messages_index(struct hd_map *map, hd_json_val list);
 
 #endif

@@ -15,10 +15,10 @@
 #define MAX_MESSAGES 8192 /* of a slot */
 
 struct hd_message_path_slot {
-    char *place; /* NULL: it is free */
+    char *place; /* NULL: free */
     size_t place_len;
     struct hd_arena arena;
-    struct hd_map checkpoints; /* their ids, struct hd_slice, by those of messages */
+    struct hd_map checkpoints; /* message ids to checkpoint ids (struct hd_slice) */
     uint64_t used;
 };
 
@@ -66,7 +66,7 @@ void hd_message_path_memory_destroy(struct hd_message_path_memory *memory)
     hd_free(memory);
 }
 
-/* Principal, thread and namespace, each with its length before it. NULL: no memory. */
+/* Principal, thread and namespace, each after its length. NULL: no memory. */
 static char *name_place(const struct hd_message_path_place *place, size_t *len)
 {
     const struct hd_slice parts[] = {place->principal, place->thread, place->ns};
@@ -92,7 +92,7 @@ static bool memory_is_of(const struct hd_message_path_slot *slot, const char *na
     return slot->place && slot->place_len == len && memcmp(slot->place, name, len) == 0;
 }
 
-/* That of the place, or the one that was not used for the longest time. */
+/* The slot of the place, or the least recently used one. */
 static struct hd_message_path_slot *find_slot(struct hd_message_path_memory *memory,
                                               const char *name, size_t len)
 {

@@ -1,6 +1,6 @@
 /*
- * Which checkpoints messages came from, as it was found out before: finding it out reads a state
- * for each of them, which costs more the longer a conversation is.
+ * A cache of message origins, the checkpoints that messages came from. Finding an origin reads a
+ * state, which costs more in a longer conversation.
  *
  * A message whose checkpoint is also on another path has the same origin on that path: ancestors do
  * not change. A message whose checkpoint was pruned or is on another branch is searched again. Only
@@ -14,7 +14,7 @@
 
 struct hd_message_path_memory;
 
-/* An agent in a thread. */
+/* The root namespace of an agent in a thread. */
 struct hd_message_path_place {
     struct hd_slice principal, thread, ns;
 };
@@ -22,20 +22,18 @@ struct hd_message_path_place {
 HD_MUST_CHECK int hd_message_path_memory_create(struct hd_message_path_memory **out);
 void hd_message_path_memory_destroy(struct hd_message_path_memory *memory);
 
-/*
- * The known origins of a place, locked until hd_message_path_memory_leave(). NULL: no memory for
- * it; leave must follow all the same.
- */
+/* The cached origins of a place, locked until hd_message_path_memory_leave(). NULL: no memory for
+ * it; leave must be called all the same. */
 struct hd_message_path_slot;
 struct hd_message_path_slot *
 hd_message_path_memory_enter(struct hd_message_path_memory *memory,
                              const struct hd_message_path_place *place);
 void hd_message_path_memory_leave(struct hd_message_path_memory *memory);
 
-/* The id of a message's checkpoint, until the memory is left; empty: not known. */
+/* The id of a message's checkpoint, valid until leave; empty: unknown. */
 struct hd_slice hd_message_path_recall(const struct hd_message_path_slot *slot,
                                        struct hd_slice message);
-/* Without room all origins of the place are dropped. */
+/* When the slot is full, all its origins are dropped. */
 void hd_message_path_remember(struct hd_message_path_slot *slot, struct hd_slice message,
                               struct hd_slice checkpoint);
 

@@ -16,7 +16,7 @@ static const char *const state_members[] = {"values",
                                             "parent_checkpoint_id"};
 static const struct hd_slice values_prefix = HD_S_INIT("values.");
 
-/* ---- what is selected ------------------------------------------------- */
+/* ---- selection -------------------------------------------------------- */
 
 static bool state_view_is_member(struct hd_slice name)
 {
@@ -90,7 +90,7 @@ static bool is_first(const struct hd_state_select *select, size_t index)
     return true;
 }
 
-/* The keys of the values that are selected one by one. */
+/* The individually selected values. */
 static void put_some_values(struct hd_jw *jw, const struct hd_state_select *select,
                             hd_json_val values)
 {
@@ -146,7 +146,7 @@ static void put_whole(struct hd_call *call, struct hd_jw *jw,
                            "\"parent_checkpoint_id\":null}"));
 }
 
-/* A part of a state is rare: it is taken out of the whole. */
+/* Selections are rare, so they are taken from the whole rendered state. */
 int hd_state_view(struct hd_call *call, const struct hd_checkpoint_target *target,
                   struct hd_state_select *select, const struct hd_val *state)
 {

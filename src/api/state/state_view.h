@@ -6,21 +6,21 @@
 #include "api/state/checkpoint_target.h"
 #include "value/val.h"
 
-/* Members of a state, and values.<key>; none: all. */
+/* Members of a state, and values.<key>; empty: all. */
 struct hd_state_select {
     struct hd_slice *names;
     size_t count;
     struct hd_buf scratch;
 };
 
-/* From `select` in the query or the body. HD_EINVAL when states have no such member. */
+/* Reads `select` from the query or the body. HD_EINVAL for an unknown member. */
 HD_MUST_CHECK int hd_state_select_query(struct hd_call *call, struct hd_state_select *out);
 HD_MUST_CHECK int hd_state_select_body(struct hd_call *call, struct hd_state_select *out);
 void hd_state_select_fini(struct hd_state_select *select);
 /* True when the selection has any values. */
 bool hd_state_select_has_values(const struct hd_state_select *select);
 
-/* Writes it to call->jw. `state` NULL: the state of a thread that has none. */
+/* Writes the state to call->jw. `state` NULL: the thread has no state. */
 HD_MUST_CHECK int hd_state_view(struct hd_call *call, const struct hd_checkpoint_target *target,
                                 struct hd_state_select *select, const struct hd_val *state);
 

@@ -1,4 +1,4 @@
-/* The state of a thread: as it is, as it was at a checkpoint, and changed by hand. */
+/* The state of a thread: current, at a checkpoint, and updates of it. */
 #include "api/api.h"
 #include "api/state/checkpoint_target.h"
 #include "api/state/state_view.h"
@@ -8,14 +8,14 @@
 #include "graph/engine/failure.h"
 #include "records/stream_modes.h"
 
-/* ---- looking ---------------------------------------------------------- */
+/* ---- reading ---------------------------------------------------------- */
 
 static int not_found(struct hd_call *call)
 {
     return hd_fault_set(&call->fault, HD_ENOTFOUND, "Checkpoint not found");
 }
 
-/* *out NULL: there is none. */
+/* *out NULL: no checkpoint. */
 static int read_state(struct hd_call *call, const struct hd_checkpoint_target *target,
                       bool subgraphs, struct hd_val **out)
 {
@@ -54,7 +54,7 @@ static int state_update_show(struct hd_call *call, const struct hd_checkpoint_ta
     return err;
 }
 
-/* GET: `checkpoint_id` empty for the current one. */
+/* GET: `checkpoint_id` empty for the current head. */
 static int show_queried(struct hd_call *call, struct hd_slice checkpoint_id)
 {
     struct hd_state_select select = {.names = NULL};
@@ -125,7 +125,7 @@ static void put_answer(struct hd_call *call, const struct hd_checkpoint_target *
 
 struct state_update {
     struct hd_checkpoint_target target;
-    struct hd_supersteps_remote remote; /* of a graph in workers */
+    struct hd_supersteps_remote remote; /* for a graph whose code runs in workers */
 };
 
 static int state_update_apply(struct hd_call *call, struct state_update *update)
@@ -180,11 +180,11 @@ static void tell_update(struct hd_call *call)
                                             .name = HD_S("state_update"),
                                             .data = hd_buf_slice(&call->out)};
 
-    /* The record counts this event already. */
+    /* The record's event_seq already includes this event. */
     if (feed && target->thread.event_seq > 0)
         feed = hd_event_log_get(feeds, call->principal, target->thread.id,
                                 (uint64_t)target->thread.event_seq - 1);
-    /* Without memory the feed reports to its readers that they lost events. */
+    /* When memory is short, the event log reports lost events to its readers. */
     if (feed && hd_event_log_add(feed, &news))
         hd_log(HD_LOG_WARN, "api", "out of memory: a changed state is not announced");
     hd_call_answer(call);

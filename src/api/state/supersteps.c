@@ -15,7 +15,7 @@ static int expected(struct hd_call *call, const char *what)
     return hd_fault_set(&call->fault, HD_EINVAL, "%s", what);
 }
 
-/* Takes nothing: `out` is the caller's to let go. */
+/* The caller frees `out`. */
 static int read_val(struct hd_call *call, hd_json_val json, struct hd_val **out)
 {
     *out = NULL;
@@ -109,7 +109,7 @@ int hd_supersteps_read(struct hd_call *call, struct hd_supersteps *out)
     return err;
 }
 
-/* Several objects are several updates of one superstep. */
+/* Several objects are separate updates of one superstep. */
 static int read_superstep_list(struct hd_call *call, hd_json_val list, struct hd_slice as_node,
                                struct hd_update *updates, size_t *count)
 {
@@ -197,10 +197,9 @@ struct refresh {
     struct hd_standing standing;
 };
 
-/*
- * Status and questions follow from the new head, as they do at the end of a run. The thread's own
- * values are those of its latest run's namespace; a change of another one is not seen in them.
- */
+/* Status and interrupts follow from the new head, as at the end of a run. The thread's own values
+ * are those of its latest run's namespace, so a change of another namespace does not affect
+ * them. */
 static int apply_refresh(struct hd_call *call, struct hd_thread_rec *thread, void *ctx)
 {
     const struct refresh *refresh = ctx;
@@ -210,7 +209,7 @@ static int apply_refresh(struct hd_call *call, struct hd_thread_rec *thread, voi
 
     thread->updated_at = thread->state_updated_at = hd_clock_now_us();
     hd_ttl_touch(thread, thread->updated_at);
-    thread->event_seq++; /* of the event that reports it */
+    thread->event_seq++; /* for the event that reports the update */
     if (target->inner.len > 0)
         return 0;
     err = hd_thread_heads_follow(call->app->store, thread, target->root, refresh->checkpoint_id,

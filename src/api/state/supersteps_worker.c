@@ -59,7 +59,7 @@ static void put_update(struct hd_jw *jw, hd_json_val values, struct hd_slice as_
     hd_jw_object_end(jw);
 }
 
-/* The same of the body's `values` and `as_node`, as hd_supersteps_read_values() takes them. */
+/* The same for the body's `values` and `as_node`, in the format of hd_supersteps_read_values(). */
 static void put_values(struct hd_jw *jw, const struct hd_call *call)
 {
     hd_json_val values = hd_body_get(call, "values");
@@ -208,7 +208,7 @@ void hd_supersteps_ask(struct hd_call *call, const struct hd_supersteps_remote *
     hd_val_unref(metadata);
 }
 
-/* ---- what was answered ------------------------------------------------ */
+/* ---- the reply -------------------------------------------------------- */
 
 int hd_supersteps_answer(struct hd_call *call, const struct hd_rt_message *message,
                          struct hd_supersteps_remote *remote)

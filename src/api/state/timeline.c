@@ -21,7 +21,7 @@
 /* One root namespace. */
 struct timeline_agent {
     struct hd_message_path path; /* to the current head */
-    struct hd_json values;       /* there */
+    struct hd_json values;       /* at the head */
 };
 
 struct timeline {
