@@ -43,15 +43,15 @@ int hd_access_check(const struct hd_endpoint *route, struct hd_fault *fault)
 
 /* ---- authentication */
 
-/* A request at the door; in the arena of its call. */
+/* A request during authentication; in the arena of its call. */
 struct access_entry {
     struct hd_call *call;
     void (*next)(struct hd_call *call);
-    struct hd_slice alias, subject; /* whom an administrator acts for */
+    struct hd_slice alias, subject; /* the user for whom an administrator acts */
     char principal[HD_PRINCIPAL_SIZE];
 };
 
-/* Every refusal at the door leaves here. */
+/* Sends every refusal of authentication. */
 static void turn_away(struct hd_call *call, int status, const char *text)
 {
     if (status == 401)
@@ -204,7 +204,7 @@ static void identify(struct access_entry *entry)
         let_in(entry);
 }
 
-/* The reason is in the log: who is refused learns that it is, and nothing more. */
+/* The client learns only that it was refused; the reason is in the log. */
 static void on_verdict(void *ctx, enum hd_auth_verdict verdict, struct hd_identity *identity,
                        const char *reason)
 {
@@ -243,7 +243,7 @@ static void on_told(void *ctx, struct hd_identity *identity, const struct hd_aut
 
 /*
  * A request of a worker's code has a pass and acts for the caller of the run. False: the pass names
- * no caller, and the request has credentials of its own.
+ * no caller, so the request's own credentials are checked.
  */
 static bool check_pass(struct access_entry *entry, struct hd_slice token)
 {
@@ -318,7 +318,7 @@ void hd_access_leave(struct hd_call *call)
     call->who = call->by = NULL;
 }
 
-/* ---- whose thread ----------------------------------------------------- */
+/* ---- the thread of a request ------------------------------------------ */
 
 static bool has_own(struct hd_call *call, struct hd_slice thread_id, int *err)
 {
@@ -389,7 +389,7 @@ int hd_access_refuse(struct hd_call *call, enum hd_role least)
                                                  : "viewers of a thread may not change it");
 }
 
-/* 0, or positive: it was refused. */
+/* 0, or positive: the call was refused. */
 static int compare_roles(struct hd_call *call, enum hd_role role, enum hd_role least)
 {
     if (role >= least)
@@ -429,7 +429,7 @@ int hd_access_path(struct hd_call *call)
 
     if (!call->who || !hd_access_is_thread(call->route))
         return 0;
-    if (!hd_uuid_parse(call->params[0], bytes)) /* which the route refuses */
+    if (!hd_uuid_parse(call->params[0], bytes)) /* refused by the route */
         return 0;
     hd_uuid_format(bytes, id);
     err = hd_access_find(call, hd_slice(id, HD_UUID_LEN), &call->principal, &call->role);

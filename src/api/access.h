@@ -26,8 +26,8 @@ void hd_access_enter(struct hd_call *call, void (*next)(struct hd_call *call));
 void hd_access_leave(struct hd_call *call);
 
 /*
- * Store thread, before `work`: the thread in the path. Sets call->principal and call->role. A
- * positive answer: it was refused, the refusal is in the call.
+ * Store thread, before `work`: the thread in the path. Sets call->principal and call->role.
+ * Positive: refused; the refusal is in the call.
  */
 HD_MUST_CHECK int hd_access_path(struct hd_call *call);
 
@@ -38,16 +38,14 @@ HD_MUST_CHECK int hd_access_path(struct hd_call *call);
  */
 HD_MUST_CHECK int hd_access_find(struct hd_call *call, struct hd_slice thread_id,
                                  struct hd_slice *principal, enum hd_role *role);
-/* hd_access_find(); a positive answer, and a 403 in the call, when the role is less. */
+/* hd_access_find(); positive, with a 403 in the call, when the role is lower. */
 HD_MUST_CHECK int hd_access_need(struct hd_call *call, struct hd_slice thread_id,
                                  enum hd_role least, struct hd_slice *principal);
 /* Refuses with the required role; for `work` (HD_CALL_ANSWERED). */
 int hd_access_refuse(struct hd_call *call, enum hd_role least);
 
-/*
- * Store thread, before `work`: whether the principal may store more, when the route does. A
- * positive answer: it was refused.
- */
+/* Store thread, before `work`: checks the principal's storage limit when the route stores data.
+ * Positive: refused. */
 HD_MUST_CHECK int hd_access_room(struct hd_call *call);
 
 #endif

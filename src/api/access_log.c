@@ -1,4 +1,4 @@
-/* The access log: a line for each answer, without queries, bodies or credentials. */
+/* The access log: a line for each response, without queries, bodies or credentials. */
 #include <string.h>
 
 #include "api/api.h"
@@ -10,7 +10,7 @@
 
 enum { MAX_PATH = 512, MAX_WORD = 24 };
 
-/* A part of a path that cannot be a credential: a UUID, or a short word as routes have them. */
+/* A part of a path that cannot be a credential: a UUID, or a short word as in routes. */
 static bool is_harmless(struct hd_slice part)
 {
     uint8_t bytes[16];
@@ -24,7 +24,7 @@ static bool is_harmless(struct hd_slice part)
     return part.len <= MAX_WORD;
 }
 
-/* The path with "?" for each part that may be a credential which a client sent by mistake. */
+/* The path with "?" for each part that may be a credential sent by mistake. */
 static struct hd_slice hide_parts(struct hd_slice path, char out[MAX_PATH])
 {
     size_t used = 0;
@@ -63,7 +63,7 @@ void hd_api_answered(void *ctx, const struct hd_exchange *ex, int status, size_t
     bool is_access = hd_api_config(ctx)->log_access;
     const struct hd_http_request *request = hd_exchange_request(ex);
     char path[MAX_PATH];
-    /* An object that was found has an id that the server accepted. */
+    /* The id of a found object was accepted by the server, so it is no credential. */
     const struct hd_log_field fields[] = {
         hd_log_text("method", request->method_name),
         hd_log_text("path", status < 400 ? request->path : hide_parts(request->path, path)),

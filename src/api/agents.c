@@ -13,7 +13,7 @@
 struct thread_agent {
     const struct hd_checkpoint_node *first, *last;
     size_t count;
-    bool is_asked; /* by a user, not only by other agents */
+    bool is_asked; /* used by a user, not only by other agents */
 };
 
 struct agents {

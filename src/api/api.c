@@ -26,12 +26,12 @@ struct hd_api {
     struct hd_custom *custom; /* NULL: no http.app */
     struct hd_site *site;
     struct hd_message_path_memory *message_path_memory;
-    const struct hd_endpoint **endpoints; /* those of the router */
+    const struct hd_endpoint **endpoints; /* of the router */
     const struct hd_http_server *server;
     struct hd_answers answers;
 };
 
-/* ---- the life of a call ----------------------------------------------- */
+/* ---- the lifetime of a call ------------------------------------------- */
 
 static struct hd_call *make_call(struct hd_api *api, struct hd_exchange *ex)
 {
@@ -52,7 +52,7 @@ static struct hd_call *make_call(struct hd_api *api, struct hd_exchange *ex)
     return call;
 }
 
-/* Lets go what is not in the arena. The call itself ends with the exchange. */
+/* Releases everything outside the arena. The call itself ends with the exchange. */
 static void call_release(struct hd_call *call)
 {
     hd_access_leave(call);
@@ -90,7 +90,7 @@ void hd_call_answer(struct hd_call *call)
     hd_buf_fini(&out);
 }
 
-/* The body of a refusal: {"detail"} or, when that is wished, the sentence alone. */
+/* The body of a refusal: {"detail"} or, if configured, the text alone. */
 static void write_refusal(struct hd_call *call, int status, const char *text)
 {
     int err;
@@ -263,7 +263,7 @@ static bool has_sound_type(const struct hd_call *call)
            !hd_request_is_of_page(request) || hd_request_is_json(request);
 }
 
-/* The body is parsed where the work is done: a large one would hold up the loop. */
+/* The body is parsed on the store thread: parsing a large one would block the loop. */
 static int call_prepare(struct hd_call *call)
 {
     int err;
@@ -408,7 +408,7 @@ void hd_api_handle(void *ctx, struct hd_exchange *ex)
     hd_call_answer(call);
 }
 
-/* ---- the whole -------------------------------------------------------- */
+/* ---- public functions ------------------------------------------------- */
 
 static size_t count_routes(void)
 {

@@ -1,14 +1,14 @@
 /*
  * From a request to its response.
  *
- * A route has up to two parts. `work` runs on a thread of the store, where it may
- * wait for the database: it touches the call, the store, the configuration and
- * the graphs, and nothing else. `then` runs on the loop, where runs, feeds and
- * connections are. Most routes only have `work`, which fills in the answer.
+ * A route has up to two parts. `work` runs on a thread of the store, where it may wait for the
+ * database: it uses only the call, the store, the configuration and the graphs. `then` runs on the
+ * loop, which owns runs, event logs and connections. Most routes only have `work`, which fills in
+ * the response.
  *
- * To add an endpoint: write the function in the file of its resource and add
- * one line to the table of that file (routes.c names all tables). The router,
- * /openapi.json and /docs come from these tables.
+ * To add an endpoint: write the function in the file of its resource and add one line to the table
+ * of that file (routes.c names all tables). The router, /openapi.json and /docs come from these
+ * tables.
  */
 #ifndef HD_API_API_H
 #define HD_API_API_H
@@ -46,7 +46,7 @@ enum {
  * when call->fault is empty.
  */
 typedef int (*hd_work_fn)(struct hd_call *call);
-/* Owns the call: ends it with hd_call_answer() or, after a stream, hd_call_free(). */
+/* Owns the call: must end it with hd_call_answer() or, after a stream, hd_call_free(). */
 typedef void (*hd_then_fn)(struct hd_call *call);
 
 /* The access that a route requires; access.h. */
@@ -100,11 +100,11 @@ struct hd_endpoint {
     /* For /openapi.json: names in its components (schemas.c); NULL: none. */
     const char *tag;
     const char *summary;
-    const char *query; /* parameters, separated by spaces: "limit offset" */
-    const char *body; /* the schema of the body; its name begins with '?' when it may be left out */
-    const char *answer; /* its schema, or media types, with spaces: "text/event-stream" */
+    const char *query;  /* parameters, separated by spaces: "limit offset" */
+    const char *body;   /* the schema of the body; a leading '?' marks an optional body */
+    const char *answer; /* its schema, or media types, separated by spaces: "text/event-stream" */
     int status;         /* of success; 0: 200 */
-    int also;           /* another one; 0: none */
+    int also;           /* another status; 0: none */
 };
 
 struct hd_routes {
@@ -177,7 +177,7 @@ struct hd_call {
     struct hd_buf out;
     struct hd_jw jw; /* writes to `out` */
     struct hd_fault fault;
-    struct hd_budget budget; /* memory of the answer */
+    struct hd_budget budget; /* memory of the response */
     void *state;             /* the route's state; in the arena, or freed by the route */
 };
 
@@ -192,17 +192,17 @@ int hd_call_refuse(struct hd_call *call, int status, const char *fmt, ...) HD_PR
 int hd_call_refuse_limit(struct hd_call *call, enum hd_limit limit, int retry_s);
 int hd_call_refuse_thread(struct hd_call *call, struct hd_slice thread_id);
 
-/* A header of the answer; sent by hd_call_answer(), in any order. Copies both. */
+/* A header of the response; sent by hd_call_answer(), in any order. Copies both. */
 void hd_call_header(struct hd_call *call, struct hd_slice name, struct hd_slice value);
 void hd_call_header_int(struct hd_call *call, struct hd_slice name, int64_t value);
 /* X-Pagination-Total, and X-Pagination-Next when there are more. */
 void hd_call_pages(struct hd_call *call, int64_t offset, int64_t limit, int64_t total);
 
-/* Members of the body. NULL or null is not there. HD_EINVAL names the member. */
+/* Members of the body. NULL or null: absent. HD_EINVAL names the member. */
 hd_json_val hd_body_get(const struct hd_call *call, const char *name);
 HD_MUST_CHECK int hd_body_string(struct hd_call *call, const char *name, struct hd_slice *out);
 HD_MUST_CHECK int hd_body_object(struct hd_call *call, const char *name, hd_json_val *out);
-/* The same for an object that is merged: no name may occur twice. */
+/* The same for an object to merge: no name may occur twice. */
 HD_MUST_CHECK int hd_body_members(struct hd_call *call, const char *name, hd_json_val *out);
 /*
  * Stored values must not contain secrets (secret/secret.h), detected by name or, with `by_text`, by
@@ -213,10 +213,10 @@ HD_MUST_CHECK int hd_call_refuse_secrets(struct hd_call *call, const char *name,
 HD_MUST_CHECK int hd_body_bool(struct hd_call *call, const char *name, bool *out);
 HD_MUST_CHECK int hd_body_int(struct hd_call *call, const char *name, int64_t min, int64_t max,
                               int64_t *out);
-/* One of `words`, which NULL ends; *out is its index and stays as it was when there is none. */
+/* One of `words`, which NULL ends; *out is its index, unchanged when the member is absent. */
 HD_MUST_CHECK int hd_body_word(struct hd_call *call, const char *name, const char *const *words,
                                int *out);
-/* A list of strings in the arena; *count 0 when there is none. */
+/* A list of strings in the arena; *count is 0 when the member is absent. */
 HD_MUST_CHECK int hd_body_strings(struct hd_call *call, const char *name, struct hd_slice **out,
                                   size_t *count);
 /* The page of a search: sort_by (one of `sorts`), sort_order, limit and offset. */
@@ -229,7 +229,7 @@ HD_MUST_CHECK int hd_body_page(struct hd_call *call, const char *const *sorts, s
 /* HD_EINVAL unless the path's parameter `n` is a UUID; makes it lower case. */
 HD_MUST_CHECK int hd_path_uuid(struct hd_call *call, size_t n, const char *what,
                                struct hd_slice *out);
-/* The same of any text. */
+/* The same for any text. */
 HD_MUST_CHECK int hd_call_uuid(struct hd_call *call, const char *what, struct hd_slice text,
                                struct hd_slice *out);
 
@@ -240,7 +240,7 @@ HD_MUST_CHECK int hd_call_text(struct hd_call *call, hd_json_val val, struct hd_
  * text is in the arena; numbers stay as they were written. Empty is the same as {}.
  */
 HD_MUST_CHECK int hd_call_merge(struct hd_call *call, hd_json_val more, struct hd_slice *text);
-/* A time as the answers show it. */
+/* A time in the format of responses. */
 void hd_jw_time(struct hd_jw *jw, int64_t us);
 /* A member that is a string; null when it is empty. */
 void hd_jw_text(struct hd_jw *jw, const char *name, struct hd_slice text);
@@ -251,20 +251,18 @@ void hd_jw_json(struct hd_jw *jw, struct hd_slice text, const char *otherwise);
 
 /* Sends the response in the call and frees the call. */
 void hd_call_answer(struct hd_call *call);
-/* The headers alone, before a stream begins. */
+/* Sends the headers only, before a stream begins. */
 void hd_call_send_headers(struct hd_call *call);
 /* Frees a call whose exchange has ended otherwise. */
 void hd_call_free(struct hd_call *call);
-/*
- * More work on a store thread, then `then` on the loop, whatever work returned
- * (`err` is what it was). Returns an error when it could not begin.
- */
+/* Runs `work` on a store thread, then `then` on the loop, which gets the result of `work` in `err`.
+ * Returns an error when it could not start. */
 HD_MUST_CHECK int hd_call_defer(struct hd_call *call, hd_work_fn work,
                                 void (*then)(struct hd_call *call, int err));
 /* Sends the response for an error code. */
 void hd_call_fail(struct hd_call *call, int err);
 
-/* ---- the whole -------------------------------------------------------- */
+/* ---- the API object --------------------------------------------------- */
 
 HD_MUST_CHECK int hd_api_create(struct hd_app *app, struct hd_api **out, struct hd_fault *fault);
 void hd_api_destroy(struct hd_api *api);

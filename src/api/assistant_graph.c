@@ -28,9 +28,9 @@ static int find_graph(struct hd_call *call, struct hd_assistant_rec *assistant,
     return err ? err : hd_call_graph(call, assistant->graph_id, out);
 }
 
-/* ---- of workers ------------------------------------------------------- */
+/* ---- queries to workers ----------------------------------------------- */
 
-/* Begins the question; its members follow, then end_question(). */
+/* Begins the query; its members follow, then end_question(). */
 static int begin_question(struct hd_call *call, const struct hd_app_graph *graph,
                           const struct hd_assistant_rec *assistant, const char *op,
                           struct graph_query **out)
@@ -68,7 +68,7 @@ static int end_question(struct hd_call *call, struct graph_query *q)
     return HD_CALL_CONTINUES;
 }
 
-/* `otherwise` NULL: without an answer the call fails. */
+/* `otherwise` NULL: the call fails when the query fails. */
 static void graph_query_worker(struct hd_call *call, hd_worker_reply_fn then,
                                void (*otherwise)(struct hd_call *call, int err))
 {
@@ -82,9 +82,9 @@ static void graph_query_worker(struct hd_call *call, hd_worker_reply_fn then,
     hd_buf_fini(&q->head);
 }
 
-/* ---- drawn ------------------------------------------------------------ */
+/* ---- drawings --------------------------------------------------------- */
 
-/* true, false, or how many levels of subgraphs are opened. */
+/* true, false, or the number of levels of subgraphs to open. */
 static int read_levels(struct hd_call *call, int *out)
 {
     struct hd_fault ignored = {0};
@@ -167,7 +167,7 @@ static void after_drawing(struct hd_call *call, int err)
         hd_call_answer(call);
 }
 
-/* To lay out a large graph takes too long for the loop. */
+/* The layout of a large graph takes too long for the loop. */
 static void on_drawn(struct hd_call *call, const struct hd_rt_message *message)
 {
     struct graph_query *q = call->state;
@@ -220,7 +220,7 @@ static int draw_graph(struct hd_call *call)
 
 /* ---- schemas ---------------------------------------------------------- */
 
-/* A worker's {"input", …} as the API has it; `graph_id` empty: of a graph inside. */
+/* A worker's {"input", …} in the format of the API; `graph_id` empty: of a subgraph. */
 static void put_told(struct hd_jw *jw, hd_json_val told, struct hd_slice graph_id)
 {
     static const char *const names[][2] = {{"input", "input_schema"},
@@ -258,7 +258,7 @@ static int put_form(struct hd_call *call, const struct hd_app_graph *graph)
     return err ? err : call->jw.err;
 }
 
-/* The schemas of the answer; those of the form when the answer has none, as that to a ping. */
+/* The schemas of the reply; without them, as in the reply to a ping, those of the form. */
 static int put_answer(struct hd_call *call, const struct hd_app_graph *graph,
                       const struct hd_rt_message *message)
 {
@@ -287,7 +287,7 @@ static void on_schemas(struct hd_call *call, const struct hd_rt_message *message
         hd_call_answer(call);
 }
 
-/* Without an answer the form's schemas do, which lack the types. */
+/* When the query fails, the schemas of the form are sent, which lack the types. */
 static void without_schemas(struct hd_call *call, int err)
 {
     const struct graph_query *q = call->state;
@@ -324,7 +324,7 @@ static int get_schemas(struct hd_call *call)
         err = hd_call_check_loaded(call, graph);
         return err ? err : put_form(call, graph);
     }
-    /* Every answer of a worker follows its `ready`, which fills the form. */
+    /* A worker sends `ready`, which fills the form, before any reply. */
     err = begin_question(call, graph, &assistant,
                          graph->language == HD_RT_PYTHON ? "ping" : "schemas", &q);
     return err ? err : end_question(call, q);
@@ -380,7 +380,7 @@ static void subgraphs_then(struct hd_call *call)
     graph_query_worker(call, on_subgraphs, NULL);
 }
 
-/* `ns` empty: those of the graph itself. */
+/* `ns` empty: the subgraphs of the graph itself. */
 static int put_subgraphs(struct hd_call *call, struct hd_slice ns)
 {
     struct hd_assistant_rec assistant;

@@ -1,7 +1,5 @@
-/*
- * Finding assistants. There are few of them, so all are read: what matches is kept
- * as its id and what it is sorted by, and only the page that is shown is read again.
- */
+/* Search for assistants. There are few of them, so all are read: matches are kept as their ids and
+ * sort keys, and only the requested page is read again. */
 #include <stdlib.h>
 
 #include "api/api.h"
@@ -35,7 +33,7 @@ struct assistant_search {
 
     struct found_assistants *found;
     size_t count, cap;
-    struct hd_arena arena; /* of what was found */
+    struct hd_arena arena; /* of the matches */
 };
 
 /* ---- parsing the request */
@@ -62,7 +60,7 @@ static int read_assistant_search_page(struct hd_call *call, struct assistant_sea
     return err ? err : hd_assistant_select(call, names, count, &search->members);
 }
 
-/* ---- what matches ----------------------------------------------------- */
+/* ---- matching --------------------------------------------------------- */
 
 static char lower(char c)
 {
@@ -147,7 +145,7 @@ static int on_assistant(void *arg, const struct hd_assistant_rec *assistant)
     return assistant_search_keep(search, assistant);
 }
 
-/* Shared assistants that the principal has no version of. */
+/* Shared assistants that the principal has not replaced by its own. */
 static int on_shared(void *arg, const struct hd_assistant_rec *assistant)
 {
     struct assistant_search *search = arg;

@@ -107,7 +107,7 @@ void hd_assistant_view(struct hd_jw *jw, const struct hd_assistant_rec *assistan
     hd_jw_object_end(jw);
 }
 
-/* ---- of the path ------------------------------------------------------ */
+/* ---- the assistant of the path ---------------------------------------- */
 
 int hd_call_assistant(struct hd_call *call, struct hd_assistant_rec *out)
 {

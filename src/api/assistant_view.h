@@ -7,7 +7,7 @@
 
 #define HD_ASSISTANT_ALL (~0u)
 
-/* Bits of the members that are named, all for none. HD_EINVAL when there is no such member. */
+/* Bits of the named members, all bits for no name. HD_EINVAL for an unknown member. */
 HD_MUST_CHECK int hd_assistant_select(struct hd_call *call, const struct hd_slice *names,
                                       size_t count, unsigned *members);
 
@@ -19,7 +19,7 @@ void hd_assistant_view(struct hd_jw *jw, const struct hd_assistant_rec *assistan
  * in call->fault. For store threads.
  */
 HD_MUST_CHECK int hd_call_assistant(struct hd_call *call, struct hd_assistant_rec *out);
-/* Its graph; HD_ENOTFOUND when that is not served any more. */
+/* Its graph; HD_ENOTFOUND when it is not served any more. */
 HD_MUST_CHECK int hd_call_graph(struct hd_call *call, struct hd_slice graph_id,
                                 const struct hd_app_graph **out);
 

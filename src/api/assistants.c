@@ -1,4 +1,4 @@
-/* Assistants: made, looked at, changed, set back, deleted. */
+/* Assistants: create, read, change, roll back, delete. */
 #include <string.h>
 
 #include "api/api.h"
@@ -17,7 +17,7 @@ static const struct hd_slice empty_object = HD_S_INIT("{}");
 
 /* ---- parsing the request */
 
-/* The body of a request that makes or changes one; what was not given is NULL or empty. */
+/* The body of a request that creates or changes an assistant; absent members are NULL or empty. */
 struct assistant_draft {
     struct hd_slice graph_id;
     hd_json_val name;
@@ -55,7 +55,7 @@ static int check_tags(struct hd_call *call, hd_json_val tags)
                : hd_fault_set(&call->fault, HD_EINVAL, "config.tags: expected a list of strings");
 }
 
-/* Runs take all of this from their assistant without looking again. */
+/* Runs use these members of their assistant without another check. */
 static int check_config(struct hd_call *call, struct assistant_draft *draft)
 {
     hd_json_val limit = assistant_member(draft->config, "recursion_limit");
@@ -107,7 +107,7 @@ static int refuse_both(struct hd_call *call)
                           "alone.");
 }
 
-/* ---- what becomes of it ----------------------------------------------- */
+/* ---- applying the request --------------------------------------------- */
 
 /* `config` with another configurable, which is left out when it is empty. */
 static int with_configurable(struct hd_call *call, hd_json_val config, hd_json_val configurable,
@@ -134,7 +134,7 @@ static int with_configurable(struct hd_call *call, hd_json_val config, hd_json_v
     return hd_jw_finish_in(&jw, call->arena, out);
 }
 
-/* A new context for the configuration that is there. */
+/* A new context for the existing configuration. */
 static int change_context(struct hd_call *call, const struct assistant_draft *draft,
                           struct hd_assistant_rec *assistant)
 {
@@ -150,7 +150,7 @@ static int change_context(struct hd_call *call, const struct assistant_draft *dr
     return err;
 }
 
-/* A new configuration, and the context that goes with it. */
+/* A new configuration, and the context that belongs to it. */
 static int change_config(struct hd_call *call, const struct assistant_draft *draft,
                          struct hd_assistant_rec *assistant)
 {
@@ -319,7 +319,7 @@ static int create_assistant(struct hd_call *call)
     return err;
 }
 
-/* ---- get, change, set back -------------------------------------------- */
+/* ---- get, change, roll back ------------------------------------------- */
 
 static int get_assistant(struct hd_call *call)
 {
@@ -512,7 +512,7 @@ static int list_versions(struct hd_call *call)
 
 /* ---- delete ----------------------------------------------------------- */
 
-/* Ids that something is done with; in the arena of the call. */
+/* A list of ids; in the arena of the call. */
 struct ids {
     struct hd_call *call;
     struct hd_slice assistant_id;
@@ -547,7 +547,7 @@ static int on_cron(void *arg, const struct hd_cron_rec *cron)
     return hd_slice_eq(cron->assistant_id, ids->assistant_id) ? keep_id(ids, cron->id) : 0;
 }
 
-/* The assistant, all its versions, and what would start it later. */
+/* Deletes the assistant, all its versions, and its crons. */
 static int delete_stored(struct hd_call *call, const struct hd_assistant_rec *assistant)
 {
     struct ids crons = {.call = call, .assistant_id = assistant->id};
@@ -584,7 +584,7 @@ static int on_assistant_thread(void *arg, const struct hd_thread_rec *thread)
     return err;
 }
 
-/* As a list, which is what clients of other servers may look at. */
+/* A list, since clients of other servers may read one. */
 static void say_deleted(struct hd_call *call, const struct hd_assistant_rec *assistant)
 {
     hd_jw_array(&call->jw);
@@ -598,7 +598,7 @@ static void on_threads_deleted(struct hd_call *call, size_t count)
     (void)count;
 }
 
-/* The assistant goes before its threads: without it no run of it can begin on them. */
+/* The assistant is deleted before its threads: without it no run of it can start on them. */
 static int delete_assistant(struct hd_call *call)
 {
     struct hd_assistant_rec assistant;

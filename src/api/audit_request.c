@@ -15,7 +15,7 @@ static bool audit_is_known(const struct hd_call *call, struct hd_slice id)
     return call->status < 400 || hd_uuid_parse(id, bytes);
 }
 
-/* The names in braces of a pattern, with what stood in their place. */
+/* The parameters of a pattern, with their values in the path. */
 static size_t list_objects(const struct hd_call *call,
                            struct hd_audit_object objects[HD_ROUTER_MAX_PARAMS])
 {

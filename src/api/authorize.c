@@ -21,7 +21,7 @@ struct hd_authorized {
     struct hd_buf value;
     struct hd_slice answer; /* JSON: the handler's reply; its value may be in a blob */
     struct hd_slice changed;
-    struct hd_slice *elements; /* of a list that were changed, as text; empty: as it was */
+    struct hd_slice *elements; /* changed elements of a list, as text; empty: unchanged */
     struct hd_json filters[HD_RESOURCES];
     bool is_stamped;
 };
@@ -197,7 +197,7 @@ static int keep_filter(struct hd_call *call, hd_json_val filter)
     return err ? err : hd_json_parse(kept, text, &call->fault);
 }
 
-/* Positive: it was refused. */
+/* Positive: the call was refused. */
 static int take_answer(struct hd_call *call, hd_json_val answer, hd_json_val changed)
 {
     struct hd_authorized *a = call->authorized;
@@ -240,7 +240,7 @@ static int authorize_apply(struct hd_call *call)
     struct hd_authorized *a = call->authorized;
     int err = read_authorize_answer(call);
 
-    /* The thread of the path again: it may be one that the caller does not see. */
+    /* Looks up the path's thread again: the filter may hide it from the caller. */
     if (!err && hd_call_is_filtered(call, HD_OF_THREADS))
         err = hd_access_path(call);
     a->index++;

@@ -70,7 +70,7 @@ struct value_member {
     struct hd_slice source;
 };
 
-/* From *at on; false after the last. */
+/* Reads the next one from *at; false after the last. */
 static bool next_member(const char **at, struct value_member *out)
 {
     size_t len = strcspn(*at, " ");
@@ -99,7 +99,7 @@ static bool value_is_member(const struct hd_authorize_event *event, struct hd_sl
 
 /* ---- values ----------------------------------------------------------- */
 
-/* "{thread_id}" and so on, in the order of call->params. */
+/* Writes the parameters of the path, in the order of call->params. */
 static void put_params(struct hd_jw *jw, const struct hd_call *call)
 {
     const char *at = call->route->pattern;
@@ -131,7 +131,7 @@ static void put_value_metadata(struct hd_jw *jw, const struct hd_call *call,
 {
     struct hd_json_iter it = hd_json_iter(metadata);
 
-    if (metadata && !hd_json_is_object(metadata)) { /* which the route refuses */
+    if (metadata && !hd_json_is_object(metadata)) { /* refused by the route */
         hd_jw_val(jw, metadata);
         return;
     }
@@ -160,7 +160,7 @@ static void put_labels(struct hd_jw *jw, struct hd_slice ns)
     }
 }
 
-/* A list of labels: of the body, or of a query ("a.b", or one parameter for each). */
+/* A list of labels: from the body, or from the query ("a.b", or one parameter per label). */
 static void put_namespace(struct hd_jw *jw, const struct hd_call *call, hd_json_val given,
                           struct hd_slice source)
 {
@@ -188,7 +188,7 @@ static bool is_number(struct hd_slice text)
     return text.len > 0 && text.len < 18 && (text.len == 1 || text.ptr[0] != '0');
 }
 
-/* A route without a body takes it from the query. */
+/* A route without a body takes the member from the query. */
 static void put_of_query(struct hd_jw *jw, const struct hd_call *call,
                          const struct value_member *member)
 {
@@ -225,7 +225,7 @@ static void put_value_member(struct hd_jw *jw, const struct hd_call *call,
     }
 }
 
-/* Those that are no member of the event. */
+/* The members of the object that the event does not list. */
 static void put_others(struct hd_jw *jw, const struct hd_authorize_event *event, hd_json_val object)
 {
     struct hd_json_iter it = hd_json_iter(object);
@@ -248,7 +248,7 @@ static void put_rest(struct hd_jw *jw, const struct hd_authorize_event *event, h
     hd_jw_object_end(jw);
 }
 
-/* The path wins over the body. */
+/* The path has precedence over the body. */
 static bool is_param(const struct hd_call *call, struct hd_slice name)
 {
     const char *at = call->route->pattern;
@@ -262,7 +262,7 @@ static bool is_param(const struct hd_call *call, struct hd_slice name)
     return false;
 }
 
-/* Of a name that occurs twice the handler would see one value, and the route take the other. */
+/* A duplicate name is refused: the handler and the route might use different values. */
 static int check_names(struct hd_call *call, struct hd_slice value)
 {
     struct hd_val *val = NULL;
@@ -284,7 +284,7 @@ int hd_authorize_value(struct hd_call *call, const struct hd_authorize_event *ev
     hd_buf_reset(out);
     hd_jw_init(&jw, out);
     hd_jw_object(&jw);
-    if (&events[HD_ON_THREADS_CREATE] != event) /* of a copy: the id is that of the other */
+    if (&events[HD_ON_THREADS_CREATE] != event) /* a copy: the path has the id of the original */
         put_params(&jw, call);
     while (next_member(&at, &member)) {
         if (!is_param(call, member.name))
@@ -311,7 +311,7 @@ int hd_authorize_value_of_copy(struct hd_call *call, const struct hd_authorize_e
 
     *is_there = !err;
     call->fault = (struct hd_fault){0};
-    if (err) /* which the route refuses */
+    if (err) /* refused by the route */
         return err == HD_ENOMEM ? err : 0;
     if (thread.metadata.len > 0)
         err = hd_json_parse(&json, thread.metadata, &call->fault);
@@ -357,7 +357,7 @@ int hd_authorize_value_of_item(struct hd_call *call, const struct hd_item_rec *i
     return hd_jw_finish(&jw);
 }
 
-/* ---- what the handler made of them ------------------------------------ */
+/* ---- the handler's changes -------------------------------------------- */
 
 void hd_authorize_put_changed(struct hd_jw *jw, const struct hd_authorize_event *event,
                               hd_json_val body, hd_json_val changed)

@@ -49,7 +49,7 @@ static void budget_give(struct hd_allowance *allowance, uint64_t bytes)
     allowance->taken -= bytes;
 }
 
-/* The answer was sent or given up. */
+/* The response was sent or dropped. */
 static void on_budget_end(void *ctx)
 {
     struct hd_call *call = ctx;
@@ -73,7 +73,8 @@ static void give_back(struct hd_call *call, uint64_t taken)
         budget_give(allowance, allowance->taken - taken);
 }
 
-/* From now on the answer's own bytes count. False: there is no memory left for them. */
+/* From now on only the bytes of the response itself count. False: they exceed the limit of all
+ * responses. */
 static bool count_answer(struct hd_call *call)
 {
     struct hd_allowance *allowance = &call->budget.allowance;
@@ -113,7 +114,7 @@ int hd_budget_settle(struct hd_call *call, int err)
 {
     const struct hd_budget *budget = &call->budget;
     bool is_full = err >= 0 ? !count_answer(call) : err == HD_EBUSY && budget->is_busy;
-    /* The buffer of the answer ends at max_answer, also where no values are read. */
+    /* The buffer of the response is limited to max_answer, even when no values are read. */
     bool is_over = err == HD_ELIMIT && (budget->is_over || !call->route->grows);
 
     if (err < 0 || is_full)

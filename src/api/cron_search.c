@@ -1,4 +1,4 @@
-/* Finding crons, and showing them. */
+/* Search for crons, and their JSON. */
 #include <stdlib.h>
 
 #include "api/api.h"
@@ -44,7 +44,7 @@ static void put_thread_id(struct hd_jw *jw, const struct hd_cron_rec *cron)
 {
     put_cron_search_text(jw, cron->thread_id);
 }
-/* A thread that is not the cron's own stays anyway. */
+/* A thread that was not created for the cron is always kept. */
 static void put_on_run_completed(struct hd_jw *jw, const struct hd_cron_rec *cron)
 {
     if (cron->thread_id.len > 0)
@@ -76,7 +76,7 @@ static void put_payload(struct hd_jw *jw, const struct hd_cron_rec *cron)
 {
     hd_jw_json(jw, cron->payload, "{}");
 }
-/* The owner is the caller. */
+/* Always null: the owner is the caller. */
 static void put_user_id(struct hd_jw *jw, const struct hd_cron_rec *cron)
 {
     (void)cron;
@@ -178,10 +178,10 @@ struct cron_search {
 
     struct found_crons *found;
     size_t count, cap;
-    struct hd_arena arena; /* of what was found */
+    struct hd_arena arena; /* of the matches */
 };
 
-/* An id, or the name of a graph; one that is not known is taken as it is. */
+/* An id, or the name of a graph; an unknown one is used unchanged. */
 static int read_assistant(struct hd_call *call, struct cron_search *search)
 {
     struct hd_assistant_rec assistant;
@@ -191,7 +191,7 @@ static int read_assistant(struct hd_call *call, struct cron_search *search)
     if (err || id.len == 0)
         return err;
     err = hd_assistant_resolve(call->app, call->actor, id, call->arena, &assistant, &call->fault);
-    if (err == HD_ENOTFOUND) { /* deleted: its crons may still be there */
+    if (err == HD_ENOTFOUND) { /* deleted: its crons may still exist */
         call->fault = (struct hd_fault){0};
         search->assistant_id = id;
         return 0;
@@ -215,7 +215,7 @@ static int read_filters(struct hd_call *call, struct cron_search *search)
     if (!err)
         err = hd_body_bool(call, "enabled", &enabled);
     search->enabled = hd_body_get(call, "enabled") ? enabled : -1;
-    /* An empty object is in everything. */
+    /* Every object contains the empty object. */
     if (hd_json_size(search->metadata) == 0)
         search->metadata = NULL;
     return err;
@@ -232,7 +232,7 @@ static int read_cron_search_page(struct hd_call *call, struct cron_search *searc
     return err;
 }
 
-/* ---- what matches ----------------------------------------------------- */
+/* ---- matching --------------------------------------------------------- */
 
 static int cron_search_matches(struct cron_search *search, const struct hd_cron_rec *cron,
                                bool *out)

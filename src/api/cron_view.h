@@ -5,10 +5,10 @@
 #include "api/api.h"
 #include "records/record.h"
 
-/* Only the members named; all when there are none. */
+/* Shows the named members only; all for no name. */
 void hd_cron_view(struct hd_jw *jw, const struct hd_cron_rec *cron, const struct hd_slice *names,
                   size_t count);
-/* HD_EINVAL when one of the names is no member. */
+/* HD_EINVAL when a name is not a member. */
 HD_MUST_CHECK int hd_cron_check_names(struct hd_call *call, const struct hd_slice *names,
                                       size_t count);
 

@@ -24,7 +24,7 @@
 
 /* ---- payloads --------------------------------------------------------- */
 
-/* Members of a run's body that a cron can have; assistant_id, config and metadata are its own. */
+/* Members of a run's body that a cron may have; assistant_id, config and metadata are separate. */
 static const char *const members[] = {"input",
                                       "command",
                                       "context",
@@ -47,7 +47,7 @@ static hd_json_val cron_member(hd_json_val object, const char *name)
     return hd_json_is_null(val) ? NULL : val;
 }
 
-/* The member of the request, else the stored one. Only for an input null is a value. */
+/* The member of the request, else the stored one. null is a value only for an input. */
 static hd_json_val cron_choose(struct hd_call *call, hd_json_val old, const char *name)
 {
     hd_json_val given = hd_json_get(call->body, hd_slice_cstr(name));
@@ -69,7 +69,7 @@ static void put_cron_members(struct hd_jw *jw, hd_json_val object, const char *b
     }
 }
 
-/* The configuration names the cron. One that is no object is left to hd_run_request_read(). */
+/* Adds the cron's id to the configuration. hd_run_request_read() refuses a non-object. */
 static void put_cron_config(struct hd_jw *jw, hd_json_val config, struct hd_slice cron_id)
 {
     hd_json_val configurable = cron_member(config, "configurable");
@@ -111,7 +111,7 @@ static int check_payload(struct hd_call *call, struct hd_slice payload)
     return err;
 }
 
-/* `old`: the payload so far; NULL for a new cron. cron->metadata must be set. */
+/* `old`: the previous payload; NULL for a new cron. cron->metadata must be set. */
 static int make_payload(struct hd_call *call, struct hd_cron_rec *cron, hd_json_val old)
 {
     struct hd_buf buf;
@@ -139,7 +139,7 @@ static int make_payload(struct hd_call *call, struct hd_cron_rec *cron, hd_json_
     return err ? err : check_payload(call, cron->payload);
 }
 
-/* ---- when ------------------------------------------------------------- */
+/* ---- times ------------------------------------------------------------ */
 
 /* An explicit null clears it. */
 static int read_end(struct hd_call *call, int64_t *end_at)
@@ -182,7 +182,7 @@ static int read_times(struct hd_call *call, struct hd_cron_rec *cron)
     cron->updated_at = hd_clock_now_us();
     if (!err && is_moved(call)) {
         err = hd_cron_plan(cron, cron->updated_at, &call->fault);
-        if (err == HD_ENOTFOUND) /* a zone that is not there is no cron that is not there */
+        if (err == HD_ENOTFOUND) /* an unknown time zone is an invalid value, not an unknown cron */
             call->fault.code = err = HD_EINVAL;
     }
     return err;
@@ -379,7 +379,7 @@ static int patch_cron(struct hd_call *call)
 {
     struct cron_patch patch = {.call = call, .cron = {.schedule = HD_S("* * * * *")}};
     struct hd_fault fault = {0};
-    int err = read_times(call, &patch.cron); /* a bad value is a 422, also of an unknown cron */
+    int err = read_times(call, &patch.cron); /* 422 for a bad value, even of an unknown cron */
 
     if (!err)
         err = hd_rows_change(call->app->store, cron_patch_once, &patch, &fault);
@@ -406,7 +406,7 @@ static int delete_cron(struct hd_call *call)
     return err;
 }
 
-/* The scheduler may have to wake sooner than it thought. */
+/* The next firing may be earlier than the scheduler's timer. */
 static void changed_then(struct hd_call *call)
 {
     hd_scheduler_wake(call->app->scheduler);

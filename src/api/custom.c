@@ -19,7 +19,7 @@
 
 #define MAX_HEAD ((size_t)16 << 20)
 #define MAX_WHOLE ((int64_t)1 << 20)
-#define MAX_QUEUED ((size_t)64 << 20) /* that a worker sends before it sees the pause */
+#define MAX_QUEUED ((size_t)64 << 20) /* data that a worker may send before it notices the pause */
 #define MAX_ROUTES 1000
 #define MAX_DOCUMENT ((size_t)4 << 20)
 
@@ -29,9 +29,9 @@ struct hd_custom {
     struct hd_arena arena; /* of the routes */
     struct hd_slice *routes;
     size_t route_count;
-    struct hd_slice *weak; /* those that come before nothing but the chat page */
+    struct hd_slice *weak; /* with precedence over the chat page only */
     size_t weak_count;
-    bool is_ready; /* a worker has loaded it */
+    bool is_ready; /* a worker has loaded the application */
     bool has_middleware;
     pthread_mutex_t lock;
     struct hd_buf document; /* guarded by the lock */
@@ -42,7 +42,7 @@ struct visit {
     struct hd_custom *custom;
     struct hd_call *call;
     struct hd_slice path;
-    struct hd_rt_call *asked;      /* NULL: it has ended */
+    struct hd_rt_call *asked;      /* NULL: the call to the worker has ended */
     struct hd_worker_access *pass; /* the caller's; NULL: unknown */
     struct hd_json head;           /* {"status", "headers"} */
     bool has_head;
@@ -50,7 +50,7 @@ struct visit {
     bool is_streaming;
     bool has_ended;
     bool is_held;
-    bool is_inner; /* its route is one of the server: the middleware alone is wanted */
+    bool is_inner; /* for a route of the server: only the middleware is needed */
     int status;
     struct hd_slice content_type;
     struct hd_buf body;
@@ -61,7 +61,7 @@ struct visit {
     struct hd_slice params[HD_ROUTER_MAX_PARAMS];
 };
 
-/* ---- which paths are its own ------------------------------------------ */
+/* ---- paths of the application ----------------------------------------- */
 
 static struct hd_slice next_segment(struct hd_slice *path)
 {
@@ -97,7 +97,7 @@ bool hd_custom_matches(struct hd_slice pattern, struct hd_slice path)
     }
 }
 
-/* One that would take everything, or is about the application's own documents, waits its turn. */
+/* A catch-all route, or one of the application's documents, has no precedence over the server's. */
 static bool is_firm(struct hd_slice route)
 {
     static const char *const weak[] = {
@@ -188,7 +188,8 @@ static void on_application_ready(void *ctx, enum hd_rt_language language, struct
         return;
     app = hd_json_get(hd_json_root(&json), HD_S("app"));
     custom->is_ready = true;
-    /* One that could not be loaded may have some: a project that names an order relies on it. */
+    /* An application that failed to load may have middleware, and a configured order relies on
+     * it. */
     custom->has_middleware = hd_json_is_true(hd_json_get(app, HD_S("middleware"))) ||
                              (hd_json_get(app, HD_S("error")) &&
                               custom->app->config->http_middleware_order != HD_MIDDLEWARE_DEFAULT);
@@ -210,7 +211,7 @@ static void visit_release(struct visit *visit)
     hd_buf_fini(&visit->body);
 }
 
-/* Nothing was sent yet. */
+/* Only before anything was sent. */
 static void go_on_otherwise(struct visit *visit)
 {
     struct hd_call *call = visit->call;
@@ -222,7 +223,7 @@ static void go_on_otherwise(struct visit *visit)
     visit->otherwise(call);
 }
 
-/* Nothing was sent yet. */
+/* Only before anything was sent. */
 static void visit_refuse(struct visit *visit, int status, const char *text)
 {
     struct hd_call *call = visit->call;
@@ -258,9 +259,9 @@ static void on_visit_gone(void *ctx)
     hd_call_free(visit->call);
 }
 
-/* ---- the answer ------------------------------------------------------- */
+/* ---- the response ----------------------------------------------------- */
 
-/* Headers are bytes: in JSON each is the character of its number. */
+/* Headers are bytes: in JSON each byte is the character with the same number. */
 static struct hd_slice to_bytes(struct hd_arena *arena, struct hd_slice text)
 {
     char *out = hd_arena_alloc(arena, text.len + 1);
@@ -508,7 +509,7 @@ static void on_visit_end(void *ctx, enum hd_rt_end end, const struct hd_rt_messa
 
 /* ---- the request to the worker */
 
-/* The opposite of to_bytes(). */
+/* The inverse of to_bytes(). */
 static struct hd_slice to_text(struct hd_arena *arena, struct hd_slice bytes)
 {
     char *out = hd_arena_alloc(arena, 2 * bytes.len + 1);
@@ -666,7 +667,7 @@ static bool is_inner(const struct hd_call *call)
 bool hd_custom_wraps(const struct hd_custom *custom, const struct hd_call *call,
                      struct hd_slice path)
 {
-    /* Health checks depend on no worker, and the page is not an API. */
+    /* Health checks must not depend on a worker, and the page is not an API. */
     if (!custom || hd_page_is(path) || hd_slice_eq(path, HD_S("/ok")) ||
         hd_slice_eq(path, HD_S("/health")))
         return false;
@@ -724,7 +725,7 @@ void hd_custom_try(struct hd_custom *custom, struct hd_call *call, struct hd_sli
     send_question(visit);
 }
 
-/* ---- the whole -------------------------------------------------------- */
+/* ---- public functions ------------------------------------------------- */
 
 int hd_custom_create(struct hd_app *app, struct hd_custom **out)
 {

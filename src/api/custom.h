@@ -1,7 +1,5 @@
-/*
- * The project's own web application (http.app): what no route of the server takes goes to a worker,
- * and so does what the application has routes for. Loop.
- */
+/* The project's own web application (http.app): requests that match no route of the server go to a
+ * worker, and so do requests that match a route of the application. Loop. */
 #ifndef HD_API_CUSTOM_H
 #define HD_API_CUSTOM_H
 
@@ -11,7 +9,7 @@
 
 struct hd_custom;
 
-/* *out is NULL when there is no such application. */
+/* *out is NULL without an application. */
 HD_MUST_CHECK int hd_custom_create(struct hd_app *app, struct hd_custom **out);
 void hd_custom_destroy(struct hd_custom *custom);
 

@@ -19,12 +19,12 @@ struct event_stream {
     const struct hd_entry *entry; /* being sent; NULL: none */
     size_t sent;                  /* bytes of its frame */
     char id[24];
-    char done[96]; /* of a lifecycle: the data that takes the place of the entry's */
+    char done[96]; /* of a lifecycle event: replaces the data of the entry */
     bool is_pumping;
 
     struct hd_stream_access watch;
     struct hd_heartbeat beat;
-    size_t beat_left; /* bytes of a heartbeat that is being sent */
+    size_t beat_left; /* unsent bytes of a heartbeat */
 };
 
 /* ---- the end ---------------------------------------------------------- */
@@ -48,7 +48,7 @@ static void event_stream_end(struct event_stream *stream)
     hd_http_stream_end(ex);
 }
 
-/* The reader was too slow: it must not take this for the end. */
+/* Aborts the stream of a slow reader, so that the reader does not take it for complete. */
 static void break_off(struct event_stream *stream)
 {
     struct hd_exchange *ex = stream->call->exchange;
@@ -57,7 +57,7 @@ static void break_off(struct event_stream *stream)
     hd_http_stream_abort(ex);
 }
 
-/* The reader may not read it any more. The run is the thread's, and goes on. */
+/* The reader has lost its access. The run belongs to the thread and continues. */
 static void on_watch(void *ctx, enum hd_stream_access_end why)
 {
     (void)why;
@@ -71,7 +71,7 @@ static void on_event_stream_gone(void *ctx)
 
     /* Stopping the run emits events, which must not reach this stream any more. */
     hd_cursor_close(&stream->cursor);
-    /* When the server ends, it is not the reader who went: the next one goes on with the run. */
+    /* On shutdown the reader did not disconnect: the next process continues the run. */
     if (stream->events.is_cancelling &&
         !hd_http_server_is_closing(hd_api_server(stream->call->api)))
         hd_queue_cancel(app->queue, stream->call->principal, stream->events.thread_id,
@@ -111,7 +111,7 @@ static size_t frame_parts(const struct event_stream *stream, struct hd_slice par
     return count;
 }
 
-/* True when the whole frame is on its way. */
+/* True when the whole frame was written. */
 static bool send_frame(struct event_stream *stream)
 {
     struct hd_slice parts[FRAME_PARTS];
@@ -139,7 +139,7 @@ static bool is_told(struct event_stream *stream, const struct hd_entry *entry)
     return entry->is_last || hd_slice_eq(hd_entry_name(entry), HD_S("metadata"));
 }
 
-/* The next entry to be sent becomes stream->entry. */
+/* Takes the next entry to send as stream->entry. */
 static bool take_next(struct event_stream *stream)
 {
     const struct hd_entry *entry = hd_cursor_peek(&stream->cursor);
@@ -165,7 +165,7 @@ static bool send_beat(struct event_stream *stream)
     return stream->beat_left == 0;
 }
 
-/* Sends what there is and fits; true when the stream was ended. */
+/* Sends all entries that fit; true when the stream was ended. */
 static bool pump_all(struct event_stream *stream)
 {
     if (stream->beat_left > 0 && !send_beat(stream))
@@ -198,7 +198,7 @@ static bool pump_all(struct event_stream *stream)
     }
 }
 
-/* A notification of readers may come from inside one of them. */
+/* A notification of readers may be sent during a pump of one of them. */
 static void event_stream_pump(void *ctx)
 {
     struct event_stream *stream = ctx;
@@ -234,7 +234,7 @@ static struct event_stream *make_stream(struct hd_call *call, const struct hd_ev
         return NULL;
     stream->call = call;
     stream->events = *events;
-    /* The run is cancelled by these names after the arena's owner has gone. */
+    /* The copies outlive the caller's memory: they name the run to cancel on disconnect. */
     if (hd_arena_copy(call->arena, events->thread_id, &stream->events.thread_id) ||
         hd_arena_copy(call->arena, events->run_id, &stream->events.run_id)) {
         hd_free(stream);

@@ -1,6 +1,6 @@
 /*
- * Heartbeats of answers that take long. Each connection has its own: it fires when nothing was
- * sent on that connection for the interval.
+ * Heartbeats of long responses. Each connection has its own: it fires when nothing was sent on that
+ * connection for the interval.
  */
 #ifndef HD_API_HEARTBEAT_H
 #define HD_API_HEARTBEAT_H

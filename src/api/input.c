@@ -1,4 +1,4 @@
-/* Reading requests and writing answers: what all resources share. */
+/* Helpers of all resources to read requests and write responses. */
 #include <ctype.h>
 #include <string.h>
 

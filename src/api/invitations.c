@@ -17,7 +17,7 @@
 #define MAX_USES HD_MAX_PARTICIPANTS
 #define MAX_TOKEN 256
 
-/* ---- showing ---------------------------------------------------------- */
+/* ---- views ------------------------------------------------------------ */
 
 static void put_invitation_members(struct hd_jw *jw, const struct hd_invitation_rec *invitation)
 {
@@ -75,7 +75,7 @@ static int list_invitations(struct hd_call *call)
     return err;
 }
 
-/* ---- making ----------------------------------------------------------- */
+/* ---- creating --------------------------------------------------------- */
 
 static int count(void *arg, const struct hd_invitation_rec *invitation)
 {
@@ -86,7 +86,7 @@ static int count(void *arg, const struct hd_invitation_rec *invitation)
     return 0;
 }
 
-/* Those that have expired count until they are swept. */
+/* Expired invitations count until the sweep removes them. */
 static int check_room(struct hd_call *call, struct hd_slice thread_id)
 {
     size_t number = 0;
@@ -179,7 +179,7 @@ static int create_invitation(struct hd_call *call)
     return err;
 }
 
-/* ---- taking back ------------------------------------------------------ */
+/* ---- revoking --------------------------------------------------------- */
 
 static int delete_invitation(struct hd_call *call)
 {
@@ -195,7 +195,7 @@ static int delete_invitation(struct hd_call *call)
         return err;
     err = hd_invitation_read(call->app->store, call->params[1], 0, call->arena, &invitation,
                              &call->fault);
-    /* Another thread's is none of this one. */
+    /* An invitation of another thread is not found. */
     if (err == HD_ENOTFOUND || (!err && (!hd_slice_eq(invitation.owner, call->principal) ||
                                          !hd_slice_eq(invitation.thread_id, thread.id))))
         return hd_call_refuse(call, 404, "Invitation not found");
@@ -219,7 +219,7 @@ struct acceptance {
     char id[HD_INVITATION_ID_SIZE];
     struct hd_invitation_rec invitation;
     struct hd_thread_rec thread;
-    struct hd_participant_rec before; /* what the actor was until now */
+    struct hd_participant_rec before; /* the actor's participation before */
     bool was_there;
     struct hd_call *call;
     enum hd_role role; /* the result */
@@ -292,7 +292,7 @@ static int invitation_append(struct hd_call *call, struct acceptance *a,
 
 static int check_full(struct hd_call *call, const struct acceptance *a)
 {
-    /* Until it has accepted, nothing in the call is about the thread. */
+    /* Before acceptance call->principal is not the thread's owner: set it for the check only. */
     struct hd_slice principal = call->principal;
     int err;
 

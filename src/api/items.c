@@ -1,8 +1,5 @@
-/*
- * The store: items that outlive threads, each a JSON object under a namespace and
- * a key. A namespace is a list of labels; where it is a query's parameter, its
- * labels are joined by dots.
- */
+/* The store: items that outlive threads, each a JSON object under a namespace and a key. A
+ * namespace is a list of labels; in a query the labels are joined by dots. */
 #include "api/api.h"
 #include "api/authorize.h"
 #include "config/config.h"
@@ -15,7 +12,7 @@ static int sees(void *ctx, const struct hd_item_rec *item, bool *out)
     return hd_call_sees_item(ctx, item, out);
 }
 
-/* The actor's; what is read is kept in the arena of the call. */
+/* Items of the actor; read values are in the arena of the call. */
 static struct hd_items items_of(struct hd_call *call)
 {
     return (struct hd_items){.app = call->app,
@@ -44,7 +41,7 @@ static int place_of_body(struct hd_call *call, struct hd_item_place *place)
     return err ? err : hd_item_place(&items, &labels, key, place);
 }
 
-/* "a.b", or a parameter for each label. */
+/* "a.b", or one parameter per label. */
 static int labels_of_query(struct hd_call *call, const char *name, struct hd_item_namespace *labels)
 {
     struct hd_slice text = {"", 0};
@@ -85,7 +82,7 @@ static int place_of_query(struct hd_call *call, struct hd_item_place *place)
     return err ? err : hd_item_place(&items, &labels, key, place);
 }
 
-/* A handler of custom auth may have made a body of a query. */
+/* A custom auth handler may have turned the query into a body. */
 static int find_item_place(struct hd_call *call, struct hd_item_place *place)
 {
     return call->body ? place_of_body(call, place) : place_of_query(call, place);
@@ -116,9 +113,9 @@ static int get_item(struct hd_call *call)
     return err;
 }
 
-/* ---- what it means: search/embed.h --------------------------------------- */
+/* ---- embeddings: search/embed.h ------------------------------------------ */
 
-/* Something that waits for vectors: a search, or a change. */
+/* A search or a change that waits for vectors. */
 struct meaning {
     struct hd_embed_texts texts;
     struct hd_embedding *embedding;
@@ -219,7 +216,7 @@ static int read_item(struct hd_call *call, struct hd_item_change *change,
     return err ? err : hd_call_text(call, value, &change->value);
 }
 
-/* Neither what the caller would not see, nor over what it does not see. */
+/* With a filter, both the new item and an existing one must be visible to the caller. */
 static int may_put(struct hd_call *call, const struct hd_item_change *change, bool *out)
 {
     const struct hd_item_rec item = {
@@ -275,7 +272,7 @@ static int delete_item(struct hd_call *call)
     int err = find_item_place(call, &change.place);
 
     call->status = 204;
-    if (!err && items.sees) { /* what is not seen is not there */
+    if (!err && items.sees) { /* an item hidden by the filter is treated as absent */
         err = hd_items_get(&items, &change.place, false, &item);
         if (err == HD_ENOTFOUND)
             return 0;
@@ -363,7 +360,7 @@ static int get_namespaces(struct hd_call *call)
     struct hd_ns_search search = {.limit = 100};
     int err;
 
-    if (call->body) /* as a handler of custom auth has made it */
+    if (call->body) /* a custom auth handler has turned the query into a body */
         return post_namespaces(call);
     err = labels_of_query(call, "prefix", &matches[0].labels);
     if (!err)

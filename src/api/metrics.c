@@ -1,4 +1,4 @@
-/* GET /metrics: numbers of the loop, read on the loop, as Prometheus or JSON wants them. */
+/* GET /metrics: statistics, read on the loop, in the format of Prometheus or as JSON. */
 #include <uv.h>
 
 #include "api/api.h"

@@ -1,5 +1,5 @@
 /*
- * GET /openapi.json, made of the tables of endpoints, and GET /docs, a page that shows it.
+ * GET /openapi.json, generated from the tables of endpoints, and GET /docs, a page that shows it.
  *
  * An endpoint names its parameters and schemas; their definitions are in the tables here and in
  * schemas.json. A test finds names without a definition.
@@ -28,8 +28,8 @@ extern const size_t hd_docs_page_len;
 #define REF(name) "{\"$ref\":\"#/components/schemas/" name "\"}"
 
 struct openapi_parameter {
-    const char *key;  /* what endpoints call it */
-    const char *name; /* what it is called in a request; NULL: the same */
+    const char *key;  /* name in the tables of endpoints */
+    const char *name; /* name in a request; NULL: the same */
     const char *schema;
     const char *description;
 };
@@ -103,7 +103,7 @@ static const struct {
     {"System", "The server itself"},
 };
 
-/* ---- small words ------------------------------------------------------ */
+/* ---- helpers ---------------------------------------------------------- */
 
 static void put_openapi_text(struct hd_jw *jw, const char *key, const char *text)
 {
@@ -121,7 +121,7 @@ static void put_ref(struct hd_jw *jw, const char *kind, struct hd_slice name)
     hd_jw_object_end(jw);
 }
 
-/* A schema's name, behind '[' when it is a list of them. */
+/* The name of a schema; a leading '[' means a list of it. */
 static void put_schema(struct hd_jw *jw, struct hd_slice name)
 {
     bool is_list = hd_slice_starts(name, HD_S("["));
@@ -148,7 +148,7 @@ static struct hd_slice next_word(const char **text)
 
 /* ---- parameters ------------------------------------------------------- */
 
-/* Of those in a query; all others may be left out. */
+/* True for required query parameters; all others are optional. */
 static bool is_needed(struct hd_slice key)
 {
     return hd_slice_eq(key, HD_S("key")) || hd_slice_eq(key, HD_S("namespace"));
@@ -194,7 +194,7 @@ static void put_parameters(struct hd_jw *jw, const struct hd_endpoint *endpoint)
     hd_jw_array_end(jw);
 }
 
-/* ---- bodies and answers ----------------------------------------------- */
+/* ---- bodies and responses --------------------------------------------- */
 
 static void put_openapi_body(struct hd_jw *jw, const char *body)
 {
@@ -326,7 +326,7 @@ static void put_operation(struct hd_jw *jw, const struct hd_endpoint *endpoint, 
     hd_jw_object_end(jw);
 }
 
-/* An endpoint without a tag is not for clients. */
+/* An endpoint without a tag is not documented. */
 static bool is_shown(const struct hd_config *config, const struct hd_endpoint *endpoint)
 {
     return endpoint->tag != NULL && hd_endpoint_is_on(config, endpoint);

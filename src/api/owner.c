@@ -4,7 +4,7 @@
 
 #define OWNER HD_S("owner")
 
-/* The members of the object but the owner, and then that, unless it is NULL. */
+/* Writes the object without its member `owner`, and adds `owner` unless it is NULL. */
 static int put_owner(struct hd_call *call, hd_json_val object, const struct hd_slice *owner,
                      struct hd_slice *out)
 {

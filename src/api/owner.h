@@ -8,9 +8,9 @@
 
 #include "api/api.h"
 
-/* Of something that the caller makes; *metadata is JSON, or empty. */
+/* For a record that the caller creates; *metadata is JSON, or empty. */
 HD_MUST_CHECK int hd_owner_set(struct hd_call *call, struct hd_slice *metadata);
-/* hd_call_merge() that leaves the owner as it was. */
+/* hd_call_merge() that keeps the owner. */
 HD_MUST_CHECK int hd_owner_merge(struct hd_call *call, hd_json_val more, struct hd_slice *metadata);
 
 #endif

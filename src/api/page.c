@@ -1,8 +1,8 @@
 /*
  * GET /, what is below /assets, and /icon.svg.
  *
- * Files are answered as they are embedded. For the few clients that take no gzip they are unpacked
- * once, and kept.
+ * Files are sent compressed, as they are embedded. For the few clients that do not accept gzip they
+ * are unpacked once, and cached.
  */
 #include "api/page.h"
 
@@ -17,7 +17,7 @@
 #define YEAR "max-age=31536000"
 #define MAX_PATH_LEN 256
 
-/* Everything comes from here: no other server, no script in the text, no frame around it. */
+/* The page loads everything from this server, has no inline scripts, and cannot be framed. */
 #define POLICY                                                                              \
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; " \
     "font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; "            \
@@ -34,7 +34,7 @@ static struct hd_slice without_weak(struct hd_slice tag)
     return hd_slice_starts(tag, HD_S("W/")) ? hd_slice(tag.ptr + 2, tag.len - 2) : tag;
 }
 
-/* The next of `"a", W/"b"`; empty at the end. Quotes may have commas between them. */
+/* The next of `"a", W/"b"`; empty at the end. Quoted tags may contain commas. */
 static struct hd_slice next_tag(struct hd_slice *list)
 {
     const char *at = list->ptr, *end = list->ptr + list->len, *from;
@@ -182,7 +182,7 @@ static void get_asset(struct hd_call *call)
     char path[MAX_PATH_LEN];
 
     if (name.len + ASSETS.len > sizeof(path))
-        name.len = 0; /* no file is called so */
+        name.len = 0; /* no file has this name */
     memcpy(path, ASSETS.ptr, ASSETS.len);
     if (name.len > 0)
         memcpy(path + ASSETS.len, name.ptr, name.len);
@@ -200,7 +200,7 @@ bool hd_page_is(struct hd_slice path)
            hd_slice_starts(path, ASSETS);
 }
 
-/* ---- the whole -------------------------------------------------------- */
+/* ---- public functions ------------------------------------------------- */
 
 int hd_site_create(struct hd_site **out)
 {
@@ -227,7 +227,7 @@ void hd_site_destroy(struct hd_site *site)
     hd_free(site);
 }
 
-/* Without tags: files are nothing for /openapi.json. */
+/* Without tags: /openapi.json omits files. */
 static const struct hd_endpoint routes[] = {
     {.method = HD_METHOD_GET,
      .pattern = "/",

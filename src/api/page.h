@@ -20,7 +20,7 @@ struct hd_page_file {
     size_t packed_len;
     size_t len; /* unpacked */
     const char *etag;
-    bool is_immutable; /* another content has another path */
+    bool is_immutable; /* the path changes with the content */
 };
 
 extern const struct hd_page_file hd_page_files[];

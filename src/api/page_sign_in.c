@@ -169,7 +169,7 @@ static void get_token(struct hd_call *call)
         hd_signer_exchange(signer, name, &grant, hd_exchange_peer(call->exchange), on_signed, call);
 }
 
-/* Without tags: they are the page's, not the API's. */
+/* Without tags: these routes are for the page, not part of the API. */
 static const struct hd_endpoint routes[] = {
     {.method = HD_METHOD_GET,
      .pattern = "/page/settings",

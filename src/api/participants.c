@@ -50,7 +50,7 @@ int hd_participants_role(struct hd_call *call, bool is_needed, enum hd_role *out
     return err;
 }
 
-/* ---- showing ---------------------------------------------------------- */
+/* ---- views ------------------------------------------------------------ */
 
 static void put_participant_text(struct hd_jw *jw, const char *name, struct hd_slice text)
 {
@@ -93,7 +93,7 @@ static int list_participants(struct hd_call *call)
 
 /* ---- adding ----------------------------------------------------------- */
 
-/* A subject that its issuer makes of several claims is a list of them. */
+/* A list for an issuer that builds the subject from several claims. */
 static int read_subject(struct hd_call *call, struct hd_slice *out)
 {
     struct hd_slice *claims;

@@ -7,9 +7,9 @@
 
 /* Positive: auth is off, and the refusal is in the call. */
 HD_MUST_CHECK int hd_participants_need_auth(struct hd_call *call);
-/* The body's `role`; *out stays as it was when there is none, unless it is needed. */
+/* The body's `role`; *out is unchanged when it is absent, unless it is required. */
 HD_MUST_CHECK int hd_participants_role(struct hd_call *call, bool is_needed, enum hd_role *out);
-/* Positive: the thread, which is call->principal's, has all it can have; the refusal is there. */
+/* Positive: the thread (of call->principal) has the maximum number; the refusal is in the call. */
 HD_MUST_CHECK int hd_participants_full(struct hd_call *call, struct hd_slice thread_id);
 /* Applies the batch in the thread's lane, and ends it. HD_ECONFLICT leaves no fault. */
 HD_MUST_CHECK int hd_participants_apply(struct hd_call *call, struct hd_slice owner,

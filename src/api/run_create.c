@@ -1,4 +1,4 @@
-/* New runs: in the background, streamed, or waited for; on a thread or on one of their own. */
+/* New runs: in the background, streamed, or waited for; on a thread or stateless. */
 #include <string.h>
 
 #include "api/api.h"
@@ -67,7 +67,7 @@ static bool is_for_graphs(const struct hd_config *config, struct hd_slice name)
            !creation_is_listed(&config->headers_not_to_graphs, name) && !is_secret(name);
 }
 
-/* Those that graphs see, as an object. */
+/* The headers that graphs receive, as an object. */
 static int write_headers(struct hd_call *call, struct hd_slice *out)
 {
     const struct hd_http_request *request = hd_exchange_request(call->exchange);
@@ -157,7 +157,7 @@ static int work_alone(struct hd_call *call)
     return admit_one(call, hd_slice(NULL, 0));
 }
 
-/* All or none of a batch would need a transaction over many threads: the first refusal ends it. */
+/* The first refusal ends a batch: all-or-nothing would need a transaction over many threads. */
 static int work_batch(struct hd_call *call)
 {
     struct creations *all = hd_arena_calloc(call->arena, 1, sizeof(*all));
@@ -195,7 +195,7 @@ static int work_batch(struct hd_call *call)
 
 /* ---- the queue (loop) ------------------------------------------------- */
 
-/* The run is stored: whatever happens now, it is found in flight by the next process at least. */
+/* The run is stored: at the latest the next process recovers it. */
 static void enqueue(struct hd_call *call, const struct run_creation *creation, bool is_streamed)
 {
     const struct hd_admission *admission = &creation->admission;
@@ -283,7 +283,7 @@ static void then_stream(struct hd_call *call)
                                      .is_creator = true};
 
     say_location(call, creation, "/stream");
-    /* The reader first: it must not miss the beginning. */
+    /* The stream is opened before the run starts, so that it misses no event. */
     if (feed)
         hd_event_log_hold(feed);
     hd_events_send(call, feed, &events);

@@ -5,9 +5,9 @@
 #include "api/api.h"
 #include "records/record.h"
 
-/* Into the answer of the call. */
+/* Writes to the response of the call. */
 void hd_run_view(struct hd_call *call, const struct hd_run_rec *run);
-/* Only the members named; all when there are none. */
+/* Shows the named members only; all for no name. */
 void hd_run_view_some(struct hd_call *call, const struct hd_run_rec *run,
                       const struct hd_slice *names, size_t count);
 

@@ -1,4 +1,4 @@
-/* Runs that exist: looked at, cancelled, deleted. */
+/* Existing runs: read, cancel, delete. */
 #include <heddle.h>
 #include <string.h>
 
@@ -108,7 +108,7 @@ void hd_run_view(struct hd_call *call, const struct hd_run_rec *run)
 
 /* ---- one -------------------------------------------------------------- */
 
-/* The run of the path: 404 `Run not found`, as a fault. */
+/* The run of the path; HD_ENOTFOUND sets `Run not found` in call->fault. */
 static int read_run(struct hd_call *call, struct hd_run_rec *run)
 {
     struct hd_slice thread_id = {NULL, 0}, run_id = {NULL, 0};
@@ -138,7 +138,7 @@ static int get_run(struct hd_call *call)
 
 /* ---- list ------------------------------------------------------------- */
 
-/* *out stays NULL when any status will do. */
+/* *out stays NULL for any status. */
 static int read_status(struct hd_call *call, enum hd_run_state *room, const enum hd_run_state **out)
 {
     struct hd_slice name;
@@ -201,7 +201,7 @@ static int list_runs(struct hd_call *call)
 
 /* ---- cancel ----------------------------------------------------------- */
 
-/* Runs that are to be cancelled, and what to wait for; in the arena of the call. */
+/* A run to cancel, and the waiter for its end; in the arena of the call. */
 struct cancelling {
     struct hd_call *call;
     enum hd_cancel action;
@@ -254,10 +254,8 @@ static void put_facts(struct hd_jw *jw, struct hd_slice receipt)
     hd_json_fini(&json);
 }
 
-/*
- * The receipt: what became of the run, where it stopped and what was under way. `outcome` NULL: it
- * had ended before.
- */
+/* The receipt: the status of the run, its last step and its unfinished tasks. `outcome` NULL: the
+ * run had ended before. */
 static void put_receipt(struct hd_jw *jw, const struct hd_run_rec *run, const char *status,
                         const struct hd_outcome *outcome)
 {
@@ -270,7 +268,7 @@ static void put_receipt(struct hd_jw *jw, const struct hd_run_rec *run, const ch
     hd_jw_string(jw, hd_slice_cstr(status));
     put_facts(jw, facts);
     if (outcome) {
-        if (facts.len == 0) { /* it ended by itself, at the same moment */
+        if (facts.len == 0) { /* the run ended by itself at the same time */
             hd_jw_key(jw, HD_S("stopped_at_step"));
             hd_jw_int(jw, outcome->step);
         }
@@ -296,8 +294,8 @@ static void on_cancelled(void *ctx, const struct hd_outcome *outcome)
 
 /*
  * A running run ends when its engine or worker has stopped; the caller need not wait for that. The
- * end of a run that has not begun is stored at once, and the answer comes after it: the next
- * request finds the run cancelled.
+ * end of a run that has not started is stored at once, and the response follows: the next request
+ * finds the run cancelled.
  */
 static void cancel_then(struct hd_call *call)
 {
@@ -308,13 +306,13 @@ static void cancel_then(struct hd_call *call)
     bool is_in_flight =
         hd_queue_cancel(queue, call->principal, run->thread_id, run->run_id, cancelling->action);
 
-    /* Clients take 202 for an answer without a body; the receipt is for those who wait. */
+    /* Clients expect no body with 202; only clients that wait get the receipt. */
     call->status = is_in_flight && !cancelling->waits ? 202 : 200;
     if (is_in_flight && (cancelling->waits || is_waiting)) {
         cancelling->call = call;
         cancelling->waiter.fn = on_cancelled;
         cancelling->waiter.ctx = cancelling;
-        /* It is there: it was cancelled a moment ago, and ends later. */
+        /* Succeeds: the run was just cancelled and ends later. */
         if (hd_queue_wait(queue, call->principal, run->thread_id, run->run_id, &cancelling->waiter))
             return;
     }
@@ -325,9 +323,9 @@ static void cancel_then(struct hd_call *call)
 
 /* ---- cancel many ------------------------------------------------------ */
 
-/* Either all of a status, or those of a list; in the arena of the call. */
+/* Either all runs of a status, or a list of runs; in the arena of the call. */
 struct many {
-    struct hd_slice principal; /* whose thread it is */
+    struct hd_slice principal; /* owner of the thread */
     enum hd_cancel action;
     bool running;
     bool pending;
@@ -339,7 +337,7 @@ struct many {
     bool is_filtered;
     struct hd_run_rec *seen;
     size_t seen_count, seen_cap;
-    size_t waited_for; /* runs that had not begun: their ends are being stored */
+    size_t waited_for; /* runs that had not started: their ends are being stored */
 };
 
 struct many_waiter {
@@ -477,7 +475,7 @@ static void on_one_cancelled(void *ctx, const struct hd_outcome *outcome)
         hd_call_answer(own->many->call);
 }
 
-/* As cancel_then(): the answer comes after the ends of those that have not begun. */
+/* As in cancel_then(): the response follows the ends of runs that have not started. */
 static void wait_unless_begun(struct many *many, struct hd_slice thread_id, struct hd_slice run_id)
 {
     struct hd_queue *queue = many->call->app->queue;
@@ -487,7 +485,7 @@ static void wait_unless_begun(struct many *many, struct hd_slice thread_id, stru
         return;
     own = hd_arena_calloc(many->call->arena, 1, sizeof(*own));
     if (!own)
-        return; /* the answer comes a little early */
+        return; /* the response may be early */
     own->many = many;
     own->waiter.fn = on_one_cancelled;
     own->waiter.ctx = own;
@@ -547,11 +545,12 @@ static int renew_head(struct hd_call *call, const struct hd_run_rec *run)
         err = hd_head_renew(call, &target);
     if (err != HD_ENOTFOUND)
         return err;
-    call->fault = (struct hd_fault){0}; /* the thread is gone, too */
+    call->fault = (struct hd_fault){0}; /* the thread was deleted, too */
     return 0;
 }
 
-/* One that is in flight is rolled back, which deletes it; of another the record and checkpoints. */
+/* A run in flight is rolled back, which deletes it. Otherwise its record and checkpoints are
+ * deleted. */
 static int delete_stored(struct hd_call *call)
 {
     struct cancelling *cancelling = call->state;

@@ -10,7 +10,7 @@
 #include "records/participants.h"
 
 #define INTERVAL_MS 2000
-#define MAX_LOOKED 1000 /* at once */
+#define MAX_LOOKED 1000 /* streams per check */
 #define MAX_ARENA ((size_t)16 << 20)
 
 struct hd_stream_accesses {
@@ -20,7 +20,7 @@ struct hd_stream_accesses {
     uint64_t last_number;
     bool is_looking;
     bool is_closed;
-    unsigned refs; /* of the owner until the timer is closed, and of who looks */
+    unsigned refs; /* held by the owner until the timer is closed, and by a running check */
 };
 
 int hd_stream_access_status(enum hd_stream_access_end why)
@@ -40,7 +40,7 @@ const char *hd_stream_access_text(enum hd_stream_access_end why)
     }
 }
 
-/* ---- what there is to look at ----------------------------------------- */
+/* ---- streams to check ------------------------------------------------- */
 
 /* The credential of the request: the administrator's when it acts for another user. */
 static const struct hd_identity *credential(const struct hd_call *call)
@@ -60,12 +60,12 @@ static enum hd_role needed(const struct hd_endpoint *route, bool is_changing)
     return is_changing || route->access == HD_ACCESS_EDITOR ? HD_ROLE_EDITOR : HD_ROLE_VIEWER;
 }
 
-/* One that is looked at, away from the loop. In the arena of the look. */
+/* A stream to check on a store thread. In the arena of the check. */
 struct glance {
     uint64_t number;
     struct hd_identity *who;
     struct hd_slice owner, thread_id;
-    struct hd_slice key_id; /* empty: it came with a token */
+    struct hd_slice key_id; /* empty: authenticated by a token */
     bool is_shared;
     enum hd_role needed;
     enum hd_stream_access_end end;
@@ -76,14 +76,14 @@ struct look {
     struct hd_arena arena;
     struct glance *glances;
     size_t count;
-    struct hd_map keys; /* ids to good_key or bad_key: each is read once */
+    struct hd_map keys; /* key ids to good_key or bad_key: each key is read once */
     struct hd_fault fault;
     int err;
 };
 
 static char good_key[1], bad_key[1];
 
-/* ---- looking (store thread) ------------------------------------------- */
+/* ---- the check (store thread) ----------------------------------------- */
 
 static int read_stream_access_key(struct look *look, struct hd_slice id, bool *is_good)
 {
@@ -142,7 +142,7 @@ static void do_look(void *arg)
     }
 }
 
-/* ---- before and after (loop) ------------------------------------------ */
+/* ---- before and after a check (loop) ---------------------------------- */
 
 static void stream_access_release(struct hd_stream_accesses *watches)
 {
@@ -201,7 +201,7 @@ static void look_done(void *arg)
     watches->is_looking = false;
     if (!watches->is_closed) {
         end_those(look);
-        if (!look->err) /* else with the timer: what could not be read may be readable then */
+        if (!look->err) /* after an error the timer retries */
             look_at_due(watches);
     }
     free_look(look);
@@ -256,7 +256,7 @@ static void look_at_due(struct hd_stream_accesses *watches)
         return;
     look = hd_calloc(1, sizeof(*look));
     if (!look)
-        return; /* they are due still */
+        return; /* they stay due */
     look->watches = watches;
     hd_arena_init(&look->arena, MAX_ARENA);
     hd_map_init(&look->keys, MAX_LOOKED);
@@ -273,7 +273,7 @@ static void look_at_due(struct hd_stream_accesses *watches)
 
 /* ---- time ------------------------------------------------------------- */
 
-/* From the beginning each time: an answer that ends may make others go on, and end. */
+/* Searches from the start each time: ending one response may continue and end others. */
 static struct hd_stream_access *find_over(const struct hd_stream_accesses *watches, int64_t now)
 {
     const struct hd_auth_service *gate = watches->app->gate;
@@ -305,7 +305,7 @@ static void on_stream_access_timer(uv_timer_t *timer)
         uv_timer_stop(timer);
 }
 
-/* ---- the whole -------------------------------------------------------- */
+/* ---- public functions ------------------------------------------------- */
 
 int hd_stream_accesses_create(struct hd_app *app, struct hd_stream_accesses **out)
 {

@@ -1,9 +1,9 @@
 /*
- * Answers that stay open are watched: streams and waits end when what let them in ends.
+ * Access checks of open responses: streams and waits end when the caller loses its access.
  *
  * A participation that was removed or reduced is checked at once; in other processes, and when an
- * API key was revoked there, after a few seconds. The expiry of a token is known. The check reads
- * on a store thread; a failed read ends no stream, and the next check follows.
+ * API key was revoked there, after a few seconds. A token ends at its expiry. The check reads on a
+ * store thread; a failed read ends no stream, and the next check follows.
  *
  * Without authentication no stream is checked. Belongs to the loop.
  */
@@ -21,12 +21,12 @@ struct hd_stream_accesses;
 
 enum hd_stream_access_end {
     HD_STREAM_ACCESS_CONTINUES,
-    HD_STREAM_ACCESS_CREDENTIAL, /* 401: the token's time is over, or the key was revoked */
-    HD_STREAM_ACCESS_GONE,       /* 404: it takes no part in the thread any more */
-    HD_STREAM_ACCESS_ROLE        /* 403: it may not do this any more */
+    HD_STREAM_ACCESS_CREDENTIAL, /* 401: the token has expired, or the key was revoked */
+    HD_STREAM_ACCESS_GONE,       /* 404: the caller is no longer a participant */
+    HD_STREAM_ACCESS_ROLE        /* 403: the caller's role no longer suffices */
 };
 
-/* Ends the answer, and must stop its watch. */
+/* Must end the response and call hd_stream_access_stop(). */
 typedef void (*hd_stream_access_fn)(void *ctx, enum hd_stream_access_end why);
 
 /* Zero-initialise. Private. */
@@ -36,18 +36,18 @@ struct hd_stream_access {
     const struct hd_call *call;
     struct hd_slice thread_id;
     enum hd_role needed;
-    uint64_t number; /* never another one's; 0: it is not watched */
-    bool is_due;     /* to be looked at */
+    uint64_t number; /* unique; 0: not started */
+    bool is_due;     /* to be checked */
     struct hd_stream_access *next;
     struct hd_stream_access **link;
 };
 
 HD_MUST_CHECK int hd_stream_accesses_create(struct hd_app *app, struct hd_stream_accesses **out);
-/* Nothing may be watched. */
+/* Every hd_stream_access must have been stopped. */
 void hd_stream_accesses_destroy(struct hd_stream_accesses *watches);
 
 /*
- * Checks the stream until hd_stream_access_stop(), which must come before the end of the call.
+ * Checks the stream until hd_stream_access_stop(), which must be called before the end of the call.
  * Borrows the id. A route or `is_changing` that changes the thread requires the editor role while
  * it is open.
  */

@@ -1,4 +1,4 @@
-/* Joined streams: of a run, and of a thread across its runs. */
+/* Joined streams: the events of a run, or of a thread across its runs. */
 #include <stdlib.h>
 
 #include "api/api.h"
@@ -9,9 +9,9 @@
 #include "records/stream_modes.h"
 #include "run/queue.h"
 
-#define MAX_PAGES ((size_t)256 << 20) /* bytes of stored events that are read at once */
+#define MAX_PAGES ((size_t)256 << 20) /* bytes of stored events per read */
 #define MAX_RECORD ((size_t)256 << 20)
-#define MAX_READS 5 /* of them, when memory forgets faster than they are read */
+#define MAX_READS 5 /* attempts, when events are evicted faster than they are read */
 
 /* State of a join; in the arena of the call. */
 struct join {
@@ -20,10 +20,10 @@ struct join {
     int64_t event_seq; /* of the thread's record */
     struct hd_arena pages;
     struct hd_entry *stored;
-    uint64_t stored_after; /* everything that is stored behind this number */
+    uint64_t stored_after; /* `stored` has all stored events after this number */
     struct hd_events events;
     bool is_resuming;
-    uint64_t settled; /* what was forgotten up to here, can be read from the store */
+    uint64_t settled; /* evicted events up to this number can be read from the store */
     int reads;
 };
 
@@ -32,7 +32,7 @@ static struct hd_slice last_event_id(struct hd_call *call)
     return hd_request_value(hd_exchange_request(call->exchange), HD_S("last-event-id"));
 }
 
-/* "-1" and "-": everything that is kept. HD_FROM_NOW without one, or with what is no number. */
+/* "-1" and "-": all kept events. HD_FROM_NOW for a missing id or one that is no number. */
 static uint64_t after_of(struct hd_slice id)
 {
     uint64_t number = 0;
@@ -86,7 +86,7 @@ static struct join *make_join(struct hd_call *call)
     return join;
 }
 
-/* The events that were stored, when the client wants to go on behind one. */
+/* Reads the stored events, when the client resumes after an event. */
 static int read_stored(struct hd_call *call, struct join *join)
 {
     struct hd_slice id = last_event_id(call);
@@ -141,7 +141,7 @@ static int join_work(struct hd_call *call)
     return err ? err : HD_CALL_CONTINUES;
 }
 
-/* The run is known by its id alone. */
+/* Only the id of the run is given. */
 static int join_stateless_work(struct hd_call *call)
 {
     struct join *join = make_join(call);
@@ -192,7 +192,7 @@ static void on_read_again(struct hd_call *call, int err)
     }
 }
 
-/* Memory has forgotten what was not stored when that was read: waits for it, and reads again. */
+/* Events were evicted from memory before they were stored: waits for the store and reads again. */
 static void fill_hole(struct hd_call *call, struct join *join, struct hd_event_log *feed)
 {
     int err;
@@ -211,7 +211,7 @@ static void fill_hole(struct hd_call *call, struct join *join, struct hd_event_l
         on_read_again(call, err);
 }
 
-/* The feed with what was stored of it; NULL when it is answered already, or will be later. */
+/* The event log, with its stored events prepended; NULL: a response was sent or will follow. */
 static struct hd_event_log *open_feed(struct hd_call *call, struct join *join)
 {
     struct hd_event_log *feed = hd_event_log_get(call->app->feeds, call->principal, join->thread_id,
@@ -301,7 +301,7 @@ static int read_thread_modes(struct hd_call *call, struct hd_events *events)
     return err;
 }
 
-/* Into an arena of its own: the stream may live long, and needs a number of the record only. */
+/* Uses a temporary arena: the stream may be long, and needs only one number of the record. */
 static int read_event_seq(struct hd_call *call, struct join *join)
 {
     struct hd_thread_rec thread;

@@ -1,4 +1,4 @@
-/* The server itself: whether it is well, what it is, what it does. */
+/* The server itself: health and information. */
 #include <heddle.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -78,7 +78,7 @@ static int check_writes(struct hd_call *call, struct hd_fault *fault)
     return err;
 }
 
-/* Any read will do: it takes the way that all others take. */
+/* Any read tests the common path to the database. */
 static int check_store(struct hd_call *call)
 {
     struct hd_assistant_rec assistant;
@@ -170,7 +170,7 @@ static void put_graphs(struct hd_jw *jw, const struct hd_app *app)
     hd_jw_array_end(jw);
 }
 
-/* Of the languages that graphs are in. */
+/* Of the languages in which graphs are written. */
 static void put_workers(struct hd_jw *jw, const struct hd_app *app)
 {
     hd_jw_object(jw);
@@ -191,7 +191,7 @@ static void put_workers(struct hd_jw *jw, const struct hd_app *app)
     hd_jw_object_end(jw);
 }
 
-/* The kind of database and nothing else of its URL, which may have a password. */
+/* Shows only the kind of database, since its URL may have a password. */
 static struct hd_slice store_kind(const char *url)
 {
     return hd_slice(url, strcspn(url, ":"));

@@ -1,8 +1,6 @@
-/*
- * Threads that go: deleted, or pruned. Nothing may be at work on a thread that is
- * deleted, so its runs are stopped first, on the loop, and their ends waited for.
- * Another run may begin meanwhile; then it is done again.
- */
+/* Deleting and pruning threads. No run may be in flight on a deleted thread, so its runs are
+ * cancelled first, on the loop, and their ends awaited. If another run starts meanwhile, this is
+ * repeated. */
 #include "api/thread_delete.h"
 
 #include <stdlib.h>
@@ -21,18 +19,18 @@
 /* In the arena of its call. */
 struct removal {
     struct hd_call *call;
-    struct hd_slice *ids; /* of the threads; those that are not there were left out */
+    struct hd_slice *ids; /* of the threads; missing ones are left out */
     size_t count;
     struct hd_run_rec *runs; /* in flight on one of them */
     size_t run_count;
     size_t run_cap;
-    size_t ended; /* the first so many of them have */
+    size_t ended; /* the number of ended runs, from the start of `runs` */
     int rounds;
     hd_threads_deleted_fn deleted;
     struct hd_waiter waiter;
 };
 
-/* ---- what is at work -------------------------------------------------- */
+/* ---- runs in flight --------------------------------------------------- */
 
 static int keep_runs(struct removal *removal, const struct hd_run_rec *runs, size_t count)
 {
@@ -90,7 +88,7 @@ static int find_runs(struct hd_call *call, struct removal *removal)
 
 /* ---- deleting --------------------------------------------------------- */
 
-/* HD_ECONFLICT: a run has started meanwhile. Gives up after too many retries. */
+/* HD_ECONFLICT: a run has started meanwhile. After MAX_ROUNDS the thread is deleted regardless. */
 static int delete_quiet(struct hd_call *call, const struct removal *removal, struct hd_slice id)
 {
     struct heddle *store = call->app->store;
@@ -106,14 +104,14 @@ static int delete_quiet(struct hd_call *call, const struct removal *removal, str
     return err ? err : hd_thread_expire(store, &thread, &call->fault);
 }
 
-/* HD_CALL_CONTINUES: something is at work again. */
+/* HD_CALL_CONTINUES: runs are in flight again. */
 static int delete_work(struct hd_call *call)
 {
     struct removal *removal = call->state;
     size_t count = removal->count;
     int err = find_runs(call, removal);
 
-    removal->count = count; /* who deletes one of them first does not matter any more */
+    removal->count = count; /* threads deleted concurrently are fine */
     if (!err && removal->run_count > 0 && removal->rounds < MAX_ROUNDS)
         return HD_CALL_CONTINUES;
     for (size_t i = 0; !err && i < removal->count; i++)
@@ -189,7 +187,7 @@ static void wait_next(struct removal *removal)
         hd_call_fail(call, err);
 }
 
-/* The last first, so that none begins when the one before it ends. */
+/* In reverse order, so that no queued run starts when the one before it ends. */
 static void stop_all(struct removal *removal)
 {
     struct hd_call *call = removal->call;
@@ -267,7 +265,7 @@ static int read_ids(struct hd_call *call, struct removal *removal)
     return err;
 }
 
-/* A name that comes twice counts once. */
+/* For sorting; duplicate ids count once. */
 static int compare_ids(const void *a, const void *b)
 {
     return hd_slice_cmp(*(const struct hd_slice *)a, *(const struct hd_slice *)b);

@@ -1,10 +1,10 @@
 /*
- * Finding threads. The request decides what is read: records in the order of an index for a page
- * without filters, the threads that the search index has for a text, values only when they are
- * filtered by, and for a page only when they are shown.
+ * Search for threads. The request determines the reads: records in the order of an index for a page
+ * without filters, the matches of the search index for a text, and values only for filters or for
+ * the shown page.
  *
- * Threads that others share with the caller are found among its own; who takes part in none
- * pays one read for it. An own thread hides a shared one of the same id, as everywhere.
+ * Threads shared with the caller are included; a caller without shared threads pays one read for
+ * it. An own thread hides a shared one with the same id, as everywhere.
  */
 #include <stdlib.h>
 
@@ -24,7 +24,7 @@
 #define MAX_FOUND ((size_t)1 << 30) /* bytes of the ids that are sorted */
 #define MAX_IDS 1000
 #define MAX_TEXT 1000   /* bytes */
-#define MAX_DIRECT 2000 /* found threads that are read one by one; more: all are scanned */
+#define MAX_DIRECT 2000 /* matches that are read one by one; with more, all threads are scanned */
 
 enum thread_sort { BY_CREATED, BY_UPDATED, BY_STATE_UPDATED, BY_ID, BY_STATUS };
 
@@ -49,7 +49,7 @@ struct thread_search {
     hd_json_val metadata;
     hd_json_val values;
     int status;           /* -1: any */
-    struct hd_slice text; /* in the title or the messages; empty: anything */
+    struct hd_slice text; /* to find in the title or the messages; empty: any */
     struct hd_slice *ids;
     size_t id_count;
     struct hd_page page;
@@ -59,20 +59,20 @@ struct thread_search {
     bool counts_only;
 
     struct hd_terms terms; /* of the text */
-    struct hd_map having;  /* ids of the caller's own threads that have all of them */
+    struct hd_map having;  /* ids of the caller's own threads that contain all terms */
     bool is_indexed;       /* `having` is set */
-    bool is_complete;      /* and no thread is missing in it */
-    bool is_common;        /* nearly all have them: `having` is not whole */
+    bool is_complete;      /* `having` lacks no thread */
+    bool is_common;        /* nearly all threads match: `having` is incomplete */
 
     int64_t now;
     int64_t total;
     bool is_cut; /* the scan ended when the page was full */
     struct found_threads *found;
     size_t found_count, found_cap;
-    struct hd_arena arena; /* of what was found */
+    struct hd_arena arena; /* of the matches */
     struct hd_shared *shared;
     size_t shared_count;
-    const struct hd_shared *current; /* what is being looked at; NULL: the caller's own */
+    const struct hd_shared *current; /* the current thread; NULL: the caller's own */
     struct hd_buf scratch;
 };
 
@@ -92,7 +92,7 @@ static int read_filters(struct hd_call *call, struct thread_search *search)
         err = hd_body_string(call, "text", &search->text);
     if (!err && search->text.len > MAX_TEXT)
         err = hd_fault_set(&call->fault, HD_EINVAL, "text: longer than %d bytes", MAX_TEXT);
-    /* An empty object is in everything. */
+    /* Every object contains the empty object. */
     if (hd_json_size(search->metadata) == 0)
         search->metadata = NULL;
     if (hd_json_size(search->values) == 0)
@@ -141,7 +141,7 @@ static int read_thread_search_members(struct hd_call *call, struct thread_search
     return err;
 }
 
-/* ---- what matches ----------------------------------------------------- */
+/* ---- matching --------------------------------------------------------- */
 
 static int thread_search_contains(struct thread_search *search, struct hd_slice text,
                                   hd_json_val part, bool *out)
@@ -154,7 +154,7 @@ static int thread_search_contains(struct thread_search *search, struct hd_slice 
     return err;
 }
 
-/* A title is what clients call a thread. */
+/* Clients store the title in the metadata. */
 static int has_title(struct thread_search *search, struct hd_slice metadata, bool *out)
 {
     struct hd_json json = {NULL};
@@ -234,7 +234,7 @@ static bool is_found_by_text(const struct thread_search *search)
     return search->is_complete && !search->is_common && search->having.count <= MAX_DIRECT;
 }
 
-/* Hands over the caller's own threads that have the text. */
+/* Calls `fn` for the caller's own threads that contain the text. */
 static int each_having(struct thread_search *search, hd_thread_fn fn)
 {
     struct hd_call *call = search->call;
@@ -256,7 +256,7 @@ static int each_having(struct thread_search *search, hd_thread_fn fn)
     return err < 0 ? err : 0;
 }
 
-/* ---- what is shared with the caller ----------------------------------- */
+/* ---- shared threads --------------------------------------------------- */
 
 static int find_shared(struct thread_search *search)
 {
@@ -285,7 +285,7 @@ static bool is_asked_for(const struct thread_search *search, struct hd_slice id)
                                    compare_slices) != NULL;
 }
 
-/* Hands those over that are there and not hidden by one of the caller's own. */
+/* Calls `fn` for shared threads that exist and are not hidden by an own thread. */
 static int each_shared(struct thread_search *search, hd_thread_fn fn)
 {
     struct hd_call *call = search->call;
@@ -317,7 +317,7 @@ static int each_shared(struct thread_search *search, hd_thread_fn fn)
     return err < 0 ? err : 0;
 }
 
-/* ---- showing ---------------------------------------------------------- */
+/* ---- output ----------------------------------------------------------- */
 
 static void put_extracted(struct thread_search *search, hd_json_val thread)
 {
@@ -338,7 +338,7 @@ static void put_extracted(struct thread_search *search, hd_json_val thread)
     hd_jw_object_end(jw);
 }
 
-/* The members that are needed are written, read again and looked into. */
+/* Writes the required members to a buffer, parses it and extracts from it. */
 static int extract(struct thread_search *search, const struct hd_thread_rec *thread)
 {
     struct hd_json json = {NULL};
@@ -442,7 +442,7 @@ static int scan_own(struct thread_search *search)
     return err;
 }
 
-/* Pages with shared threads among them are not made here, but counted they are. */
+/* Builds pages without shared threads, and counts with them. */
 static int thread_search_scan(struct thread_search *search)
 {
     int err = scan_own(search);
@@ -490,7 +490,7 @@ static int on_kept(void *arg, const struct hd_thread_rec *thread)
     return err || !is_match ? err : thread_search_keep(search, thread);
 }
 
-/* The same for threads in the order of the page: those behind its end are not read. */
+/* The same for threads in the order of the page: stops after the end of the page. */
 static int on_kept_in_order(void *arg, const struct hd_thread_rec *thread)
 {
     struct thread_search *search = arg;
@@ -587,7 +587,7 @@ static int thread_search_collect(struct thread_search *search)
     own = search->found_count;
     if (!err)
         err = each_shared(search, on_kept);
-    /* How many threads have a common word is not counted: the page knows that there are more. */
+    /* Matches of a common word are not counted: the total only shows that there are more. */
     if (!err && search->is_cut && search->is_common)
         search->total = (int64_t)own;
     else if (!err && search->is_cut)

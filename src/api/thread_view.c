@@ -12,7 +12,7 @@
 
 /* ---- values ----------------------------------------------------------- */
 
-/* Nothing of a thread that has no checkpoint, or one of a graph that is not served any more. */
+/* False: the thread has no checkpoint, or its graph is not served any more. */
 static int has_values(struct hd_call *call, const struct hd_checkpoint_target *target,
                       struct hd_slice values, bool *out)
 {
@@ -33,7 +33,7 @@ int hd_thread_rec_values(struct hd_call *call, const struct hd_thread_rec *threa
     bool is_there;
     int err = 0;
 
-    /* Every write of a state has left a head. */
+    /* Every update of a state sets a head. */
     if (thread->head.ns.len > 0)
         err = hd_checkpoint_target_of_thread(call, &target);
     if (err)
@@ -42,7 +42,7 @@ int hd_thread_rec_values(struct hd_call *call, const struct hd_thread_rec *threa
         return hd_buf_append_slice(out, HD_S("null"));
     at = hd_checkpoint_target_address(call, &target, target.chosen);
     at.only = only;
-    if (out == &call->out) /* others are looked at and dropped */
+    if (out == &call->out) /* other buffers are temporary */
         at.allowance = &call->budget.allowance;
     err = hd_call_failure(call, hd_state_values(&at, out, &failure), &failure);
     if (!err)
@@ -66,7 +66,7 @@ int hd_thread_values(struct hd_call *call, struct hd_slice thread_id, struct hd_
 int hd_thread_read_messages(struct hd_app *app, const struct hd_thread_rec *thread,
                             struct hd_arena *arena, struct hd_buf *out, struct hd_fault *fault)
 {
-    /* For the index, which reads what the owner sees, without a request. */
+    /* The search index has no request: reads as the owner. */
     struct hd_call call = {.app = app,
                            .arena = arena,
                            .actor = thread->principal,
@@ -129,7 +129,7 @@ static int put_status(struct thread_view *view)
     return 0;
 }
 
-/* They go straight to where the writer writes. */
+/* Values are written directly to the writer's buffer. */
 static int put_values(struct thread_view *view)
 {
     int err = view->jw->err;
@@ -208,7 +208,7 @@ static int put_usage(struct thread_view *view)
     return 0;
 }
 
-/* How its first human message begins: what a list shows of a thread without a title. */
+/* The start of the first human message, as a label of a thread without a title. */
 static int put_label(struct thread_view *view)
 {
     struct hd_call *call = view->call;
@@ -223,7 +223,7 @@ static int put_label(struct thread_view *view)
     return err;
 }
 
-/* `put` NULL: clients may request it, but threads have none. */
+/* `put` NULL: clients may request the member, but threads do not have it. */
 static const struct member {
     const char *name;
     unsigned bit;
@@ -291,7 +291,7 @@ int hd_thread_view_members(struct hd_call *call, struct hd_jw *jw,
         if (!(members & member->bit) || !member->put)
             continue;
         if (member->bit == SHOWS_ROLE && !call->who)
-            continue; /* without authentication there is none */
+            continue; /* only with authentication */
         hd_jw_key(jw, hd_slice_cstr(member->name));
         err = member->put(&view);
     }

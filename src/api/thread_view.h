@@ -1,7 +1,5 @@
-/*
- * Threads as clients see them. The values are not part of the record: they are
- * those of a checkpoint, and read only when they are wanted. For store threads.
- */
+/* Threads as clients see them. The values are not part of the record: they are those of a
+ * checkpoint, and read only when requested. For store threads. */
 #ifndef HD_API_THREAD_VIEW_H
 #define HD_API_THREAD_VIEW_H
 
@@ -17,10 +15,10 @@ enum hd_thread_member {
 
 /* All members that are shown by default. */
 unsigned hd_thread_members(void);
-/* The members that are named, all for none. HD_EINVAL when there is no such member. */
+/* The named members, all for no name. HD_EINVAL for an unknown member. */
 HD_MUST_CHECK int hd_thread_select(struct hd_call *call, const struct hd_slice *names, size_t count,
                                    unsigned *members);
-/* The member of that name; 0: there is none. */
+/* The member of that name; 0: unknown. */
 unsigned hd_thread_member(struct hd_slice name);
 
 /* Writes the object to call->jw. */
@@ -30,13 +28,12 @@ HD_MUST_CHECK int hd_thread_view(struct hd_call *call, const struct hd_thread_re
 HD_MUST_CHECK int hd_thread_view_members(struct hd_call *call, struct hd_jw *jw,
                                          const struct hd_thread_rec *thread, unsigned members);
 
-/*
- * Appends the JSON of the current values of a thread: null when it has no state.
- * HD_ENOTFOUND: there is no such thread.
- */
+/* Appends the JSON of the current values of a thread; null when it has no state. HD_ENOTFOUND: the
+ * thread does not exist. */
 HD_MUST_CHECK int hd_thread_values(struct hd_call *call, struct hd_slice thread_id,
                                    struct hd_buf *out);
-/* The same when its record is known. `only`: other channels may be left out; empty: none. */
+/* The same for a record that was read. `only`: other channels may be omitted; empty: all
+ * channels. */
 HD_MUST_CHECK int hd_thread_rec_values(struct hd_call *call, const struct hd_thread_rec *thread,
                                        struct hd_slice only, struct hd_buf *out);
 

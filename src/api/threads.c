@@ -1,4 +1,4 @@
-/* Threads: made, looked at, changed, copied. */
+/* Threads: create, read, change, copy. */
 #include <heddle.h>
 
 #include "api/access.h"
@@ -41,10 +41,10 @@ static int read_ttl(struct hd_call *call, bool *is_given, struct hd_slice *out)
 /* The body of a request for a new thread. */
 struct thread_creation {
     struct hd_thread_rec thread;
-    bool keeps; /* one that is there is answered */
+    bool keeps; /* an existing thread is returned */
     struct hd_supersteps supersteps;
     struct hd_checkpoint_target target; /* of its first states */
-    struct hd_supersteps_remote remote; /* when a worker makes them */
+    struct hd_supersteps_remote remote; /* for a graph whose code runs in workers */
 };
 
 static int choose_id(struct hd_call *call, struct hd_slice *id)
@@ -117,7 +117,7 @@ static int add_thread(struct hd_call *call, struct hd_thread_rec *thread)
     return err;
 }
 
-/* There is one of this id; it may be one whose time is over. */
+/* A thread with this id exists; it may have expired. */
 static int meet_existing(struct hd_call *call, struct thread_creation *creation, bool *is_free)
 {
     struct hd_thread_rec thread;
@@ -150,7 +150,7 @@ static int undo(struct hd_call *call, const struct thread_creation *creation, in
     return err;
 }
 
-/* Its first states; those of a graph in workers are only prepared here. */
+/* Applies the first states; for a graph in workers it only prepares the query. */
 static int apply_supersteps(struct hd_call *call, struct thread_creation *creation)
 {
     struct hd_checkpoint_target *target = &creation->target;
@@ -194,7 +194,7 @@ static int create_thread(struct hd_call *call)
     int err = creation ? read_creation(call, creation) : HD_ENOMEM;
 
     call->state = creation;
-    /* Twice: what was in the way may be gone. */
+    /* Two attempts: an expired thread in the way was deleted by the first. */
     for (int i = 0; !err && is_free && i < 2; i++) {
         err = create_new(call, creation, &exists);
         if (err || !exists)
@@ -206,7 +206,7 @@ static int create_thread(struct hd_call *call)
     return err;
 }
 
-/* ---- first states that a worker makes --------------------------------- */
+/* ---- first states from a worker --------------------------------------- */
 
 static int thread_settle(struct hd_call *call)
 {
@@ -355,10 +355,8 @@ static int settle_copy(struct hd_call *call, struct hd_thread_rec *thread, bool 
     return err;
 }
 
-/*
- * The same thread under an id of its own. It is the caller's, also when it is a copy of a thread
- * that is shared with it.
- */
+/* The same thread under a new id. The copy belongs to the caller, even when the original is shared
+ * with it. */
 static int make_copy(struct hd_call *call, struct hd_thread_rec *thread)
 {
     char *id = hd_arena_alloc(call->arena, HD_UUID_SIZE);
@@ -375,7 +373,7 @@ static int make_copy(struct hd_call *call, struct hd_thread_rec *thread)
     hd_ttl_touch(thread, now);
     thread->event_seq = 0;
     thread->error = hd_slice(NULL, 0);
-    if (hd_call_is_stamped(call)) { /* a handler has seen to what is copied */
+    if (hd_call_is_stamped(call)) { /* a handler has set the metadata of the copy */
         int err = hd_call_text(call, hd_body_get(call, "metadata"), &thread->metadata);
 
         if (err)

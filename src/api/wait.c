@@ -14,8 +14,8 @@ struct wait {
     struct hd_slice thread_id;
     struct hd_slice run_id;
     bool is_cancelling;
-    bool is_begun; /* as a stream, because it takes long */
-    bool is_ended; /* the answer is there; what is left of it is being sent */
+    bool is_begun; /* as a stream, because the run takes long */
+    bool is_ended; /* the response is complete; its rest is being sent */
     struct hd_waiter waiter;
     struct hd_heartbeat beat;
     struct hd_stream_access watch;
@@ -34,7 +34,7 @@ static void on_wait_gone(void *ctx)
     struct wait *wait = ctx;
 
     wait_leave(wait);
-    /* When the server ends, it is not the client who went. */
+    /* On shutdown the client did not disconnect. */
     if (wait->is_cancelling && !wait->is_ended &&
         !hd_http_server_is_closing(hd_api_server(wait->call->api)))
         hd_queue_cancel(wait->call->app->queue, wait->call->principal, wait->thread_id,
@@ -42,7 +42,7 @@ static void on_wait_gone(void *ctx)
     hd_call_free(wait->call);
 }
 
-/* Sends what fits of the answer; the rest when there is room. */
+/* Sends the part of the response that fits; the rest follows when there is room. */
 static void on_room(void *ctx)
 {
     struct wait *wait = ctx;
@@ -59,7 +59,7 @@ static void on_room(void *ctx)
     hd_http_stream_end(ex);
 }
 
-/* Clients and proxies give up on silence; JSON may begin with white space. */
+/* Clients and proxies time out without data; JSON may begin with white space. */
 static void on_beat(void *ctx)
 {
     struct wait *wait = ctx;
@@ -102,7 +102,7 @@ static void answer_error(struct wait *wait, struct hd_slice type, struct hd_slic
     wait_answer(wait);
 }
 
-/* ---- what the thread has now ------------------------------------------ */
+/* ---- current values --------------------------------------------------- */
 
 static int write_wait_error(struct hd_call *call, const struct hd_run_rec *run)
 {
@@ -114,7 +114,7 @@ static int write_wait_error(struct hd_call *call, const struct hd_run_rec *run)
     return 0;
 }
 
-/* Of a run that has ended: why it failed, or what its thread has now. */
+/* For a run that has ended: its error, or the current values of its thread. */
 static int read_values(struct hd_call *call)
 {
     struct wait *wait = call->state;
@@ -131,7 +131,7 @@ static void on_wait_read(struct hd_call *call, int err)
 {
     struct wait *wait = call->state;
 
-    if (err == HD_ENOTFOUND) /* a temporary thread, gone with its run */
+    if (err == HD_ENOTFOUND) /* a stateless run's thread was deleted with it */
         hd_jw_null(&call->jw);
     if (err && err != HD_ENOTFOUND)
         answer_error(wait, HD_S("RuntimeError"),

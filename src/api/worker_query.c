@@ -29,7 +29,7 @@ static int error_of_code(struct hd_slice code)
     return 0;
 }
 
-/* Exceptions that a graph raises because of its input; any other is a fault of the graph. */
+/* Exceptions that a graph raises because of its input; all others are faults of the graph. */
 static int error_of_type(struct hd_slice type)
 {
     static const char *const names[] = {"InvalidUpdateError", "ValueError",      "TypeError",
@@ -43,7 +43,7 @@ static int error_of_type(struct hd_slice type)
     return HD_ECORRUPT;
 }
 
-/* Of a worker that refused: the sentence of its exception. */
+/* Reads the exception's text from a worker's refusal. */
 static int read_refusal(struct hd_call *call, struct hd_slice head)
 {
     struct hd_json json = {NULL};

@@ -15,9 +15,9 @@ struct hd_worker_query {
     enum hd_rt_language language;
     struct hd_slice head;
     struct hd_slice blob;            /* empty: none */
-    const struct hd_rt_scope *scope; /* NULL: the worker has nothing to store */
+    const struct hd_rt_scope *scope; /* NULL: the worker needs no access to the store */
     hd_worker_reply_fn then;
-    /* On failure: call->fault has the reason. NULL: the call fails with it. */
+    /* Called on failure; call->fault has the reason. NULL: the call fails with it. */
     void (*otherwise)(struct hd_call *call, int err);
 };
 
@@ -27,10 +27,10 @@ struct hd_worker_query {
  */
 HD_MUST_CHECK int hd_call_check_loaded(struct hd_call *call, const struct hd_app_graph *graph);
 
-/* Copies what it is given. */
+/* Copies its arguments. */
 void hd_call_query_worker(struct hd_call *call, const struct hd_worker_query *ask);
 
-/* The first blob of an answer, which is JSON; HD_EINVAL when there is none. */
+/* The first blob of a reply, which is JSON; HD_EINVAL when there is none. */
 HD_MUST_CHECK int hd_worker_reply_text(struct hd_call *call, const struct hd_rt_message *message,
                                        struct hd_slice *out);
 
