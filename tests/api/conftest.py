@@ -1,4 +1,4 @@
-"""What the Python suites share: the server, the clients, and a few words to write tests with."""
+"""Fixtures of the Python suites: servers, clients and helpers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_modifyitems(items):
-    # The test that looks back on what the others have called comes last.
+    # test_every_method.py checks what the other tests called, so it runs last.
     items.sort(key=lambda item: item.path.name == "test_every_method.py")
     for item in items:
         mark = item.get_closest_marker("beyond_peer")
@@ -25,7 +25,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session")
 def server():
-    """One server for all tests that do not hurt it. Its end is judged, too."""
+    """One server for all tests that do not damage it. It must also stop cleanly."""
     with Server.create() as running:
         yield running
 
@@ -50,7 +50,7 @@ def http(server):
 
 @pytest.fixture(params=["async", "sync"])
 async def client(request, server):
-    """The official client in both of its kinds; the sync one is awaited, too (clients.Awaited)."""
+    """The official client, async and sync; calls of the sync one are awaited too (clients.Awaited)."""
     async with clients.open_client(request.param, server.url) as client:
         yield client
 

@@ -1,11 +1,11 @@
-"""Requests made up from /openapi.json, by schemathesis, against a real server.
+"""Generated requests from /openapi.json, by schemathesis, against a real server.
 
     python3 tests/api/fuzz.py                       what CI runs: a minute (longer on a slow machine), always the same seed
     python3 tests/api/fuzz.py --seconds 3600 --seed 7
     python3 tests/api/fuzz.py --include-path /assistants/search …   more arguments go to schemathesis
 
-Every answer must be what the document says: never a 5xx, of the right type, with the right
-members. At the end the server must stop well, and the sanitizers must have had nothing to say.
+Every response must conform to the document: never a 5xx, the right type and members. At the end the
+server must stop cleanly, and the sanitizers must have reported nothing.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ CHECKS = (
     "not_a_server_error", "status_code_conformance", "content_type_conformance", "response_schema_conformance",
     "response_headers_conformance",
 )  # fmt: skip
-LEAST = 100  # answers, however slow the machine is
-PATIENCE = 960  # seconds, in which it must be able to give them
+LEAST = 100  # responses, at least, also on a slow machine
+PATIENCE = 960  # seconds, the limit for them
 # A thread's stream has no end.
 ENDLESS = "/threads/{thread_id}/stream"
 
@@ -51,7 +51,7 @@ def environment(options: argparse.Namespace) -> dict[str, str]:
         "SCHEMATHESIS_HOOKS": "fuzz_hooks",
         "HEDDLE_FUZZ_GRAPHS": ",".join(QUICK),
         "HEDDLE_FUZZ_SEED": str(options.seed),
-        "PYTHONHASHSEED": "0",  # the order of sets is chosen at random, too
+        "PYTHONHASHSEED": "0",  # also fixes the order of sets
     }
 
 
@@ -62,7 +62,7 @@ def answers_of(server: Server) -> dict[str, int]:
 
 
 def run(server: Server, options: argparse.Namespace, more: list[str]) -> int:
-    """All from the beginning, with more time, when it did not come far."""
+    """Starts over with more time when the run got too few responses."""
     seconds = options.seconds
     while True:
         made = command(server.url, seconds, options, more)

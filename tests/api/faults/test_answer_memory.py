@@ -1,4 +1,4 @@
-"""Large answers: refused before they are built, with the limit that fits, and bounded all together."""
+"""Large responses: refused before they are built, with a limit that fits, and bounded in total."""
 
 import re
 import socket
@@ -63,7 +63,7 @@ def test_a_state_that_is_too_large_is_refused_and_others_are_not(small):
     for path in ("/state", ""):
         answer = small.get(thread.path(path))
         assert answer.status_code == 422 and "max_answer" in answer.json()["detail"]
-    # What does not show the values still works.
+    # Requests that do not return the values still work.
     assert len(thread.ask("GET", thread.path("/history?limit=100&select=metadata"))) == 12
     thread.ask("DELETE", thread.path(""), 204)
 
@@ -75,7 +75,7 @@ def test_a_search_with_values_names_the_limit_that_fits(small):
         assert 1 <= fits <= 2
         assert len(small.post("/threads/search", json={"limit": fits}).json()) == fits
         small.post("/threads/search", json={"limit": 1000, "select": ["thread_id"]}).raise_for_status()
-        # Values that are only compared are not part of the answer.
+        # Values that are only compared are not part of the response.
         found = small.post("/threads/search", json={"limit": 1000, "values": {"none": 1}})
         assert found.json() == []
     finally:
@@ -89,10 +89,11 @@ def peak_kib(server: Server) -> int:
 
 
 def test_the_defaults_refuse_a_history_of_large_states_without_building_it():
-    """A state of 8 MiB and 24 checkpoints, which make 100 MB; they were built, several times over."""
+    """A state of 8 MiB and 24 checkpoints, 100 MB in total. The server used to build them, several
+    times over."""
     with Server() as server, httpx.Client(base_url=server.url, timeout=60) as http:
         thread = large_thread(http, 24, "a" * (8 * MAX_ANSWER // 24))
-        Path(f"/proc/{server.process.pid}/clear_refs").write_text("5")  # the peak is from now on
+        Path(f"/proc/{server.process.pid}/clear_refs").write_text("5")  # reset the peak memory use
         before = peak_kib(server)
         fits = fitting_limit(http.get(thread.path("/history?limit=1000")))
         assert fits == fitting_limit(http.post(thread.path("/history"), json={"limit": 1000})) > 1
@@ -127,7 +128,7 @@ def hold_answers(server: Server, http: httpx.Client) -> None:
 
 
 def test_answers_that_are_not_read_count_until_they_are_sent():
-    # More than the kernel takes of an answer.
+    # Larger than the kernel's buffers for a response.
     with (
         Server(options=["--max-answer", "8m", "--answer-memory", "20m"]) as server,
         httpx.Client(base_url=server.url, timeout=60) as http,

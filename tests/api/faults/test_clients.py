@@ -1,4 +1,4 @@
-"""Clients that stall, crawl, send rubbish or leave: afterwards all is as it was before them."""
+"""Clients that stall, send slowly, send garbage or disconnect: the server releases everything."""
 
 import json
 import random
@@ -20,9 +20,9 @@ GAUGES = ("heddle_http_connections", "heddle_http_requests", "heddle_http_stream
 
 @pytest.fixture
 def short_server():
-    """A server that is impatient."""
+    """A server with short timeouts."""
     with Server(options=["--slow-timeout", "3", "--idle-timeout", "3", "--stream-heartbeat", "1"]) as running:
-        # What is opened once, at the first use, does not count.
+        # Resources that are opened once, at the first use, do not count.
         with client_of(running) as http:
             thread = http.post("/threads", json={}).json()["thread_id"]
             http.post(f"/threads/{thread}/runs/wait", json={"assistant_id": "echo", "input": human("warm")})
@@ -31,7 +31,7 @@ def short_server():
 
 
 def client_of(server) -> httpx.Client:
-    """With a new connection for each request: the server may close an idle one at any moment."""
+    """Opens a new connection for each request: the server may close an idle one at any moment."""
     return httpx.Client(base_url=server.url, timeout=60, limits=httpx.Limits(max_keepalive_connections=0))
 
 
@@ -50,7 +50,7 @@ def request(method: str, path: str, body: dict | None = None) -> bytes:
 
 
 def is_closed(client: socket.socket) -> bool:
-    """Whether the server ended the connection; what it said before is thrown away."""
+    """Returns whether the server closed the connection; discards the bytes received before."""
     client.setblocking(False)
     try:
         while client.recv(65536):
@@ -63,7 +63,7 @@ def is_closed(client: socket.socket) -> bool:
 
 
 def gauges(server) -> dict | None:
-    """Nothing when the connection that asks, which is one of those counted, did not last."""
+    """Returns None when the connection for this request, which is counted too, did not last."""
     asking = HTTPConnection("127.0.0.1", server.port, timeout=60)
 
     def ask() -> dict[str, float]:
@@ -81,7 +81,7 @@ def gauges(server) -> dict | None:
 
 
 class Costs:
-    """with Costs(server): … costs nothing that stays."""
+    """with Costs(server): … checks that the block leaves no resources in use."""
 
     def __init__(self, server):
         self.server = server
@@ -107,7 +107,7 @@ def threads_of(http: httpx.Client, count: int) -> list[str]:
 
 
 def test_one_who_never_reads(short_server):
-    """A stream and a large answer that nobody takes."""
+    """Clients that never read a stream or a large response."""
     with Costs(short_server), client_of(short_server) as http:
         [thread] = threads_of(http, 1)
         http.post(
@@ -120,13 +120,13 @@ def test_one_who_never_reads(short_server):
             client.sendall(request("GET", f"/threads/{thread}{path}"))
         eventually(
             lambda: metrics(short_server)["heddle_http_streams"] == 10
-        )  # one that comes too late has nothing to read
+        )  # a stream that opens too late has no events to read
         body = {"assistant_id": "echo", "input": human("y" * 100_000), "stream_mode": ["values", "debug"]}
         for _ in range(3):
             assert http.post(f"/threads/{thread}/runs/wait", json=body).status_code == 200
-        # Not before the server has closed them do they read.
+        # The clients read only after the server has closed the connections.
         eventually(lambda: metrics(short_server)["heddle_http_connections"] <= 2)
-        eventually(lambda: all(is_closed(client) for client in clients))  # what is on its way comes first
+        eventually(lambda: all(is_closed(client) for client in clients))  # bytes in flight are delivered first
         for client in clients:
             client.close()
         http.delete(f"/threads/{thread}")
@@ -134,7 +134,7 @@ def test_one_who_never_reads(short_server):
 
 @pytest.mark.parametrize("where", ["head", "body", "nothing"])
 def test_one_byte_a_second(short_server, where):
-    """Or none at all: the server does not wait for ever."""
+    """Or no byte at all: the server times out."""
     message = request("POST", "/threads", {"metadata": {"long": "x" * 1000}})
     split = message.index(b"\r\n\r\n") + 4
     with Costs(short_server):
@@ -179,11 +179,11 @@ def test_garbage(short_server):
 @pytest.mark.parametrize("kind", ["stream", "wait"])
 @pytest.mark.parametrize("wish", ["cancel", "continue"])
 def test_one_who_leaves_in_the_middle(short_server, kind, wish):
-    """The run is cancelled or goes on, as was asked for."""
+    """The run is cancelled or continues, as `on_disconnect` requests."""
     with Costs(short_server), client_of(short_server) as http:
         threads = threads_of(http, 10)
         clients = [connect(short_server) for _ in threads]
-        # The last one tells when the others' leaving has been seen.
+        # The last run shows when the server has noticed the disconnects.
         for thread, client, wished in zip(threads, clients, [wish] * 9 + ["cancel"], strict=True):
             body = {
                 "assistant_id": "nap",
@@ -212,7 +212,7 @@ def test_one_who_leaves_in_the_middle(short_server, kind, wish):
 
 
 def test_one_who_leaves_a_run_that_waits(short_server):
-    """The run has not begun; whoever else reads its stream is told that it will not."""
+    """The run is pending; other readers of its stream get the event `end`."""
     with Costs(short_server), client_of(short_server) as http:
         [thread] = threads_of(http, 1)
         first = http.post(f"/threads/{thread}/runs", json={"assistant_id": "nap", "input": {"ms": 600_000}}).json()

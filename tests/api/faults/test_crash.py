@@ -1,4 +1,4 @@
-"""kill -9 with 200 runs in flight: what was acknowledged is there afterwards, and ends."""
+"""kill -9 with 200 runs in flight: every acknowledged run exists afterwards and completes."""
 
 import asyncio
 import contextlib
@@ -16,24 +16,24 @@ pytestmark = pytest.mark.beyond_peer("keeps its data in memory")
 ROUNDS = 3
 chance = random.Random(1)
 DURABILITY = itertools.cycle(("sync", "async", "exit"))
-NAPPERS, NAPS_EACH = 24, 6  # threads, and runs that wait in line on each
+NAPPERS, NAPS_EACH = 24, 6  # threads, and pending runs on each
 WAITERS, READERS = 40, 40
 IN_FLIGHT = NAPPERS * NAPS_EACH + WAITERS + READERS
-ACKNOWLEDGED = IN_FLIGHT // 3  # runs in each round, at least; the naps alone are more, and are answered at once
+ACKNOWLEDGED = IN_FLIGHT // 3  # runs in each round, at least; the naps alone are more and return at once
 
 
 def is_busy(answer: httpx.Response) -> bool:
-    """The store stayed busy for too long, on a slow machine: nothing was acknowledged."""
+    """The store stayed busy for too long on a slow machine; nothing was acknowledged."""
     return answer.status_code == 503 and "retry-after" in answer.headers
 
 
 class World:
-    """What clients were told, over all crashes."""
+    """The responses that clients received, over all crashes."""
 
     def __init__(self, http: httpx.AsyncClient):
         self.http = http
-        self.runs: dict[str, str] = {}  # run to thread: all that were answered
-        self.values: dict[str, dict] = {}  # thread to what `wait` answered last
+        self.runs: dict[str, str] = {}  # run to thread: all acknowledged runs
+        self.values: dict[str, dict] = {}  # thread to the last response of `wait`
         self.seen: dict[str, dict[int, tuple]] = {}  # thread to its events by number
         self.resumable: set[str] = set()
         self.nappers: list[str] = []
@@ -64,20 +64,20 @@ class World:
     async def wait(self, thread: str) -> None:
         graph = chance.choice(("echo", "slow"))
         if answer := await self.post(thread, "/wait", assistant_id=graph, input=human(f"to {graph}")):
-            with contextlib.suppress(ValueError):  # cut off in the middle
+            with contextlib.suppress(ValueError):  # truncated
                 values = answer.json()
                 self.values[thread] = values
                 self.runs[answer.headers["content-location"].rsplit("/", 1)[1]] = thread
 
     def see(self, thread: str, frames: str) -> None:
-        """A number says the same whenever it is said."""
+        """An event id always has the same event."""
         known = self.seen.setdefault(thread, {})
         for name, data, number in events(frames[: frames.rfind("\n\n") + 2]):
             if number is not None:
                 assert known.setdefault(int(number), (name, data)) == (name, data), (thread, number)
 
     async def read(self, method: str, path: str, thread: str, **options) -> None:
-        """Keeps each whole event that came, also when the server goes in the middle."""
+        """Keeps each complete event, also when the server dies in the middle."""
         text = ""
         try:
             async with self.http.stream(method, path, **options) as answer:
@@ -117,9 +117,10 @@ async def in_flight(http: httpx.AsyncClient) -> int:
 
 
 async def crash_under_load(server, world: World) -> None:
-    """Kills the server when as many as can be are in flight, and a little later than that.
+    """Kills the server when as many runs as possible are in flight, and a little later than that.
 
-    A slow machine may have few in flight at any time. Therefore enough are acknowledged first, or all requests ended.
+    A slow machine may have few in flight at any time. Therefore the kill waits until enough are
+    acknowledged or all requests have ended.
     """
     tasks = [asyncio.create_task(work) for work in world.load()]
     most, enough = 0, len(world.runs) + ACKNOWLEDGED
@@ -137,7 +138,7 @@ async def crash_under_load(server, world: World) -> None:
 
 
 async def check_runs(world: World) -> None:
-    """Every run that a client knows of exists and has succeeded."""
+    """Every acknowledged run exists and has succeeded."""
     for run, thread in world.runs.items():
         answer = await world.http.get(f"/threads/{thread}/runs/{run}")
         assert answer.status_code == 200, (run, answer.text)
@@ -149,7 +150,7 @@ async def stored_runs(world: World, thread: str) -> list[dict]:
 
 
 async def check_states(world: World) -> None:
-    """A thread has what its runs say, each once, whether it was acknowledged or not."""
+    """A thread has the output of each of its runs once, acknowledged or not."""
     for thread in world.nappers:
         runs = await stored_runs(world, thread)
         assert {run["status"] for run in runs} <= {"success"}
@@ -168,7 +169,7 @@ async def check_states(world: World) -> None:
 
 
 async def check_events_of(world: World, thread: str) -> None:
-    """Numbers go on: what is told again is the same, and new events have greater numbers."""
+    """Event ids grow: a repeated event is equal, and new events have greater ids."""
     last = max(world.seen.get(thread) or [0])
     if thread in world.resumable:
         for run in await stored_runs(world, thread):
@@ -184,12 +185,12 @@ async def check_events_of(world: World, thread: str) -> None:
 
 
 async def check_events(world: World) -> None:
-    """Of all threads at once: what they store shares commits, which may be slow."""
+    """Checks all threads concurrently: their writes share commits, which may be slow."""
     await asyncio.gather(*(check_events_of(world, thread) for thread in world.readers))
 
 
 async def read_until(http: httpx.AsyncClient, method: str, path: str, name: str, **options) -> dict[int, tuple]:
-    """The events of a stream up to the first of that name."""
+    """Returns the events of a stream up to the first with that name."""
     text = ""
     async with http.stream(method, path, **options) as answer:
         assert answer.status_code == 200, await answer.aread()
@@ -207,13 +208,14 @@ async def test_attempts_have_numbers_of_their_own(own_server):
         body = {"assistant_id": "nap", "input": {"ms": 600_000}, "stream_mode": ["values"], "on_disconnect": "continue"}
         seen = await read_until(http, "POST", f"{thread}/runs/stream", "values", json=body)
         run = seen[min(seen)][1]["run_id"]
-        # All checkpoints before the nap are stored: one that a later attempt stores would be progress.
+        # Wait until all checkpoints before the nap are stored: one that a later attempt stores
+        # counts as progress.
         while (await http.get(f"{thread}/state")).json()["next"] != ["sleep"]:
             await asyncio.sleep(0.02)
         for attempt in (2, 3):
             own_server.kill()
             own_server.restart()
-            # Whoever comes while it goes on again may miss the beginning of it, but not with -1.
+            # A client that joins while the run restarts may miss its first events, but not with -1.
             path, headers = f"{thread}/runs/{run}/stream", {"Last-Event-ID": "-1"}
             more = await read_until(http, "GET", path, "metadata", headers=headers)
             assert more[min(more)][1]["attempt"] == attempt

@@ -1,5 +1,5 @@
-"""A disk that is full: what cannot be stored is refused with a clear word; nothing crashes, nothing is
-lost, and when there is room again the same server goes on."""
+"""A full disk: writes that cannot be stored are refused with a clear error; the server does not
+crash, loses nothing, and continues when there is space again."""
 
 import contextlib
 import subprocess
@@ -20,7 +20,7 @@ SIZE = "12m"
 
 @pytest.fixture
 def small_disk():
-    """A small file system, where mounting is allowed."""
+    """A small file system, if mounting is allowed."""
     with tempfile.TemporaryDirectory(prefix="heddle-small-") as folder:
         command = ["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "none", folder]
         if subprocess.run(command, capture_output=True, check=False).returncode:
@@ -51,7 +51,7 @@ def fill(disk: Path) -> None:
 
 
 def is_full(http: httpx.Client) -> bool:
-    """Asks for something that has to be stored."""
+    """Sends a request that writes to the store."""
     answer = http.post("/threads", json={"metadata": {"text": "x" * 20_000}})
     if answer.status_code == 200:
         return False
@@ -66,7 +66,7 @@ def test_a_full_disk(small_disk):
         busy = http.post("/threads", json={}).json()["thread_id"]
         say = {"assistant_id": "echo", "input": human("before")}
         assert http.post(f"/threads/{kept}/runs/wait", json=say).status_code == 200
-        # At work while the disk fills, and one behind it.
+        # One run is running while the disk fills, and one is queued behind it.
         runs = [
             http.post(f"/threads/{busy}/runs", json=body).json()
             for body in (
@@ -79,13 +79,13 @@ def test_a_full_disk(small_disk):
         eventually(lambda: is_full(http))
         answer = http.post(f"/threads/{kept}/runs/wait", json=say)
         assert answer.status_code in (503, 507) or "__error__" in answer.json(), answer.text
-        # What is there can be read, and the server is well.
+        # Stored state can be read, and the server is healthy.
         assert texts(http.get(f"/threads/{kept}/state").json()["values"])[0] == "before"
         assert http.get("/ok").json() == {"ok": True}
-        # A probe that asks about the database hears of it, without its path.
+        # A health check of the database reports the full disk, without its path.
         answer = http.get("/ok?check_db=1")
         assert answer.status_code == 500 and "space" in answer.text and str(small_disk) not in answer.text
-        # Now the run meets the full disk: it waits, and the log says so.
+        # The run now hits the full disk: it waits, and the server logs it.
         gate.open()
         eventually(lambda: "writes wait for up to" in server.log.read_text())
         (small_disk / "ballast").unlink()
@@ -103,7 +103,7 @@ def test_a_full_disk(small_disk):
 
 
 def test_a_full_disk_does_not_keep_it_from_ending(small_disk):
-    """SIGTERM while a run waits for room: the next server goes on with it."""
+    """SIGTERM while a run waits for space: the next server resumes it."""
     with Gate() as gate, SmallServer(small_disk) as server, httpx.Client(base_url=server.url, timeout=60) as http:
         thread = http.post("/threads", json={}).json()["thread_id"]
         run = http.post(f"/threads/{thread}/runs", json=gate.body()).json()

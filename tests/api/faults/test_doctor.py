@@ -1,4 +1,4 @@
-"""heddle doctor finds rows that cannot be decoded, and claims no more than it looks at."""
+"""heddle doctor finds rows that cannot be decoded, and reports only on what it checks."""
 
 import sqlite3
 import subprocess
@@ -31,7 +31,7 @@ def doctor(server: Server) -> subprocess.CompletedProcess:
 
 @pytest.fixture(scope="module")
 def stopped():
-    """A server that has stored something in every table of these tests, and was stopped."""
+    """A stopped server whose store has a row in every table of these tests."""
     server = Server()
     try:
         server.start()

@@ -1,4 +1,5 @@
-"""Who joins a run at a bad moment is told of all of it, or is cut off, but never believes that there was less."""
+"""A client that joins a run at a bad moment gets all events, or is disconnected, but never gets an
+incomplete stream that looks complete."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ pytestmark = pytest.mark.beyond_peer("makes no such promise")
 
 BATCH = 300
 ROUNDS, JOINS = 6, 5
-LARGE = " ".join(f"word{number:07}" for number in range(12_000))  # events of it do not fit in the memory below
+LARGE = " ".join(f"word{number:07}" for number in range(12_000))  # its events exceed --stream-memory
 
 
 @pytest.fixture
@@ -30,7 +31,7 @@ def http(tight_server):
 
 
 def ids_of_join(http: httpx.Client, path: str) -> list[int]:
-    """Of the whole frames, also when the stream was cut off; none when the server says "later"."""
+    """Returns the ids of the complete frames, also when the stream was cut off; none after a 503."""
     text = ""
     with (
         contextlib.suppress(httpx.TransportError),
@@ -58,7 +59,7 @@ def test_a_run_that_is_stored_and_not_queued_yet_is_not_over(http):
     joined = events(http.get(f"{path}/{run}/stream").text)
     if joined:
         assert joined[-1][0] == "end"
-    else:  # it was over when the join came
+    else:  # the run had ended before the join
         assert http.get(f"{path}/{run}").json()["status"] == "success"
     batch.join()
 

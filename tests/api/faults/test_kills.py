@@ -1,7 +1,7 @@
-"""A series of kill -9 under load: on SQLite, and on PostgreSQL where there is one.
+"""A series of kill -9 under load, on SQLite and, if it is available, on PostgreSQL.
 
-A short series by default. HEDDLE_API_KILLS is the number of kills for each database, HEDDLE_API_SEED another
-order of events: see tests/api/run.
+The default is a short series. HEDDLE_API_KILLS is the number of kills for each database,
+HEDDLE_API_SEED selects another order of events: see tests/api/run.
 """
 
 import asyncio
@@ -21,12 +21,12 @@ pytestmark = pytest.mark.beyond_peer("keeps its data in memory")
 
 KILLS = int(os.environ.get("HEDDLE_API_KILLS", "4"))
 CLIENTS = 12
-PATIENCE = 120  # seconds, for everything that must happen
+PATIENCE = 120  # seconds, for every condition
 EVENTS_MODES = ["values", "updates", "messages-tuple"]
 
 
 def stores() -> dict[str, str | None]:
-    """The databases by name; None: the server's own SQLite file."""
+    """The databases by name; None is the server's default SQLite file."""
     postgres = os.environ.get("HEDDLE_TEST_PG_URL")
     found = {"sqlite": None}
     if postgres:
@@ -35,12 +35,12 @@ def stores() -> dict[str, str | None]:
 
 
 class Ledger:
-    """What the server acknowledged."""
+    """Everything that the server acknowledged."""
 
     def __init__(self):
         self.runs: dict[str, str] = {}  # run to thread
-        self.said: dict[str, list[str]] = {}  # thread to the texts whose answers were read
-        self.items: dict[str, int] = {}  # key to the last value that was acknowledged
+        self.said: dict[str, list[str]] = {}  # thread to the texts whose responses were read
+        self.items: dict[str, int] = {}  # key to the last acknowledged value
         self.resumable: set[str] = set()
         self.seen: dict[str, dict[int, tuple]] = {}  # run to its events by number
 
@@ -48,7 +48,7 @@ class Ledger:
         return len(self.runs) + sum(map(len, self.said.values())) + len(self.items)
 
     def see(self, run: str, found: list[tuple]) -> None:
-        """An event has one number and one content, and nothing comes behind `end`."""
+        """An event id always has the same content, and no event follows `end`."""
         known = self.seen.setdefault(run, {})
         for name, data, number in found:
             assert known.setdefault(int(number), (name, data)) == (name, data), (run, number)
@@ -57,7 +57,7 @@ class Ledger:
 
 
 class Client:
-    """Works on a thread of its own, one request after the other, and repeats none that failed."""
+    """Works on its own thread, one request after the other, and does not repeat a failed request."""
 
     def __init__(self, number: int, http: httpx.AsyncClient, ledger: Ledger, seed: int):
         self.http, self.ledger, self.number = http, ledger, number
@@ -90,13 +90,13 @@ class Client:
         answer = await self.http.post(f"/threads/{self.thread}/runs/wait", json=self.body("echo", text))
         assert answer.status_code == 200, answer.text
         self.acknowledge(answer, False)
-        with contextlib.suppress(ValueError):  # the answer broke off
+        with contextlib.suppress(ValueError):  # the response was truncated
             values = answer.json()
             assert text in texts(values), values
             self.ledger.said.setdefault(self.thread, []).append(text)
 
     async def read(self, method: str, path: str, run: str | None = None, **options) -> None:
-        """Keeps the whole events of a stream, also when it breaks off."""
+        """Keeps the complete events of a stream, also when it is cut off."""
         text = ""
         try:
             async with self.http.stream(method, path, **options) as answer:
@@ -113,7 +113,8 @@ class Client:
         await self.read("POST", f"/threads/{self.thread}/runs/stream", json=body)
 
     async def join(self, _: str) -> None:
-        """Reads a stored stream while the server may be killed: the reader that saw `end` too early."""
+        """Reads a stored stream while the server may be killed; such a reader once saw `end` too
+        early."""
         own = [run for run in self.ledger.resumable if self.ledger.runs[run] == self.thread]
         if own:
             await self.replay(self.chance.choice(own[-3:]))
@@ -135,7 +136,7 @@ class Client:
             try:
                 await self.chance.choice(kinds)(f"{self.number}.{self.turn}")
             except httpx.TransportError:
-                await asyncio.sleep(0.02)  # not acknowledged; the server is away
+                await asyncio.sleep(0.02)  # not acknowledged; the server is down
 
 
 async def rest(server) -> None:
@@ -143,7 +144,7 @@ async def rest(server) -> None:
 
 
 async def kill_under_load(server, going: asyncio.Event, chance: random.Random) -> None:
-    """Two kills at most hit the same run: after every second one all runs come to their end."""
+    """After every second kill all runs must complete, so at most two kills hit the same run."""
     for number in range(KILLS):
         await asyncio.sleep(chance.random() * 0.6)
         await asyncio.to_thread(server.kill)
@@ -161,7 +162,7 @@ async def check_runs(http: httpx.AsyncClient, ledger: Ledger) -> None:
 
 
 async def check_states(http: httpx.AsyncClient, ledger: Ledger, clients: list[Client]) -> None:
-    """Each text of a run is in the state once, in the order of the runs, with its answer behind it."""
+    """The state has each text of a run once, in the order of the runs, followed by its reply."""
     for client in clients:
         runs = (await http.get(f"/threads/{client.thread}/runs", params={"limit": 1000})).json()[::-1]
         inputs = [run["kwargs"]["input"]["messages"][0]["content"] for run in runs]
@@ -171,7 +172,7 @@ async def check_states(http: httpx.AsyncClient, ledger: Ledger, clients: list[Cl
 
 
 async def check_events(ledger: Ledger, clients: list[Client]) -> int:
-    """All stored events of every finished resumable run can be read from -1: they end with `end`."""
+    """The stored events of every finished resumable run can be read from -1 and end with `end`."""
     threads, count = {client.thread: client for client in clients}, 0
     for run in sorted(ledger.resumable):
         stored = ledger.seen.get(run, {})

@@ -1,4 +1,5 @@
-"""A store that is away, locked or full for a while: runs wait and go on, and nothing of them is lost or done twice."""
+"""A store that is down, locked or full for a while: runs wait and continue; no work is lost or done
+twice."""
 
 import contextlib
 import sqlite3
@@ -39,7 +40,7 @@ def frozen(postgres):
 
 @contextlib.contextmanager
 def locked(server: Server):
-    """Another process writes, and does not come to an end."""
+    """Another process holds the write lock."""
     database = sqlite3.connect(f"{server.folder}/heddle.db", timeout=60, isolation_level=None)
     database.execute("BEGIN IMMEDIATE")
     yield
@@ -48,7 +49,7 @@ def locked(server: Server):
 
 
 class ImpatientServer(Server):
-    """Its calls on the database give up after a second."""
+    """Its store timeout is one second."""
 
     def command(self) -> list[str]:
         command = super().command()
@@ -57,7 +58,7 @@ class ImpatientServer(Server):
 
 
 class Story:
-    """A run that reaches its gate before the outage, and one behind it on the same thread."""
+    """A run that reaches its gate before the outage, and one queued behind it on the same thread."""
 
     def __init__(self, server: Server, http: httpx.Client, gate: Gate, durability: str):
         self.server, self.http, self.gate = server, http, gate
@@ -100,7 +101,7 @@ class Story:
         assert [data for name, data, _ in seen if name == "values"][-1]["log"] == ["before", "through", "after"]
         numbers = [int(number) for *_, number in seen]
         assert numbers == list(range(numbers[0], numbers[0] + len(numbers))), numbers
-        # From the database alone.
+        # Read from the database alone.
         self.server.kill()
         self.server.restart()
         assert self.events() == seen

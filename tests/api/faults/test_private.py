@@ -1,4 +1,4 @@
-"""What others on the machine and on the network do not see: the database file, and where things are."""
+"""Other users of the machine and the network must not see the database file or paths."""
 
 import contextlib
 import os
@@ -21,7 +21,7 @@ def modes(server: Server) -> dict[str, int]:
 
 @pytest.fixture
 def open_umask():
-    """Files are readable by everybody unless the program asks for less."""
+    """Files are world-readable unless the program restricts their mode."""
     before = os.umask(0o022)
     yield
     os.umask(before)

@@ -1,4 +1,4 @@
-"""What a server finds in its store after a crash or a stop: ends, events, and runs that go on."""
+"""Recovery after a crash or a stop: ends of runs, events, and runs that resume."""
 
 import contextlib
 import json
@@ -37,12 +37,12 @@ def record(thread: Thread, run: str) -> dict:
 
 
 def stored_events(thread: Thread, run: str) -> list[tuple]:
-    """All events of the run, as a client that has seen none reads them."""
+    """Returns all events of the run, as a client that starts at -1 reads them."""
     return events(thread.http.get(thread.path(f"/runs/{run}/stream"), headers={"Last-Event-ID": "-1"}).text)
 
 
 def pages(server, run: str) -> int:
-    """How many pages of the run's events are stored."""
+    """Returns how many pages of the run's events are stored."""
     with contextlib.closing(sqlite3.connect(server.folder / "heddle.db", timeout=60)) as database:
         return database.execute("SELECT count(*) FROM event_pages WHERE run_id = ?", (run,)).fetchone()[0]
 
@@ -53,7 +53,8 @@ def names(found: list[tuple]) -> list[str]:
 
 @contextlib.contextmanager
 def conflicting_ends(server):
-    """A batch that changes a thread and a run conflicts: other batches of its commit are stored, it is not."""
+    """Makes each batch that changes a thread and a run conflict. Other batches of the same commit
+    are stored."""
     with contextlib.closing(sqlite3.connect(server.folder / "heddle.db", timeout=60)) as database:
         database.execute(
             "CREATE TRIGGER conflict BEFORE INSERT ON thread_info BEGIN UPDATE runs SET rev = rev + 1; END"
@@ -63,7 +64,7 @@ def conflicting_ends(server):
 
 
 def test_a_stored_end_event_implies_a_stored_end():
-    """An `end` that can be read before the run's record is durable would be followed by another attempt."""
+    """If `end` could be read before the run's record is durable, another attempt could follow it."""
     server = Server.create(options=["--stream-retention-events", "100000000"])
     with server, httpx.Client(base_url=server.url, timeout=60) as http:
         thread = Thread(http)
@@ -80,7 +81,7 @@ def test_a_stored_end_event_implies_a_stored_end():
 
 
 def test_a_crash_wipes_no_stored_events(own_server, http):
-    """A crash leaves a gap in the numbers that is wider than the number of events that are kept."""
+    """A crash leaves a gap in the event ids that is wider than the number of retained events."""
     thread = Thread(http)
     before = start(thread, "echo", input=human("one"), stream_resumable=True)
     join(thread, before)
@@ -98,7 +99,7 @@ def test_a_crash_wipes_no_stored_events(own_server, http):
 
 
 def test_many_short_runs_keep_their_events(own_server, http):
-    """Each run has a page of its own; the limit is one of events, not of pages."""
+    """Each run has its own page; the limit counts events, not pages."""
     thread = Thread(http)
     runs = []
     for number in range(300):
@@ -111,7 +112,7 @@ def test_many_short_runs_keep_their_events(own_server, http):
 
 @pytest.fixture
 def staged_server(tmp_path):
-    """With a graph of six steps, each of which takes a while."""
+    """A server with a graph of six slow steps."""
     names = [f"stage{number}" for number in range(6)]
     graph = {
         "name": "staged",
@@ -141,7 +142,8 @@ def test_a_run_that_makes_progress_survives_any_number_of_crashes(staged_server)
 
 
 def test_an_orderly_stop_is_no_lost_attempt(own_server, http):
-    """Stops are not counted; three crashes in the same step still are, also with stops between them."""
+    """Stops are not counted as attempts; three crashes in the same step are, also with stops
+    between them."""
     thread = Thread(http)
     run = start(thread, "nap", input={"ms": 600_000}, stream_resumable=True)
     for end in (own_server.stop, own_server.stop, own_server.kill, own_server.stop, own_server.kill, own_server.stop):

@@ -1,4 +1,4 @@
-"""One server at a time uses a store: a second one is refused and says which one holds it."""
+"""Only one server at a time uses a store: a second one fails and names the one that holds it."""
 
 import contextlib
 import json
@@ -30,7 +30,7 @@ def running(request, postgres):
 
 
 def second(server: Server, command: str = "serve") -> subprocess.Popen:
-    """The same command at another port."""
+    """Returns the same command with another port."""
     arguments = server.command()
     arguments[1] = command
     arguments[arguments.index("--port") + 1] = str(free_port())

@@ -1,5 +1,5 @@
-"""2,000 readers of streams that stop reading cost a bounded amount of memory, here and in the kernel, and
-nobody else has to wait for them."""
+"""2,000 readers that stop reading their streams use a bounded amount of memory, in the server and
+in the kernel, and do not slow down other clients."""
 
 import json
 import re
@@ -21,18 +21,21 @@ STREAM_MEMORY = 16 * MIB  # --stream-memory
 PER_THREAD = 4 * MIB  # --stream-retention-bytes
 WORDS = 3000
 
-# The server may grow by the events of all threads; for each reader by its connection, the buffer of its
-# stream (16 KiB) and the allocator's share; and by what the search index needs for its work. All of it is
-# less than a hundredth of the bytes that were sent to the readers. The allocator of AddressSanitizer keeps
-# most of this: measured were 185 MB with the search index, 159 MB without it and 173 MB with it and without
-# quarantine. A release build grows by 62 MB with the search index and by 60 MB without it.
+# The server may grow by the events of all threads; for each reader by its connection, the buffer of
+# its stream (16 KiB) and allocator overhead; and by the memory of the search index. This is less
+# than a hundredth of the bytes that were sent to the readers. Most of it is AddressSanitizer's
+# allocator: it grew by 185 MB with the search index, by 159 MB without it, and by 173 MB with it
+# and without quarantine. A release build grows by 62 MB with the search index and by 60 MB without
+# it.
 PROCESS_BOUND = STREAM_MEMORY + READERS * 48 * KIB + 96 * MIB
-# And the kernel: 64 KiB to be sent for each, which it counts generously, and what the readers' side holds.
+# In the kernel: a send buffer of 64 KiB for each reader, which it counts generously, and the
+# readers' receive buffers.
 KERNEL_BOUND = READERS * 160 * KIB
 
 
 class ThriftyServer(Server):
-    """With sanitizers, memory that was freed is kept for a while; here only a little."""
+    """With sanitizers, freed memory stays in quarantine for a while; this server keeps little of
+    it."""
 
     def environment(self) -> dict[str, str]:
         found = super().environment()
@@ -41,7 +44,7 @@ class ThriftyServer(Server):
 
 @pytest.fixture
 def chatty_server(tmp_path):
-    """With a graph that has much to say."""
+    """A server with a graph that streams many events."""
     nodes = {"say": {"kind": "script", "replies": [{"content": "word " * WORDS}], "stream": {"by": "word"}}}
     graph = {
         "name": "chatty",
@@ -58,7 +61,7 @@ def chatty_server(tmp_path):
 
 
 def kernel_bytes() -> int:
-    """Of all TCP sockets of the machine."""
+    """Returns the memory of all TCP sockets of the machine."""
     text = Path("/proc/net/sockstat").read_text()
     return int(re.search(r"^TCP:.* mem (\d+)", text, re.M)[1]) * resource.getpagesize()
 
@@ -71,7 +74,7 @@ def allow_files(count: int) -> None:
 
 
 def open_readers(server, threads: list[str]) -> list[socket.socket]:
-    """Each has seen the head of its stream, and then reads no more."""
+    """Opens streams: each reader receives the status line and then stops reading."""
     readers = []
     for number in range(READERS):
         reader = socket.socket()
@@ -87,7 +90,7 @@ def open_readers(server, threads: list[str]) -> list[socket.socket]:
 
 
 def tell(http: httpx.Client, thread: str) -> None:
-    """Runs once on the thread: some 3,000 events for each of its readers."""
+    """Runs once on the thread, which sends about 3,000 events to each of its readers."""
     body = {"assistant_id": "chatty", "input": human("go on"), "stream_mode": ["messages-tuple"]}
     answer = http.post(f"/threads/{thread}/runs/stream", json=body)
     assert answer.text.count("event: messages") >= WORDS
@@ -106,7 +109,7 @@ def test_readers_that_stop_reading(chatty_server):
     allow_files(READERS + 200)
     with httpx.Client(base_url=chatty_server.url, timeout=120) as http:
         threads = [http.post("/threads", json={}).json()["thread_id"] for _ in range(THREADS)]
-        tell(http, threads[0])  # what is needed once is there
+        tell(http, threads[0])  # allocates what is allocated once
         others_are_served(http)
         own, kernel = chatty_server.resident_kib() * KIB, kernel_bytes()
         readers = open_readers(chatty_server, threads)
@@ -123,7 +126,7 @@ def test_readers_that_stop_reading(chatty_server):
         assert sent <= STREAM_MEMORY
         assert most_own < PROCESS_BOUND, f"{most_own} of {PROCESS_BOUND} bytes"
         assert most_kernel < KERNEL_BOUND, f"{most_kernel} of {KERNEL_BOUND} bytes"
-        # Those who are far behind are let go in the end; nothing stays of any of them.
+        # Readers that are far behind are disconnected in the end; all their memory is freed.
         for reader in readers:
             reader.close()
         eventually(lambda: metrics(chatty_server)["heddle_http_streams"] == 0)

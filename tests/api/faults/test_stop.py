@@ -1,4 +1,4 @@
-"""SIGTERM with everything under way: the server ends well, and the next one goes on."""
+"""SIGTERM with everything in progress: the server stops cleanly, and the next one resumes."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +13,7 @@ from server import Server
 pytestmark = pytest.mark.beyond_peer("keeps its data in memory")
 
 THREADS = 12
-FOR_EVER = 600_000  # ms: the end of the server cannot be the end of these
+FOR_EVER = 600_000  # ms: these runs do not end before the server stops
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def hasty_server():
 
 @pytest.fixture
 def patient_server():
-    """It waits long for what is under way."""
+    """A server with a long timeout for requests in progress."""
     running = Server(options=["--drain", "100"])
     try:
         yield running.start()
@@ -38,7 +38,7 @@ def patient_server():
 
 
 def in_background(answers: list, url: str, path: str, body: dict) -> threading.Thread:
-    """A client that takes what comes; what it got is in `answers`."""
+    """Runs a client in a thread; appends its response to `answers`."""
 
     def ask() -> None:
         try:
@@ -62,7 +62,7 @@ def test_the_next_server_goes_on(hasty_server):
         answers: list = []
         clients = []
         for number, thread in enumerate(threads):
-            # A long one that is waited for or streamed, and two that wait behind it.
+            # A long run with a client that waits or streams, and two runs queued behind it.
             kind = ("wait", "stream")[number % 2]
             body = {"assistant_id": "nap", "input": {"ms": FOR_EVER}, "on_disconnect": "cancel",
                     "durability": ("sync", "async", "exit")[number % 3]}  # fmt: skip
@@ -72,8 +72,8 @@ def test_the_next_server_goes_on(hasty_server):
             for ms in (1, 2):
                 body = {"assistant_id": "nap", "input": {"ms": ms}}
                 assert http.post(f"/threads/{thread}/runs", json=body).status_code == 200
-        # One that never began and one that is being cancelled are at their ends meanwhile, in
-        # this order: the end of the long one begins the next.
+        # Both runs end while the server stops. The pending run is cancelled first: the end of the
+        # long run starts the next.
         long, queued, _ = runs_of(http, threads[0])
         for run in (queued, long):
             http.post(f"/threads/{threads[0]}/runs/{run['run_id']}/cancel")
@@ -81,7 +81,7 @@ def test_the_next_server_goes_on(hasty_server):
         for client in clients:
             client.join()
         hasty_server.restart()
-        # It was not the clients who left: nothing was cancelled that nobody cancelled.
+        # The clients did not disconnect, so only the runs that the test cancelled are cancelled.
         for thread in threads[1:]:
             assert [run["status"] for run in runs_of(http, thread)] == ["running", "pending", "pending"]
         for thread in threads[1:]:
@@ -96,7 +96,7 @@ def test_the_next_server_goes_on(hasty_server):
 
 
 def test_answers_under_way_are_completed(patient_server):
-    """There is time enough: the clients get all of it."""
+    """With enough time, clients receive complete responses."""
     with Gate() as gate, httpx.Client(base_url=patient_server.url, timeout=60) as http, ThreadPoolExecutor() as pool:
         threads = [http.post("/threads", json={}).json()["thread_id"] for _ in range(THREADS)]
         answers: list = []
@@ -107,7 +107,7 @@ def test_answers_under_way_are_completed(patient_server):
         ]
         eventually(lambda: gate.arrived == THREADS)
         stopping = pool.submit(patient_server.stop)
-        eventually(lambda: not patient_server.answers())  # its end has begun
+        eventually(lambda: not patient_server.answers())  # the stop has begun
         gate.open()
         stopping.result()
         for client in clients:

@@ -1,6 +1,7 @@
-"""Everything at once on a few threads: runs, cancels, rollbacks, deletions, streams that are left.
+"""Everything at once on a few threads: runs, cancels, rollbacks, deletions, disconnected streams.
 
-HEDDLE_STORM_SECONDS makes it longer; HEDDLE_STORM_SEED, a word, chooses other things to do."""
+HEDDLE_STORM_SECONDS makes it longer; HEDDLE_STORM_SEED, a word, selects another sequence.
+"""
 
 import asyncio
 import os
@@ -17,12 +18,12 @@ pytestmark = pytest.mark.beyond_peer("is not meant to survive this")
 
 SECONDS = float(os.environ.get("HEDDLE_STORM_SECONDS", 8))
 CLIENTS, THREADS = 24, 5
-LEAST = 12  # things that each client does, however slow the machine is
+LEAST = 12  # actions of each client, at least, also on a slow machine
 STRATEGIES = ("enqueue", "enqueue", "reject", "interrupt", "rollback")
 
 
 class Storm:
-    """What one client does, at random."""
+    """The random actions of one client."""
 
     def __init__(self, http: httpx.AsyncClient, threads: list[str], runs: list, seed: str):
         self.http, self.threads, self.runs = http, threads, runs
@@ -67,7 +68,7 @@ class Storm:
         await self.ask("POST", f"/threads/{self.thread()}/runs/wait", json=self.body())
 
     async def read_some(self, method: str, path: str, **options) -> None:
-        """Reads a stream for a moment, perhaps to its end, and goes away."""
+        """Reads a stream for a moment, perhaps to its end, and disconnects."""
         chunks = self.random.choice((0, 1, 3, 1000))
         try:
             async with asyncio.timeout(2), self.http.stream(method, path, **options) as answer:
@@ -77,7 +78,7 @@ class Storm:
                     if chunks < 0:
                         break
         except (TimeoutError, httpx.RemoteProtocolError, httpx.ReadError):
-            pass  # a thread's stream has no end; one whose thread was deleted is broken off
+            pass  # a thread's stream has no end; the stream of a deleted thread is cut off
 
     async def stream(self) -> None:
         await self.read_some("POST", f"/threads/{self.thread()}/runs/stream", json=self.body())
@@ -148,7 +149,7 @@ async def test_a_storm_passes(own_server):
         await asyncio.gather(*(client.go_on(until) for client in clients))
     print({code: sum(client.seen.get(code, 0) for client in clients) for code in (200, 202, 204, 404, 409, 422)})
     assert sum(client.seen.get(200, 0) for client in clients) > CLIENTS
-    assert not any(422 in client.seen for client in clients)  # otherwise the storm tests its own mistakes
+    assert not any(422 in client.seen for client in clients)  # a 422 would be a mistake of this test
     comes_to_rest(own_server)
     with httpx.Client(base_url=own_server.url, timeout=60) as http:
         for thread in threads:

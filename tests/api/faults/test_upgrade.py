@@ -1,4 +1,5 @@
-"""A store of the schema before this one is upgraded when it is opened: everything is still there, and what is new works."""
+"""A store of the previous schema version is upgraded when it is opened: it keeps its data, and new
+features work."""
 
 import sqlite3
 import subprocess
@@ -49,7 +50,7 @@ def old_sqlite():
 
 @pytest.fixture
 def old_postgres():
-    """Filled by this version; then what is new in it is taken away."""
+    """A database that this version fills, without the tables and columns that are new in it."""
     with Postgres() as postgres:
         server = PostgresServer(postgres)
         try:

@@ -1,4 +1,4 @@
-"""A short scenario on a server with authentication: who is refused, and sharing of threads."""
+"""A short scenario on a server with authentication: refused credentials, and sharing of threads."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class AuthScenario(Recorder):
             part()
 
     def tool(self, *arguments: str) -> str:
-        """What a command prints that works on the server's database."""
+        """Returns the output of a command that works on the server's database."""
         options = [
             "--store",
             self.server.store,
@@ -139,7 +139,7 @@ class AuthScenario(Recorder):
         self.tell("alice", "POST", "/runs/crons", body={**body, "schedule": "0 0 1 1 *"})
 
     def compartments(self) -> None:
-        """What is another user's does not exist."""
+        """The resources of another user look nonexistent."""
         self.tell("bob", "GET", "/threads/{thread_id}", ids=[SHARED])
         self.tell("bob", "GET", "/assistants/{assistant_id}", ids=[fixed(33)])
         self.tell("bob", "GET", "/store/items", params={"namespace": "notes", "key": "a"})
@@ -176,7 +176,7 @@ class AuthScenario(Recorder):
         assert again.status_code == 200, again.text
 
     def invite(self, body: dict, accept: bool) -> str:
-        """The token is secret, so it gets its name before the answer is noted."""
+        """The token is secret, so it gets its name before the response is recorded."""
         path = "/threads/{thread_id}/invitations"
         self.called.add(("POST", path))
         answer = self.http.post(path.format(thread_id=SHARED), json=body, headers=self.as_user("alice"))
@@ -208,7 +208,7 @@ class AuthScenario(Recorder):
         self.tell("wrong key", "POST", "/threads/search", body={})
 
     def search(self) -> None:
-        """A search first updates the index of texts, which otherwise follows a moment later."""
+        """A search first updates the text index, which otherwise lags a moment behind."""
         for who in ("alice", "bob"):
             self.tell(
                 who,

@@ -11,7 +11,7 @@ from listener import Listener
 from plain import human
 from programs import wait_for
 
-NOWHERE = "00000000-0000-4000-8000-0000000000ff"  # names nothing
+NOWHERE = "00000000-0000-4000-8000-0000000000ff"  # does not exist
 METHODS = ("get", "post", "put", "patch", "delete")
 PAGE_ROUTES = {  # not part of /openapi.json
     ("GET", "/"),
@@ -23,7 +23,7 @@ PAGE_ROUTES = {  # not part of /openapi.json
 
 
 def fixed(number: int) -> str:
-    """An id that the scenario chooses; the golden files show it as it is."""
+    """An id that the scenario chooses; the golden files show it unchanged."""
     return f"00000000-0000-4000-8000-{number:012d}"
 
 
@@ -76,7 +76,7 @@ class Scenario(Recorder):
         self.metrics(area)
         page = self.http.get("/").text
         asset = re.search(r"assets/([\w.-]+\.js)", page)[1]
-        self.names.give(asset, "secret")  # its name has a hash of the page
+        self.names.give(asset, "secret")  # the name contains a hash of the page
         self.call(area, "GET", "/assets/{path*}", ids=[asset])
         self.call(area, "GET", "/assets/{path*}", ids=["nothing.js"])
         self.call(area, "POST", "/page/token", body={"code": "x"})
@@ -91,7 +91,7 @@ class Scenario(Recorder):
         )
 
     def metrics(self, area: str) -> None:
-        """Which there are, and of what type; not their values."""
+        """Records names and types of the metrics, not their values."""
         for kind in ("text", "json"):
             params = {"format": "json"} if kind == "json" else {}
             answer = self.http.get("/metrics", params=params)
@@ -110,7 +110,7 @@ class Scenario(Recorder):
         self.called.add(("GET", "/metrics"))
 
     def document(self, area: str) -> None:
-        """Without its prose."""
+        """Records the document without its descriptions."""
         self.called.add(("GET", "/openapi.json"))
         answer = self.http.get("/openapi.json")
         self.keep(
@@ -129,7 +129,7 @@ class Scenario(Recorder):
     def assistants(self) -> None:
         area = "assistants"
         found = self.http.post("/assistants/search", json={"limit": 100}).json()
-        self.names.keep(*(each["assistant_id"] for each in found))  # made from the names of graphs
+        self.names.keep(*(each["assistant_id"] for each in found))  # derived from the names of graphs
         body = {
             "assistant_id": ASSISTANT,
             "graph_id": "settings",
@@ -447,7 +447,7 @@ class Scenario(Recorder):
         )
 
     def thread_stream(self, area: str) -> None:
-        """It has no end, so it is read up to the end of a run that starts when it is open."""
+        """The stream has no end, so it is read up to the end of a run that starts after it is open."""
         url, params = f"/threads/{PRUNED}/stream", {"stream_mode": "run_modes"}
         text = ""
         with self.http.stream("GET", url, params=params) as answer:
@@ -653,7 +653,7 @@ class Scenario(Recorder):
     # ---- others -----------------------------------------------------------
 
     def sharing(self) -> None:
-        """There is nobody to share with where authentication is off."""
+        """Without authentication there are no users to share with."""
         area = "sharing"
         thread = "/threads/{thread_id}"
         self.refuse(
@@ -699,7 +699,7 @@ def operations(document: dict) -> set[tuple[str, str]]:
 
 
 def shape(value):
-    """Types in place of values."""
+    """Replaces values by their types."""
     if isinstance(value, dict):
         return {name: shape(each) for name, each in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Stored rows and answers are those of the golden files (tests/data/golden)."""
+"""Stored rows and responses equal the golden files (tests/data/golden)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def model():
 
 @pytest.fixture(scope="module")
 def played(model):
-    """The scenario, and the rows that it leaves."""
+    """The scenario, and the rows that it stores."""
     config = {
         "record": True,
         "outgoing": {"private": "allow"},
@@ -47,7 +47,7 @@ def played(model):
                 what="the row of the webhook that was delivered to be deleted",
             )
             scenario.routes = operations(http.get("/openapi.json").json())
-        server.stop()  # nothing is written any more
+        server.stop()  # no more writes after this
         file = server.folder / "heddle.db"
         scenario.rows, scenario.schema = dump(file, scenario.names), schema(file)
     return scenario
@@ -55,7 +55,7 @@ def played(model):
 
 @pytest.fixture(scope="module")
 def played_with_auth():
-    """The scenario of several users, its rows, and the export of one user."""
+    """The scenario with several users, its rows, and the export of one user."""
     with Heddle(graphs={"settings": GRAPHS / "settings.json"}, config=CONFIG, env=ENVIRONMENT) as server:
         with server.client(headers={"User-Agent": "golden"}) as http:
             scenario = AuthScenario(http, Names(), server)
@@ -69,7 +69,7 @@ def played_with_auth():
 
 
 def webhooks(server) -> int:
-    """How many wait for their delivery."""
+    """Returns the number of webhooks that wait for delivery."""
     database = open_database(server.folder / "heddle.db")
     try:
         return database.execute("SELECT count(*) FROM outbox").fetchone()[0]
@@ -106,7 +106,7 @@ def test_an_export_is_that_of_the_golden_file(played_with_auth):
 
 
 def test_a_database_of_before_is_read_as_before(tmp_path):
-    """The file was stored by schema version 6 and is never written anew: ids and times are its own."""
+    """The file was stored by schema version 6 and is never rewritten: it keeps its ids and times."""
     file = tmp_path / "heddle.db"
     file.write_bytes(gzip.decompress((FOLDER / "stored-6.db.gz").read_bytes()))
     command = [str(binary()), "export", "--all", "--store", f"sqlite:{file}"]

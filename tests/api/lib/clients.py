@@ -1,4 +1,5 @@
-"""The official Python client, both kinds under one coat, with a record of what was called."""
+"""The official Python client, async and sync behind one interface, with a record of the called
+methods."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ def public_methods(kind: type) -> list[str]:
 
 
 def record(kind: type) -> None:
-    """From now on, calls of the class's public methods are noted in `called`."""
+    """Records calls of the class's public methods in `called`, from now on."""
     for name in public_methods(kind):
         method = inspect.getattr_static(kind, name)
         if not hasattr(method, "is_recorded"):
@@ -42,7 +43,8 @@ class Awaited:
     """A resource of the sync client that looks like one of the async client.
 
     Each call, and each step of a stream, runs in a thread, so that a test can do other things
-    meanwhile."""
+    meanwhile.
+    """
 
     def __init__(self, resource):
         self.resource = resource
@@ -90,7 +92,7 @@ async def collect(stream) -> list:
 
 
 async def opened(stream):
-    """threads.join_stream of the async client has to be awaited first."""
+    """Awaits the stream first where the async client requires it (threads.join_stream)."""
     return await stream if inspect.isawaitable(stream) else stream
 
 
@@ -103,7 +105,7 @@ def texts(values: dict) -> list[str]:
 
 
 async def until(check, seconds: float = 60):
-    """The first true result of the (async) check, which is tried again and again."""
+    """Repeats the (async) check until its result is true, and returns that."""
     deadline = time.monotonic() + seconds
     while not (found := await check()):
         if time.monotonic() > deadline:
@@ -114,7 +116,7 @@ async def until(check, seconds: float = 60):
 
 @contextlib.contextmanager
 def refused(status: int, text: str = ""):
-    """The call is answered with that status; runs.wait and runs.join raise httpx's plain error."""
+    """The call fails with that status; runs.wait and runs.join raise httpx's error."""
     with pytest.raises(httpx.HTTPStatusError) as caught:
         yield
     assert caught.value.response.status_code == status

@@ -1,7 +1,7 @@
-"""Hooks of schemathesis: requests that are made up know a few things that exist.
+"""Hooks of schemathesis: generated requests refer to things that exist.
 
-Ids that the server has answered are used again, now and then, so that more than refusals is
-tried; graphs are called by their names; and nothing is asked to wait for days.
+Some generated ids are replaced by ids from earlier responses, so that not every request is refused;
+graphs are named; and delays are short.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from collections import defaultdict, deque
 import schemathesis
 
 GRAPHS = os.environ["HEDDLE_FUZZ_GRAPHS"].split(",")
-SECONDS = 0.05  # the longest delay that a run may ask for
+SECONDS = 0.05  # the longest delay of a run
 chance = random.Random(int(os.environ["HEDDLE_FUZZ_SEED"]))
 seen: dict[str, deque] = defaultdict(lambda: deque(maxlen=20))
 KINDS = ("thread_id", "run_id", "assistant_id", "checkpoint_id", "cron_id", "head")
 
 
 def note(value) -> None:
-    """Keeps the ids in an answer."""
+    """Keeps the ids in a response."""
     if isinstance(value, list):
         for each in value[:20]:
             note(each)
@@ -38,7 +38,7 @@ def known(key: str):
 
 
 def replace(place, key: str) -> None:
-    """Puts something that exists where something made up is."""
+    """Replaces a generated id by an existing one."""
     if key in ("assistant_id", "graph_id") and chance.random() < 0.6:
         place[key] = chance.choice(GRAPHS)
     elif chance.random() < 0.7 and known(key):
@@ -46,7 +46,7 @@ def replace(place, key: str) -> None:
 
 
 def mend(body) -> None:
-    """Only what is of the right type: what is wrong is meant to be."""
+    """Changes members of the right type only: wrong ones are wrong on purpose."""
     if not isinstance(body, dict):
         return
     for key in ("assistant_id", "graph_id", "thread_id", "checkpoint_id"):
@@ -57,7 +57,7 @@ def mend(body) -> None:
     delay = body.get("after_seconds")
     if isinstance(delay, (int, float)) and not isinstance(delay, bool) and delay > SECONDS:
         body["after_seconds"] = SECONDS
-    # A webhook would be a request to somebody else.
+    # A webhook would send a request to another host.
     if isinstance(body.get("webhook"), str) and ":" in body["webhook"]:
         body["webhook"] = "http://127.0.0.1:9/"
 

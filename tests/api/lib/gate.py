@@ -1,4 +1,5 @@
-"""A server that answers nobody before it is opened: runs of the graph `gated` are at work for as long as a test wants."""
+"""An HTTP server that delays its responses until the test opens it: until then, runs of the graph
+`gated` stay running."""
 
 from __future__ import annotations
 
@@ -7,10 +8,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class Quiet(ThreadingHTTPServer):
-    request_queue_size = 128  # all runs of a test may come at once; who finds no room tries again a second later
+    request_queue_size = 128  # all runs of a test may connect at once; one that finds it full retries after 1 s
 
     def handle_error(self, *_) -> None:
-        pass  # whoever waited here was killed
+        pass  # the client that waited here was killed
 
 
 class Gate:
@@ -38,7 +39,7 @@ class Gate:
         self.is_open.set()
 
     def body(self, **more) -> dict:
-        """Of a request for a run that stands still at this gate."""
+        """Returns the body of a request for a run that blocks at this gate."""
         return {"assistant_id": "gated", "input": {"messages": []}, "config": self.config, **more}
 
     def __enter__(self) -> Gate:

@@ -1,8 +1,8 @@
-"""Golden files: the answers and rows of a fixed scenario, with volatile parts replaced by names.
+"""Golden files: the responses and rows of a fixed scenario, with volatile parts replaced by names.
 
-A test compares with the files in tests/data/golden; `HEDDLE_GOLDEN=write` writes them anew, and
-`git diff` then shows what changed. A name such as <id-3> stands for the third id that came up, so
-that two places with the same id show the same name.
+A test compares with the files in tests/data/golden; `HEDDLE_GOLDEN=write` rewrites them, and `git
+diff` then shows the changes. A name such as <id-3> replaces the third id that occurred; the same id
+has the same name everywhere.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ HEADERS = (
     "www-authenticate",
 )
 PARAMETER = re.compile(r"\{(\w+)\*?\}")
-NOTHING = object()  # no body, which is not the same as null
+NOTHING = object()  # no body, which differs from null
 
-# One expression, so that no replacement is replaced again. The order decides where two could begin.
+# One expression, so that no replacement is replaced again. The first alternative that matches wins.
 VOLATILE = re.compile(
     r"(?P<id>[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})"
     r"|(?P<time>20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)?)"
@@ -41,12 +41,12 @@ VOLATILE = re.compile(
     r"|(?P<port>(?<=127\.0\.0\.1:)\d+)"
 )
 COUNTED = ("id", "hash")
-CHOSEN = "00000000-0000-4000-8000-"  # how the ids begin that a scenario chooses itself
+CHOSEN = "00000000-0000-4000-8000-"  # prefix of the ids that a scenario chooses
 MEMBERS = {"uptime_seconds"}  # whose values are volatile
 
 
 class Names:
-    """Gives volatile texts their names, in the order in which they come up."""
+    """Names volatile texts in the order in which they occur."""
 
     def __init__(self):
         self.kept: set[str] = set()  # ids that are the same in every run
@@ -63,18 +63,18 @@ class Names:
         return any(not self.is_kept(found[0]) for found in VOLATILE.finditer(text))
 
     def give(self, text: str, kind: str) -> str:
-        """The name of a text; a new one for a text that has none."""
+        """Returns the name of a text; creates one for a new text."""
         if text not in self.given:
             self.counts[kind] += 1
             self.given[text] = f"<{kind}-{self.counts[kind]}>"
         return self.given[text]
 
     def replace(self, text: str, is_final: bool = True) -> str:
-        """is_final False: ids without a name do not get one, but all the same text."""
+        """Replaces volatile texts; if not is_final, all ids without a name become the same text."""
 
         def name(found: re.Match) -> str:
             kind, value = found.lastgroup, found[0]
-            if kind == "version":  # the step stays, the random part goes
+            if kind == "version":  # keep the step, drop the random part
                 return f"{value.split('.')[0]}.0.<random>"
             if self.is_kept(value):
                 return value
@@ -92,7 +92,7 @@ class Names:
         return "<number>" if name in MEMBERS else self.replace_in(value)
 
     def replace_in(self, value):
-        """The same for all texts and numbers of a JSON value."""
+        """Replaces volatile parts in all texts and numbers of a JSON value."""
         if isinstance(value, str):
             return self.replace(value)
         if isinstance(value, list):
@@ -108,7 +108,7 @@ class Names:
 
 
 def pretty(value, indent: int = 0) -> str:
-    """JSON; what fits in a line is in one line."""
+    """Formats JSON; a value that fits in a line is in one line."""
     line = json.dumps(value, ensure_ascii=False)
     if len(line) + indent <= WIDTH or not isinstance(value, (dict, list)) or not value:
         return line
@@ -121,7 +121,7 @@ def pretty(value, indent: int = 0) -> str:
 
 
 def compare(name: str, text: str) -> None:
-    """The text must be that of the golden file."""
+    """The text must equal the golden file."""
     file = FOLDER / name
     if os.environ.get("HEDDLE_GOLDEN") == "write":
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -140,7 +140,7 @@ def compare(name: str, text: str) -> None:
 
 
 class Recorder:
-    """Sends requests and notes what they were and what came back, by area."""
+    """Sends requests and records them with their responses, by area."""
 
     def __init__(self, http: httpx.Client, names: Names):
         self.http, self.names = http, names
@@ -170,7 +170,7 @@ class Recorder:
         return answer
 
     def ask(self, area: str, method: str, path: str, *, status: int = 200, **options):
-        """The same for a request that must succeed: its JSON."""
+        """Sends a request that must succeed; returns its JSON."""
         answer = self.call(area, method, path, **options)
         assert answer.status_code == status, f"{method} {path}: {answer.status_code} {answer.text}"
         is_json = answer.headers.get("content-type", "").startswith("application/json")
@@ -202,7 +202,7 @@ def is_shown(name: str, value) -> bool:
 
 
 def body_of(answer: httpx.Response):
-    """JSON as it is, a stream as its events, other types only by their type."""
+    """Returns JSON unchanged, a stream as its events, and only the type of other bodies."""
     kind = answer.headers.get("content-type", "")
     if kind.startswith("text/event-stream"):
         return frames(answer.text)
@@ -212,7 +212,7 @@ def body_of(answer: httpx.Response):
 
 
 def frames(text: str) -> list[dict]:
-    """The events of a stream; `id` where there is one."""
+    """Returns the events of a stream, with `id` if present."""
     found = []
     for name, data, identity in events(text):
         found.append({"event": name, "data": data} | ({"id": identity} if identity else {}))

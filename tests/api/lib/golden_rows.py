@@ -1,7 +1,7 @@
 """Every row of a SQLite database as text for a golden file.
 
-The binary columns are decoded here a second time, from the description of the format alone, so that
-a change of the stored bytes shows even where Heddle still reads its own. Bytes that are left over
+This decodes the binary columns independently of Heddle, from the description of the format alone. A
+change of the stored bytes therefore shows even if Heddle still reads its own rows. Bytes left over
 after decoding are an error.
 """
 
@@ -18,11 +18,11 @@ from golden import FOLDER, Names
 
 RAW, ZSTD, ZSTD_WORDS = 0, 1, 2
 SEGMENT_RUN, SEGMENT_FIRST_COMMA, SEGMENT_REST_COMMA, SEGMENT_NAMED = 1, 2, 4, 8
-MICROSECONDS = 17 * 10**14  # integers from here on are points in time
+MICROSECONDS = 17 * 10**14  # integers from here on are timestamps
 
 
 def dictionary() -> bytes:
-    """Of codec 2. Part of the stored format, so a golden file of its own."""
+    """The dictionary of codec 2. It is part of the stored format, so it has its own golden file."""
     text = (FOLDER / "pack-words-1.txt").read_text().replace("\n", "")
     return re.sub(rb"\\x(..)", lambda found: bytes([int(found[1], 16)]), text.encode())
 
@@ -68,7 +68,7 @@ class Reader:
 
 
 def text_of(data: bytes) -> str:
-    """One line: control characters and what is not UTF-8 as escapes."""
+    """One line; control characters and invalid UTF-8 are escaped."""
     text = data.decode("utf-8", "backslashreplace")
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
@@ -82,11 +82,12 @@ class Values:
     def __init__(self, database: sqlite3.Connection, names: Names):
         rows = database.execute("SELECT thread_id, stream, seq, data FROM chunks")
         self.chunks = {(thread, stream, seq): unpack(data) for thread, stream, seq, data in rows}
-        # Random ids decide where a value is cut: such streams are shown as whole values only.
+        # If a chunk sequence contains random ids, they decide where a value is cut: show such
+        # values whole.
         self.volatile = {key[:2] for key, data in self.chunks.items() if names.is_volatile(text_of(data))}
 
     def segments(self, reader: Reader, thread: str, own: str) -> tuple[bytes, list[str]]:
-        """The value, and how it is put together."""
+        """Returns the value and a description of its segments."""
         value, lines, end = b"", [], 0
         for _ in range(reader.varint()):
             flags = reader.byte()
@@ -107,7 +108,7 @@ class Values:
         return value, lines
 
     def reference(self, data: bytes, thread: str, own: str) -> list[str]:
-        """1 and the bytes; or 2, the size, a checksum, and literals and runs of chunks."""
+        """1 and the bytes; or 2, the size, a checksum, and literals and extents of chunks."""
         if data[0] == 1:
             return [f"inline {text_of(data[1:])}"]
         reader = Reader(data)
@@ -171,7 +172,7 @@ def webhook(row: dict) -> list[str]:
 
 # ---- rows -------------------------------------------------------------------
 
-# Which revision a word was indexed at depends on when the indexer ran.
+# The revision at which a word was indexed depends on when the indexer ran.
 TIMING = {("thread_texts", "rev"), ("thread_words", "rev")}
 
 
@@ -220,7 +221,8 @@ class Dump:
         return rows
 
     def table(self, table: str) -> str:
-        """Rows in the order of their texts; those that differ in new ids only, in stored order."""
+        """Rows in the order of their texts; rows that differ only in new ids keep their stored
+        order."""
         texts = [self.row(table, row) for row in self.rows(table)]
         texts.sort(key=lambda text: natural(self.names.replace(text, is_final=False)))
         named = [self.names.replace(text) for text in texts]
@@ -232,7 +234,8 @@ def natural(text: str) -> list:
 
 
 def merged_pages(rows: list[dict]) -> list[dict]:
-    """One row for the pages of a run, whose number depends on timing; a gap shows as two rows."""
+    """Merges the pages of a run, whose number depends on timing, into one row; a gap starts a new
+    row."""
     found: list[dict] = []
     for row in sorted(rows, key=lambda row: (row["principal"], row["thread_id"], row["first_seq"])):
         last = found[-1] if found else None
@@ -278,6 +281,6 @@ def schema(file: Path) -> str:
 
 
 def export_text(output: str, names: Names) -> str:
-    """The lines of `heddle export`, members in the order they were written."""
+    """The lines of `heddle export`, with members in their written order."""
     lines = [json.dumps(json.loads(line), ensure_ascii=False, separators=(",", ":")) for line in output.splitlines()]
     return "\n".join(lines) and names.replace("\n".join(lines)) + "\n"

@@ -1,4 +1,4 @@
-"""A small HTTP server that keeps what it is sent: the far end of a webhook."""
+"""A small HTTP server that records its requests: the receiver of a webhook."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 @contextlib.contextmanager
 def closed_port():
-    """A port on which nobody listens until Listener(port=…) does."""
+    """Returns a port without a listener, until Listener(port=…) opens it."""
     with socket.socket() as held:
         held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         held.bind(("127.0.0.1", 0))
@@ -20,11 +20,11 @@ def closed_port():
 
 
 class Roomy(ThreadingHTTPServer):
-    request_queue_size = 128  # all webhooks of a test may come at once; who finds no room tries again a second later
+    request_queue_size = 128  # all webhooks of a test may connect at once; one that finds it full retries after 1 s
 
 
 class Listener:
-    """Answers each POST with the next of `statuses` (the last one for ever)."""
+    """Responds to each POST with the next of `statuses`, and then always with the last one."""
 
     def __init__(self, statuses: tuple[int, ...] = (200,), port: int = 0):
         self.received: queue.Queue[dict] = queue.Queue()

@@ -1,4 +1,4 @@
-"""What the fault tests look at from outside: metrics, files, and whether a server came to rest."""
+"""A server seen from outside by the fault tests: metrics, files, and whether it is idle."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 from plain import human, texts
 
-STATES = ("before", "slept", "after")  # what the graph `nap` logs
+STATES = ("before", "slept", "after")  # the log of the graph `nap`
 
 
 def metrics(server) -> dict[str, float]:
@@ -23,7 +23,8 @@ def metrics_of(text: str) -> dict[str, float]:
 
 
 def open_sockets(server) -> int:
-    """Of the process; what the store opens as it needs it does not count."""
+    """Counts the sockets of the process; files of the store, which it opens on demand, do not
+    count."""
     count = 0
     for file in Path(f"/proc/{server.process.pid}/fd").iterdir():
         with contextlib.suppress(FileNotFoundError):  # closed meanwhile
@@ -32,7 +33,7 @@ def open_sockets(server) -> int:
 
 
 def eventually(check, seconds: float = 60):
-    """The first true answer; what the check says last is part of the failure."""
+    """Repeats the check until its result is true, and returns that; fails after `seconds`."""
     deadline = time.monotonic() + seconds
     while not (found := check()):
         if time.monotonic() > deadline:
@@ -42,7 +43,8 @@ def eventually(check, seconds: float = 60):
 
 
 class Pace:
-    """Whether the machine stood still for so long that what has `seconds` to live may be gone."""
+    """Detects whether the machine paused so long that something with a lifetime of `seconds` may
+    have expired."""
 
     def __init__(self, seconds: float):
         self.seconds, self.widest, self.last = seconds, 0.0, time.monotonic()
@@ -57,7 +59,8 @@ class Pace:
 
 
 def at_pace(seconds: float, attempt, tries: int = 5):
-    """attempt(pace), which calls pace() after each use: again when it failed on a machine that stood still."""
+    """Calls attempt(pace), which calls pace() after each use; retries a failure if the machine
+    paused."""
     for left in reversed(range(tries)):
         pace = Pace(seconds)
         try:
@@ -69,14 +72,14 @@ def at_pace(seconds: float, attempt, tries: int = 5):
 
 
 def comes_to_rest(server, seconds: float = 120) -> None:
-    """No run is at work, none waits, and no thread is busy."""
+    """Waits until no run is running or pending and no thread is busy."""
 
     def looks_quiet() -> bool:
         now = metrics(server)
         return now["heddle_runs_running"] == now["heddle_runs_pending"] == now["heddle_store_calls"] == 0
 
     def is_quiet() -> bool:
-        # At the first look a request that was sent before it may not have been read yet.
+        # At the first look, the server may not have read a request that was sent before it.
         return looks_quiet() and looks_quiet()
 
     eventually(is_quiet, seconds)
@@ -85,7 +88,7 @@ def comes_to_rest(server, seconds: float = 120) -> None:
 
 
 def is_usable(http: httpx.Client, thread_id: str) -> None:
-    """A run on the thread does what it should."""
+    """A run on the thread succeeds and its state is correct."""
     body = {"assistant_id": "echo", "input": human("still there?"), "if_not_exists": "create"}
     answer = http.post(f"/threads/{thread_id}/runs/wait", json=body)
     assert answer.status_code == 200, answer.text

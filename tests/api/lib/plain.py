@@ -1,4 +1,4 @@
-"""Plain HTTP: the few calls that scenarios are made of, and what our own endpoints must answer."""
+"""Plain HTTP: the calls of scenarios, and the expected responses of Heddle's own endpoints."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Thread:
         return self.ask("GET", self.path(""))
 
     def run(self, assistant: str, **body) -> dict:
-        """Runs to the end; the final values."""
+        """Runs to the end; returns the final values."""
         return self.ask("POST", self.path("/runs/wait"), json={"assistant_id": assistant, **body})
 
     def say(self, assistant: str, text: str, identity: str | None = None, **body) -> dict:
@@ -65,7 +65,7 @@ class Thread:
         return self.ask("POST", self.path("/history"), json={"limit": 1000, **body})
 
     def before(self, identity: str, **body) -> str:
-        """The checkpoint to fork from so that the message is said differently."""
+        """Returns the checkpoint to fork from in order to edit the message."""
         having = [
             state
             for state in self.history(**body)
@@ -74,7 +74,7 @@ class Thread:
         return having[-1]["parent_checkpoint"]["checkpoint_id"]
 
     def branches(self, **params) -> dict:
-        """What GET /branches answers, which must be what follows from the history."""
+        """Returns the response of GET /branches, which must equal the one derived from the history."""
         expected = branches_of(self.history(**params))
         if is_peer():
             return expected
@@ -104,7 +104,7 @@ def differing(state: dict, fork: dict | None) -> dict | None:
 
 
 def answer_to(state: dict, said: dict | None) -> str | None:
-    """How what follows a user's message begins, before the user says more."""
+    """Returns the beginning of the reply to a user's message, up to the user's next message."""
     if not said or said["type"] != "human":
         return None
     messages = state["values"]["messages"]
@@ -119,7 +119,7 @@ def answer_to(state: dict, said: dict | None) -> str | None:
 
 
 def branches_of(history: list[dict]) -> dict:
-    """The document that README.md describes, made from a whole history; the head is the newest."""
+    """Makes the document that README.md describes from a whole history; the head is the newest."""
     states = {identity(state): state for state in reversed(history)}  # oldest first
     children: dict[str | None, list[str]] = {}
     for own, state in states.items():

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of the tests' own, which they may stop, freeze and start again.
+"""A private PostgreSQL server, which tests may stop, freeze and start again.
 
 with Postgres() as postgres:
     server = PostgresServer(postgres)
@@ -39,13 +39,14 @@ class Postgres:
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
     def processes(self) -> list[int]:
-        """The postmaster and its children; root can read the file of a folder that is postgres's own."""
+        """The postmaster and its children; root can read the file although the folder belongs to
+        postgres."""
         postmaster = int((self.data / "postmaster.pid").read_text().split()[0])
         children = Path(f"/proc/{postmaster}/task/{postmaster}/children").read_text().split()
         return [postmaster, *map(int, children)]
 
     def freeze(self) -> None:
-        """Nothing answers any more, and no connection is closed."""
+        """The server stops responding, but connections stay open."""
         self.frozen = self.processes()
         for pid in self.frozen:
             os.kill(pid, signal.SIGSTOP)
@@ -55,7 +56,7 @@ class Postgres:
             os.kill(pid, signal.SIGCONT)
 
     def stop(self) -> None:
-        """At once, as a crash does: connections break, and new ones are refused."""
+        """Stops at once, as in a crash: connections break, and new ones are refused."""
         os.kill(self.processes()[0], signal.SIGQUIT)
         while (self.data / "postmaster.pid").exists():
             pass

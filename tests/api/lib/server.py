@@ -3,8 +3,9 @@
     with Server.create() as server:      # heddle serve, or the peer (HEDDLE_API_TARGET=peer)
         httpx.get(server.url + "/ok")
 
-A Heddle server has a SQLite file, or the store it is given, that outlives kill() and restart(). stop() is a test of its
-own: SIGTERM must end the process with status 0, and the sanitizers must have had nothing to say.
+A Heddle server has a SQLite file, or the given store, that outlives kill() and restart(). stop() is
+itself a test: SIGTERM must end the process with status 0, and the sanitizers must have reported
+nothing.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def build_folder() -> Path:
 
 
 def binary() -> Path:
-    """The program under test: the one with sanitizers when there is one."""
+    """Returns the program under test: the build with sanitizers if it exists."""
     named = os.environ.get("HEDDLE_API_BINARY")
     if named:
         return Path(named)
@@ -53,14 +54,15 @@ def binary() -> Path:
     return found[0]
 
 
-# Ports that the system gives to nobody, in shares (tests/browser/lib/programs.ts takes from the same): a server
-# that was killed must find its own free again, whoever else runs tests on this machine.
+# Ports that the system does not assign automatically, in shares (tests/browser/lib/programs.ts uses
+# the same ones). A restarted server must find its port free, also while other tests run on this
+# machine.
 FIRST_PORT, PORTS_EACH, SHARES = 20000, 200, 60
 
 
 @functools.cache
 def port_share() -> tuple[socket.socket, itertools.cycle]:
-    """A share that is this process's until it ends, because it holds the share's first port of UDP."""
+    """Reserves a share for this process until it ends, by binding the share's first UDP port."""
     start = random.randrange(SHARES)
     for number in range(start, start + SHARES):
         first = FIRST_PORT + number % SHARES * PORTS_EACH
@@ -75,7 +77,8 @@ def port_share() -> tuple[socket.socket, itertools.cycle]:
 
 
 def free_port() -> int:
-    """One that no other test is given while this process lives, until all of its share were given."""
+    """Returns a port that no other test gets while this process lives; they repeat once the share
+    is used up."""
     for port in itertools.islice(port_share()[1], PORTS_EACH):
         with socket.socket() as probe, contextlib.suppress(OSError):
             probe.bind(("127.0.0.1", port))
@@ -84,7 +87,7 @@ def free_port() -> int:
 
 
 class Server:
-    """A server process and the folder with everything it keeps."""
+    """A server process and the folder with all its files."""
 
     def __init__(
         self, graphs: dict[str, Path] | None = None, options: list[str] | None = None, store: str | None = None
@@ -116,7 +119,7 @@ class Server:
         ]  # fmt: skip
 
     def environment(self) -> dict[str, str]:
-        # Settings of the one who runs the tests are not to change what is tested.
+        # The user's settings must not change what is tested.
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("HEDDLE_", "LANG"))}
         return {
             **kept,
@@ -146,7 +149,7 @@ class Server:
             return False
 
     def stop(self) -> None:
-        """Asks the server to end, and insists that it does so well."""
+        """Sends SIGTERM and requires a clean exit."""
         if self.process is None:
             return
         self.process.send_signal(signal.SIGTERM)
@@ -168,14 +171,14 @@ class Server:
         assert not found, said[max(0, found.start() - 500) : found.start() + 6000]
 
     def kill(self) -> None:
-        """kill -9: nothing can be saved any more."""
+        """kill -9: the server cannot save anything."""
         if self.process is not None:
             self.process.kill()
             self.process.wait()
             self.process = None
 
     def restart(self) -> Server:
-        """After stop() or kill(): the same port, the same database."""
+        """Starts again after stop() or kill(), with the same port and database."""
         assert self.process is None
         return self.start()
 
@@ -205,7 +208,7 @@ class PeerServer(Server):
     """@langchain/langgraph-api with the same graphs, written for it in tests/api/peer."""
 
     def command(self) -> list[str]:
-        # Modules are found from where a file lies, so the files go where the modules are.
+        # Node resolves modules from a file's folder, so the files go beside the modules.
         place = Path(os.environ["HEDDLE_API_NODE"]) / "peer"
         place.mkdir(exist_ok=True)
         for file in PEER.glob("*.mjs"):
@@ -213,4 +216,4 @@ class PeerServer(Server):
         return ["node", str(place / "serve.mjs"), str(self.port), str(self.folder)]
 
     def judge_end(self, status: int) -> None:
-        pass  # how the peer ends is not our business
+        pass  # the peer's exit is not tested

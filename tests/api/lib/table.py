@@ -1,4 +1,4 @@
-"""What tables of requests are checked with: every refusal is JSON with a sentence, whatever was sent."""
+"""Checks for tables of requests: every refusal is JSON with a sentence, for any request."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NOT_JSON = (b"{", b"[1", b'{"a":}', b"\xff\xfe{}", b"nul", b'{"a":1}x', b"[" * 6
 
 
 def refused(http: httpx.Client, method: str, path: str, status: int, text: str = "", **options) -> str:
-    """The request is refused with that status and a sentence with `text` in it."""
+    """The request is refused with that status and a sentence that contains `text`."""
     answer = http.request(method, path, **options)
     assert answer.status_code == status, f"{method} {path} {options}: {answer.status_code} {answer.text}"
     said = answer.json()
@@ -31,7 +31,7 @@ def refuses_what_is_not_json(http: httpx.Client, method: str, path: str, needs_b
 
 
 def refuses_too_much(http: httpx.Client, method: str, path: str) -> None:
-    """A body that is announced to be too large is refused before it is sent."""
+    """A body whose announced length is too large is refused before it is sent."""
     url = httpx.URL(http.base_url)
     with socket.create_connection((url.host, url.port), timeout=60) as connection:
         head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 999999999999\r\n\r\n"

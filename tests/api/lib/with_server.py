@@ -1,8 +1,8 @@
-"""Runs a command with a server beside it, whose address is in HEDDLE_API_URL.
+"""Runs a command while a server runs, whose address is in HEDDLE_API_URL.
 
     python3 tests/api/lib/with_server.py node --test …
 
-Ends with the command's status, or with 1 when the server did not end well.
+Exits with the command's status, or with 1 if the server did not stop cleanly.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""assistants.*: made, changed, found, drawn."""
+"""assistants.*: create, update, search, draw."""
 
 import uuid
 

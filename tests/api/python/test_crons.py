@@ -1,4 +1,4 @@
-"""crons.*: runs by the clock."""
+"""crons.*: scheduled runs."""
 
 import datetime
 import uuid
@@ -17,7 +17,7 @@ def moment(text: str) -> datetime.datetime:
 
 @pytest.fixture
 async def owner(client):
-    """Metadata of our own; crons that have it are gone afterwards."""
+    """Unique metadata; crons with it are deleted afterwards."""
     mine = {"owner": str(uuid.uuid4())}
     yield mine
     for cron in await client.crons.search(metadata=mine, limit=100):

@@ -1,6 +1,7 @@
-"""The last test: was every public method of the clients called by the others?
+"""The last test: did the other tests call every public method of the clients?
 
-It looks at what the clients recorded, so it says something only after a whole run."""
+It reads what the clients recorded, so it is meaningful only after a complete run.
+"""
 
 import inspect
 
@@ -9,14 +10,14 @@ import pytest
 from langgraph.pregel.remote import RemoteGraph
 from langgraph_sdk import get_client, get_sync_client
 
-# What these tests do not call, and why.
+# Methods that these tests do not call, and why.
 LEFT_OUT = {
     "stream": {
         "ThreadsClient": "the thread-centric protocol has tests of its own",
         "SyncThreadsClient": "the thread-centric protocol has tests of its own",
     }
 }
-REMOTE_GRAPH = {  # what it asks of a server; the rest of the class is about Runnables
+REMOTE_GRAPH = {  # the methods that call a server; the rest of the class is about Runnables
     "invoke", "ainvoke", "stream", "astream", "get_state", "aget_state", "get_state_history", "aget_state_history",
     "update_state", "aupdate_state", "get_graph", "aget_graph", "with_config",
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""What a new run does to the runs of its thread that are under way."""
+"""The effect of a new run on the unfinished runs of its thread."""
 
 import asyncio
 
@@ -10,7 +10,7 @@ LONG = {"ms": 600_000}
 
 
 async def begin(client, thread, **options):
-    """A run that has done its first step and sleeps."""
+    """Starts a run that has done its first step and sleeps."""
     run = await client.runs.create(thread, "nap", input=LONG, **options)
 
     async def sleeps():
@@ -98,7 +98,7 @@ async def test_rollback(client, thread):
     first = await begin(client, thread)
     second = await client.runs.create(thread, "nap", input={"ms": 1}, multitask_strategy="rollback")
     values = await client.runs.join(thread, second["run_id"])
-    assert values["log"] == ["before", "slept", "after"] * 2  # nothing of the first run is left
+    assert values["log"] == ["before", "slept", "after"] * 2  # no trace of the first run is left
     with pytest.raises(NotFoundError):
         await client.runs.get(thread, first["run_id"])
     history = await client.threads.get_history(thread, limit=100)

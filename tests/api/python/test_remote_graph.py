@@ -1,4 +1,4 @@
-"""LangGraph's RemoteGraph: a graph of ours used as if it were local."""
+"""LangGraph's RemoteGraph: a graph of a Heddle server, used like a local one."""
 
 import clients
 import pytest
@@ -194,7 +194,7 @@ def test_with_config(remote, config):
 
 
 def test_it_is_a_node_of_another_graph(remote, config):
-    """The graph around it runs here, ours there, on one thread."""
+    """The outer graph runs here, the inner one on the server, on one thread."""
     from langgraph.graph import END, START, MessagesState, StateGraph
 
     outer = StateGraph(MessagesState)

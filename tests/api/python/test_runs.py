@@ -1,4 +1,4 @@
-"""runs.*: created, waited for, listed, cancelled, deleted; streams are in test_streams.py."""
+"""runs.*: create, wait, list, cancel, delete; streams are in test_streams.py."""
 
 import asyncio
 import datetime
@@ -9,7 +9,7 @@ from clients import collect, human, refused, texts, until
 from langgraph_sdk.errors import NotFoundError, UnprocessableEntityError
 from listener import Listener
 
-LONG = {"ms": 600_000}  # nobody waits for the end of it
+LONG = {"ms": 600_000}  # no test waits for its end
 
 
 def moment(text: str) -> datetime.datetime:
@@ -241,7 +241,7 @@ async def test_configuration_is_merged_and_sticks(client, thread):
     values = await client.runs.wait(thread, same, input={"seen": []}, config={"configurable": {"user": "b"}})
     assert (values["seen"][-1]["user"], values["seen"][-1]["colour"]) == ("b", "red")
     values = await client.runs.wait(thread, same, input={"seen": []})
-    assert (values["seen"][-1]["user"], values["seen"][-1]["colour"]) == ("b", "red")  # it sticks to the thread
+    assert (values["seen"][-1]["user"], values["seen"][-1]["colour"]) == ("b", "red")  # it persists on the thread
     await client.assistants.delete(same)
 
 
@@ -271,7 +271,7 @@ async def test_stateless_threads_go_or_stay(client):
         try:
             return [run["run_id"] for run in await client.runs.list(thread["thread_id"])]
         except NotFoundError:
-            return []  # that of another stateless run, which has just ended
+            return []  # the thread of another stateless run, which has just ended
 
     for keep in (False, True):
         made = []
@@ -317,7 +317,7 @@ async def test_cancel_stops_a_run(client, thread):
     await client.runs.cancel(thread, run["run_id"], wait=True)
     assert (await client.runs.get(thread, run["run_id"]))["status"] == "interrupted"
     state = await client.threads.get_state(thread)
-    assert state["values"]["log"] == ["before"] and state["next"] == ["sleep"]  # what was done is kept
+    assert state["values"]["log"] == ["before"] and state["next"] == ["sleep"]  # finished steps are kept
 
 
 @pytest.mark.beyond_peer("makes the thread idle")

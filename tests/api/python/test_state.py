@@ -1,4 +1,4 @@
-"""threads.get_state, update_state, get_history: what a thread holds, now and before."""
+"""threads.get_state, update_state, get_history: current and earlier states of a thread."""
 
 import pytest
 from clients import human, texts

@@ -11,7 +11,7 @@ from load import Pace
 
 @pytest.fixture
 def place() -> str:
-    """A first label of our own."""
+    """A unique first label."""
     return f"test-{uuid.uuid4()}"
 
 
@@ -45,7 +45,7 @@ async def test_delete(client, place):
     await client.store.put_item([place], "k", {"n": 1})
     assert await client.store.delete_item([place], "k") is None
     assert await client.store.get_item([place], "k") is None
-    assert await client.store.delete_item([place], "k") is None  # it is gone all the same
+    assert await client.store.delete_item([place], "k") is None  # deleting it again succeeds too
 
 
 async def test_labels_may_not_have_dots(client, place):
@@ -134,10 +134,10 @@ async def test_items_expire(client, place):
     await client.store.put_item([place], "short", {"n": 1}, ttl=0.2)  # 12 s
 
     async def gone():
-        # Reading must not make it live longer here.
+        # Reading must not extend its lifetime here.
         return await client.store.get_item([place], "short", refresh_ttl=False) is None
 
-    assert not await gone() or pace.was_lost()  # a machine that stood still for so long
+    assert not await gone() or pace.was_lost()  # the machine paused too long
     await until(gone)
     assert (await client.store.get_item([place], "long"))["value"] == {"n": 1}
     found = (await client.store.search_items([place], refresh_ttl=False))["items"]
@@ -146,7 +146,7 @@ async def test_items_expire(client, place):
 
 @pytest.mark.beyond_peer("knows no ttl")
 async def test_reading_keeps_items_alive(client, place):
-    for key in map(str, range(5)):  # again when the machine stood still for so long that it may have ended
+    for key in map(str, range(5)):  # retries if the machine paused so long that the item may have expired
         pace = Pace(6)
         await client.store.put_item([place], key, {"n": 1}, ttl=0.1)  # 6 s
         for _ in range(14):

@@ -1,4 +1,4 @@
-"""runs.stream, runs.join_stream, threads.join_stream: every mode, and picking a stream up again."""
+"""runs.stream, runs.join_stream, threads.join_stream: every mode, and resuming a stream."""
 
 import asyncio
 
@@ -17,7 +17,7 @@ def of(parts, event):
 
 
 def names(parts):
-    """The names of the events, without `end`, which only we send."""
+    """Returns the names of the events, without `end`, which only Heddle sends."""
     return [part.event for part in parts if part.event != "end"]
 
 
@@ -26,9 +26,9 @@ async def stream(client, thread, assistant, **options):
 
 
 async def open_streams(server, count):
-    """Until the server has so many: those of earlier readers may be there a moment longer."""
+    """Waits until the server has that many: streams of earlier readers may close a moment later."""
     if is_peer():
-        return await asyncio.sleep(1)  # it does not count them
+        return await asyncio.sleep(1)  # the peer does not count them
 
     async def as_many():
         return (await asyncio.to_thread(metrics, server))["heddle_http_streams"] == count
@@ -215,7 +215,7 @@ async def test_subgraphs_are_hidden_unless_asked_for(client, thread):
     parts = await stream(client, thread, "nested", input=HI, stream_mode=["updates", "messages-tuple"])
     assert not [part.event for part in parts if "|" in part.event]
     said = [message["content"] for message, metadata in of(parts, "messages") if metadata["langgraph_node"] == "inner"]
-    assert "".join(said) == "inner says hello"  # what models say is shown nevertheless
+    assert "".join(said) == "inner says hello"  # messages of models are streamed nevertheless
 
 
 async def test_fan_out(client, thread):
@@ -254,7 +254,7 @@ async def started(client, thread, **options):
 
 
 async def joined(client, server, thread, **options):
-    """What comes after one has joined a run at work, which stands still until then."""
+    """Returns the events after joining a running run, which blocks until then."""
     with Gate() as gate:
         body = gate.body(stream_mode=["values", "messages-tuple"])
         run = await client.runs.create(thread, body.pop("assistant_id"), **body)
@@ -366,7 +366,7 @@ async def test_the_stream_of_a_thread_spans_its_runs(client, thread, server):
                 break
 
     reading = asyncio.create_task(read())
-    await open_streams(server, 1)  # the reader is there before the runs: it sees live events only
+    await open_streams(server, 1)  # the reader is connected before the runs: it gets live events only
     for text in ("one", "two"):
         await client.runs.wait(thread, "echo", input=human(text))
     await asyncio.wait_for(reading, 60)

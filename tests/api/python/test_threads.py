@@ -1,4 +1,4 @@
-"""threads.*: records of threads; what they hold is in test_state.py."""
+"""threads.*: records of threads; their states are in test_state.py."""
 
 import asyncio
 import uuid

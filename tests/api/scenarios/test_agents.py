@@ -1,4 +1,4 @@
-"""Several agents on one thread: each has a line of checkpoints of its own."""
+"""Several agents on one thread: each has its own history of checkpoints."""
 
 import pytest
 from plain import Thread, human, identity, texts
@@ -13,7 +13,7 @@ def thread(http):
 
 @pytest.fixture
 def agents(http):
-    """Makes assistants of graphs, and removes them."""
+    """Creates assistants of graphs, and deletes them."""
     made = []
 
     def make(graph, **more):
@@ -55,7 +55,7 @@ def test_each_agent_is_configured_by_itself(thread, agents, http):
     assert seen(second) == ("b", None)
     http.patch(f"/assistants/{first}", json={"config": {"configurable": {"user": "changed"}}})
     assert seen(first) == ("changed", None)
-    # What a run says sticks to the thread, for whoever speaks there.
+    # The configuration of a run persists on the thread, for all its agents.
     assert seen(second, config={"configurable": {"colour": "blue"}}) == ("b", "blue")
     assert seen(first) == ("changed", "blue")
 
@@ -174,7 +174,7 @@ def test_one_agent_is_told_what_the_other_said(thread, agents):
 
 @SEPARATE
 def test_an_edit_reaches_the_right_agent(thread, agents):
-    """M1→A→M2, M3→B→M4, M5→A→M6; M1 is edited: A answers anew from before M1, B is as it was."""
+    """M1→A→M2, M3→B→M4, M5→A→M6; M1 is edited: A replies again from before M1, B is unchanged."""
     a, b = agents("echo"), agents("echo")
     thread.say(a, "M1", "m1")
     thread.say(b, "M3", "m3")
@@ -185,7 +185,7 @@ def test_an_edit_reaches_the_right_agent(thread, agents):
     assert texts(values) == ["M1 edited", "You said: M1 edited"]
     assert thread.history(assistant_id=b) == of_b
     assert texts(thread.state(assistant_id=a)["values"])[0] == "M1 edited"
-    # B is asked again, with the new answer of A in what it is told.
+    # B runs again, with the new reply of A in its input.
     point = thread.before("m3", assistant_id=b)
     again = thread.say(b, f"M3 about {values['messages'][-1]['content']}", "m3e", checkpoint_id=point)
     assert texts(again)[0] == "M3 about You said: M1 edited" and len(again["messages"]) == 2
@@ -309,7 +309,7 @@ LISTED = pytest.mark.beyond_peer("has no such endpoint")
 
 
 def listed(thread):
-    """Who takes part, which must be what the histories say."""
+    """Returns the agents of the thread, which must agree with the histories."""
     answer = thread.ask("GET", thread.path("/agents"))
     for each in answer:
         params = {"checkpoint_ns": each["checkpoint_ns"]}

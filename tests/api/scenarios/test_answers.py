@@ -1,4 +1,5 @@
-"""An answer is for the question that was seen, and for no other: not after a crash, not when it comes twice."""
+"""A resume value applies only to the interrupt that the client saw: not to another one after a
+crash, and not when it is sent twice."""
 
 import json
 import time
@@ -26,7 +27,7 @@ PAIR = {
 
 
 def asked(thread: Thread) -> dict:
-    """What waits for an answer, with the ids of the questions."""
+    """Returns the pending interrupts with their ids."""
     return {each["value"]: each["id"] for task in thread.state()["tasks"] for each in task["interrupts"]}
 
 
@@ -115,7 +116,7 @@ INSIDE = {
 
 @pytest.fixture(scope="module")
 def inside(tmp_path_factory):
-    """A thread in which three questions were asked and two of them answered: work goes on inside."""
+    """A thread with three interrupts, two of them resumed: a task inside the subgraph is running."""
     path = tmp_path_factory.mktemp("graphs") / "inside.json"
     path.write_text(json.dumps(INSIDE))
     with Server.create(graphs={"inside": path}) as server, httpx.Client(base_url=server.url, timeout=60) as http:
@@ -147,7 +148,7 @@ def test_a_run_that_is_rolled_back_takes_its_answers_along(inside):
     assert sorted(each["value"] for task in said["tasks"] for each in task["interrupts"]) == ["delete a?", "go?"]
     again = thread.run("inside", input=None)
     assert sorted(each["value"] for each in again["__interrupt__"]) == ["delete a?", "go?"]
-    # One that changed its mind is heard.
+    # The second attempt may send other resume values.
     ids = asked(thread)
     body = {"assistant_id": "inside", "command": {"resume": {ids["delete a?"]: "no", ids["go?"]: "no"}}}
     thread.ask("POST", thread.path("/runs"), json=body)

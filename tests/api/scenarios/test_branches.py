@@ -105,7 +105,7 @@ def test_a_retry_in_the_middle_keeps_what_came_after(thread):
     leaves = [branch for branch in others if branch["leaf"]]
     assert [content(leaf) for leaf in leaves] == ["You said: two", "You said: two"]
     assert {leaf["message"]["id"] for leaf in leaves} >= {second_answer}
-    assert root["checkpoints"] == 5  # up to the message that was answered twice
+    assert root["checkpoints"] == 5  # up to the message with two replies
 
 
 def test_a_change_by_hand_is_a_branch(thread):
@@ -168,8 +168,8 @@ def test_the_head_is_moved(thread):
     assert answer["head"] == old and answer == thread.branches()
     assert [content(branch) for branch in answer["branches"] if branch["current"] and branch["leaf"]] == ["one"]
     assert identity(thread.state()) == old and texts(thread.record()["values"])[0] == "one"
-    assert thread.history() == history  # nothing was written
-    assert texts(thread.say("echo", "two"))[::2] == ["one", "two"]  # a run goes on from there
+    assert thread.history() == history  # no writes
+    assert texts(thread.say("echo", "two"))[::2] == ["one", "two"]  # a run continues from there
     after = thread.branches()
     assert after["head"] == identity(thread.state()) != old
 
@@ -236,7 +236,7 @@ def test_a_head_that_went_with_its_run_is_nobody_s(thread):
     thread.say("echo", "one", "m1")
     thread.say("echo", "two")
     [_, first] = thread.ask("GET", thread.path("/runs"))
-    thread.say("my-assistant", "Hello")  # the thread's own head is another agent's
+    thread.say("my-assistant", "Hello")  # the latest run of the thread is another agent's
     chosen = [state for state in thread.history(assistant_id="echo") if state["metadata"]["run_id"] == first["run_id"]]
     move(thread, identity(chosen[0]), assistant_id="echo")
     thread.ask("DELETE", thread.path(f"/runs/{first['run_id']}"), 204)
@@ -324,7 +324,7 @@ def test_a_name_stays_with_its_checkpoint(forked):
     middle = forked.ask("GET", forked.path("/messages"), params={"checkpoint_id": first["head_checkpoint_id"]})[
         "messages"
     ][2]
-    forked.run("echo", input=None, checkpoint_id=middle["checkpoint_id"])  # another answer to the same
+    forked.run("echo", input=None, checkpoint_id=middle["checkpoint_id"])  # another reply to the same message
     named = [branch for branch in forked.branches()["branches"] if branch["name"]]
     assert [branch["branch_id"] for branch in named] == [first["branch_id"]] and not named[0]["leaf"]
 
@@ -393,7 +393,7 @@ def test_a_branch_is_removed(forked):
     gone = {identity(state) for state in history} - {identity(state) for state in forked.history()}
     assert len(gone) == first["checkpoints"] == 3 and first["branch_id"] in gone
     answer = forked.branches()
-    [left] = answer["branches"]  # what is left has grown together
+    [left] = answer["branches"]  # the remaining branches have merged
     assert left["branch_id"] == root["branch_id"] and left["head_checkpoint_id"] == second["head_checkpoint_id"]
     assert left["name"] == "French" and left["checkpoints"] == 6 and answer["head"] == left["head_checkpoint_id"]
     assert forked.record()["metadata"]["branch_names"] == {root["branch_id"]: "trunk", second["branch_id"]: "French"}
@@ -433,7 +433,7 @@ def test_the_newest_leaf_becomes_the_head(forked):
     assert forked.record()["state_updated_at"] == forked.record()["updated_at"]
     assert forked.branches()["head"] == newest["head_checkpoint_id"] == identity(forked.state())
     assert texts(forked.record()["values"])[0] == "uno"
-    assert [texts(state["values"]) for state in forked.history()][-1] == []  # the input that both had
+    assert [texts(state["values"]) for state in forked.history()][-1] == []  # the input that both branches share
 
 
 @ENDPOINT
@@ -537,7 +537,7 @@ def test_removing_what_is_not_there(forked):
 
 @ENDPOINT
 def test_runs_that_begin_while_branches_are_removed(forked):
-    """Either the run or the removal is first; nothing is left hanging."""
+    """Either the run or the removal is first; no dangling checkpoints are left."""
     root = forked.branches()["branches"][0]
     for number in range(8):
         forked.say("echo", f"n{number}", checkpoint_id=root["head_checkpoint_id"])

@@ -1,4 +1,4 @@
-"""Runs that are cancelled before they begin: the next request after the answer finds them cancelled."""
+"""Runs that are cancelled while pending: the first request after the response sees them cancelled."""
 
 import pytest
 from gate import Gate
@@ -11,7 +11,7 @@ ROUNDS = 30
 
 @pytest.fixture
 def busy(http):
-    """A thread whose first run stands still."""
+    """A thread whose first run blocks."""
     thread = Thread(http)
     with Gate() as gate:
         run = thread.ask("POST", thread.path("/runs"), json=gate.body())["run_id"]

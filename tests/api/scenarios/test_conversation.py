@@ -1,4 +1,4 @@
-"""A conversation that goes on: requests as a client sends them, to the byte."""
+"""A conversation over several runs: the exact requests of a client."""
 
 import json
 
@@ -47,7 +47,7 @@ ROLES = {"human": "user", "ai": "assistant"}
 
 
 def said(values: dict) -> dict:
-    """The state in the short form of messages."""
+    """Returns the state in the short form of messages."""
     return {"messages": [{"role": ROLES[m["type"]], "content": m["content"]} for m in values["messages"]]}
 
 
@@ -76,7 +76,7 @@ def test_a_conversation_goes_on(thread):
 
     parts = events(post(thread, TWO).text)
     first, *_, last = [data for event, data, _ in parts if event == "values"]
-    assert said(first) == json.loads(PROCESSED)  # what the graph had when it began
+    assert said(first) == json.loads(PROCESSED)  # the state when the graph started
     assert said(last)["messages"][:3] == json.loads(PROCESSED)["messages"]
     assert said(last)["messages"][3] == {"role": "assistant", "content": "I am fine."}
     assert said(thread.state()["values"]) == said(last)

@@ -1,4 +1,4 @@
-"""What docs/server.md decides where the official servers differ: one test for each line of its table."""
+"""The decisions in docs/server.md where the official servers differ: one test for each table row."""
 
 import json
 import uuid
@@ -19,7 +19,7 @@ def thread(http):
 
 
 def stream(thread, http, *modes, graph="echo"):
-    """(event, data) of each event."""
+    """Returns (event, data) of each event."""
     body = {"assistant_id": graph, "input": human("hi"), "stream_mode": list(modes)}
     return [(name, data) for name, data, _ in events(http.post(thread.path("/runs/stream"), json=body).text)]
 

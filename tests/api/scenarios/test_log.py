@@ -1,4 +1,4 @@
-"""What the server logs: text or JSON, the access log, level debug."""
+"""Server log: text or JSON, the access log, level debug."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SECRET = "sk-never-in-a-log"
 
 
 def logged(*options: str) -> tuple[list[str], str, str]:
-    """The lines of a server's log after a request with secrets in it, a run, and a 404."""
+    """The log lines of a server after a request with secrets, a run, and a 404."""
     server = Server(options=list(options))
     try:
         with server, httpx.Client(base_url=server.url, timeout=60, headers={"x-request-id": "my-id"}) as client:

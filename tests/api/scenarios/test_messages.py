@@ -1,4 +1,5 @@
-"""GET /threads/{id}/messages: where messages came from, where an edit or a retry begins, and the alternatives."""
+"""GET /threads/{id}/messages: the origin of messages, the fork for an edit or a retry, and the
+alternatives."""
 
 import json
 import re
@@ -63,7 +64,7 @@ class Tree:
         return found
 
     def is_written(self, own):
-        """An update that brought a human message."""
+        """Returns whether this is an update that added a human message."""
         parent = parent_of(self.states, own)
         before = ids(self.states[parent]) if parent else []
         messages = self.states[own]["values"].get("messages", [])
@@ -79,7 +80,7 @@ class Tree:
         return [leaf for child in below for leaf in self.leaves(child, without)] or [own]
 
     def turn(self, start):
-        """(fork, alternatives) of the turn that begins there."""
+        """Returns (fork, alternatives) of the turn that begins there."""
         top = start
         while parent_of(self.states, top) and self.is_input(parent_of(self.states, top)):
             top = parent_of(self.states, top)
@@ -92,7 +93,7 @@ class Tree:
 
 
 def origins(thread, **params):
-    """What is answered, which must be what follows from the history."""
+    """Returns the response, which must equal the one derived from the history."""
     answer = thread.ask("GET", thread.path("/messages"), params=params)
     where = {key: value for key, value in params.items() if key != "checkpoint_id"}
     tree = Tree(thread, **where)
@@ -120,18 +121,18 @@ def origins(thread, **params):
 
 
 def said(thread, number=-1, **params):
-    """The human message of that number."""
+    """Returns the human message of that number."""
     return [each for each in origins(thread, **params)["messages"] if each["type"] == "human"][number]
 
 
 def count(each):
-    """Which of how many, as the switcher shows it."""
+    """Returns its position and the number of alternatives, as the switcher shows them."""
     [current] = [i for i, other in enumerate(each["alternatives"]) if other["current"]]
     return current + 1, len(each["alternatives"])
 
 
 def again(thread, each, text, assistant="echo", **body):
-    """Edits or retries a message: a run from its fork, with an id of its own."""
+    """Edits or retries a message: a run from its fork, with a new id."""
     return thread.say(assistant, text, str(uuid.uuid4()), checkpoint_id=each["fork_checkpoint_id"], **body)
 
 
@@ -140,11 +141,11 @@ def texts_at(thread, checkpoint_id):
 
 
 def choices(thread, each):
-    """The human messages of each alternative's conversation."""
+    """Returns the human messages of each alternative's conversation."""
     return [texts_at(thread, other["head_checkpoint_id"])[::2] for other in each["alternatives"]]
 
 
-# ---- where they came from
+# ---- origins
 
 
 def test_an_empty_thread_has_none(thread):
@@ -220,14 +221,15 @@ def test_a_later_message_is_said_again_and_again(thread):
 
 
 def test_what_the_official_hook_forks_from_is_the_same_turn(thread):
-    """It forks from the parent of the first state that has the message: the input, not what was before it."""
+    """It forks from the parent of the first state with the message, which is the input, not the
+    state before it."""
     thread.say("echo", "one")
     thread.say("echo", "two")
     for number in range(2, 5):
         own = said(thread)["id"]
         thread.say("echo", f"two {number}", str(uuid.uuid4()), checkpoint_id=thread.before(own))
         assert count(said(thread)) == (number, number)
-    again(thread, said(thread), "two 5")  # and the other way, in the same turn
+    again(thread, said(thread), "two 5")  # and from the other fork, in the same turn
     assert count(said(thread)) == (5, 5)
     assert choices(thread, said(thread)) == [["one", "two"], *[["one", f"two {number}"] for number in range(2, 6)]]
     own = said(thread, 0)["id"]
@@ -243,7 +245,7 @@ def test_switching_is_asking_for_another_head(thread):
     first = said(thread, 0)
     old, new = first["alternatives"]
     assert [old["current"], new["current"]] == [False, True] and count(first) == (2, 2)
-    assert texts_at(thread, old["head_checkpoint_id"])[::2] == ["one", "deux"]  # the newest leaf of it
+    assert texts_at(thread, old["head_checkpoint_id"])[::2] == ["one", "deux"]  # its newest leaf
     there = origins(thread, checkpoint_id=old["head_checkpoint_id"])
     assert [count(each) for each in there["messages"][::2]] == [(1, 2), (2, 2)]
     deeper = there["messages"][2]["alternatives"][0]
@@ -292,7 +294,7 @@ def test_several_messages_at_once_are_one_turn(thread):
 
 
 def test_a_turn_that_did_not_begin_is_no_alternative(thread):
-    """A run that ends before its first step leaves an input that nothing follows."""
+    """A run that ends before its first step leaves an input without children."""
     thread.say("echo", "one")
     head = identity(thread.state())
     for point in (said(thread, 0)["fork_checkpoint_id"], head):
@@ -318,7 +320,7 @@ def test_questions_do_not_end_a_turn(thread):
     assert thread.record()["status"] == "interrupted"
 
 
-# ---- how they are stored
+# ---- storage
 
 
 def test_long_and_short_ones(thread):
@@ -358,7 +360,7 @@ def test_what_a_command_brings_waits_at_the_question(thread):
     assert own["checkpoint_id"] == asked
 
 
-# ---- asked again, when something is known
+# ---- repeated requests, with cached results
 
 
 def heads(thread):
@@ -400,7 +402,7 @@ def test_what_is_known_is_what_is_found(own_server):
         again(thread, said(thread, 0), "uno")
         before = {head: origins(thread, checkpoint_id=head) for head in heads(thread)}
         assert len(before) == 4
-        # A branch that is gone is not known any more.
+        # A deleted branch is not cached any more.
         [first, *others] = sorted(before)
         [own] = [each["branch_id"] for each in thread.branches()["branches"] if each["head_checkpoint_id"] == first]
         thread.ask("DELETE", thread.path(f"/branches/{own}"), 204)
@@ -413,7 +415,7 @@ def test_what_is_known_is_what_is_found(own_server):
         assert {head: origins(thread, checkpoint_id=head) for head in heads(thread)} == before
 
 
-# ---- what did not come by a run's input
+# ---- messages that are not from a run's input
 
 
 def write(thread, text, **body):
@@ -534,7 +536,7 @@ def test_what_is_not_there(thread):
 
 
 def damage(server, thread, parents):
-    """Writes the thread out, gives checkpoints other parents, and brings it back."""
+    """Exports the thread, changes parents of checkpoints, and imports it again."""
     file = server.folder / "thread.jsonl"
     tool = [str(binary()), "export", thread.id, "--store", f"sqlite:{server.folder}/heddle.db", "--output", str(file)]
     subprocess.run(tool, check=True, timeout=120, capture_output=True)
@@ -542,7 +544,7 @@ def damage(server, thread, parents):
     for i, line in enumerate(lines):
         row = json.loads(line).get("row", {}) if '"checkpoints"' in line else {}
         if row.get("checkpoint_id") in parents and "parent_checkpoint_id" in row:
-            # Everything else stays byte for byte: what is stored has checksums.
+            # All other bytes stay the same: stored values have checksums.
             wanted = parents.pop(row["checkpoint_id"])
             lines[i] = re.sub(r'("parent_checkpoint_id": ?)(null|"[^"]*")', rf'\g<1>"{wanted}"', line, count=1)
             assert json.loads(lines[i])["row"]["parent_checkpoint_id"] == wanted

@@ -1,4 +1,4 @@
-"""The chat page as it is served: where, to whom, for how long it may be kept, and what it may do."""
+"""Serving the chat page: address, access, caching, and content security policy."""
 
 import gzip
 import re
@@ -20,7 +20,7 @@ PLAIN = {"Accept-Encoding": "identity"}
 
 
 def raw(http, path: str, method: str = "GET", **options) -> tuple[httpx.Response, bytes]:
-    """The answer, and its body as it came."""
+    """Returns the response and its raw body."""
     with http.stream(method, path, **options) as answer:
         return answer, b"".join(answer.iter_raw())
 
@@ -30,7 +30,7 @@ def is_built(text: str) -> bool:
 
 
 def linked(text: str) -> list[str]:
-    """What the page loads."""
+    """Returns the files that the page loads."""
     return re.findall(r'(?:src|href)="\./((?:assets/|icon)[^"]+)"', text)
 
 
@@ -61,7 +61,7 @@ def test_the_page_is_at_the_root(http):
     assert answer.headers["cache-control"] == "no-cache"
     check_headers(answer)
     assert answer.text.startswith("<!doctype html>")
-    # Nothing of it is elsewhere, and it works below any prefix.
+    # The page is self-contained, and works below any prefix.
     assert not re.search(r'(?:src|href)="(?:https?:|/)', answer.text)
 
 
@@ -136,7 +136,7 @@ def test_heads(http):
     ],
 )  # fmt: skip
 def test_what_is_not_there_is_an_answer_in_json(server, path):
-    # As it is: a client would tidy it up.
+    # Sent unchanged: a client would normalise the path.
     done = subprocess.run(
         ["curl", "-s", "--path-as-is", "-w", "\n%{http_code} %{content_type}", server.url + path],
         capture_output=True, text=True, timeout=60, check=True,
@@ -188,7 +188,7 @@ def test_where_it_is_is_said_at_the_start():
 
 
 def test_files_become_c(tmp_path):
-    """What the build puts into the program is what the files are."""
+    """The generated C contains the bytes of the files."""
     (tmp_path / "page/assets/deep").mkdir(parents=True)
     files = {
         "index.html": b"<!doctype html>", "assets/a-1.js": bytes(range(256)) * 40, "assets/deep/b.css": b"",
@@ -206,9 +206,9 @@ def test_files_become_c(tmp_path):
         found[path] = gzip.decompress(bytes(int(each) for each in re.findall(r"\d+", numbers)))
         assert len(found[path]) == int(length)
     assert found == files
-    assert len(re.findall(r", true\},", text)) == 2  # what is in assets
+    assert len(re.findall(r", true\},", text)) == 2  # those in assets
     subprocess.run(command, check=True, timeout=60)
-    assert out.stat().st_mtime_ns == made  # nothing to compile again
+    assert out.stat().st_mtime_ns == made  # nothing to recompile
     (tmp_path / "page/strange.xyz").write_bytes(b"?")
     refused = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert refused.returncode != 0 and "strange.xyz" in refused.stderr

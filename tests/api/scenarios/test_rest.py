@@ -1,4 +1,5 @@
-"""A thread is what its last run left: one that never began, or was rolled back, has left nothing."""
+"""A thread has the state that its last run left; a run that never started, or was rolled back,
+leaves none."""
 
 import pytest
 from plain import Thread, human, identity, texts
@@ -60,7 +61,7 @@ def test_a_run_that_was_rolled_back_leaves_a_breakpoint(http):
 
 
 def test_runs_that_wait_go_on_where_the_one_before_them_ended(http):
-    """Also when somebody has chosen a head: that is where the first of them began."""
+    """Also when a client has selected a head: the first of them starts there."""
     thread = Thread(http)
     thread.run("nap", input={"ms": 1, "log": ["first"]})
     chosen = identity(thread.state())

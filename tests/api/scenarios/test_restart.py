@@ -1,4 +1,4 @@
-"""A server that is killed or told to end, and comes back with the same database."""
+"""A server that is killed or stopped and restarts with the same database."""
 
 import httpx
 import pytest
@@ -64,7 +64,7 @@ async def test_a_run_goes_on_where_it_was(own_server, http):
         assert thread.ask("GET", thread.path(f"/runs/{run['run_id']}/join"))["log"] == ["before", "through", "after"]
     assert status(thread, run) == "success" and thread.record()["status"] == "idle"
     first_step = [state for state in thread.history() if state["metadata"]["source"] == "input"]
-    assert len(first_step) == 1  # it did not begin anew
+    assert len(first_step) == 1  # it did not start over
 
 
 def test_runs_that_wait_are_not_forgotten(own_server, http):
@@ -93,12 +93,14 @@ def test_a_run_for_later_keeps_its_time(own_server, http):
 
 
 async def test_a_run_that_kills_the_server_is_given_up(own_server, http):
-    """At most three attempts without progress; then it has failed and the thread is free again."""
+    """At most three attempts without progress; then the run has failed and the thread is idle
+    again."""
     thread = Thread(http)
     run = thread.ask("POST", thread.path("/runs"), json={"assistant_id": "nap", "input": {"ms": 600_000}})
 
     async def running():
-        """All checkpoints before the nap are stored: one that a later attempt stores would be progress."""
+        """Waits until all checkpoints before the nap are stored: one that a later attempt stores
+        counts as progress."""
         return status(thread, run) == "running" and thread.state()["next"] == ["sleep"]
 
     for _ in range(3):
@@ -123,11 +125,11 @@ def test_a_stream_is_picked_up_after_a_restart(own_server, http):
     assert events(http.get(path, headers={"Last-Event-ID": "-1"}).text) == seen
     assert events(http.get(path, headers={"Last-Event-ID": seen[1][2]}).text) == seen[2:]
     more = events(http.post(thread.path("/runs/stream"), json=body).text)
-    assert int(more[0][2]) > int(seen[-1][2])  # numbers grow on
+    assert int(more[0][2]) > int(seen[-1][2])  # ids keep growing
 
 
 def read_until(http, method, path, is_enough, **options):
-    """The events of a stream, up to where there are enough of them."""
+    """Returns the events of a stream, up to where there are enough of them."""
     text = ""
     with http.stream(method, path, **options) as answer:
         assert answer.status_code == 200, answer.read()
@@ -141,7 +143,8 @@ def read_until(http, method, path, is_enough, **options):
 
 @pytest.mark.parametrize("resumable", [True, False])
 def test_who_was_reading_learns_that_a_run_begins_again(own_server, http, resumable):
-    """With the number of the last event that it saw: another attempt, and in what is kept the state it goes on from."""
+    """With the last event id: a stream gets the next attempt, and in stored events the state from
+    which it resumes."""
     thread = Thread(http)
     body = {
         "assistant_id": "nap", "input": {"ms": 600_000}, "stream_mode": ["values"], "stream_resumable": resumable,
@@ -172,7 +175,7 @@ def test_who_was_reading_learns_that_a_run_begins_again(own_server, http, resuma
 
 
 def each_event(parts):
-    """What events of an endless stream say, one after the other."""
+    """Yields the data of events of an endless stream."""
     text = ""
     for part in parts:
         *whole, text = (text + part).split("\n\n")
@@ -181,7 +184,8 @@ def each_event(parts):
 
 
 def test_other_tabs_learn_of_runs_at_once(own_server, http):
-    """By a stream that says nothing but when runs begin and end, and by the lists of those that wait and work."""
+    """By a stream with only the starts and ends of runs, and by the lists of pending and running
+    runs."""
     thread = Thread(http)
 
     def listed(status):

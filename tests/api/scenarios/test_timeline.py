@@ -1,4 +1,4 @@
-"""GET /threads/{id}/timeline: what was said in a thread, by whom, across its agents."""
+"""GET /threads/{id}/timeline: the messages of a thread with their senders, across its agents."""
 
 import uuid
 

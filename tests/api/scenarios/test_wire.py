@@ -1,4 +1,4 @@
-"""What no client hides: headers, bytes of streams, both dialects of queries, forms of bodies."""
+"""Details that clients hide: headers, bytes of streams, both forms of queries, forms of bodies."""
 
 import json
 import re
@@ -207,7 +207,7 @@ def test_what_watchers_ask_for(http):
 
 
 def test_what_is_accepted_does_not_change_the_answer(thread, http):
-    """Whether an answer is compressed is the server's choice; on loopback it does not pay."""
+    """The server decides whether it compresses a response; on loopback that does not pay."""
     thread.say("echo", "many words " * 4000)
     answers = [http.get(thread.path("/state"), headers={"Accept-Encoding": each}) for each in ("gzip", "identity", "*")]
     assert all(answer.json() == answers[0].json() for answer in answers)
@@ -225,7 +225,7 @@ def test_searches_tell_their_pages(http):
 
 
 def test_wait_keeps_the_connection_alive(thread, http):
-    """White space may come before the answer, never after something else."""
+    """White space may precede the response, but nothing else may."""
     answer = http.post(thread.path("/runs/wait"), json={"assistant_id": "nap", "input": {"ms": 2500}})
     assert json.loads(answer.text)["log"] == ["before", "slept", "after"]
     assert answer.text.strip() == answer.text.lstrip()

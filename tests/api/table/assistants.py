@@ -1,4 +1,4 @@
-"""/assistants, endpoint by endpoint: what is answered, and everything that is refused."""
+"""/assistants, endpoint by endpoint: responses and refusals."""
 
 import json
 import threading
@@ -36,7 +36,7 @@ def make(http):
 
 @pytest.fixture
 def owner() -> dict:
-    """Metadata that nobody else has."""
+    """Unique metadata."""
     return {"owner": str(uuid.uuid4())}
 
 
@@ -125,7 +125,7 @@ def test_wrong_values(http, make, body, named):
     if body and not {"assistant_id", "if_exists"} & set(body) and body.get("graph_id", 1):
         made = make()
         refused(http, "PATCH", path(made), 422, named, json=body)
-        assert http.get(path(made)).json() == made  # nothing was changed
+        assert http.get(path(made)).json() == made  # unchanged
 
 
 def test_a_name_that_occurs_twice(http, make):
@@ -198,7 +198,7 @@ def test_they_change_together(http, make, patch, config, context):
 
 def test_a_graph_stands_for_its_assistant(http):
     own = http.get("/assistants/echo").json()
-    assert own["description"] == "Says back what it was told."  # its file says so
+    assert own["description"] == "Says back what it was told."  # from its file
     assert own["name"] == own["graph_id"] == "echo" and own["metadata"] == {"created_by": "system"}
     assert http.get(path(own)).json() == own
 
@@ -268,7 +268,7 @@ def test_versions(http, make):
         return [each["name"] for each in http.post(path(made, "/versions"), json=body).json()]
 
     assert names(limit=2) == ["4", "3"] and names(limit=2, offset=3) == ["1"] and names(offset=4) == []
-    assert names(limit=2.0, offset=1e0) == ["3", "2"]  # a whole number, however it is written
+    assert names(limit=2.0, offset=1e0) == ["3", "2"]  # any notation of an integer
     assert names(metadata={"even": True}) == ["4", "2"] and names(metadata={"even": True}, offset=1) == ["2"]
     assert names(metadata={}) == names(metadata=None, limit=None, offset=None) == ["4", "3", "2", "1"]
 
@@ -392,7 +392,7 @@ def test_delete(http, make):
     for rest in ("", "/graph"):
         assert http.get(path(made, rest)).json() == NOT_FOUND
     assert http.post(path(made, "/versions"), json={}).json() == NOT_FOUND
-    again = make(assistant_id=made["assistant_id"])  # nothing of the old one is left
+    again = make(assistant_id=made["assistant_id"])  # no data of the old one is left
     assert again["version"] == 1 and len(http.post(path(again, "/versions"), json={}).json()) == 1
 
 

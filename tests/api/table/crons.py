@@ -1,4 +1,4 @@
-"""/runs/crons, endpoint by endpoint: what is answered, everything that is refused, and what fires."""
+"""/runs/crons, endpoint by endpoint: responses, refusals, and firing."""
 
 import datetime
 import sqlite3
@@ -27,7 +27,7 @@ def owner():
 
 @pytest.fixture(scope="module", autouse=True)
 def forgotten(server):
-    """At midnight, and at other times of the day, these crons would disturb tests that come later."""
+    """Deletes the crons: at midnight, and at other times, they would disturb later tests."""
     yield
     with httpx.Client(base_url=server.url, timeout=60) as http:
         for cron in search(http, limit=1000):
@@ -117,7 +117,7 @@ def test_times(http, owner):
     due = moment(cron["next_run_date"])
     assert (due.utcoffset(), due.hour, due.minute) == (datetime.timedelta(0), 0, 30)
     assert create(http, schedule="@daily")["next_run_date"].endswith("T00:00:00.000000+00:00")
-    assert create(http, end_time="2001-01-01")["next_run_date"] is None  # over before it began
+    assert create(http, end_time="2001-01-01")["next_run_date"] is None  # ended before it began
 
 
 WRONG = [
@@ -259,7 +259,7 @@ def test_search(http, owner, three):
         ("created_at", [1, 2, 3]),
         ("updated_at", [1, 2, 3]),
         ("cron_id", [1, 2, 3]),
-        ("next_run_date", [2, 1, 3]),  # what never comes is last
+        ("next_run_date", [2, 1, 3]),  # a cron that never fires is last
         ("thread_id", [2, 1, 3]),
     ]:
         assert found(sort_by=sort, sort_order="asc") == wanted, sort
@@ -344,7 +344,7 @@ def test_bodies_may_be_too_large(http, path):
 
 
 def make_due(server: Server, *crons) -> None:
-    """As if their time had come while no server was there."""
+    """Makes crons due, as if their time had passed while no server was running."""
     server.stop()
     with sqlite3.connect(server.folder / "heddle.db") as database:
         for cron in crons:
@@ -385,8 +385,8 @@ def test_what_was_missed_fires_once(own_server):
         configurable = run["kwargs"]["config"]["configurable"]
         assert configurable["cron_id"] == cron["cron_id"] and configurable["x"] == 1
         [after] = search(http)
-        assert after["next_run_date"] == cron["next_run_date"]  # and not each time that was missed
-        assert "cron_id" not in thread.record()["config"]["configurable"]  # of that run, not of the thread
+        assert after["next_run_date"] == cron["next_run_date"]  # and not once for each missed time
+        assert "cron_id" not in thread.record()["config"]["configurable"]  # it belongs to that run, not to the thread
         own_server.stop()
         own_server.restart()
         assert len(ask(http, "GET", thread.path("/runs"))) == 1

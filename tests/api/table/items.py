@@ -1,4 +1,4 @@
-"""/store, endpoint by endpoint: what is answered, and everything that is refused."""
+"""/store, endpoint by endpoint: responses and refusals."""
 
 import threading
 import uuid
@@ -89,7 +89,7 @@ def test_delete(http, place):
         {"params": {"namespace": f"{place}.a", "key": "k"}},
     ):
         put(http, [place, "a"], "k")
-        for _ in range(2):  # it is gone all the same
+        for _ in range(2):  # deleting it again succeeds too
             answer = http.request("DELETE", "/store/items", **options)
             assert (answer.status_code, answer.content) == (204, b"")
             assert get(http, [place, "a"], "k") is None
@@ -198,7 +198,7 @@ def test_other_methods(http):
 
 
 def test_many_write_the_same_item(http, place):
-    """No write is lost to a reader that makes the item live longer."""
+    """A reader that extends the item's lifetime does not undo a write."""
     stop = threading.Event()
 
     def read():

@@ -1,4 +1,4 @@
-"""/threads/{id}/state, /history, /branches and /timeline: what is answered, and everything that is refused."""
+"""/threads/{id}/state, /history, /branches and /timeline: responses and refusals."""
 
 import uuid
 
@@ -35,7 +35,7 @@ def counted(thread):
 
 @pytest.fixture
 def napping(thread):
-    """A thread at work, which has a state to look at."""
+    """A busy thread that has a state."""
     thread.say("echo", "before")
     busy = thread.ask("POST", thread.path("/runs"), json={"assistant_id": "nap", "input": {"ms": 600_000}})
     eventually(lambda: thread.state()["next"] == ["sleep"])
@@ -47,7 +47,7 @@ def update(thread, status=200, **body):
     return thread.ask("POST", thread.path("/state"), status, json=body)
 
 
-# ---- looking
+# ---- reading
 
 
 def test_a_state_has_all_members(counted):
@@ -226,7 +226,7 @@ def test_history_refuses_what_is_not_json(http, counted):
     refuses_too_much(http, "POST", counted.path("/history"))
 
 
-# ---- changing
+# ---- updating
 
 
 def test_a_change_by_hand(counted):
@@ -286,7 +286,7 @@ def test_several_changes_at_once(counted):
 
 
 def standing(thread: Thread) -> tuple:
-    """Status and questions of the record, which must be those of the state."""
+    """Returns status and interrupts of the record, which must equal those of the state."""
     record, state = thread.record(), thread.state()
     asked = {task["id"]: task["interrupts"] for task in state["tasks"] if task["interrupts"]}
     assert record["interrupts"] == asked and record["values"] == state["values"]
@@ -295,7 +295,7 @@ def standing(thread: Thread) -> tuple:
 
 
 def test_status_and_questions_follow_from_a_change(thread):
-    """The thread waits as long as there is something to do, also when nothing is asked any more."""
+    """The thread stays interrupted as long as it has a next node, also without a pending interrupt."""
     thread.say("approval", "hi")
     assert standing(thread) == ("interrupted", ["ask"], 1)
     update(thread, values={"verdict": "not yet"}, as_node="__start__")
@@ -390,7 +390,7 @@ def test_a_busy_thread_is_not_changed(http, napping):
     head = identity(napping.state(assistant_id="echo"))
     body = {"checkpoint_id": head, "assistant_id": "echo"}
     assert refused(http, "PATCH", napping.path("/branches"), 409, json=body) == "Thread is busy"
-    assert napping.state()["values"]["log"] == ["before"]  # looking is always possible
+    assert napping.state()["values"]["log"] == ["before"]  # reading is always possible
     assert len(napping.history(assistant_id="echo")) == 3
 
 
@@ -466,7 +466,7 @@ def test_branches_of_a_subgraph(thread):
     assert len(answer["branches"]) == 1 and answer["checkpoint_ns"] == task["checkpoint"]["checkpoint_ns"]
 
 
-# ---- namespaces that are not shown
+# ---- hidden namespaces
 
 
 def test_relative_namespaces():

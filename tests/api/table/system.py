@@ -35,14 +35,14 @@ def test_health(http):
 
 
 def test_a_database_that_does_not_answer(own_server):
-    """Its file is damaged while the server runs."""
+    """The database file is damaged while the server runs."""
     with httpx.Client(base_url=own_server.url, timeout=60) as http:
         assert http.get("/ok?check_db=1").status_code == 200
         with sqlite3.connect(own_server.folder / "heddle.db") as database:
             database.execute("DROP TABLE assistants")
         refused(http, "GET", "/ok", 500, "the database does not answer", params={"check_db": "1"})
         refused(http, "GET", "/health", 503, "the database does not answer")
-        assert http.get("/ok").json() == {"ok": True}  # the server itself is well
+        assert http.get("/ok").json() == {"ok": True}  # the server itself is healthy
 
 
 # ---- info
@@ -54,7 +54,7 @@ def test_info(http, server):
     assert info["flags"]["assistants"] is True and info["flags"]["crons"] is True
     assert sorted(info["graphs"]) == sorted(server.graphs) and info["store"] == "sqlite"
     assert isinstance(info["uptime_seconds"], int) and info["uptime_seconds"] >= 0
-    assert str(server.folder) not in json.dumps(info)  # no more of the database than its kind
+    assert str(server.folder) not in json.dumps(info)  # only the kind of the database
 
 
 # ---- metrics
@@ -75,7 +75,7 @@ def read_metrics(http) -> dict[str, float]:
 
 
 def test_metrics_count(http, server):
-    comes_to_rest(server)  # after what other tests have left
+    comes_to_rest(server)  # runs of other tests have ended
     before = read_metrics(http)
     thread = Thread(http)
     thread.say("echo", "hello")
@@ -167,10 +167,10 @@ def test_every_reference_leads_somewhere(document):
 
 
 def test_every_path_exists(http, document):
-    """The router knows what the document says: nothing of it is answered with 404 Not Found or 405."""
+    """The router has every path of the document: none responds with 404 Not Found or 405."""
     for path, method, _ in operations(document):
         if path.endswith("/stream") and method == "get":
-            continue  # no end
+            continue  # endless
         answer = http.request(method, re.sub(r"\{\w+\}", "00000000-0000-0000-0000-000000000000", path), content=b"x")
         assert answer.status_code != 405 and answer.text != '{"detail":"Not Found"}', f"{method} {path}"
         assert answer.status_code < 500, f"{method} {path}"

@@ -1,4 +1,4 @@
-"""/threads, endpoint by endpoint: what is answered, and everything that is refused."""
+"""/threads, endpoint by endpoint: responses and refusals."""
 
 import contextlib
 import threading
@@ -26,7 +26,7 @@ def thread(http):
 
 @pytest.fixture
 def napping(thread):
-    """A thread at work."""
+    """A busy thread."""
     thread.busy = thread.ask("POST", thread.path("/runs"), json={"assistant_id": "nap", "input": {"ms": 600_000}})
     yield thread
     thread.http.post(thread.path(f"/runs/{thread.busy['run_id']}/cancel?wait=1"))
@@ -45,7 +45,7 @@ def test_a_new_thread(http):
     thread = made.json()
     assert set(thread) == MEMBERS and thread["status"] == "idle"
     assert thread["values"] is None and thread["interrupts"] == {} and thread["config"] == {}
-    assert '"metadata":{"a":{"b":[1.0,12345678901234567890]}}' in made.text  # as it was given
+    assert '"metadata":{"a":{"b":[1.0,12345678901234567890]}}' in made.text  # unchanged
     assert thread["created_at"] == thread["updated_at"] == thread["state_updated_at"]
     assert http.get(f"/threads/{thread['thread_id']}").json() == thread
 
@@ -266,7 +266,7 @@ def test_delete_stops_what_runs_and_what_waits(http, thread):
 def test_delete_ends_the_stream_of_the_thread(http, thread):
     with http.stream("GET", thread.path("/stream")) as stream:
         thread.ask("DELETE", thread.path(""), 204)
-        with contextlib.suppress(httpx.RemoteProtocolError):  # it may end in the middle
+        with contextlib.suppress(httpx.RemoteProtocolError):  # the stream may be cut off
             list(stream.iter_lines())
 
 
@@ -290,7 +290,7 @@ def test_copy(http, thread):
 
 
 def copy(thread: Thread) -> Thread:
-    """The copy; each of its states names it, and is otherwise as the state it was made from."""
+    """Returns the copy; each of its states names the copy, and otherwise equals its original."""
     made = Thread.__new__(Thread)
     made.http, made.id = thread.http, thread.ask("POST", thread.path("/copy"))["thread_id"]
     states = made.history()
@@ -362,7 +362,7 @@ def test_prune_keeps_the_latest(http, thread):
     assert thread.ask("POST", "/threads/prune", json=body) == {"pruned_count": 1}
     for agent, count in (("echo", 1), ("loop", 1)):
         assert len(thread.history(assistant_id=agent)) == count
-    assert texts(thread.state()["values"])[::2] == ["one", "two"]  # the head that was chosen is gone
+    assert texts(thread.state()["values"])[::2] == ["one", "two"]  # the selected head is gone
     assert texts(thread.record()["values"])[::2] == ["one", "two"]
     assert texts(thread.say("echo", "three"))[::2] == ["one", "two", "three"]
 
@@ -499,13 +499,13 @@ def test_search_covers_messages(http):
     for text in ("布を織", "織る", "る"):
         assert list(found_by(http, f"{mark} {text}")) == [other.id], text
     assert found_by(http, f"{mark} 織布") == {}
-    assert list(found_by(http, f"{mark} you said scarf")) == [first.id]  # the answer, too
+    assert list(found_by(http, f"{mark} you said scarf")) == [first.id]  # the reply is indexed too
     say(first, f"{mark}x follows")
     assert list(found_by(http, f"{mark}x")) == [first.id]
 
 
 def test_a_search_finds_threads_that_the_indexer_has_just_taken(http):
-    """The indexer is kept busy by other threads, so that it takes the one that is looked for at any moment."""
+    """Other threads keep the indexer busy, so that it takes the wanted one at any moment."""
     is_over = threading.Event()
 
     def make_others():
@@ -620,7 +620,7 @@ def test_search_in_pages(http, library):
 
 
 def test_search_for_everything(own_server):
-    """Where no threads of others come and go."""
+    """A server on which no other test creates or deletes threads."""
     with httpx.Client(base_url=own_server.url, timeout=60) as http:
         for _ in range(11):
             Thread(http)

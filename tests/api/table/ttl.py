@@ -1,4 +1,4 @@
-"""What ends with its time: items, threads, stored events; and what stays."""
+"""Lifetimes: items, threads and stored events that expire, and those that do not."""
 
 import contextlib
 import functools
@@ -13,8 +13,8 @@ from server import Server
 from table import refused
 
 pytestmark = pytest.mark.beyond_peer("knows no ttl")
-SHORT = 0.01  # minutes: 600 ms, for what only has to end
-USED = 0.1  # 6 s, for what must not end meanwhile
+SHORT = 0.01  # minutes: 600 ms, for things that must expire
+USED = 0.1  # 6 s, for things that must not expire during the test
 
 
 @contextlib.contextmanager
@@ -33,7 +33,7 @@ def until(check):
 
 
 def while_used(attempt):
-    """A test of something with the time USED, which it must not lose to a slow machine."""
+    """Runs a test of something with the lifetime USED; retries if it expired on a slow machine."""
 
     @functools.wraps(attempt)
     def test():
@@ -44,7 +44,7 @@ def while_used(attempt):
 
 
 def rows(server, table) -> int:
-    """What the database has, seen or not."""
+    """Counts the rows of the database, visible or not."""
     with contextlib.closing(sqlite3.connect(f"file:{server.folder}/heddle.db?mode=ro", uri=True)) as database:
         return database.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
 
@@ -98,7 +98,7 @@ def test_reading_is_no_use_when_that_is_configured(pace):
         put(http, "k", ttl=USED)
 
         def gone():
-            assert get(http, "kept", refresh_ttl=True) is not None  # unless it is asked for
+            assert get(http, "kept", refresh_ttl=True) is not None  # unless requested
             pace()
             return get(http, "k") is None
 
@@ -113,7 +113,7 @@ def test_an_item_that_has_expired_is_new_again(pace):
         first = get(http, "k", refresh_ttl=False)
         pace()
         until(lambda: get(http, "k", refresh_ttl=False) is None)
-        assert rows(server, "items") == 1  # nobody sweeps
+        assert rows(server, "items") == 1  # the sweeper is off
         assert http.post("/store/items/search", json={}).json() == {"items": []}
         put(http, "k")
         assert get(http, "k")["created_at"] > first["created_at"]
@@ -150,7 +150,7 @@ def test_stateless_threads_that_are_kept_have_it_too():
 
 def test_a_thread_at_work_stays():
     with serving("--ttl-threads", str(SHORT)) as (server, http):
-        # It is at work from its first moment on: between two requests its time might be over.
+        # The thread is busy from its first moment on: between two requests it might expire.
         path = "/threads/22222222-2222-4222-8222-222222222222"
         body = {"assistant_id": "nap", "input": {"ms": 600_000}, "if_not_exists": "create"}
         run = http.post(f"{path}/runs", json=body).json()["run_id"]
@@ -185,7 +185,7 @@ def test_nothing_runs_on_a_thread_that_has_expired(pace):
         body = {"assistant_id": "echo", "input": human("after")}
         refused(http, "POST", thread.path("/runs"), 404, f"Thread with ID {thread.id} not found", json=body)
         made = again.ask("POST", again.path("/runs/wait"), json={**body, "if_not_exists": "create"})
-        assert texts(made) == ["after", "You said: after"]  # nothing of what was before
+        assert texts(made) == ["after", "You said: after"]  # without earlier messages
         assert len(again.ask("GET", again.path("/runs"))) == 1
 
 
@@ -233,7 +233,7 @@ def test_stored_events_are_kept_until_then(own_server):
         body = {"assistant_id": "echo", "input": human("hi"), "stream_resumable": True, "stream_mode": "values"}
         told = http.post(thread.path("/runs/stream"), json=body)
         other = Thread(http, ttl=SHORT)
-        until(lambda: gone(http, other.id) and rows(own_server, "thread_info") == 1)  # it has been swept
+        until(lambda: gone(http, other.id) and rows(own_server, "thread_info") == 1)  # swept
         own_server.stop()
         own_server.restart()
         again = http.get(told.headers["content-location"] + "/stream", headers={"Last-Event-ID": "-1"})

@@ -1,4 +1,4 @@
-"""Webhooks: what is sent, when, how often, and where nothing is sent to."""
+"""Webhooks: content, time, number of deliveries, and forbidden targets."""
 
 import contextlib
 import hashlib
@@ -31,7 +31,7 @@ def serving(*options, drain="10"):
 
 @contextlib.contextmanager
 def answering(handle):
-    """Any server: `handle` answers a POST."""
+    """A server on which `handle` responds to a POST."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):
@@ -57,7 +57,7 @@ def run(http, assistant="echo", thread=None, **body):
     return thread.ask("POST", thread.path("/runs"), json=body)
 
 
-# ---- what is sent
+# ---- content
 
 
 def test_the_run_and_how_it_ended(http):
@@ -106,7 +106,7 @@ def test_one_that_was_stopped(http, action):
         thread = Thread(http)
         first = run(http, "nap", thread=thread, input={"ms": 600_000}, webhook=f"{listener.url}/first")
         second = run(http, "nap", thread=thread, input={"ms": 600_000}, webhook=f"{listener.url}/second")
-        for made, path in ((second, "/second"), (first, "/first")):  # one that waits, one at work
+        for made, path in ((second, "/second"), (first, "/first")):  # one pending, one running
             http.post(thread.path(f"/runs/{made['run_id']}/cancel"), params={"action": action, "wait": 1})
             sent = listener.next()
             assert (sent["path"], sent["body"]["status"]) == (path, "interrupted")
@@ -122,7 +122,7 @@ def test_stateless_runs(http, path):
 
 
 def test_a_path_is_of_this_server(http):
-    """The body of a webhook is that of a run, too: it starts one on another thread."""
+    """The body of a webhook is also that of a run: it starts one on another thread."""
     thread, other = Thread(http), Thread(http)
     run(http, "loop", thread=thread, input={"count": 4}, webhook=other.path("/runs"))
     deadline = time.monotonic() + 60
@@ -184,7 +184,7 @@ def test_a_signature_is_of_the_bytes():
     assert parts["v1"] == wanted
 
 
-# ---- trying again
+# ---- retries
 
 
 @pytest.mark.parametrize("status", [408, 429, 500, 503])
@@ -218,10 +218,10 @@ def test_what_is_final_is_not_tried_again():
             while server.log.read_text().count("given up") < 2:
                 assert time.monotonic() < deadline
                 time.sleep(0.02)
-            server.stop()  # which would wait for another attempt
+            server.stop()  # otherwise it would retry
             assert refusing.received.empty() and elsewhere.empty()
             assert "the answer is 400" in server.log.read_text() and "the answer is 307" in server.log.read_text()
-            assert refusing.url not in server.log.read_text()  # it might have a token in it
+            assert refusing.url not in server.log.read_text()  # it might contain a token
 
 
 def test_no_more_attempts_than_configured():
@@ -240,12 +240,12 @@ def test_nobody_there(http):
         assert texts(answer.json()) == ["hi", "You said: hi"]
 
 
-# ---- the end of the process
+# ---- shutdown
 
 
 @pytest.fixture
 def silence():
-    """Takes connections and never answers."""
+    """Accepts connections and never responds."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         yield listening
 
@@ -454,7 +454,7 @@ def test_what_is_not_allowed(option, wrong, right):
 
 
 def test_identities_are_unique(http):
-    """Each run is told once: no delivery is doubled by another one."""
+    """Each run is reported once: no webhook is delivered twice."""
     with Listener() as listener:
         thread = Thread(http)
         made = [run(http, thread=thread, webhook=f"{listener.url}/{uuid.uuid4()}") for _ in range(20)]
