@@ -1,4 +1,4 @@
-"""What the suites of many users share: servers with authentication, key sets, Node."""
+"""Fixtures of the suites with users: servers with authentication, key sets, Node."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ HERE = Path(__file__).resolve().parent
 
 @pytest.fixture
 def secured():
-    """secured(store=…, issuers=…, auth=…, config=…, graphs=…): a Secured that is running."""
+    """secured(store=…, issuers=…, auth=…, config=…, graphs=…): a running Secured."""
     yield from collect(Secured)
 
 
 @pytest.fixture(scope="module")
 def secured_module():
-    """The same, for as long as the tests of a file."""
+    """The same, shared by the tests of a file."""
     yield from collect(Secured)
 
 
@@ -37,13 +37,13 @@ def store(request) -> str:
 
 @pytest.fixture
 def mock():
-    """mock(script): a `heddle mock-model` that is running."""
+    """mock(script): a running `heddle mock-model`."""
     yield from collect(Mock)
 
 
 @pytest.fixture
 def issuer() -> Issuer:
-    """One with a secret: that of every Secured."""
+    """An issuer with a secret, as every Secured has it."""
     return Issuer("main")
 
 
@@ -64,21 +64,21 @@ def serve(make):
 
 @pytest.fixture
 def jwks():
-    """jwks(issuer, …): a JwksServer, for as long as the test."""
+    """jwks(issuer, …): a JwksServer for the duration of the test."""
     yield from serve(JwksServer)
 
 
 @pytest.fixture
 def scripted():
-    """scripted(handler): a Scripted server, for as long as the test."""
+    """scripted(handler): a Scripted server for the duration of the test."""
     yield from serve(Scripted)
 
 
 @pytest.fixture(scope="session")
 def node():
-    """node("part/file.mjs", *arguments): runs it to its end; what it printed. Fails when it fails."""
+    """node("part/file.mjs", *arguments): runs it and returns its output. Fails if it fails."""
     folder = Path(os.environ["HEDDLE_AUTH_NODE"])
-    # Modules are found from where a file lies, so the files go where the modules are.
+    # Node resolves modules from a file's folder, so the files go beside the modules.
     for source in HERE.rglob("*.mjs"):
         target = folder / source.relative_to(HERE)
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The audit log: who did what to which object, whether it was let, and nothing that was said."""
+"""The audit log: principal, action, object and decision of each request, and no content."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def audited(secured):
 
 
 def entries(server, name: str = "audit.log") -> list[dict]:
-    """Of whole lines: the last one may be on its way."""
+    """Returns the entries of complete lines; the last line may be incomplete."""
     path = server.folder / name
     text = path.read_text() if path.exists() else ""
     return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
@@ -29,7 +29,7 @@ def found(server, **wanted) -> list[dict]:
 
 
 def noted(server, **wanted) -> dict:
-    """The entry; answers may come before their line."""
+    """Waits for the entry: a response may arrive before its line."""
     wait_for(lambda: found(server, **wanted), what=f"an entry with {wanted}")
     return found(server, **wanted)[-1]
 

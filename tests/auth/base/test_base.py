@@ -1,4 +1,4 @@
-"""The tools of these tests are what they say: other libraries agree with them."""
+"""The tools of these tests are correct: other libraries agree with them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Secrets in every header, field and claim that can carry one, and then a search for them everywhere."""
+"""Puts secrets in every header, field and claim that can carry one, then searches for them
+everywhere."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ TELL = {
     "emit": [{"config": "{{config}}", "context": "{{context}}"}],
     "update": {"seen": "{{config}}", "context": "{{context}}"},
 }
-# Each puts all that expressions can see where it is stored, streamed and shown, and then ends in its own way.
+# Each graph puts everything that expressions can see where it is stored, streamed and shown, and
+# ends differently.
 GRAPHS = {
     "teller": {
         "name": "teller", "state": STATE,
@@ -41,12 +43,12 @@ GRAPHS = {
         "edges": [["__start__", "tell"], ["tell", "sleep"], ["sleep", "__end__"]],
     },
 }  # fmt: skip
-# Keys that the server has itself.
+# The server's own keys.
 ENVIRONMENT = {"OPENAI_API_KEY": secret("server-openai"), "ANTHROPIC_API_KEY": secret("server-anthropic")}
 
 
 class Journal:
-    """Everything that a client was told, secrets aside that it sent itself."""
+    """All responses to a client, without the secrets that it sent itself."""
 
     def __init__(self, server, token: str):
         self.server, self.token, self.said = server, token, []
@@ -63,7 +65,7 @@ class Journal:
 
 
 def claims() -> dict:
-    """What an issuer may put into a token besides what the server asks for."""
+    """Claims that an issuer may put into a token besides the required ones."""
     return {
         "email": f"{MARK}@example.test", "provider_token": secret("claim"), "session_id": secret("session-claim"),
         "user_metadata": {"api_key": secret("claim-key")}, "nonce": secret("nonce"),
@@ -88,7 +90,7 @@ def read_everything(journal: Journal, thread: str) -> None:
 
 
 def refused_requests(thread: str, assistant: str) -> list[tuple[str, str, object]]:
-    """What carries a secret to a place where it would be stored, or is wrong in other ways."""
+    """Requests that would store a secret, or are otherwise invalid."""
     config = {"configurable": CONFIGURABLE}
     cron = {"assistant_id": "teller", "schedule": "0 0 1 1 *", "input": {}}
     return [
@@ -116,7 +118,7 @@ def refused_requests(thread: str, assistant: str) -> list[tuple[str, str, object
 
 
 def wrong_requests(thread: str) -> list[tuple[str, str, object]]:
-    """Nonsense with secrets in it: what is said about it does not repeat them."""
+    """Invalid requests with secrets; the errors must not repeat them."""
     return [
         ("POST", f"/threads/{thread}/runs", run_body("nobody")),
         ("POST", f"/threads/{thread}/runs", run_body("teller", stream_mode=7)),
@@ -131,7 +133,7 @@ def wrong_requests(thread: str) -> list[tuple[str, str, object]]:
 
 
 def crash_in_the_middle(server, journal: Journal, thread: str) -> None:
-    """A run with secrets is at work, one waits: kill -9, and both go on without them."""
+    """One run with secrets is running, one is pending: after kill -9 both continue without them."""
     run = journal.ask("POST", f"/threads/{thread}/runs", json=run_body("sleeper", input={"messages": "x"})).json()[
         "run_id"
     ]
@@ -151,7 +153,8 @@ def crash_in_the_middle(server, journal: Journal, thread: str) -> None:
 
 
 def runs_of_every_end(server, journal: Journal) -> list[str]:
-    """Threads with runs that succeeded, asked, failed, were cancelled, and one that saw a crash."""
+    """Threads with runs that succeeded, were interrupted, failed, were cancelled, and one that saw
+    a crash."""
     good, asked, cancelled, crashed = (
         journal.ask("POST", "/threads", json={"metadata": {"note": WITNESS}}).json()["thread_id"] for _ in range(4)
     )
@@ -169,7 +172,7 @@ def runs_of_every_end(server, journal: Journal) -> list[str]:
 
 
 def kept(server, store: str) -> bytes:
-    """Everything in the database; the server must not run."""
+    """Returns everything in the database; the server must not be running."""
     return dumped(server.store) if store == "postgres" else server.database() + stored(server)
 
 
@@ -198,7 +201,7 @@ def test_nothing_lands(secured, store):
     for method, path, body in refused_requests(threads[0], assistant):
         answer = journal.ask(method, path, json=body)
         assert answer.status_code == 422, f"{method} {path} {json.dumps(body)[:200]}: {answer.text}"
-    # What a client asked for by its own words may be repeated to it, but is kept nowhere.
+    # The server may echo a client's own words to it, but stores them nowhere.
     wrong = Journal(server, token)
     for method, path, body in wrong_requests(threads[0]):
         assert 400 <= wrong.ask(method, path, json=body).status_code < 500
@@ -244,7 +247,7 @@ def test_a_run_that_takes_too_long(secured, store):
 
 
 def test_what_a_model_says_about_keys(secured, scripted):
-    """Providers repeat a wrong key in what they say about it; nothing of that is kept."""
+    """Providers repeat a wrong key in their error message; the server stores none of it."""
 
     def complain(peer, request) -> None:
         given = request.headers.get("authorization", "")
@@ -269,7 +272,7 @@ def test_what_a_model_says_about_keys(secured, scripted):
 
 
 def test_api_keys_and_invitations(secured, store):
-    """Both are shown once, when they are made; a hash is all that is kept."""
+    """Both are shown once, when they are created; only a hash is stored."""
     server = secured(store=store, graphs=GRAPHS, config={"log": {"level": "debug"}, "audit": {"file": "audit.log"}})
     said = server.tool("key", "create", "--subject", WITNESS, "--store", server.store).stdout
     key, id_of_key, rest_of_key = re.search(r"hdk_([\w-]{16})_([\w-]{43})", said).group(0, 1, 2)
@@ -286,7 +289,7 @@ def test_api_keys_and_invitations(secured, store):
             machine.get(f"/threads/{thread}{path}").text
             for path in ("", "/invitations", "/participants", "/state", "/runs")
         ]
-    with server.client(key) as machine:  # as a bearer's token, too
+    with server.client(key) as machine:  # also as a bearer token
         told.append(machine.get(f"/threads/{thread}").text)
     told.append(server.tool("key", "list", "--store", server.store).stdout)
     assert id_of_key in told[-1], "the id of a key is no secret"

@@ -1,4 +1,4 @@
-"""Which headers graphs see: those that the configuration names, and no secret among them."""
+"""Graphs see only the headers that the configuration names, and no secret."""
 
 from __future__ import annotations
 

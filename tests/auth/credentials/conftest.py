@@ -6,7 +6,7 @@ from secured import Secured
 
 @pytest.fixture
 def idle():
-    """idle(…): a Secured that is not started: its folder, its environment and its tool()."""
+    """idle(…): a Secured that is not started, with its folder, environment and tool()."""
     made = []
 
     def create(**options) -> Secured:

@@ -1,4 +1,4 @@
-"""Tokens of every algorithm, minted by two libraries, are accepted; whatever was changed in them is not."""
+"""Tokens of every algorithm, from two libraries, are accepted; modified tokens are refused."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def refused(server, token: str) -> None:
 
 
 class Publisher:
-    """What JwksServer takes for an issuer: keys that somebody else has made."""
+    """A stand-in for an issuer in JwksServer, with keys from outside."""
 
     alias = "jose"
 
@@ -33,7 +33,7 @@ class Publisher:
 
 @pytest.fixture(scope="module")
 def hall(secured_module):
-    """A server with an issuer for each algorithm, and a server of the keys of all."""
+    """A server with an issuer for each algorithm, and one server for all their keys."""
     from jwks import JwksServer
 
     issuers = {algorithm: Issuer(algorithm.lower(), algorithm) for algorithm in ALGORITHMS}
@@ -66,7 +66,7 @@ def test_what_was_touched_is_not(hall, algorithm):
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_another_issuers_key_is_not_its_own(hall, algorithm):
-    """Every other issuer signs a token that says it is this one's."""
+    """Every other issuer signs a token that names this one as its issuer."""
     server, issuers = hall
     for other in issuers.values():
         if other.algorithm != algorithm:

@@ -1,4 +1,4 @@
-"""The configuration of who may use a server: the examples are good, and mistakes are named by their place."""
+"""Configuration of authentication: the examples are valid, and errors name their place."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_the_examples_are_good(idle, example):
     server = idle()
     file = shutil.copy(example, server.folder / "heddle.jsonc")
     refused = server.tool("serve", "--check", "--config", str(file), status=2)
-    assert "auth.key.file" in refused.stderr  # it is not there yet
+    assert "auth.key.file" in refused.stderr  # the file does not exist yet
     server.tool("key", "principal", "principal.key")
     assert "good" in server.tool("serve", "--check", "--config", str(file)).stdout
     assert not list(server.folder.glob("heddle.db*"))
@@ -26,7 +26,7 @@ def test_the_examples_are_good(idle, example):
 
 @pytest.fixture
 def check(idle):
-    """check(config, …): what `heddle serve --check` says of it."""
+    """check(config, …): the output of `heddle serve --check`."""
 
     def run(config: dict, env: dict | None = None, options: tuple = (), text: str | None = None):
         server = idle(env=env)
@@ -77,7 +77,7 @@ def test_it_is_in_the_file_alone(check):
 
 
 def test_files_are_found_beside_the_configuration(idle):
-    """Also when the server is started elsewhere."""
+    """Also when the server is started in another folder."""
     server = idle()
     folder = server.folder / "etc"
     folder.mkdir()

@@ -1,4 +1,4 @@
-"""API keys: made, listed, used and revoked by the command line, on a server that runs."""
+"""API keys: created, listed, used and revoked with the command line while the server runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHAPE = re.compile(r"hdk_([A-Za-z0-9]{16})_([A-Za-z0-9_-]{43})\n")
 
 
 def make(server: Secured, subject: str, *options: str) -> tuple[str, str, str]:
-    """A key: all of it, its id, its secret."""
+    """Creates a key; returns the whole key, its id and its secret."""
     done = server.tool("key", "create", "--subject", subject, "--store", server.store, *options)
     found = SHAPE.fullmatch(done.stdout)
     assert found, done.stdout
@@ -47,7 +47,7 @@ def test_keys_let_in_and_out(secured, store):
         return answer.status_code == 401
 
     wait_for(is_out, what="the key to be out")
-    # For ever, and once more is no mistake.
+    # Permanent; revoking again is not an error.
     server.tool("key", "revoke", id, "--store", server.store)
     assert listed(server)[id][0] == "revoked"
 
@@ -58,7 +58,7 @@ def test_keys_of_one_subject_share_a_compartment(secured):
     thread = server.ask("POST", "/threads", token=first, json={})["thread_id"]
     assert server.ask("GET", f"/threads/{thread}", token=second)["thread_id"] == thread
     server.ask("GET", f"/threads/{thread}", 404, token=other)
-    # The subject of a token is not that of a key, whatever it is called.
+    # A token and a key with the same subject are different principals.
     server.ask("GET", f"/threads/{thread}", 404, token=server.user("bot"))
 
 
@@ -101,7 +101,7 @@ def test_the_store_is_that_of_the_configuration(idle):
     where = ("--config", str(server.config_file))
     key = server.tool("key", "create", "--subject", "bot", *where).stdout.strip()
     assert (server.folder / "configured.db").exists()
-    # The whole key is as good as its id.
+    # The whole key is accepted in place of its id.
     server.tool("key", "revoke", key, *where)
     assert "revoked" in server.tool("key", "list", *where).stdout
 

@@ -1,4 +1,5 @@
-"""Key sets of a real server: rotation, outage, garbage, slow answers, and floods that it must not feel."""
+"""Key sets from a real server: rotation, outages, garbage, slow responses, and floods of unknown
+keys."""
 
 from __future__ import annotations
 
@@ -15,14 +16,15 @@ from tokens import Issuer, jwk_of, key_of
 
 @pytest.fixture
 def pair(secured, jwks):
-    """A server, its issuer, and the server of that one's keys."""
+    """A server, its issuer, and the server of the issuer's keys."""
     issuer = Issuer("hall", "ES256")
     keys = jwks(issuer)
     return secured(issuers=[issuer.config(keys.url)]), issuer, keys
 
 
 class Since:
-    """How many more fetches are allowed on a machine so slow that their next time has come."""
+    """Counts the additional fetches that are allowed on a slow machine because their interval has
+    passed."""
 
     def __init__(self):
         self.started = time.monotonic()
@@ -31,7 +33,7 @@ class Since:
         return int((time.monotonic() - self.started) // seconds)
 
 
-FORCED, RETRY = 60, 5  # seconds between two for unknown keys, and after one that failed
+FORCED, RETRY = 60, 5  # seconds between fetches for unknown keys, and after a failed fetch
 
 
 def status(server, token: str) -> int:
@@ -43,7 +45,7 @@ def status(server, token: str) -> int:
 
 
 def unknown(issuer: Issuer, kid: str, subject: str = "alice") -> str:
-    """A token by a key that nobody has published."""
+    """A token signed with an unpublished key."""
     return jwt.encode(issuer.claims(subject), key_of("ES256", "unpublished"), "ES256", headers={"kid": kid})
 
 
@@ -74,13 +76,13 @@ def test_many_wait_for_one_fetch(secured, jwks):
             asked = [pool.submit(status, server, issuer.token(f"user {n}")) for n in range(16)]
             wait_for(lambda: keys.count == 1, what="the fetch")
             pace()
-            # Meanwhile the server does other things.
+            # Meanwhile the server handles other requests.
             assert server.ask("GET", "/ok") == {"ok": True}
             go.set()
             assert [each.result(60) for each in asked] == [200] * 16
         assert keys.count == 1
 
-    at_pace(10, attempt)  # that is how long a fetch may take
+    at_pace(10, attempt)  # the timeout of a fetch
 
 
 def test_a_new_key_is_found_at_once(pair):
@@ -112,13 +114,13 @@ def test_a_flood_of_unknown_keys_is_one_request(pair):
         answers = list(pool.map(lambda n: status(server, unknown(issuer, f"kid {n}")), range(200)))
     assert set(answers) == {401}
     assert 2 <= keys.count <= 2 + since.fetches(FORCED)
-    # Those who are known do not notice.
+    # Tokens with a known key still work.
     assert status(server, issuer.token("bob")) == 200
 
 
 @pytest.mark.parametrize("mode", ["down", "error", "garbage", "not keys", "huge"])
 def test_what_was_fetched_is_kept(pair, mode):
-    """When nothing good comes any more, those whose key is known go on; of others nobody knows."""
+    """When fetches fail, tokens with a known key are still accepted; others get a 503."""
     server, issuer, keys = pair
     assert status(server, issuer.token("alice")) == 200
     keys.mode = mode
@@ -141,7 +143,7 @@ def test_without_keys_nobody_is_let_in(secured, jwks, mode):
     since = Since()
     for n in range(20):
         assert status(server, issuer.token(f"user {n}")) == 503
-    # libcurl may try a connection that broke once more.
+    # libcurl may retry a broken connection once.
     assert keys.count <= 2 * (1 + since.fetches(RETRY))
     assert status(server, server.user("alice")) == 200
     keys.mode = "good"
@@ -149,7 +151,7 @@ def test_without_keys_nobody_is_let_in(secured, jwks, mode):
 
 
 def test_answers_that_do_not_come_end(secured, jwks):
-    """Nobody waits for ever: ten seconds are given."""
+    """A fetch times out after ten seconds."""
     issuer = Issuer("hall", "ES256")
     keys = jwks(issuer)
     keys.mode = lambda peer, request: peer.wait_closed()
@@ -168,7 +170,8 @@ def test_redirects_are_not_followed(secured, scripted):
 
 
 def test_keys_that_are_not_for_this_are_passed_over(secured, jwks):
-    """For encryption, of another kind, a secret, a private one: their tokens are refused, others are not."""
+    """For encryption, of another kind, a secret, a private one: tokens with these keys are refused,
+    others are not."""
     issuer = Issuer("hall", "ES256")
     keys = jwks(issuer)
     own = jwk_of(key_of("ES256", "enc"), "ES256", "enc")

@@ -1,4 +1,4 @@
-"""What attackers send: every one of these is a 401 that says nothing, and the server goes on."""
+"""Attacks: each gets a 401 without details, and the server keeps running."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def refused(server, token: str) -> None:
 
 
 def twice(text: str) -> str:
-    """The claims with one of them twice."""
+    """Returns the claims with one of them twice."""
     return text[:-1] + ',"sub":"mallory"}'
 
 
 def signed_text(issuer: Issuer, header: str, payload: str) -> str:
-    """A token of exactly this text, with the issuer's secret."""
+    """A token with exactly this text, signed with the issuer's secret."""
     parts = f"{encode64(header.encode())}.{encode64(payload.encode())}"
     return f"{parts}.{encode64(hmac_sha256(issuer.key.encode())(parts.encode()))}"
 
@@ -76,7 +76,7 @@ def claims_of(main: Issuer) -> dict[str, str]:
         "an expiry of text": raw_token(
             {"alg": "HS256"}, main.claims("alice", exp=str(NOW + HOUR)), hmac_sha256(main.key.encode())
         ),
-        # Long after the tests, which may be slow; and not expired before that.
+        # Valid only long after the tests, which may be slow, and not expired before.
         "not yet valid": main.token("alice", nbf=NOW + 24 * HOUR, exp=NOW + 48 * HOUR),
         "issued in the future": main.token("alice", iat=NOW + 24 * HOUR, exp=NOW + 48 * HOUR),
         "for nobody": main.token("alice", aud=None),
@@ -97,7 +97,7 @@ def claims_of(main: Issuer) -> dict[str, str]:
 
 
 def confused(issuers: dict[str, Issuer]) -> dict[str, str]:
-    """The public key, which everybody has, used as a secret, in the forms it is found in; and keys brought along."""
+    """The public key used as a secret, in its usual forms; and keys inside the token."""
     main, rsa, ec = issuers["main"], issuers["rsa"], issuers["ec"]
     public = rsa.key.public_key()
     forms = {
@@ -160,7 +160,7 @@ def test_it_is_refused(hall, name):
 
 
 def test_the_good_ones_are_good(hall):
-    """Otherwise the others would prove nothing."""
+    """The control group: without it, the refusals would prove nothing."""
     server, issuers = hall
     for issuer in issuers.values():
         made = server.ask("POST", "/threads", token=issuer.token("alice"), json={})

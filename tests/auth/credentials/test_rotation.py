@@ -1,4 +1,5 @@
-"""A new key of principals beside the old one: nobody loses anything, and who is moving has to wait."""
+"""A new principal key beside the old one: no user loses data, and a user who is being moved must
+wait."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ NEW = {"id": "2027", "env": "NEW_PRINCIPAL_KEY"}
 
 
 def rows(server) -> dict[str, tuple]:
-    """Subject to (principal, key, state)."""
+    """Maps a subject to (principal, key, state)."""
     with sqlite3.connect(f"file:{server.folder}/heddle.db?mode=ro", uri=True) as database:
         found = database.execute("SELECT subject, principal, key_id, state FROM principals").fetchall()
     return {subject: rest for subject, *rest in ([text(row[0]), text(row[1]), text(row[2]), row[3]] for row in found)}
@@ -51,7 +52,7 @@ def server(secured):
 
 
 def derived(key: str, alias: str, subject: str) -> str:
-    """The principal, as docs/authentication.md says that it is made."""
+    """Derives the principal as docs/authentication.md describes."""
     parts = (struct.pack(">I", len(part)) + part for part in (alias.encode(), subject.encode()))
     digest = hmac.new(bytes.fromhex(key), b"lgp/1\0" + b"".join(parts), hashlib.sha256).digest()
     return base64.urlsafe_b64encode(digest[:16]).decode().rstrip("=")
@@ -77,14 +78,15 @@ def test_who_was_there_stays_where_it_was(server):
     after = rows(server)
     assert after["alice"] == before["alice"]
     assert after["bob"][1:] == ["2027", 0]
-    # Whoever takes the old key away before `heddle rekey` hides what it had; it comes back with the key.
+    # Without the old key, before `heddle rekey`, the threads of its principals are hidden; they
+    # reappear with the key.
     restart_with(server, key=NEW, old_keys=None)
     server.ask("GET", f"/threads/{thread}", 404, token=alice)
     assert server.ask("GET", f"/threads/{other}", token=server.user("bob"))["thread_id"] == other
 
 
 def test_a_key_can_come_later(server):
-    """Principals without a key are those of the key `null`."""
+    """Principals without a key belong to the key `null`."""
     restart_with(server, key=None)
     alice = server.user("alice")
     thread = server.ask("POST", "/threads", token=alice, json={})["thread_id"]
@@ -109,10 +111,10 @@ def test_who_is_moving_has_to_wait(server):
             assert int(answer.headers["retry-after"]) > 0
         return answer.status_code == 503
 
-    # Who was let in before is let in for a few seconds more.
+    # A cached credential is accepted for a few seconds more.
     wait_for(waits, what="the door to be closed")
     server.ask("POST", "/threads/count", token=bob, json={})
-    # Moved: from now on it is the one of the new key.
+    # Moved: from now on the principal of the new key is used.
     set_state(server, principal, 2)
     server.ask("POST", "/threads/count", token=alice, json={})
     with sqlite3.connect(f"file:{server.folder}/heddle.db?mode=ro", uri=True) as database:

@@ -1,7 +1,7 @@
-"""Secrets that can be told from everything else, and a search for them in any of their forms.
+"""Recognizable secrets, and a search for them in all their forms.
 
-Every secret of these tests has MARK in it. WITNESS is no secret and goes the same ways: where it is
-not found, the search looked at nothing.
+Every secret of these tests contains MARK. WITNESS is not secret and takes the same paths: if it is
+not found, the search looked in the wrong place.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ def secret(name: str) -> str:
 
 
 def base64_of(text: bytes) -> list[bytes]:
-    """What is the same in every base64 of something with `text` in it, for each place it may begin at."""
+    """Returns the part that every base64 encoding of data with `text` contains, for each of the
+    three offsets."""
     found = []
     for before in range(3):
         encoded = base64.b64encode(b"\0" * before + text)
@@ -37,7 +38,8 @@ def forms(text: str = MARK) -> dict[str, bytes]:
 
 
 def find(data: bytes | str, *more: str) -> str | None:
-    """The first secret there is in it, with what is around it; None: none. `more` are secrets too."""
+    """Returns the first secret in the data with its surroundings, or None. `more` are further
+    secrets."""
     assert all(len(text) >= 16 for text in more), "a short text is found by chance"
     data = data.encode() if isinstance(data, str) else data
     searched = forms() | {f"number {n}": text.encode() for n, text in enumerate(more)}
@@ -56,9 +58,9 @@ def must_be_clean(where: str, data: bytes | str, *more: str, has_witness: bool =
     assert not found, f"{where}: {found}"
 
 
-# ---- where secrets travel ----------------------------------------------------
+# ---- places for secrets ------------------------------------------------------
 
-# Beside Authorization, which has the token. All of them say nothing to this server.
+# In addition to Authorization, which has the token. The server ignores all of them.
 HEADERS = {
     "Cookie": f"session={secret('cookie')}; sb-access-token={JWT}",
     "Proxy-Authorization": f"Basic {base64.b64encode(secret('proxy').encode()).decode()}",
@@ -109,7 +111,7 @@ CONFIGURABLE = {
 
 
 def run_body(assistant: str, **more) -> dict:
-    """A run with secrets wherever it can carry one."""
+    """Returns a run with a secret in every place that can carry one."""
     return {
         "assistant_id": assistant,
         "config": {

@@ -1,9 +1,9 @@
-"""A server of key sets that can do what real ones do: rotate, be slow, be down, send garbage.
+"""A server of key sets that behaves as real ones do: rotates, is slow or down, sends garbage.
 
     with JwksServer(issuer) as server: … server.url … server.count
 
-`mode` is one of "good", "down" (connections are reset), "error" (500), "garbage" (no JSON),
-"not keys" (JSON that is no key set), "huge" (more than anybody wants), or a function(peer, request).
+`mode` is one of "good", "down" (resets connections), "error" (500), "garbage" (not JSON), "not
+keys" (JSON that is not a key set), "huge" (exceeds any limit), or a function(peer, request).
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ class JwksServer(Scripted):
         self.issuers = issuers
         self.mode = "good"
         self.max_age = max_age
-        self.kept: list[dict] = []  # keys that are published beside the issuers' own
+        self.kept: list[dict] = []  # keys published in addition to the issuers' keys
         self.base = self.url
         self.url += "/.well-known/jwks.json"
 
     @property
     def count(self) -> int:
-        """How many times it was asked."""
+        """Returns the number of requests."""
         return len(self.requests)
 
     def document(self) -> dict:

@@ -1,11 +1,11 @@
-"""What the tests of moving share: a graph that answers, users who talk, exports compared."""
+"""Helpers for tests of moving data: a graph, conversations of users, comparison of exports."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
-# Appends "you said …" to what was said; tells by itself how far a thread is.
+# Appends "heard" to the log, which therefore shows the number of runs.
 ECHO = {
     "name": "echo",
     "state": {"log": {"type": "list", "reducer": "add"}},
@@ -17,7 +17,7 @@ KEYS = {"old": {"id": "2026", "env": "TEST_PRINCIPAL_KEY"}, "new": {"id": "2027"
 
 
 def configure(server, key: str, *old_keys: str) -> None:
-    """The server's keys from its next start on."""
+    """Sets the server's keys for its next start."""
     config = json.loads(server.config_file.read_text())
     config["auth"] |= {"key": KEYS[key], "old_keys": [KEYS[name] for name in old_keys]}
     server.config_file.write_text(json.dumps(config))
@@ -30,7 +30,7 @@ def rekey(server, *arguments: str, status: int = 0) -> str:
 
 
 def say(client, thread: str, text: str) -> dict:
-    """A run that appends `text`; the thread's values afterwards."""
+    """Runs once with the input `text`; returns the thread's values afterwards."""
     body = {"assistant_id": "echo", "input": {"log": [text]}, "stream_resumable": True}
     answer = client.post(f"/threads/{thread}/runs/wait", json=body)
     assert answer.status_code == 200, answer.text
@@ -44,7 +44,7 @@ def make_thread(client, **body) -> str:
 
 
 def conversation(client, texts: list[str], **body) -> str:
-    """A thread with a run for each text, and a branch from its first state."""
+    """Creates a thread with a run for each text, and a branch from its first state."""
     thread = make_thread(client, **body)
     for text in texts:
         say(client, thread, text)
@@ -56,7 +56,7 @@ def conversation(client, texts: list[str], **body) -> str:
 
 
 def view(client, thread: str) -> dict:
-    """A thread as clients see it: record, state, history, branches, runs."""
+    """Returns a thread as clients see it: record, state, history, branches, runs."""
 
     def get(path: str, **params):
         answer = client.get(path, params=params)
@@ -72,7 +72,7 @@ def view(client, thread: str) -> dict:
 
 
 def rows(file: Path) -> list[str]:
-    """The lines of an export but its header, which says when it was made."""
+    """Returns the lines of an export without its header, which has the time of the export."""
     lines = file.read_text().splitlines()
     assert json.loads(lines[0])["heddle"] == "export"
     return lines[1:]

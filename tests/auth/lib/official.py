@@ -1,4 +1,4 @@
-"""The official client for each user, and a graph that tells whom it works for.
+"""The official client for each user, and a graph that returns its user.
 
 with Team(server) as team: team["alice"].threads.create(); team.ask("alice", "GET", …)
 """
@@ -38,7 +38,7 @@ GRAPHS = {"who": WHO, **{name: api_server.GRAPHS / f"{name}.json" for name in ("
 
 
 class Team:
-    """Subjects are new in each team, so that tests share a server and nothing else."""
+    """Subjects are new in each team, so tests can share a server without sharing data."""
 
     def __init__(self, server):
         self.server, self.clients, self.mark = server, {}, uuid.uuid4().hex[:8]
@@ -61,7 +61,7 @@ class Team:
         return self["admin"]
 
     def ask(self, name: str, method: str, path: str, status: int = 200, **options):
-        """What the client has no word for."""
+        """Calls an endpoint that the client has no method for."""
         return self.server.ask(method, path, status, token=self.token(name), **options)
 
     def __enter__(self) -> Team:
@@ -73,13 +73,13 @@ class Team:
 
 
 def refused(status: int, function, *arguments, **options) -> None:
-    with pytest.raises(httpx.HTTPStatusError) as caught:  # of which the client's own errors are some
+    with pytest.raises(httpx.HTTPStatusError) as caught:  # the base class of some of the client's errors
         function(*arguments, **options)
     assert caught.value.response.status_code == status, function
 
 
 def fire(server, cron: str) -> None:
-    """A cron's time comes, without waiting for a minute to pass: it was due while the server was down."""
+    """Makes a cron fire without waiting for a minute: it becomes due while the server is down."""
     server.stop()
     with sqlite3.connect(server.folder / "heddle.db") as database:
         changed = database.execute("UPDATE crons SET next_at = 1 WHERE cron_id = ?", (cron,)).rowcount

@@ -1,12 +1,12 @@
-"""An OpenID Connect issuer: a document about itself, an authorization endpoint, a token endpoint, keys.
+"""An OpenID Connect issuer: discovery document, authorization endpoint, token endpoint, keys.
 
     issuer = Issuer("hall", "ES256")
     with OidcServer(issuer, client_secret="…") as server: …
 
-It checks what a real one checks: a code is good once, for the client, the redirect_uri and the
-challenge that it was made for. `mode` is that of the document (jwks.py); `token_mode` of the token
-endpoint is "good", "opaque" (the access token is for somebody else), "foreign" (tokens of `stranger`),
-"down", "garbage", "huge", "redirect", or a function(peer, request).
+It checks what a real one checks: a code is valid once, for its client, redirect_uri and challenge.
+`mode` applies to the document (jwks.py); `token_mode` of the token endpoint is "good", "opaque"
+(the access token is for another audience), "foreign" (tokens of `stranger`), "down", "garbage",
+"huge", "redirect", or a function(peer, request).
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ class OidcServer(JwksServer):
         issuer.url = self.base
         self.token_mode = "good"
         self.stranger: Issuer | None = None
-        self.extra: dict = {}  # members of the document
+        self.extra: dict = {}  # additional members of the document
         self.lifetime = 600
         self.codes: dict[str, dict] = {}
         self.refreshes: set[str] = set()
 
-    # ---- what tests look at ---------------------------------------------
+    # ---- for tests ------------------------------------------------------
 
     def asked(self, path: str) -> list[Request]:
         return [request for request in self.requests if urlsplit(request.path).path == path]
 
     def code(self, verifier: str, redirect_uri: str, client_id: str = CLIENT) -> str:
-        """What a person who has agreed comes back with."""
+        """Creates an authorization code, as after a user's consent."""
         code = secrets.token_urlsafe(24)
         self.codes[code] = {
             "challenge": challenge_of(verifier), "redirect_uri": redirect_uri, "client_id": client_id,
@@ -80,7 +80,7 @@ class OidcServer(JwksServer):
         peer.answer(200, {name: value for name, value in (document | self.extra).items() if value is not None})
 
     def authorize(self, peer: Peer, request: Request) -> None:
-        """Agrees at once, for whoever asks."""
+        """Consents at once, for any user."""
         asked = {name: values[0] for name, values in parse_qs(urlsplit(request.path).query).items()}
         if asked.get("response_type") != "code" or asked.get("code_challenge_method") != "S256":
             peer.answer(400, "a code with S256 is needed")
@@ -109,7 +109,7 @@ class OidcServer(JwksServer):
             peer.answer(status, answer, {"Cache-Control": "no-store"})
 
     def client_of(self, request: Request, form: dict) -> str | None:
-        """Who asks; None: it cannot prove it."""
+        """Returns the authenticated client, or None."""
         if self.client_secret is None:
             return form.get("client_id")
         header = request.headers.get("authorization", "")

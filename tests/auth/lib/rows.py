@@ -1,7 +1,7 @@
-"""One example request for every operation of the API: what the matrix asks, as everybody.
+"""One example request for every operation of the API; the matrix sends each as every kind of user.
 
-Each row says with which things of somebody it is asked. `ids` is a Things (world.py): path parameters
-come from it by name, and the body takes what it needs.
+Each row uses ids of one user's things. `ids` is a Things (world.py): it has the path parameters by
+name, and the body takes the ids that it needs.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-# What a row can name; whether somebody else's is there must not show.
+# Names that a row can use; a response must not reveal whether another user has such a thing.
 NAMES = (
     "thread_id", "run_id", "branch_id", "checkpoint_id", "assistant_id", "cron_id", "item", "new_thread_id",
     "new_assistant_id", "new_item", "participant_id", "invitation_id", "invitation_token",
@@ -26,12 +26,12 @@ class Row:
     ok: int = 200
     json: Callable[[dict], Any] | None = None
     params: Callable[[dict], dict] | None = None
-    needs: str | None = None  # the role it takes, where the body and not the path names the thread
-    makes: str | None = None  # what the things of a request that succeeds must have beside the usual
-    gone: int = 404  # what is said where there is no such thing
-    is_read: bool = False  # changes nothing, so that it may be asked about anything many times
+    needs: str | None = None  # the required role, if the body rather than the path names the thread
+    makes: str | None = None  # additional things that a successful request needs
+    gone: int = 404  # the status if the thing does not exist
+    is_read: bool = False  # changes nothing, so the request can be repeated
     is_endless: bool = False  # a stream that does not end
-    own: str | None = None  # thread: those who take part see the owner's things here
+    own: str | None = None  # thread: participants see the owner's things here
 
 
 def run(ids: dict) -> dict:
@@ -134,7 +134,7 @@ ROWS: dict[tuple[str, str], Row] = {
     ("POST", "/store/items/search"): read(json=lambda i: {"namespace_prefix": i["item"]["namespace"]}),
     ("POST", "/store/namespaces"): read(json=lambda i: {"prefix": i["item"]["namespace"]}),
     ("GET", "/store/namespaces"): read(params=lambda i: {"prefix": ".".join(i["item"]["namespace"])}),
-    # who else
+    # sharing
     ("GET", "/threads/{thread_id}/participants"): read(),
     ("POST", "/threads/{thread_id}/participants"): Row(
         json=lambda i: {"issuer": "main", "subject": "somebody", "role": "viewer"}
@@ -142,7 +142,7 @@ ROWS: dict[tuple[str, str], Row] = {
     ("PATCH", "/threads/{thread_id}/participants/{participant_id}"): Row(json=lambda i: {"role": "editor"}),
     ("DELETE", "/threads/{thread_id}/participants/{participant_id}"): Row(
         ok=204, needs="owner"
-    ),  # of others than oneself
+    ),  # to remove another participant
     ("GET", "/threads/{thread_id}/invitations"): read(),
     ("POST", "/threads/{thread_id}/invitations"): Row(json=lambda i: {"role": "viewer"}),
     ("DELETE", "/threads/{thread_id}/invitations/{invitation_id}"): Row(ok=204),

@@ -19,12 +19,12 @@ from tokens import Issuer
 
 PRINCIPAL_KEY = "00112233445566778899aabbccddeeff0123456789abcdef0123456789abcdef"
 STORES = ("sqlite", "postgres")
-TLS = ssl.create_default_context()  # making one takes longer than a request
+TLS = ssl.create_default_context()  # creating one takes longer than a request
 METHODS = ("get", "post", "put", "patch", "delete")
 
 
 def store_url(store: str, folder) -> str:
-    """A database of its own in `folder`, or a schema of its own of the tests' PostgreSQL server."""
+    """A new database in `folder`, or a new schema of the tests' PostgreSQL server."""
     if store == "sqlite":
         return f"sqlite:{folder}/heddle.db"
     return f"{os.environ['HEDDLE_TEST_PG_URL']}?schema=auth_{uuid.uuid4().hex[:16]}"
@@ -33,7 +33,7 @@ def store_url(store: str, folder) -> str:
 class Secured(Heddle):
     """store: "sqlite" or "postgres". auth: members of `auth` beside key and issuers.
 
-    issuers: entries of the configuration, or Issuer; env holds what they need. Otherwise as Heddle.
+    issuers: entries of the configuration, or Issuer; env holds their secrets. Otherwise as Heddle.
     """
 
     def __init__(self, store="sqlite", issuers=None, auth=None, config=None, env=None, **options):
@@ -56,7 +56,7 @@ class Secured(Heddle):
         command[command.index("--store") + 1] = self.store
         return command
 
-    # ---- who asks -----------------------------------------------------
+    # ---- users --------------------------------------------------------
 
     def user(self, subject: str, **claims) -> str:
         """A token of the issuer `main`."""
@@ -80,10 +80,10 @@ class Secured(Heddle):
         assert answer.status_code == status, f"{method} {path}: {answer.status_code} {answer.text}"
         return answer.json() if answer.content.strip() else None
 
-    # ---- what there is ------------------------------------------------
+    # ---- inspection ---------------------------------------------------
 
     def operations(self) -> dict[tuple[str, str], dict]:
-        """{("GET", "/threads/{thread_id}"): operation}: all that the router knows."""
+        """{("GET", "/threads/{thread_id}"): operation}: all operations of the router."""
         document = self.ask("GET", "/openapi.json")
         return {
             (method.upper(), path): operation
@@ -96,7 +96,7 @@ class Secured(Heddle):
         return self.ask("GET", "/metrics", token=self.main.admin("root"), params={"format": "json"})
 
     def tool(self, *arguments: str, status: int | None = 0, input: str | None = None) -> subprocess.CompletedProcess:
-        """Runs `heddle ARGUMENT…` with the server's environment; its output as text."""
+        """Runs `heddle ARGUMENT…` with the server's environment; returns its output as text."""
         done = subprocess.run(
             [str(binary()), *arguments], env=self.environment(), cwd=self.folder, input=input, text=True,
             capture_output=True, timeout=300,

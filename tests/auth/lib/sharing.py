@@ -1,4 +1,4 @@
-"""People who share threads, and answers that are open while something changes."""
+"""Users who share threads, and requests that stay open while something changes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HOUR_MS = 3_600_000
 
 
 class Person:
-    """Somebody with credentials of a server, who insists on the status of each answer."""
+    """A user with a credential of a server; checks the status of each response."""
 
     def __init__(self, server, token: str | None = None, headers: dict | None = None):
         self.http: httpx.Client = server.client(token, headers=headers)
@@ -46,7 +46,7 @@ class Person:
         return self.ask("POST", "/threads/search", json={"limit": 1000, **body})
 
     def nap(self, thread: str) -> str:
-        """A run that goes on until it is cancelled."""
+        """Starts a run that lasts until it is cancelled."""
         body = {"assistant_id": "nap", "input": {"ms": HOUR_MS}}
         run = self.ask("POST", f"/threads/{thread}/runs", json=body)["run_id"]
         wait_for(lambda: self.status(thread, run) == "running", what="a run that naps")
@@ -60,19 +60,19 @@ class Person:
 
 
 def settings(server) -> list[str]:
-    """What commands need to work on the server's database."""
+    """Returns the arguments with which commands work on the server's database."""
     return ["--config", str(server.config_file), "--store", server.store]
 
 
 def machine(server, subject: str) -> tuple[str, Person]:
-    """Somebody with a new API key: its id, and who uses it."""
+    """Creates an API key; returns its id and a Person who uses it."""
     key = server.tool("key", "create", "--subject", subject, *settings(server)).stdout.strip()
     return key[len("hdk_") :][:16], Person(server, headers={"x-api-key": key})
 
 
 @contextmanager
 def crowd(server, *names: str):
-    """A Person for each name: {name: Person}; "name@org" is a member of the organisation."""
+    """Creates a Person for each name: {name: Person}; "name@org" is a member of the organisation."""
     made = {}
     try:
         for name in names:
@@ -86,7 +86,7 @@ def crowd(server, *names: str):
 
 
 class Open:
-    """A request that takes long, in a thread of its own: `status`, `text` so far, `is_over`."""
+    """A long request in a thread: `status`, `text` so far, `is_over`."""
 
     def __init__(self, person: Person, method: str, path: str, **options):
         self.status: int | None = None
@@ -104,8 +104,8 @@ class Open:
                     for piece in answer.iter_text():
                         self.text += piece
         except (httpx.RemoteProtocolError, httpx.ReadError):
-            pass  # it was broken off
-        except Exception as failure:  # a test asks for it
+            pass  # the stream was cut off
+        except Exception as failure:  # the test checks it
             self.failure = failure
         self.is_over = True
 

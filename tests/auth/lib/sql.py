@@ -1,4 +1,4 @@
-"""The databases without Heddle: SQL, and the bytes of their files."""
+"""Access to the databases without Heddle: SQL, and the bytes of their files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def psql(url: str, text: str) -> str:
 
 
 def columns(url: str, table: str) -> list[tuple[str, str]]:
-    """[(name, type)], types in lower case."""
+    """Returns [(name, type)], types in lower case."""
     if is_sqlite(url):
         with sqlite3.connect(sqlite_file(url)) as db:
             return [(row[1], row[2].lower()) for row in db.execute(f"PRAGMA table_info({table})")]
@@ -41,7 +41,7 @@ def columns(url: str, table: str) -> list[tuple[str, str]]:
 
 
 def texts(url: str, table: str, column: str) -> list[str]:
-    """That column of all rows."""
+    """Returns that column of all rows."""
     if is_sqlite(url):
         with sqlite3.connect(sqlite_file(url)) as db:
             found = [row[0] for row in db.execute(f"SELECT {column} FROM {table}")]

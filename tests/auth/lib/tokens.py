@@ -1,9 +1,9 @@
 """Tokens as issuers make them, and as attackers do.
 
 issuer = Issuer("main")                    # HS256 with a secret
-issuer.token("alice", role="admin")        # a good one; more claims by name, None removes one
+issuer.token("alice", role="admin")        # a valid one; more claims by name, None removes one
 signed = Issuer("hall", "ES256")           # with a key pair: signed.jwks() is its key set
-bad_tokens(issuer, "alice")                # {"expired": …, "wrong issuer": …, …}: to be refused
+bad_tokens(issuer, "alice")                # {"expired": …, "wrong issuer": …, …}: all are refused
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def encode64(data: bytes) -> str:
 
 
 def make_key(algorithm: str):
-    """A new private key for an algorithm."""
+    """Creates a private key for an algorithm."""
     if algorithm in SYMMETRIC:
         return f"a secret of the tests that is long enough for {algorithm}, whatever it hashes with"
     if algorithm == "EdDSA":
@@ -39,14 +39,14 @@ def make_key(algorithm: str):
 
 @cache
 def key_of(algorithm: str, name: str):
-    """The key of that name: the same for as long as the tests run, because RSA keys take time."""
+    """Returns the key of that name; cached for the whole run, because RSA keys are slow to create."""
     if algorithm in SYMMETRIC:
         return f"{make_key(algorithm)} ({name})"
     return make_key(algorithm)
 
 
 def jwk_of(key, algorithm: str, kid: str) -> dict:
-    """The public half, as key sets have it."""
+    """Returns the public key in the form of key sets."""
     found = jwt.get_algorithm_by_name(algorithm).to_jwk(key.public_key(), as_dict=True)
     return {name: value for name, value in found.items() if name != "key_ops"} | {
         "kid": kid, "alg": algorithm, "use": "sig",
@@ -54,7 +54,7 @@ def jwk_of(key, algorithm: str, kid: str) -> dict:
 
 
 class Issuer:
-    """Who makes tokens. `kid` None: the secret's tokens name no key."""
+    """Issues tokens. `kid` None: tokens signed with the secret name no key."""
 
     def __init__(self, alias: str, algorithm: str = "HS256", audience: str = "authenticated", url: str | None = None):
         self.alias, self.algorithm, self.audience = alias, algorithm, audience
@@ -63,7 +63,7 @@ class Issuer:
         self.key = key_of(algorithm, self.kid or alias)
 
     def rotate(self, kid: str) -> None:
-        """From now on tokens are signed with another key; jwks() has that one alone."""
+        """Signs tokens with a new key from now on; jwks() has only that one."""
         self.kid, self.key = kid, key_of(self.algorithm, kid)
 
     def jwks(self, *others: dict) -> dict:
@@ -82,7 +82,7 @@ class Issuer:
         return jwt.encode(self.claims(subject, **more), self.key, self.algorithm, headers=named | (headers or {}))
 
     def config(self, jwks_url: str | None = None) -> dict:
-        """Its entry in the configuration; one with a secret expects it in the environment()."""
+        """Returns its entry in the configuration; a secret must be in environment()."""
         source = {"jwks_url": jwks_url} if jwks_url else {"secret": {"env": self.variable}}
         return {
             "alias": self.alias, "issuer": self.url, "audience": self.audience, "algorithms": [self.algorithm],
@@ -105,7 +105,7 @@ class Issuer:
 
 
 def raw_token(header: dict, claims: dict, sign=lambda signed: b"") -> str:
-    """Any token at all: sign(bytes) gives the signature."""
+    """Builds an arbitrary token; sign(bytes) returns the signature."""
     signed = ".".join(encode64(json.dumps(part, separators=(",", ":")).encode()) for part in (header, claims))
     return f"{signed}.{encode64(sign(signed.encode()))}"
 
@@ -120,14 +120,15 @@ def hmac_sha256(key: bytes):
 
 
 def anon_key(issuer: Issuer) -> str:
-    """Supabase's public key of a project: a JWT with the secret that users' tokens have, for everybody."""
+    """Supabase's public key of a project: a JWT that is signed with the secret of the users'
+    tokens."""
     now = int(time.time())
     claims = {"iss": "supabase", "ref": "project", "role": "anon", "iat": now - 10, "exp": now + 10 * 365 * 24 * HOUR}
     return jwt.encode(claims, issuer.key, issuer.algorithm)
 
 
 def bad_tokens(issuer: Issuer, subject: str) -> dict[str, str]:
-    """What a server must refuse, each of them otherwise the subject's own token."""
+    """Returns tokens that a server must refuse; apart from one defect, each is the subject's token."""
     now = int(time.time())
     good = issuer.token(subject)
     head, payload, signature = good.split(".")

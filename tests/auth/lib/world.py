@@ -1,4 +1,4 @@
-"""What somebody has on a server, made so that any leak of it can be told from everything else."""
+"""The things of a user on a server, marked so that every leak of them is recognizable."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)?")
 PARAMETER = re.compile(r"\{(\w+)\}")
 OF_THE_MOMENT = {"date", "x-request-id", "keep-alive", "connection"}
 GRAPHS = {name: api_server.GRAPHS / f"{name}.json" for name in ("echo", "nested")}
-SYSTEM_ASSISTANT = "echo"  # everybody has it
+SYSTEM_ASSISTANT = "echo"  # available to all users
 
 
 class Things(dict):
-    """Names to ids, see rows.NAMES; `used` are those that somebody asked for."""
+    """Maps names to ids, see rows.NAMES; `used` has the names that were read."""
 
     def __init__(self, *sources, **more):
         super().__init__(*sources, **more)
@@ -33,7 +33,7 @@ class Things(dict):
 
 
 def missing(name: str, like: str | None = None):
-    """A thing of that kind that never was. Of checkpoints, whose ids have an order, one right beside `like`."""
+    """Returns an id that does not exist. Ids of checkpoints are ordered: it is right beside `like`."""
     if name in ("branch_id", "checkpoint_id") and like:
         return like[:-12] + uuid.uuid4().hex[:12]
     if name in ("item", "new_item"):
@@ -55,15 +55,16 @@ class Answer:
         return self.text + "\n" + "\n".join(f"{name}: {value}" for name, value in self.headers.items())
 
     def masked(self, *values) -> tuple:
-        """What two answers must share when only ids, which are `values`, and the moment differ."""
+        """Returns the parts that two responses must share if only ids, which are `values`, and
+        times differ."""
         kept = {name: mask(value, *values) for name, value in self.headers.items() if name not in OF_THE_MOMENT}
         if self.status < 300:
-            kept.pop("content-length", None)  # of times and numbers
+            kept.pop("content-length", None)  # times and numbers vary in length
         return self.status, mask(self.text, *values), kept
 
 
 def mask(text: str, *values) -> str:
-    """Without ids, those of `values` and all that look like one, and without times."""
+    """Replaces ids, those of `values` and everything that looks like one, and times."""
     for value in values:
         for part in value.values() if isinstance(value, dict) else [value]:
             for each in part if isinstance(part, list) else [part]:
@@ -72,7 +73,7 @@ def mask(text: str, *values) -> str:
 
 
 def send(http: httpx.Client, method: str, path: str, row: Row, ids: Things) -> Answer:
-    """The row's request with these things."""
+    """Sends the row's request with these things."""
     options = {}
     if row.json:
         options["json"] = row.json(ids)
@@ -86,7 +87,7 @@ def send(http: httpx.Client, method: str, path: str, row: Row, ids: Things) -> A
 
 
 def names_of(method: str, path: str, row: Row, ids: Things) -> set[str]:
-    """Which things a row speaks of."""
+    """Returns the names that a row uses."""
     ids = Things(ids)
     if row.json:
         row.json(ids)
@@ -97,7 +98,7 @@ def names_of(method: str, path: str, row: Row, ids: Things) -> set[str]:
 
 @dataclass
 class Person:
-    """Somebody with a token, and what is theirs. `mark` is in everything that they have written."""
+    """A user with a token. `mark` is in everything that this user has written."""
 
     server: object
     subject: str
@@ -118,7 +119,7 @@ class Person:
     # ---- things -------------------------------------------------------
 
     def plant(self, makes: str | None = None) -> Things:
-        """One of everything."""
+        """Creates one of everything."""
         assistant = self.make_assistant()
         thread = self.make_thread()
         said = {"input": human(self.mark), "metadata": {"note": self.mark}, "stream_resumable": True}
@@ -139,14 +140,14 @@ class Person:
         )  # fmt: skip
 
     def share(self, thread: str, subject: str, role: str) -> dict[str, str]:
-        """With somebody, and with whoever has an invitation."""
+        """Shares with a subject, and creates an invitation."""
         body = {"issuer": "main", "subject": subject, "role": role}
         participant = self.ask("POST", f"/threads/{thread}/participants", json=body)
         invitation = self.ask("POST", f"/threads/{thread}/invitations", json={"role": role})
         return {"participant_id": participant["participant_id"], "invitation_id": invitation["invitation_id"]}
 
     def invite(self, thread: str) -> str:
-        """What somebody needs to take part: it is as good as a key."""
+        """Returns the token of a new invitation, which is as powerful as a key."""
         return self.ask("POST", f"/threads/{thread}/invitations", json={"role": "viewer"})["token"]
 
     def make_thread(self) -> str:
@@ -170,10 +171,10 @@ class Person:
         self.ask("PUT", "/store/items", 204, json={**item, "value": {"note": self.mark}})
         return item
 
-    # ---- all that there is --------------------------------------------
+    # ---- everything ---------------------------------------------------
 
     def snapshot(self) -> dict[str, object]:
-        """Everything that this person can see of what is theirs, by where it is found."""
+        """Returns everything of this user that the user can see, by path."""
         found = {}
 
         def look(method: str, path: str, **options):
@@ -196,7 +197,7 @@ class Person:
 
 @contextmanager
 def people(server, *subjects: str):
-    """A Person for each."""
+    """Creates a Person for each."""
     made = [Person(server, subject, server.user(subject)) for subject in subjects]
     try:
         yield made

@@ -1,4 +1,4 @@
-"""What one principal may have: exhausted, refused with 429 and a time, and had again afterwards."""
+"""Limits of a principal: requests above them get 429 with Retry-After, and succeed again later."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_runs(limited, store):
         cancel(alice, threads[1], runs[1])
         cancel(alice, threads[2], again)
         body = {"assistant_id": "echo", "input": human("x")}
-        for _ in range(5):  # what has ended has given back
+        for _ in range(5):  # ended runs are not counted
             wait_for(lambda: alice.post("/runs/wait", json=body).status_code == 200, what="room for a run")
 
 
@@ -131,7 +131,7 @@ def test_streams(limited):
         wait_for(is_let, what="room for a stream")
 
 
-TEXT = random.Random(4711).randbytes(20_000).hex()  # which does not become small
+TEXT = random.Random(4711).randbytes(20_000).hex()  # incompressible
 
 
 def fill_threads(http: httpx.Client) -> list[str]:
@@ -185,7 +185,7 @@ def test_bytes(limited, store, fill):
     with server.as_user("alice") as alice, server.as_user("bob") as bob:
         small, kept = new_thread(alice), new_thread(alice)
         made = fill(alice)
-        # What is stored is measured now and then, and whenever something was deleted.
+        # The stored size is measured periodically, and after each deletion.
         assert alice.delete(f"/threads/{small}").status_code == 204
         refused(alice.post("/threads", json={}))
         refused(alice.post(f"/threads/{kept}/runs/wait", json={"assistant_id": "echo", "input": human("x")}))

@@ -1,10 +1,12 @@
-"""Every operation, asked by everybody, about everything: who may, may; who may not learns nothing.
+"""Every operation, sent by every kind of user, about everything: authorized requests succeed, and
+refused ones reveal nothing.
 
-The table of requests is rows.py; the operations and what it takes to be let in come from the
-router itself (/openapi.json). So an operation without a row fails here, and so does one that lets in
-whom it should not. What is expected of a cell follows from `x-heddle-access` and the rules below.
+The table of requests is rows.py; the operations and their access rules come from the router
+(/openapi.json). An operation without a row therefore fails here, and so does one that admits the
+wrong users. The expected result of a cell follows from `x-heddle-access` and the rules below.
 
-Refused requests come first; then nothing of the owner's may have changed; then what is allowed.
+Refused requests come first; then the owner's things must be unchanged; then the allowed requests
+follow.
 """
 
 from __future__ import annotations
@@ -21,12 +23,12 @@ from world import GRAPHS, SYSTEM_ASSISTANT, Answer, Person, Things, mask, missin
 
 RANK = {"viewer": 1, "editor": 2, "owner": 3}
 OPERATIONS = sorted(ROWS)
-TRIES = 5  # of counting: what happens by itself may be counted once, but not again and again
+TRIES = 5  # measurements: background work may be counted once, but not every time
 NAMED = [f"{method} {path}" for method, path in OPERATIONS]
 
 
 def places(token: str) -> list[dict]:
-    """Where no token is looked for."""
+    """Places in which the server does not look for a token."""
     return [
         {"headers": {"Cookie": f"authorization=Bearer {token}; token={token}; sb-access-token={token}"}},
         {"headers": {"Authorization": f"Basic {token}"}},
@@ -41,7 +43,7 @@ class World:
     """A server on which `owner` has things, some of them shared, and `stranger` has others."""
 
     def __init__(self, store: str):
-        # What happens by itself would count as store reads.
+        # Background work would count as store reads.
         options = ["--ttl-sweep-interval", "0", "--log-level", "debug"]
         self.server = Secured(store=store, config={"stream": {"heartbeat": 1}}, options=options, graphs=GRAPHS).start()
         self.owner = self.person("owner")
@@ -63,7 +65,7 @@ class World:
         return Person(self.server, subject, self.server.user(subject))
 
     def plant_shared(self, makes: str | None = None) -> Things:
-        """The owner's, with a thread in which the editor and the viewer take part."""
+        """Creates things of the owner, with a thread that the editor and the viewer participate in."""
         things = self.owner.plant(makes)
         for person, role in ((self.editor, "editor"), (self.viewer, "viewer")):
             self.owner.share(things["thread_id"], person.subject, role)
@@ -88,10 +90,10 @@ class World:
         finally:
             self.server.remove()
 
-    # ---- what requests cost -------------------------------------------
+    # ---- cost of requests ---------------------------------------------
 
     def cost(self) -> tuple[int, int]:
-        """Reads and writes of the store so far, once nothing is under way."""
+        """Returns the number of store reads and writes so far, once the server is idle."""
 
         def look():
             now = self.root.ask("GET", "/metrics", params={"format": "json"})
@@ -101,7 +103,7 @@ class World:
         return wait_for(look, what="a server at rest")
 
     def measure(self, *requests) -> tuple[list, list[tuple[int, int]]]:
-        """What each of these gives, and what each costs. (Asking for it costs nothing.)"""
+        """Returns the result and the cost of each request. Measuring itself costs nothing."""
         marks, given = [self.cost()], []
         for request in requests:
             given.append(request())
@@ -120,7 +122,7 @@ operation = pytest.mark.parametrize("operation", OPERATIONS, ids=NAMED)
 
 
 def leaks(world: World, answer) -> list[str]:
-    """What of the owner's is in an answer."""
+    """Returns the texts of the owner that are in a response."""
     said = answer.everything()
     return [text for text in (world.owner.mark, world.owner.subject) if text in said]
 
@@ -142,12 +144,12 @@ def test_every_thread_in_a_path_has_a_role(world):
             assert (ROWS[method, path].needs or each["x-heddle-access"]) != "viewer", (method, path)
 
 
-# ---- who has no business here ----------------------------------------------
+# ---- unauthorized users ----------------------------------------------------
 
 
 @operation
 def test_without_good_credentials(world, operation):
-    """No token, and every bad one: the same answer to everything, whatever is asked for."""
+    """No token, and every bad one: all requests get the same response."""
     method, path = operation
     row = ROWS[operation]
 
@@ -172,7 +174,7 @@ def test_without_good_credentials(world, operation):
 
 @operation
 def test_credentials_in_other_places(world, operation):
-    """A token is looked for in one place."""
+    """The server looks for a token in one place."""
     method, path = operation
     if world.access(operation) == "public":
         return
@@ -187,7 +189,7 @@ def missing_things(things: Things) -> Things:
 
 @operation
 def test_acting_for_others(world, operation):
-    """Only administrators may, and then they may what that one may."""
+    """Only administrators may do this, and then have the rights of that user."""
     method, path = operation
     row, access = ROWS[operation], world.access(operation)
     if access == "public":
@@ -215,11 +217,11 @@ def is_about_one_thing(path: str) -> bool:
     return "{" in path
 
 
-# ---- somebody else's things ------------------------------------------------
+# ---- things of other users -------------------------------------------------
 
 
 def others(operation, mine: Things, theirs: Things):
-    """(name, with theirs, a function that gives one that is missing): a cell for each thing named."""
+    """Yields (name, things with theirs, a function that returns a missing one) for each name."""
     method, path = operation
     for name in sorted(names_of(method, path, ROWS[operation], mine) & set(NAMES)):
         yield (
@@ -227,12 +229,12 @@ def others(operation, mine: Things, theirs: Things):
             Things(mine, **{name: theirs[name]}),
             lambda name=name: Things(mine, **{name: missing(name, theirs[name])}),
         )
-    if path.startswith("/threads/{thread_id}/"):  # the whole path is theirs
+    if path.startswith("/threads/{thread_id}/"):  # the whole path names their thread
         yield "thread_id", theirs, lambda: Things(theirs, thread_id=missing("thread_id"))
 
 
 def check_cell(world: World, http, operation, name: str, things: Things, absent) -> None:
-    """Theirs and one that is missing: the same answer at the same cost."""
+    """An id of theirs and a missing id get the same response at the same cost."""
     method, path = operation
 
     def ask(ids: Things) -> Answer:
@@ -249,7 +251,7 @@ def check_cell(world: World, http, operation, name: str, things: Things, absent)
 
 
 def test_costs_are_counted(world):
-    """Otherwise all would cost the same."""
+    """Otherwise all requests would cost the same."""
     path, missing_path = (f"/threads/{id}" for id in (world.foreign["thread_id"], missing("thread_id")))
     _, (read, none, change) = world.measure(
         lambda: world.stranger.ask("GET", path + "/state"),
@@ -261,7 +263,8 @@ def test_costs_are_counted(world):
 
 @operation
 def test_things_of_others(world, operation):
-    """In one's own request, the id of a thread, run, checkpoint, assistant, cron, item … of the owner."""
+    """A stranger's request with the id of a thread, run, checkpoint, assistant, cron, item … of the
+    owner."""
     mine = Things(
         world.foreign, assistant_id=SYSTEM_ASSISTANT if "/runs" in operation[1] else world.foreign["assistant_id"]
     )
@@ -275,7 +278,8 @@ def test_things_of_others(world, operation):
 
 @operation
 def test_other_things_of_those_who_share(world, operation):
-    """Who takes part in a thread has that thread: not the owner's other ones, nor what is in those."""
+    """A participant has access to that thread only: not to the owner's other threads or their
+    contents."""
     if world.access(operation) not in RANK:
         return
     mine = Things(world.shared, assistant_id=SYSTEM_ASSISTANT)
@@ -296,7 +300,7 @@ def check_others(world: World, http, operation, name: str, things: Things, absen
 
 
 def test_bodies_that_name_threads_of_others(world):
-    """Prune, cancel, batch: theirs is passed over like what is missing."""
+    """Prune, cancel, batch: another user's thread is skipped like a missing one."""
     mine, theirs = world.foreign, world.private
     http = world.stranger.http
     for strategy in ("delete", "keep_latest"):
@@ -354,7 +358,7 @@ def test_nothing_of_the_owner_has_changed(world):
     assert world.owner.snapshot() == world.before
 
 
-# What creates, and how its owner sees the same thing.
+# Operations that create a thing, and the request that shows it to its owner.
 CREATING = {
     "new_thread_id": (("POST", "/threads"), lambda id: ("GET", f"/threads/{id}", {})),
     "new_assistant_id": (("POST", "/assistants"), lambda id: ("GET", f"/assistants/{id}", {})),
@@ -367,7 +371,8 @@ CREATING = {
 
 @pytest.mark.parametrize("name", CREATING)
 def test_taken_ids(world, name):
-    """Creating what somebody else has is creating: no conflict says that it is there."""
+    """Creating a thing with an id that another user has succeeds: no conflict reveals that it
+    exists."""
     operation, look = CREATING[name]
     make = {
         "new_thread_id": world.owner.make_thread,
@@ -394,7 +399,7 @@ def test_taken_ids(world, name):
 
 @pytest.mark.parametrize("path", ["/runs", "/runs/wait", "/runs/stream"])
 def test_runs_on_taken_ids(world, path):
-    """A run that creates its thread when there is none creates one, whoever else has that id."""
+    """A run that creates a missing thread creates one, also if another user has that id."""
     body = {"assistant_id": SYSTEM_ASSISTANT, "input": human("hello"), "if_not_exists": "create"}
     taken = world.owner.make_thread()
     for _ in range(2):
@@ -405,7 +410,7 @@ def test_runs_on_taken_ids(world, path):
         assert world.owner.ask("GET", f"/threads/{taken}") == before
         assert world.owner.ask("GET", f"/threads/{taken}/runs") == []
         assert world.stranger.ask("GET", f"/threads/{taken}")["metadata"]["owner"] == world.stranger.subject
-    # Without that word it is not there.
+    # Without if_not_exists the thread does not exist.
     other = world.owner.ask("POST", "/threads", json={})["thread_id"]
     body.pop("if_not_exists")
     answers = [world.stranger.http.post(f"/threads/{id}{path}", json=body) for id in (other, missing("thread_id"))]
@@ -414,7 +419,7 @@ def test_runs_on_taken_ids(world, path):
 
 
 def test_what_nobody_serves(world):
-    """Paths and methods that are not there say so to everybody alike."""
+    """The response to an unknown path or method is the same for all users."""
     for method, path in (
         ("GET", "/nowhere"),
         ("PUT", "/threads"),
@@ -428,11 +433,11 @@ def test_what_nobody_serves(world):
         assert len(answers) == 1, (method, path, answers)
 
 
-# ---- who may ---------------------------------------------------------------
+# ---- authorized users ------------------------------------------------------
 
 
 def things_for(world: World, operation, row) -> Things:
-    """What a request of somebody who may is about: new things when it changes them."""
+    """Returns the things for an authorized request: new ones if it changes them."""
     things = Things(world.shared if row.is_read else world.plant_shared(row.makes))
     if not operation[1].startswith("/assistants"):
         things["assistant_id"] = SYSTEM_ASSISTANT
@@ -461,7 +466,7 @@ def test_those_who_take_part_may_what_their_role_says(world, operation, role):
     if needed in RANK and RANK[role] >= RANK[needed]:
         assert answer.status == row.ok, answer
     elif needed in RANK and access == "user" and answer.status == row.ok:
-        # A list in which what may not be changed is passed over.
+        # A list, in which the server skips what this user may not change.
         assert world.owner.ask("GET", f"/threads/{things['thread_id']}") == before
     elif needed in RANK:
         assert answer.status == 403, answer

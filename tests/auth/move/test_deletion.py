@@ -1,4 +1,4 @@
-"""Deleted is deleted: nothing of a thread is left in the bytes of the database."""
+"""A deleted thread leaves nothing in the bytes of the database."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from moving import ECHO, conversation, make_thread, say
 from programs import wait_for
 from sql import is_sqlite, psql, sqlite_file
 
-# Too short and too odd to be compressed away; long enough not to be there by chance.
+# Short and random enough not to be compressed, long enough not to occur by chance.
 CANARY = "Zq7-Canary-xW9Kp2-unmistakable"
 
 
 def stored_bytes(server) -> bytes:
-    """Everything in the files, or in the rows, of the database; the server has ended."""
+    """Returns all bytes of the database's files, or all its rows; the server has stopped."""
     if is_sqlite(server.store):
         file = sqlite_file(server.store)
         return b"".join(path.read_bytes() for path in sorted(file.parent.glob(f"{file.name}*")))
@@ -23,12 +23,12 @@ def stored_bytes(server) -> bytes:
 
 
 def holds_canary(data: bytes) -> bool:
-    """As it is, or as PostgreSQL shows bytes."""
+    """Searches for the text itself and for PostgreSQL's form of bytes."""
     return CANARY.encode() in data or CANARY.encode().hex().encode() in data
 
 
 def table_files(server) -> bytes:
-    """The files of PostgreSQL's tables and indexes, after it has rewritten them."""
+    """Returns the files of PostgreSQL's tables and indexes, after it has rewritten them."""
     tables = psql(server.store, "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()").split()
     for table in tables:
         psql(server.store, f"VACUUM FULL {table}")
@@ -48,7 +48,7 @@ def table_files(server) -> bytes:
 
 
 def compact(server) -> None:
-    """Gives the space back; PostgreSQL is done in table_files()."""
+    """Frees unused space; for PostgreSQL, table_files() does it."""
     server.tool("prune", "--vacuum", "--store", server.store, "--config", str(server.config_file))
 
 
@@ -58,12 +58,12 @@ def export_all(server, status: int | None = 0):
 
 
 def decoded(server) -> str:
-    """Everything that can be exported, unpacked: compression hides nothing here."""
+    """Returns everything that can be exported, without compression."""
     return export_all(server).stdout
 
 
 def is_swept(server) -> bool:
-    """An export fails when a thread is taken away while it is read: then it is not over yet."""
+    """An export fails if a thread is deleted while it is read: then the sweep has not finished."""
     done = export_all(server, status=None)
     return done.returncode == 0 and CANARY not in done.stdout
 
@@ -93,7 +93,7 @@ def test_by_the_api(secured, store):
         say(alice, kept, "this stays")
         thread = fill(alice)
         server.stop()
-        # It was there: otherwise the rest would show nothing.
+        # The text was stored; otherwise the rest would prove nothing.
         assert holds_canary(stored_bytes(server))
         if not is_sqlite(server.store):
             assert holds_canary(table_files(server))
@@ -119,7 +119,7 @@ def test_when_it_expires(secured, store):
 
 
 def test_when_it_is_pruned(secured, store):
-    """What only older states had is gone with them."""
+    """Values that only older states had are deleted with them."""
     graph = {
         "name": "echo",
         "state": {"log": {"type": "string"}},
@@ -138,7 +138,7 @@ def test_when_it_is_pruned(secured, store):
             pytest.skip("no route to prune")
         assert answer.status_code < 300, answer.text
         older = alice.get(f"/threads/{thread}/runs").json()[1:]
-        for run in older:  # it has its input
+        for run in older:  # the run has its input
             assert alice.delete(f"/threads/{thread}/runs/{run['run_id']}").status_code < 300
         assert alice.get(f"/threads/{thread}/state").json()["values"]["log"] == "harmless"
     assert_gone(server)

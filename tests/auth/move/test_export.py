@@ -1,4 +1,4 @@
-"""`heddle export` and `import`: out of one database and into another, to the byte."""
+"""`heddle export` and `import`: from one database into another, byte for byte."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_thread_moves_between_databases(secured, store, target):
     assert rows(export(other, thread, "--subject", "main/alice")) == rows(file)
     with other.as_user("alice") as alice:
         assert view(alice, thread) == before
-        # It goes on where it was.
+        # The thread continues where it was.
         assert say(alice, thread, "and on")["log"][-2:] == ["and on", "heard"]
     with other.as_user("bob") as bob:
         assert bob.get(f"/threads/{thread}").status_code == 404
@@ -57,7 +57,7 @@ def test_everything_of_somebody(secured, store):
     tables = {json.loads(line).get("table") for line in text.splitlines()}
     assert {"assistants", "assistant_versions", "items", "crons", "checkpoints", "thread_info", "runs"} <= tables
 
-    # Into the same database, as another's.
+    # Into the same database, as another user.
     where = ["--store", server.store, "--config", str(server.config_file), "--subject", "main/carol"]
     assert "2 threads" in server.tool("import", str(file), *where).stdout
     assert rows(export(server, "--all", "--subject", "main/carol")) == rows(file)
@@ -68,7 +68,7 @@ def test_everything_of_somebody(secured, store):
         assert carol.get("/store/items", params={"namespace": "a", "key": "k"}).json()["value"] == {"x": 1}
         assert carol.get(f"/assistants/{assistant}").json()["name"] == "mine"
 
-    # Everything there: refused, and replaced when that is asked for.
+    # Everything exists already: refused, or replaced on request.
     refused = server.tool("import", str(file), *where, status=1).stderr
     assert "is there already" in refused and "line " in refused
     server.tool("import", str(file), *where, "--if-exists", "replace")
@@ -76,7 +76,7 @@ def test_everything_of_somebody(secured, store):
 
 
 def damaged(lines: list[str]) -> dict[str, tuple[list[str], str]]:
-    """What is wrong with a file: its lines, and what is said of it."""
+    """Maps a kind of damage to the lines of the file and the expected error."""
     place = {json.loads(line).get("table"): n for n, line in enumerate(lines)}
     swapped = lines.copy()
     swapped[place["chunks"]], swapped[place["runs"]] = lines[place["runs"]], lines[place["chunks"]]

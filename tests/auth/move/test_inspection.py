@@ -20,7 +20,7 @@ def test_the_only_namespace_of_a_thread_is_shown(secured):
     whole = server.tool("state", server.store, thread, "--principal", principal, "--graph", "echo.json")
     assert json.loads(whole.stdout)["values"]["log"][0] == "one"
     assert "no checkpoints" in server.tool("history", server.store, empty, "--principal", principal, status=1).stderr
-    assert "no checkpoints" in server.tool("state", server.store, thread, status=1).stderr  # nobody's
+    assert "no checkpoints" in server.tool("state", server.store, thread, status=1).stderr  # without --principal
 
 
 def test_the_namespaces_of_several_assistants_are_listed(secured):

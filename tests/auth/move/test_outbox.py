@@ -1,4 +1,4 @@
-"""Webhooks that are not delivered yet: they outlive the process, on every database, and move with their user."""
+"""Undelivered webhooks: they outlive the process, on every database, and move with their user."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def closed():
 
 
 def rows(server) -> list[str]:
-    """The ids of the deliveries."""
+    """Returns the ids of the deliveries."""
     return texts(server.store, "outbox", "delivery_id")
 
 
@@ -32,7 +32,7 @@ def make_webhook(server, port: int) -> str:
 
 
 def is_delivered_once(server, port: int, thread: str, delivery: str) -> None:
-    """By a server that is started now, and not by the one after it."""
+    """The server that starts now delivers it, and the next one does not."""
     with Listener(port=port) as listener:
         server.restart()
         sent = listener.next()

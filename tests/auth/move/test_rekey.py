@@ -1,4 +1,4 @@
-"""`heddle rekey`: a new key for principals, while everybody goes on."""
+"""`heddle rekey`: a new key for principals while all users stay active."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from secured import PRINCIPAL_KEY
 
 
 class Talker(threading.Thread):
-    """A user who talks on several threads, and remembers what was acknowledged."""
+    """A user who sends messages on several threads, and remembers what was acknowledged."""
 
     def __init__(self, server, name: str):
         super().__init__(daemon=True)
@@ -32,11 +32,11 @@ class Talker(threading.Thread):
                 while not self.ended.is_set():
                     self.turn(client, count)
                     count += 1
-        except BaseException as failure:  # the test shows it
+        except BaseException as failure:  # reported by the test
             self.failure = failure
 
     def accept(self, answer) -> bool:
-        """503 says to come again; everything else must be good."""
+        """Returns False after a 503, which means retry; every other response must be a success."""
         if answer.status_code == 503:
             assert answer.headers["retry-after"], "503 without Retry-After"
             self.turned_away += 1
@@ -83,10 +83,10 @@ def test_under_load(secured, store):
     server.stop()
     configure(server, "new", "old")
     server.start()
-    # Nobody has moved yet: what was made with the old key is there.
+    # No principal has moved yet: threads of the old key are visible.
     with server.as_user("idle") as client:
         assert client.get(f"/threads/{idle}").status_code == 200
-        # Somebody who comes after the change has a principal of the new key at once.
+        # A new user gets a principal of the new key at once.
     for talker in talkers:
         talker.start()
     wait_for(lambda: all(len(t.said) == 3 and all(t.said.values()) for t in talkers), what="everybody to talk")
@@ -96,7 +96,8 @@ def test_under_load(secured, store):
     assert moved.startswith("moved 1 principals, 1 threads") and "nothing is left" in moved, moved
     finish(talkers)
 
-    # Now everybody has a past under 2027; back under the old key's name, they all must move.
+    # All users now have principals under 2027. With the old key current again, all of them must
+    # move.
     server.stop()
     configure(server, "old", "new")
     server.start()
@@ -114,7 +115,7 @@ def test_under_load(secured, store):
     for talker in talkers:
         talker.check()
 
-    # Nothing needs the other key any more.
+    # The other key is not needed any more.
     server.stop()
     configure(server, "old")
     server.start()
@@ -144,7 +145,7 @@ def finish(talkers: list[Talker]) -> None:
 
 
 def test_who_shares(secured, store):
-    """Participants, both of the thread that moves and those who are moved, keep what they had."""
+    """Participants keep their access, both to a thread that moves and when they are moved."""
     server = secured(store=store, graphs={"echo": ECHO}, env={"TEST_NEW_KEY": NEW_KEY})
     with server.as_user("owner") as owner, server.as_user("guest") as guest:
         thread = make_thread(owner)
@@ -196,7 +197,7 @@ def test_interrupted_and_begun_again(secured):
 
 
 def test_interrupted_and_taken_back(secured):
-    """A move that was interrupted ends the other way when the keys change back."""
+    """An interrupted move is reversed when the keys change back."""
     server = secured(graphs={"echo": ECHO}, env={"TEST_NEW_KEY": NEW_KEY})
     with server.as_user("ann") as client:
         threads = [make_thread(client) for _ in range(40)]
@@ -214,7 +215,7 @@ def test_interrupted_and_taken_back(secured):
 
 
 def test_runs_that_do_not_end(secured):
-    """Somebody who is at work stays, and loses nothing."""
+    """A principal with a running run is not moved, and loses nothing."""
     slow = json.loads(json.dumps(ECHO))
     slow["nodes"]["answer"] = {"kind": "sleep", "ms": 600000}
     server = secured(graphs={"echo": ECHO, "slow": slow}, env={"TEST_NEW_KEY": NEW_KEY})

@@ -1,4 +1,4 @@
-"""`heddle doctor`: what is wrong with a set-up, and which secrets a database holds."""
+"""`heddle doctor`: errors in a setup, and secrets in a database."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sql import columns, insert, is_sqlite
 from tokens import Issuer
 
 KEY = "sk-proj-4Tf9aB27Qx81LmZp0Wv3"
-# Where the text of a table's row goes: its last column that is neither a number nor a hash.
+# The column of each table that gets the text: the last one that is neither a number nor a hash.
 PLANTED = {
     "threads": "thread_id", "checkpoints": "metadata", "writes": "value", "chunks": "data", "assistants": "body",
     "assistant_versions": "body", "thread_info": "body", "runs": "body", "event_pages": "data", "items": "value",
@@ -24,7 +24,7 @@ def length(data: bytes) -> bytes:
 
 
 def stored(table: str, text: str) -> bytes | str:
-    """As the column holds it: packed without compression where it is packed."""
+    """Encodes the text as the column stores it, without compression."""
     data = text.encode()
     if table == "writes":
         return b"\x01" + data
@@ -47,7 +47,7 @@ def plant(url: str, table: str, secret: str) -> None:
         elif "int" in kind:
             row[name] = number
         elif name in ("checkpoint", "hash") and kind in ("blob", "bytea"):
-            # A body of a checkpoint without values: format, v, JSON, no entries.
+            # The body of a checkpoint without values: format, v, JSON, no entries.
             row[name] = b"\x00\x01\x04" + length(b"{}") + b"\x00" if name == "checkpoint" else b"\x00" * 16
         else:
             row[name] = f"planted-{table}"
@@ -76,7 +76,7 @@ def test_every_table(secured, store):
 
 
 def test_principals_are_no_secrets(secured, store):
-    """They are hashes, and some of them begin as keys do: this user's is sk-HcmIZbNfwGeli3rC3LQ."""
+    """Principals are hashes, and some begin like keys: this user's is sk-HcmIZbNfwGeli3rC3LQ."""
     subject = "user296134"
     server = secured(store=store, graphs={"echo": ECHO})
     with server.as_user("alice") as alice, server.as_user(subject) as user:
@@ -84,7 +84,7 @@ def test_principals_are_no_secrets(secured, store):
         body = {"issuer": "main", "subject": subject, "role": "editor"}
         made = alice.post(f"/threads/{shared}/participants", json=body).json()
         assert made["participant_id"] == "sk-HcmIZbNfwGeli3rC3LQ"
-        for thread in (shared, make_thread(user)):  # as a guest, and at home
+        for thread in (shared, make_thread(user)):  # as a participant, and as the owner
             say(user, thread, "hello")
     found = server.tool("doctor", "--secrets", server.store)
     assert found.stdout.splitlines()[-1].endswith(" 0 findings"), found.stdout

@@ -1,4 +1,5 @@
-"""Requests of web pages: with users only from listed origins, without users also from loopback origins."""
+"""Requests of web pages: with authentication only from listed origins, otherwise also from loopback
+origins."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ def server(secured_module):
 
 @pytest.fixture(scope="module")
 def alone():
-    """Without users."""
+    """A server without authentication."""
     yield from (create() for create in collect(Heddle))
 
 
@@ -49,7 +50,7 @@ def test_what_browsers_send_without_asking_changes_nothing(server):
         assert answer.status_code == 403 and "cors.allow_origins" in answer.text
     with server.as_user("bob") as http:
         assert http.post("/threads/search", json={}).json() == []
-        # The server's own page may.
+        # The server's own page is allowed.
         own = {"Origin": server.url, "Content-Type": "application/json"}
         assert http.post("/threads", headers=own, content=body).status_code == 200
 
@@ -112,7 +113,7 @@ def test_without_users_pages_send_json_as_json(alone):
     for kind in ("application/json", "Application/JSON; charset=utf-8", "application/vnd.api+json"):
         headers = {"Origin": "http://localhost:3000", "Content-Type": kind}
         assert httpx.post(alone.url + "/threads", headers=headers, content=body, timeout=60).status_code == 200
-    # Programs that are not browsers may send any type; fetch() of Node is one of them.
+    # Programs other than browsers may send any type; fetch() of Node is one of them.
     for headers in ({}, {"Content-Type": "text/plain"}, {"Sec-Fetch-Mode": "cors", "Content-Type": "text/plain"}):
         assert httpx.post(alone.url + "/threads", headers=headers, content=body, timeout=60).status_code == 200
 
@@ -130,7 +131,7 @@ def test_without_users_listed_origins_may_besides_loopback():
 
 
 def test_without_users_borrowed_names_are_refused(alone):
-    """DNS rebinding: the page's own name, made to stand for this machine."""
+    """DNS rebinding: the page's own host name resolves to this machine."""
     for host in ("evil.example", "evil.example:2024", "10.0.0.1", "127.0.0.1.evil.example"):
         for method, path in (("GET", "/info"), ("POST", "/threads"), ("GET", "/docs")):
             answer = httpx.request(

@@ -1,4 +1,4 @@
-"""What runs of users may ask: nothing that only the server's own network can reach."""
+"""Outgoing requests of users' runs: nothing that only the server's network can reach."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ REFUSAL = "outgoing.allowed_hosts"
 
 
 def reader(source: dict, tool: str = "x") -> dict:
-    """A model by script that has tools of one source."""
+    """A scripted model with tools of one source."""
     return {
         "name": "reader",
         "state": {"messages": {"reducer": "messages"}},
@@ -61,7 +61,7 @@ GRAPHS = {
     "fetch": fetcher("{{config.url}}"),
     "http": reader({"http": "{{config.tools}}"}),
 }
-# How a run is told to ask a URL, by the graph that does.
+# The configuration that makes each graph send a request to a URL.
 WAYS = {
     "mcp": lambda url: {"mcp": {"url": url}},
     "a2a": lambda url: {"a2a": [{"name": "x", "url": url}]},
@@ -84,7 +84,7 @@ WAYS = {
 
 
 class Listener:
-    """Counts connections; answers none."""
+    """Counts connections; never responds."""
 
     def __enter__(self):
         self.socket = socket.create_server(("127.0.0.1", 0))
@@ -112,7 +112,7 @@ def server(secured_module):
 
 
 def told(server, way: str, url: str) -> str:
-    """All that a client gets to see of a run that asks the URL."""
+    """Returns everything that a client sees of a run that sends a request to the URL."""
     body = {
         "assistant_id": way,
         "input": {"messages": [{"role": "user", "content": "go"}]} if way != "fetch" else {},
@@ -135,7 +135,7 @@ def test_private_addresses_are_not_asked(server, way):
 
 @pytest.mark.parametrize("way", sorted(WAYS))
 def test_what_listens_and_what_does_not_look_the_same(server, way):
-    """No scanning of ports: the text of the refusal is the same but for the port."""
+    """No port scanning: apart from the port, the text of the refusal is the same."""
 
     def refusals(url: str) -> list[str]:
         port = url.rsplit(":", 1)[1]
@@ -181,7 +181,7 @@ def test_what_the_operator_allows_is_asked(secured, scripted):
 
 
 def test_what_the_operator_chose_himself_is_asked(secured, mock, scripted):
-    """Models by the environment, and URLs in graphs that no state goes into."""
+    """Models from the environment, and URLs in graphs that do not depend on state."""
     peer = scripted(lambda peer, request: peer.answer(200, {"fine": True}))
     model = mock()
     server = secured(
@@ -198,7 +198,7 @@ def test_what_the_operator_chose_himself_is_asked(secured, mock, scripted):
 
 
 def test_archives_that_the_environment_names_are_asked(secured, scripted):
-    """But not under a URL of the user's own, though it be the same machine."""
+    """But not with a URL from the user, even for the same machine."""
 
     def answer(peer, request):
         if "embeddings" in request.path:

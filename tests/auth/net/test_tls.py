@@ -1,4 +1,4 @@
-"""`heddle serve` with certificate files: the whole API over TLS, renewed while it serves."""
+"""`heddle serve` with certificate files: the whole API over TLS, with renewal while it runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def make(folder, name: str) -> tuple[str, str]:
 
 
 class Tls(Secured):
-    """Its certificate is in its folder, from the first moment on."""
+    """A server whose folder has its certificate before it starts."""
 
     def __init__(self, **options):
         config = {"tls": {"certificate": "server.crt", "key": "server.key"}} | options.pop("config", {})
@@ -86,7 +86,7 @@ def test_webhooks_to_the_server_itself(tls):
         thread = http.post("/threads", json={}).json()["thread_id"]
         run = {"assistant_id": "demo", "input": {}, "webhook": f"/threads/{thread}"}
         assert http.post("/runs/wait", json=run).status_code == 200
-    # Nobody is there to take it, but it was asked and has answered: over TLS.
+    # The path does not accept it, but the server received the request and responded over TLS.
     wait_for(
         lambda: "webhook" in server.tail(1000) and "given up, the answer is" in server.tail(1000), what="the webhook"
     )

@@ -1,4 +1,4 @@
-"""Shared threads among one's own: search, count, and what is left when they go."""
+"""Shared threads among the user's own threads: search, count, and the rest after removal."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from sharing import GRAPHS, crowd
 
 @pytest.fixture
 def world(secured, store):
-    """Bob has three threads of his own; alice and the weavers share others with him."""
+    """Bob has three threads; alice and the weavers share others with him."""
     server = secured(store=store, graphs=GRAPHS)
     with crowd(server, "alice", "bob@weavers", "carol") as people:
         alice, bob = people["alice"], people["bob"]
         threads = {}
-        # Made in turn, so that the order of creation mixes them.
+        # Created alternately, so that the order of creation mixes them.
         for n in range(3):
             threads[f"own{n}"] = bob.thread(metadata={"n": n, "kind": "own"})
             threads[f"direct{n}"] = alice.thread(metadata={"n": n, "kind": "shared"})
@@ -63,7 +63,7 @@ def test_filters_sorting_and_pages(world):
     assert count(bob, metadata={"kind": "shared"}) == 6 and count(bob, metadata={"n": 1}) == 3
     assert count(bob, metadata={"kind": "secret"}) == 0
     assert count(bob, metadata={"owner": "alice"}) == 6 and count(bob, metadata={"owner": "bob"}) == 3
-    # Pages, one after the other, are the whole; totals are those of everything.
+    # The pages together are the whole result; totals count everything.
     pages = []
     for offset in range(0, 12, 4):
         answer = bob.http.post("/threads/search", json={"limit": 4, "offset": offset, "sort_order": "asc"})
@@ -75,7 +75,7 @@ def test_filters_sorting_and_pages(world):
     assert by_id == sorted(threads[name] for name in EVERYTHING)
     alice.ask("PATCH", f"/threads/{threads['direct1']}", json={"metadata": {"touched": True}})
     assert names(threads, bob.found(sort_by="updated_at", limit=1)) == ["direct1"]
-    # By ids, and only what was selected.
+    # By ids, and with selected fields only.
     wanted = [threads[name] for name in ("own1", "direct2")]
     found = bob.found(ids=wanted, select=["thread_id", "role"], sort_order="asc")
     assert found == [

@@ -78,7 +78,7 @@ def test_of_two_who_accept_at_once_one_wins(secured, store):
     with crowd(server, "alice", *names) as people, concurrent.futures.ThreadPoolExecutor(len(names)) as pool:
         alice = people["alice"]
         for person in people.values():
-            person.found()  # everybody is known and connected
+            person.found()  # all users are known and connected
         for _ in range(5):
             thread = alice.thread()
             token = alice.invite(thread)["token"]
@@ -96,7 +96,7 @@ def test_wrong_used_up_taken_back_and_expired_are_the_same(people, server):
     back, expired, deleted = alice.invite(thread), alice.invite(thread, expires_in=1), alice.invite(gone)
     alice.ask("DELETE", f"/threads/{thread}/invitations/{back['invitation_id']}", 204)
     alice.ask("DELETE", f"/threads/{gone}", 204)
-    # The time of the last one passes, and the sweeper takes it.
+    # The last one expires, and the sweeper removes it.
     wait_for(lambda: not kept(server, expired["invitation_id"]), what="the sweeper")
     for token in (back["token"], expired["token"], deleted["token"], "x", uuid.uuid4().hex, "ü" * 20):
         assert bob.accept(token, 404) == NOT_FOUND
@@ -112,7 +112,7 @@ def kept(server, identity: str) -> bool:
 
 
 def test_an_expired_one_is_not_shown_and_not_accepted(secured):
-    server = secured(graphs=GRAPHS, options=["--ttl-sweep-interval", "0"])  # which never sweeps
+    server = secured(graphs=GRAPHS, options=["--ttl-sweep-interval", "0"])  # never sweeps
     with crowd(server, "alice", "bob") as people:
         alice, bob = people["alice"], people["bob"]
         thread = alice.thread()

@@ -1,4 +1,4 @@
-"""What is open ends when what let it in ends, while the run goes on."""
+"""Open streams end when their authorization ends, while the run continues."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def server(secured_module):
 
 @pytest.fixture
 def napping(server):
-    """Alice's thread with a run that naps, and people she may share it with."""
+    """Alice's thread with a run that naps, and users with whom she may share it."""
     with crowd(server, "alice", "bob", "carol", "oscar@weavers", "olga@weavers") as people:
         alice = people["alice"]
         thread = alice.thread()
@@ -56,7 +56,7 @@ def test_removal_ends_streams_and_waits(napping):
     waiting.wait_end()
     assert waiting.status == 404 or "__error__" in waiting.text, (waiting.status, waiting.text)
     bob.ask("GET", f"{path}/stream", 404)
-    # Who takes part still is not disturbed: a run that comes next is seen.
+    # Other participants are not disturbed: they see the next run.
     alice.ask("POST", f"{path}/runs", json={"assistant_id": "nap", "input": {"ms": 0}, "multitask_strategy": "enqueue"})
     for each in others:
         assert not each.is_over
@@ -66,7 +66,7 @@ def test_removal_ends_streams_and_waits(napping):
 
 
 def is_let_in(metrics, requests):
-    """So many are being answered, and none of them looks anything up any more."""
+    """That many requests are open, and none of them reads the store any more."""
     return metrics["heddle_http_requests"] == requests and metrics["heddle_store_calls"] == 0
 
 
@@ -87,7 +87,7 @@ def test_a_wait_is_answered_404_before_anything_was_said(secured):
         assert waiting.status == 404 and thread in waiting.text, (waiting.status, waiting.text)
         assert alice.status(thread, run) == "running"
         alice.wake(thread, run)
-        # A role that became too small is another answer.
+        # A role that is too low gets another response.
         made = alice.share(thread, "editor", subject="bob")
         body = {"assistant_id": "nap", "input": {"ms": HOUR_MS}, "on_disconnect": "cancel"}
         waiting = Open(bob, "POST", f"/threads/{thread}/runs/wait", json=body)
@@ -149,7 +149,7 @@ def test_an_organisation_goes_with_all_its_members(napping):
     streams = {who: Open(people[who], "GET", f"/threads/{thread}/stream").wait_open() for who in ("oscar", "olga")}
     remove(alice, thread, organisation="weavers")
     streams["oscar"].wait_end()
-    # Olga has a participation of her own.
+    # Olga also participates herself.
     assert not streams["olga"].is_over
     people["olga"].ask("GET", f"/threads/{thread}")
     remove(alice, thread, subject="olga")
@@ -157,7 +157,7 @@ def test_an_organisation_goes_with_all_its_members(napping):
 
 
 def change_rows(server: Secured, text: str) -> None:
-    """As another program that uses the database beside the server."""
+    """Changes rows as another program with the same database does."""
     if server.store.startswith("sqlite:"):
         with contextlib.closing(sqlite3.connect(server.store.removeprefix("sqlite:"), timeout=60)) as database:
             database.execute(text)
@@ -207,7 +207,7 @@ def test_an_expired_token_ends_its_streams(server):
         tess = people["tess"]
         thread = tess.thread()
         run = tess.nap(thread)
-        for seconds in (3, 10, 30, 60):  # long enough to begin, on any machine
+        for seconds in (3, 10, 30, 60):  # long enough to start, on any machine
             brief = Person(server, server.user("tess", exp=int(time.time()) + seconds))
             stream = Open(brief, "GET", f"/threads/{thread}/runs/{run}/stream")
             wait_for(lambda: stream.status, what="a stream that begins")

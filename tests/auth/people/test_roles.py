@@ -19,7 +19,7 @@ def server(secured_module):
 
 @pytest.fixture
 def world(server):
-    """A thread of alice's with a run; edit is an editor of it, vera a viewer, oscar by his organisation."""
+    """A thread of alice's with a run; edit is its editor, vera a viewer, oscar by his organisation."""
     with crowd(server, "alice", "edit", "vera", "oscar@weavers", "sam") as people:
         alice = people["alice"]
         thread = alice.thread(metadata={"topic": "looms"})

@@ -1,4 +1,4 @@
-"""Deleting a thread wins: whoever writes to it late brings nothing back."""
+"""Deleting a thread wins: a late write does not restore anything."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from server import GRAPHS
 
 MARK = "textOfTheDeletedThread"
 ROUNDS = 12
-# Writes a checkpoint for every step, and takes long enough to be deleted on the way.
+# Writes a checkpoint for every step, and runs long enough to be deleted meanwhile.
 COUNTER = {
     "name": "counter",
     "state": {"count": {"reducer": "add", "type": "number"}, "log": {"reducer": "add", "type": "list"}},
@@ -57,7 +57,7 @@ def at_rest(server: Secured) -> None:
 
 
 def test_runs_that_are_at_work(secured, store):
-    """Deleted after each number of steps, while the run goes on: nothing of it is left, or comes later."""
+    """Deletes after each number of steps, while the run continues: it leaves nothing, also later."""
     server = secured(store=store, graphs=SERVED)
     gone = []
     with server.as_user("alice") as alice:
@@ -73,7 +73,7 @@ def test_runs_that_are_at_work(secured, store):
         at_rest(server)
         for thread in gone:
             is_gone(alice, thread)
-            # An id that was deleted begins anew.
+            # A deleted id can be used again, for an empty thread.
             assert alice.post("/threads", json={"thread_id": thread}).status_code == 200
             assert alice.get(f"/threads/{thread}/history").json() == []
             assert alice.delete(f"/threads/{thread}").status_code == 204
@@ -87,7 +87,7 @@ def test_runs_that_are_at_work(secured, store):
 
 @pytest.mark.parametrize("writers", [4])
 def test_many_writers(secured, store, writers):
-    """Updates of the state, runs and metadata of a thread, from all sides, while it is deleted again and again."""
+    """Concurrent updates of a thread's state, runs and metadata, while it is deleted repeatedly."""
     server = secured(store=store, graphs=SERVED)
     thread, ending, wrong = "00000000-0000-4000-8000-00000000dead", threading.Event(), []
 

@@ -1,4 +1,4 @@
-"""Retention from outside: pruning by branches, times to live, sweeps, `heddle prune`."""
+"""Retention from outside: pruning by branches, lifetimes, sweeps, `heddle prune`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SOON = 0.01  # minutes
 
 
 class Talk:
-    """A thread of somebody, in which branches leave one another."""
+    """A thread with branches."""
 
     def __init__(self, http, pace=None, **body):
         self.http, self.pace = http, pace or (lambda: None)
@@ -33,7 +33,7 @@ class Talk:
         return answer.json() if answer.content.strip() else None
 
     def say(self, text: str, at: str | None = None, **more) -> str:
-        """A turn; the checkpoint that it ends with."""
+        """Runs one turn; returns its last checkpoint."""
         body = {"assistant_id": "echo", "input": {"messages": [{"role": "user", "content": text}]}, **more}
         if at:
             body["checkpoint_id"] = at
@@ -56,7 +56,8 @@ class Talk:
         return self.ask("POST", "/threads/prune", json={"thread_ids": [self.id], **body})
 
     def fork(self) -> tuple[str, dict[str, dict]]:
-        """Two turns, then two branches of two turns each: where they part, and their ends with the states there."""
+        """Two turns, then two branches of two turns each. Returns the fork and the ends with their
+        states."""
         self.say("one")
         parting = self.say("two")
         first = self.say("left again") if self.say("left", at=parting) else ""
@@ -71,7 +72,7 @@ def parents(history: list[dict]) -> dict[str, str | None]:
 
 
 def test_branches_stay(secured, store):
-    """Heads read as before, hang on where they parted, and go on."""
+    """The heads keep their states and their fork, and can continue."""
     with secured(store=store, graphs=SERVED).as_user("alice") as http:
         talk = Talk(http)
         parting, ends = talk.fork()
@@ -93,7 +94,7 @@ def test_branches_stay(secured, store):
 
 
 def test_a_chosen_head_stays(secured, store):
-    """In the middle of a line, with what comes before it."""
+    """In the middle of a branch, with the checkpoints before it."""
     with secured(store=store, graphs=SERVED).as_user("alice") as http:
         talk = Talk(http)
         ids = [talk.say(str(number)) for number in range(4)]
@@ -154,12 +155,12 @@ def test_times_slide_unless_they_are_fixed(secured):
 
 
 def test_sweeps_prune_by_branches(secured, store):
-    """What the server is told to do with threads, and what it says that it did."""
+    """The server's strategy for threads, and the metrics of its sweeps."""
     config = {"ttl": {"threads": 0.05, "strategy": "keep_branches", "keep_last": 1, "sweep_interval": 0.01}}
     server = secured(store=store, graphs=SERVED, config=config)
 
     def forked(pace):
-        """What branches leave one another at must not be swept while they do."""
+        """The fork must not be swept while the branches are created."""
         talk = Talk(http, pace)
         return talk, *talk.fork()
 
@@ -178,7 +179,7 @@ def test_sweeps_prune_by_branches(secured, store):
 
 
 def test_stored_events_are_bounded_by_bytes(secured):
-    """A thread's stored events, of many runs, each larger than what may be kept of all."""
+    """A thread's stored events, of many runs, each larger than the limit for all of them."""
     server = secured(graphs=SERVED, config={"stream": {"retention": {"bytes": 20000}}})
     chance = random.Random(1)
     with server.as_user("alice") as http:
@@ -190,7 +191,8 @@ def test_stored_events_are_bounded_by_bytes(secured):
     server.stop()
     with contextlib.closing(sqlite3.connect(server.store.removeprefix("sqlite:"))) as database:
         sizes = [row[0] for row in database.execute("SELECT length(data) FROM event_pages")]
-    # The newest page stays however large it is, and the last may be stored after the others were looked at.
+    # The newest page stays whatever its size, and the last one may be stored after the check of the
+    # others.
     assert sizes and sum(sizes) <= 20000 + 2 * max(sizes), sizes
     assert len(sizes) <= 3
 
@@ -206,7 +208,7 @@ def numbers(text: str) -> dict[str, int]:
 
 
 def test_the_command_line(secured, store):
-    """Beside a server that is running; somebody else's threads are left alone."""
+    """While a server runs; threads of other users are unchanged."""
     server = secured(store=store, graphs=SERVED)
     with server.as_user("alice") as alice, server.as_user("bob") as bob:
         talk, other = Talk(alice), Talk(bob)
@@ -224,7 +226,7 @@ def test_the_command_line(secured, store):
         assert len(before) - len(left) == foreseen["checkpoints"]
         assert other.history() == untouched
         assert talk.say("and on") not in ends
-        server.tool(*prune, "--strategy", "delete", status=2)  # which?
+        server.tool(*prune, "--strategy", "delete", status=2)  # no thread selected
         server.tool(*prune, "--strategy", "delete", "--older-than", "60")
         assert talk.ask("GET", talk.path)["status"] == "idle"
         gone = numbers(server.tool(*prune, "--strategy", "delete", "--thread", talk.id).stdout)

@@ -1,4 +1,4 @@
-"""Everybody has a compartment: threads, runs, assistants, crons and items of others are not there."""
+"""Every user has a compartment: threads, runs, assistants, crons and items of others do not exist."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def team(server):
         yield made
 
 
-# ---- what somebody has ------------------------------------------------------
+# ---- resources of a user ----------------------------------------------------
 
 
 def test_nothing_of_another_is_there(team):
@@ -110,7 +110,7 @@ def test_another_assistant_is_no_tool(team):
     id = secret["assistant_id"]
 
     def seen(name: str, whom: str) -> tuple:
-        """What somebody is told whose agent calls an assistant; without ids, which differ."""
+        """Returns what a user sees whose agent calls an assistant; without ids, which differ."""
         settings = {"configurable": {"assistants": [whom], "calls": [call("quiet")]}}
         answer = team[name].runs.wait(None, "boss", input={"messages": "go"}, config=settings, raise_error=False)
         messages = answer.get("messages") or []
@@ -121,7 +121,7 @@ def test_another_assistant_is_no_tool(team):
     assert "alice" not in str(seen("bob", id)) + str(seen("bob", "quiet"))
 
 
-# ---- whose it is ------------------------------------------------------------
+# ---- ownership ---------------------------------------------------------------
 
 
 def test_the_owner_is_the_servers_word(team):
@@ -178,7 +178,7 @@ def test_graphs_know_who_the_user_is(team, server):
     assert admin["permissions"] == ["admin"] == admin["user"]["permissions"]
 
 
-# ---- assistants of everybody ------------------------------------------------
+# ---- assistants of all users ------------------------------------------------
 
 
 def test_shared_assistants(team, server):
@@ -193,7 +193,7 @@ def test_shared_assistants(team, server):
     team.ask("alice", "PATCH", path, 403, json={"name": "hers"})
     team.ask("alice", "POST", f"{path}/latest", 403, json={"version": 1})
     team.ask("alice", "DELETE", path, 403)
-    # One of her own under that id comes first, for her.
+    # Her own assistant with that id takes precedence, for her.
     alice.assistants.create("parrot", assistant_id=shared, name="hers", config={"configurable": {"voice": "alice"}})
     assert contents(alice.runs.wait(None, shared, input={"messages": "hi"}))[-1] == "alice: hi"
     assert team["bob"].assistants.get(shared)["name"] == "all"
@@ -230,7 +230,7 @@ def test_administrators_act_for_others(team, server):
     seen = team.ask("admin", "POST", "/runs/wait", json=body, headers=alice)["seen"][-1]
     assert seen["id"] == me and seen["permissions"] == []
     team.ask("admin", "GET", f"/threads/{thread}", 404, headers={"Heddle-Act-For": f"other/{me}"})
-    # Who acts for somebody may no more than that one.
+    # Acting for a user gives only that user's rights.
     team.ask("admin", "GET", "/metrics", 403, headers=alice)
     team.ask("admin", "POST", "/assistants", 403, json={"graph_id": "echo", "shared": True}, headers=alice)
     for wrong in ("", "main", "main/", f"/{me}", "main/" + "x" * 256, b"main/\xff\xfe"):

@@ -1,4 +1,4 @@
-"""Threads of somebody else: whose assistants, whose runs, whose crons are meant there."""
+"""Shared threads: the owner of assistants, runs and crons that are used there."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PARROT = {
     "edges": [["__start__", "reply"], ["reply", "__end__"]],
 }
 HOUR_MS = 3_600_000
-YEARLY = "0 0 1 1 *"  # their time comes when a test says so (fire), and not at a full minute in between
+YEARLY = "0 0 1 1 *"  # fires only when a test makes it due (fire), not at a full minute in between
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_a_participant_makes_nothing_in_the_owners_compartment(team):
     refused(404, alice.threads.get, copied["thread_id"])
     alice.threads.delete(thread)
     refused(404, bob.runs.wait, thread, "echo", input={"messages": "again"})
-    # Now it is one that never was: what bob makes of it is his own.
+    # The thread does not exist any more: a new one with that id is bob's.
     bob.runs.wait(thread, "echo", input={"messages": "mine"}, if_not_exists="create")
     assert bob.threads.get(thread)["metadata"]["owner"] == team.subject("bob")
     refused(404, alice.threads.get, thread)
@@ -124,7 +124,7 @@ def test_who_only_looks_on_stops_nothing(team, server):
     wait_for(lambda: alice.runs.get(thread, run)["status"] == "running", what="a run at work")
 
     def look_on(name: str) -> None:
-        """Reads something of the stream, then goes away."""
+        """Reads a part of the stream, then disconnects."""
         where = f"/threads/{thread}/runs/{run}/stream"
         with server.client(team.token(name), headers={"Last-Event-ID": "-1"}) as http:
             with http.stream("GET", where, params={"cancel_on_disconnect": "true"}) as answer:

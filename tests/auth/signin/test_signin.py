@@ -1,4 +1,4 @@
-"""Signing in from the page: what it is told, and codes that become tokens."""
+"""Sign-in from the page: its settings, and exchanging codes for tokens."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SECRET = "a client's secret: with/signs+of&every=kind%"
 
 @pytest.fixture
 def oidc():
-    """oidc(client_secret=…): an issuer, for as long as the test."""
+    """oidc(client_secret=…): an issuer for the duration of the test."""
     made: list[OidcServer] = []
 
     def create(**options) -> OidcServer:
@@ -41,7 +41,7 @@ def way(**more) -> dict:
 
 @pytest.fixture
 def open_with(secured):
-    """open_with(issuer, …): a server whose people sign in there."""
+    """open_with(issuer, …): a server whose users sign in there."""
 
     def create(issuer: OidcServer, entry: dict | None = None, others=(), **options):
         config = {"page": {"sign_in": [entry or way()]}}
@@ -107,7 +107,7 @@ def test_an_issuer_that_cannot_be_asked(oidc, open_with, mode):
     issuer.mode = mode
     assert server.ask("GET", "/page/settings")["sign_in"][0]["authorization_endpoint"] is None
     assert "is unavailable" in exchange(server, grant(server, issuer), 503)["detail"]
-    # And then it can.
+    # The issuer recovers.
     issuer.mode = "good"
 
     def is_back() -> bool:
@@ -133,7 +133,7 @@ def test_an_issuer_that_is_silent_is_waited_for_once(oidc, secured):
         for _ in range(3):
             told = server.ask("GET", "/page/settings")["sign_in"]
             assert [each["authorization_endpoint"] for each in told] == [good.base + "/authorize", None]
-        assert len(ended) <= 1  # the others did not wait for its end
+        assert len(ended) <= 1  # the other requests did not wait for it
         assert exchange(server, grant(server, good))["token"]
         server.stop()
 
@@ -171,7 +171,7 @@ def test_endpoints_that_are_configured_are_not_asked_for(oidc, open_with):
 
 
 def sign_in(server, issuer: OidcServer) -> dict:
-    """As the page does it, from the settings on."""
+    """Signs in as the page does, starting with the settings."""
     told = server.ask("GET", "/page/settings")["sign_in"][0]
     address = server.url + "/"
     query = {
@@ -195,11 +195,11 @@ def test_a_person_signs_in(oidc, open_with, secret):
     server = open_with(issuer, entry, env={"HALL_SECRET": SECRET})
     got = sign_in(server, issuer)
     assert set(got) == {"token", "expires_in", "refresh_token"}
-    assert 0 < got["expires_in"] <= issuer.lifetime and got["expires_in"] != 99  # what the token says
+    assert 0 < got["expires_in"] <= issuer.lifetime and got["expires_in"] != 99  # from the token
     assert got["refresh_token"] in issuer.refreshes
     thread = server.ask("POST", "/threads", token=got["token"], json={})
     assert server.ask("GET", f"/threads/{thread['thread_id']}", token=issuer.issuer.token("alice"))
-    # Once more, without the person.
+    # Refreshes the token, without the user.
     again = exchange(server, {"name": "The hall", "refresh_token": got["refresh_token"]})
     assert server.ask("GET", f"/threads/{thread['thread_id']}", token=again["token"])
     asked = issuer.asked("/token")
@@ -216,7 +216,7 @@ def test_the_id_token_where_the_access_token_is_for_others(oidc, open_with):
     assert server.ask("POST", "/threads/count", token=got["token"], json={}) == 0
 
 
-# ---- what is refused --------------------------------------------------------
+# ---- refusals ---------------------------------------------------------------
 
 
 def test_codes_are_good_once_and_for_whom_they_were_made(oidc, open_with):
@@ -246,7 +246,7 @@ def test_other_pages_may_not(oidc, open_with):
     ):
         exchange(server, grant(server, issuer), 403, headers=headers)
     assert issuer.asked("/token") == []
-    # Not even to send the code of its own people elsewhere.
+    # Nor can it send the code of the page's users elsewhere.
     body = grant(server, issuer) | {"redirect_uri": "https://evil.example/"}
     assert "redirect_uri" in exchange(server, body, 422, headers={"Origin": server.url})["detail"]
     assert issuer.asked("/token") == []
@@ -314,7 +314,7 @@ def test_tokens_that_this_server_would_not_take(oidc, open_with):
     issuer = oidc()
     other = Issuer("main")
     server = open_with(issuer, others=[other])
-    # Of somebody nobody knows, of an issuer that was not asked, and expired.
+    # A token of an unknown issuer, of an issuer other than the configured one, and an expired one.
     issuer.token_mode, issuer.stranger = "foreign", Issuer("nowhere", "ES256")
     assert "does not accept" in exchange(server, grant(server, issuer), 403)["detail"]
     issuer.stranger = other
@@ -350,7 +350,7 @@ def test_a_server_ends_while_an_issuer_is_silent(oidc, open_with):
     asking = threading.Thread(target=ask)
     asking.start()
     wait_for(lambda: issuer.asked("/token"), what="the exchange")
-    server.stop()  # which insists on a good end
+    server.stop()  # requires a clean exit
     asking.join(120)
     assert not asking.is_alive()
 
