@@ -1,4 +1,4 @@
-"""What the suites of agents share: servers, a scripted model, servers that misbehave, Node."""
+"""Fixtures of the agent suites: servers, a scripted model, misbehaving servers, Node."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ HERE = Path(__file__).resolve().parent
 
 @pytest.fixture
 def heddle():
-    """heddle(graphs=…, config=…, env=…, options=…): a `heddle serve` that is running."""
+    """heddle(graphs=…, config=…, env=…, options=…): a running `heddle serve`."""
     yield from collect(Heddle)
 
 
 @pytest.fixture
 def mock():
-    """mock(script): a `heddle mock-model` that is running; without a script, the built-in one."""
+    """mock(script): a running `heddle mock-model`; without a script, the built-in one."""
     yield from collect(Mock)
 
 
 @pytest.fixture
 def process():
-    """process(command, ready="regular expression"): another program, for as long as the test."""
+    """process(command, ready="regular expression"): another program, for the duration of the test."""
     yield from collect(Process)
 
 
 @pytest.fixture
 def scripted():
-    """scripted(handler): a Scripted server, for as long as the test."""
+    """scripted(handler): a Scripted server, for the duration of the test."""
     made = []
 
     def create(handler) -> Scripted:
@@ -51,9 +51,9 @@ def scripted():
 
 @pytest.fixture(scope="session")
 def node_folder() -> Path:
-    """Where the npm packages are, and copies of all .mjs files beside them, as in tests/agent."""
+    """The folder of the npm packages, with copies of all .mjs files laid out as in tests/agent."""
     folder = Path(os.environ["HEDDLE_AGENT_NODE"])
-    # Modules are found from where a file lies, so the files go where the modules are.
+    # Node resolves modules from a file's folder, so the files go beside the modules.
     for source in HERE.rglob("*.mjs"):
         target = folder / source.relative_to(HERE)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -63,7 +63,7 @@ def node_folder() -> Path:
 
 @pytest.fixture(scope="session")
 def node(node_folder):
-    """node("part/file.mjs", *arguments): runs it to its end; what it printed. Fails when it fails."""
+    """node("part/file.mjs", *arguments): runs it and returns its output. Fails if it fails."""
 
     def run(script: str, *arguments: str, env: dict | None = None, seconds: float = 500) -> str:
         done = subprocess.run(

@@ -1,4 +1,5 @@
-"""A2A agents as tools, on the official SDK: its 1.x line (1.0, and 0.3 as it speaks it), and its 0.3 line."""
+"""A2A agents as tools, with the official SDK: its 1.x series (protocol 1.0, and 0.3 compatibility)
+and its 0.3 series."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ import pytest
 from programs import Heddle, Process, wait_for
 
 TOKEN = "a2a-token-4711"
-# A model by script: it calls what the configuration says, then repeats what it heard.
+# A scripted model: it makes the calls of the configuration, then replies "heard".
 BOSS = {
     "name": "boss",
     "state": {"messages": {"reducer": "messages"}},
@@ -34,13 +35,13 @@ BOSS = {
         ["tools", "model"],
     ],
 }
-# The same, in a hurry: but long enough to hear of the task before its time is over.
+# The same with a short timeout, which is long enough to learn the task's id.
 HASTY = {
     **BOSS,
     "name": "hasty",
     "nodes": {**BOSS["nodes"], "tools": {**BOSS["nodes"]["tools"], "tool_timeout_ms": 5000}},
 }
-# Path of the agent, and the protocol that the configuration asks for.
+# Path of the agent, and the protocol in the configuration.
 PEERS = [
     ("rpc", None),
     ("rpc-plain", None),
@@ -83,13 +84,13 @@ def old(node_path):
 
 @pytest.fixture
 def base(new, old):
-    """base(path): where that agent is."""
+    """base(path): the address of that agent."""
     return lambda path: (old if path.startswith("old") else new).found[1]
 
 
 @pytest.fixture
 def agent(base):
-    """agent(peer): how a run is told of it, as the tool `friend`."""
+    """agent(peer): its entry in a run's configuration, as the tool `friend`."""
 
     def configure(peer, **more) -> dict:
         path, protocol = peer
@@ -122,7 +123,7 @@ def seen(url: str) -> dict:
     return httpx.get(url + "/seen", timeout=60).json()
 
 
-# ---- every kind of answer, in every dialect and binding -----------------------
+# ---- every kind of response, in every protocol version and binding -------------
 
 
 @pytest.mark.parametrize("peer", PEERS, ids=lambda peer: peer[0])
@@ -167,7 +168,7 @@ def test_what_it_asks_is_asked_and_answered(server, agent, peer):
     assert (question["type"], question["agent"], question["message"]) == ("a2a_input_required", "friend", "Which city?")
     task = question["task_id"]
     assert task and question["context_id"] and question["state"] == "input-required"
-    # Not an answer that it likes: it asks once more, in the same task.
+    # The agent does not accept this reply: it requests input again, in the same task.
     values = server.wait("boss", thread=thread, configurable=configurable, command={"resume": "again"})
     (asked,) = values["__interrupt__"]
     assert (asked["value"]["message"], asked["value"]["task_id"]) == ("Which country?", task)
@@ -315,7 +316,7 @@ def task(state: str, **more) -> dict:
 
 
 def peer_of(scripted, answer, streams: bool = False):
-    """A server with a card whose requests `answer(peer, request, method)` answers."""
+    """A server with a card; `answer(peer, request, method)` responds to its requests."""
     holder = {}
 
     def handler(peer, request):
@@ -434,7 +435,7 @@ def test_credentials_do_not_follow_a_card_to_another_server(server, scripted):
     (problem,) = [data["message"] for name, data, _ in events if name == "custom"]
     assert "another server" in problem and TOKEN not in problem
     assert thief.requests == []
-    # Where requests go can be said.
+    # `endpoint` overrides the URL of the card.
     said = {"jsonrpc": "2.0", "id": 1, "result": {"message": {"messageId": "m", "parts": [{"text": "fine"}]}}}
     real = scripted(lambda peer, request: peer.answer(200, said))
     message = only(run(server, [friend(lure, token=TOKEN, endpoint=real.url)], "hello"))
@@ -448,7 +449,7 @@ def test_a_card_is_fetched_once_for_many_runs(server, scripted):
     for _ in range(3):
         assert only(run(server, [friend(peer)], "hello"))["content"] == "hi"
     assert [request.method for request in peer.requests] == ["GET", "POST", "POST", "POST"]
-    # With other credentials it may be another card.
+    # Other credentials may get another card.
     run(server, [friend(peer, token="other-token")], "hello")
     assert [request.method for request in peer.requests][4:] == ["GET", "POST"]
 
@@ -526,7 +527,7 @@ def test_a_question_outlives_the_server(heddle, agent):
     task_id = values["__interrupt__"][0]["value"]["task_id"]
     own.kill()
     own.restart()
-    # The credentials were in memory: they come again with the answer.
+    # The credentials were only in memory: the client sends them again with the resume value.
     values = own.wait("boss", thread=thread, configurable=configurable, command={"resume": "Oslo"})
     message = only(values)
     assert (message["content"], message["artifact"]["task_id"]) == ("You chose: Oslo", task_id)

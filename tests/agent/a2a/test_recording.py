@@ -1,4 +1,4 @@
-"""What was said to A2A agents is recorded, and answers again without them."""
+"""Requests to A2A agents are recorded, and replayed without them."""
 
 from __future__ import annotations
 

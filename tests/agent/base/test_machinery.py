@@ -1,4 +1,4 @@
-"""The machinery of these tests itself."""
+"""Tests of the test tools."""
 
 import httpx
 import pytest

@@ -1,4 +1,4 @@
-"""`agent` driven by the clients that people have: agent-chat-ui, CopilotKit, RemoteGraph."""
+"""`agent` with the common clients: agent-chat-ui, CopilotKit, RemoteGraph."""
 
 from __future__ import annotations
 

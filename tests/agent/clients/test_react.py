@@ -1,4 +1,4 @@
-"""The graph `agent`: turns with no, one and five calls of tools; streams; input; configuration."""
+"""The graph `agent`: turns with no, one and five tool calls; streams; input; configuration."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_turn_with_one_call(heddle, mock, scripted):
 
 
 def test_five_calls_are_at_work_at_the_same_time(heddle, mock, scripted):
-    # The tool answers when five wait for it: one after the other they would wait for ever.
+    # The tool responds when five calls wait for it: sequential calls would block.
     model, server, weather = mock(), heddle(), Weather(scripted, crowd=5)
     values = server.wait("agent", human(use(*CITIES)), configurable=model.configurable(http_tools=[weather.tool]))
     messages = values["messages"]
@@ -60,7 +60,7 @@ def test_what_is_streamed_is_what_is_stored(heddle, mock, scripted):
     ids = [message["id"] for message in stored]
     assert len(set(ids)) == len(ids) and ids[0] == "m1"
 
-    # In pieces: in the order of the turn, with the ids of the state, and together the whole text.
+    # Chunks: in the order of the turn, with the ids of the state; together they are the whole text.
     chunks = [data[0] for event, data, _ in stream if event == "messages"]
     texts: dict[str, str] = {}
     for chunk in chunks:
@@ -75,7 +75,7 @@ def test_what_is_streamed_is_what_is_stored(heddle, mock, scripted):
     nodes = {data[1]["langgraph_node"] for event, data, _ in stream if event == "messages"}
     assert nodes == {"model", "tool_node"}
 
-    # Whole, so far: the last partial of each message of the model is the message.
+    # Accumulated: the last partial of each model message is the message.
     partial = {}
     for event, data, _ in stream:
         if event == "messages/partial":
@@ -83,7 +83,7 @@ def test_what_is_streamed_is_what_is_stored(heddle, mock, scripted):
     assert partial[last]["content"] == stored[-1]["content"]
     assert partial[first]["tool_calls"] == stored[1]["tool_calls"]
 
-    # Updates: the model, five tools, the model; the values after them have what was stored.
+    # Updates: the model, five tools, the model; the values after them are those that were stored.
     updates = [node for event, data, _ in stream if event == "updates" for node in data]
     assert updates == ["model"] + 5 * ["tool_node"] + ["model"]
     values = [data for event, data, _ in stream if event == "values"]
@@ -115,7 +115,7 @@ def test_a_conversation_goes_on(heddle, mock):
 def test_what_an_assistant_is_configured_with_counts(heddle, mock):
     model, server = mock(), heddle()
     configurable = model.configurable(system_prompt="Be brief.", temperature=0.1, max_tokens=77)
-    del configurable["custom_api_key"]  # keys are not kept
+    del configurable["custom_api_key"]  # keys are not stored
     body = {"graph_id": "agent", "name": "mine", "config": {"configurable": configurable}}
     assistant = server.ask("POST", "/assistants", json=body)["assistant_id"]
     server.wait(assistant, human("hi"))
@@ -135,7 +135,7 @@ def test_the_schemas_name_the_fields(heddle):
     for name in ("model_name", "max_tokens", "system_prompt", "base_url", "custom_model_name", "custom_api_key",
                  "apiKeys", "mcp_config", "rag", "rag_config", "approval"):  # fmt: skip
         assert {"title", "type", "default", "description"} <= set(fields[name]), name
-    # CopilotKit's adapter sends what the schemas name.
+    # CopilotKit's adapter sends only members that the schemas name.
     for schema in ("input_schema", "output_schema"):
         assert {"messages", "tools", "copilotkit", "ag-ui"} <= set(schemas[schema]["properties"])
 

@@ -1,4 +1,4 @@
-"""Assistants as the tools of others: each with a line of its own in the same thread."""
+"""Assistants as tools of other assistants: each has its own history in the same thread."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from bosses import BOSS, MESSAGES, call, contents, make
 from programs import wait_for
 
-# Says everything that it was ever told.
+# Repeats all messages that it has received.
 PARROT = {
     "name": "parrot",
     "state": MESSAGES,
@@ -42,7 +42,7 @@ ASKER = {
     },
     "edges": [["__start__", "ask"], ["ask", "__end__"]],
 }
-# Says that it has begun, then asks a server that takes its time.
+# Replies "begun", then sends a request to a slow server.
 SLOW = {
     "name": "slow",
     "state": MESSAGES,
@@ -52,7 +52,7 @@ SLOW = {
     },
     "edges": [["__start__", "first"], ["first", "gate"], ["gate", "__end__"]],
 }
-# Asks the user, then a server that takes its time, then the user again.
+# Interrupts, sends a request to a slow server, then interrupts again.
 CAREFUL = {
     "name": "careful",
     "state": MESSAGES,
@@ -86,7 +86,7 @@ def parrots(server):
 
 @pytest.fixture
 def gate(scripted):
-    """Leaves its first request without an answer until whoever asked is gone; answers all others."""
+    """Does not respond to its first request until the client disconnects; responds to all others."""
 
     def handle(peer, request) -> None:
         if request.number == 0:
@@ -140,7 +140,7 @@ def test_each_remembers_its_own_line_only(server, parrots):
     values = say(server, thread, "two", [call("alpha", "a2")])
     assert contents(values, "tool")[-1] == "alpha: a1 / alpha: a1 / a2"
     assert contents(server.state(thread, assistant_id=parrots["beta"])["values"]) == ["b1", "beta: b1"]
-    # The user can speak to it, too, and it is the same line.
+    # The user can also talk to the delegate directly, in the same history.
     direct = server.wait(parrots["beta"], {"messages": "b2"}, thread=thread)
     assert contents(direct)[-1] == "beta: b1 / beta: b1 / b2"
 
@@ -160,7 +160,7 @@ def test_the_timeline_and_the_history_show_all(server, parrots):
         metadata = state["metadata"]
         assert metadata["run_id"] == runs[0]["run_id"] and metadata["assistant_id"] == parrots["alpha"]
         assert metadata["graph_id"] == "parrot" and metadata["tool_call_id"] == "call_alpha"
-    # What the thread shows of itself is the agent that was called.
+    # The thread itself shows the agent that the client called.
     assert contents(server.state(thread)["values"])[0] == "go"
     assert server.ask("GET", f"/threads/{thread}/branches", params={"assistant_id": parrots["alpha"]})
 
@@ -175,7 +175,7 @@ def test_a_head_that_somebody_chose_is_where_it_goes_on(server, parrots):
     )
     values = say(server, thread, "three", [call("alpha", "a3")])
     assert contents(values, "tool")[-1] == "alpha: a1 / alpha: a1 / a3"
-    # Once: the branch that it made is where it goes on now.
+    # The chosen head applies once: now the delegate continues on its new branch.
     values = say(server, thread, "four", [call("alpha", "a4")])
     assert contents(values, "tool")[-1].endswith("a3 / alpha: a1 / alpha: a1 / a3 / a4")
 
@@ -242,7 +242,7 @@ def test_what_a_delegate_says_is_streamed(server, parrots):
     assert all(place.startswith("tools:") and "|reply:" in place for place in places)
     updates = [event for event, _, _ in events if event.startswith("updates|tools:")]
     assert updates, [event for event, _, _ in events]
-    # One graph is the outermost, and begins and ends once.
+    # There is one outermost graph, which starts and ends once.
     graphs = [
         data
         for event, data, _ in events
@@ -297,7 +297,7 @@ def test_after_a_crash_it_goes_on_where_it_stood(server, gate):
     server.restart()
     values = server.ask("GET", f"/threads/{thread}/runs/{run}/join")
     assert contents(values)[-1] == "heard: through the gate"
-    # It was told once, and began once.
+    # The delegate received one message and started once.
     assert contents(server.state(thread, assistant_id=slow)["values"]) == ["hello", "begun", "through the gate"]
 
 
@@ -315,7 +315,7 @@ def test_an_answer_that_was_given_before_a_crash_is_not_given_again(server, gate
     server.kill()
     server.restart()
     server.ask("GET", f"/threads/{thread}/runs/{run}/join")
-    # The second question is open: "you may" was for the first.
+    # The second interrupt is pending: "you may" was for the first.
     [task] = server.state(thread)["tasks"]
     assert [each["value"]["say"] for each in task["interrupts"]] == ["really?"]
     values = server.wait("boss", thread=thread, command={"resume": "really"}, configurable={"assistants": ["clerk"]})
@@ -350,7 +350,7 @@ def test_a_cancel_stops_the_delegate_first(server, gate):
     assert receipt["tools_in_flight"] == [{"name": "snail", "id": "call_snail"}]
     kept = server.ask("GET", f"/threads/{thread}/runs/{run}")["receipt"]
     assert kept == {key: receipt[key] for key in ("stopped_at_step", "tokens_streamed", "tools_in_flight")}
-    # The agent goes on, and so does the delegate: it is not told again.
+    # The agent and the delegate resume; the delegate does not receive its message again.
     values = server.wait("boss", thread=thread, configurable={"assistants": ["snail"]})
     assert contents(values)[-1] == "heard: through the gate"
     assert contents(server.state(thread, assistant_id=slow)["values"]) == ["hello", "begun", "through the gate"]

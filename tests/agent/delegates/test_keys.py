@@ -1,4 +1,4 @@
-"""Keys of a run and its delegates: they go where they are meant for, and nowhere else."""
+"""Keys of a run and its delegates: each goes only to its own target."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WRITER = {
 
 
 def answer(peer, request) -> None:
-    """A model that says one word."""
+    """Responds as a model, with one word."""
     head = {"id": "c", "object": "chat.completion.chunk", "model": "m"}
     peer.begin_sse()
     peer.event(

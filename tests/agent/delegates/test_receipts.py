@@ -1,4 +1,4 @@
-"""Receipts: what a run that was stopped has left, whoever stopped it."""
+"""Receipts: what a stopped run has left, however it was stopped."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_who_waits_for_a_cancel_gets_it(server):
     kept = record(server, thread, run)["receipt"]
     assert kept == {key: receipt[key] for key in FACTS}
     assert last_event(server, thread, run)["receipt"] == kept
-    # Once more: it has ended, and what was true then is true still.
+    # The run has ended; cancelling again returns the same facts.
     again = server.ask("POST", f"/threads/{thread}/runs/{run}/cancel", params={"wait": "true"})
     assert {key: again[key] for key in FACTS} == kept and again["status"] == "interrupted"
 

@@ -1,5 +1,6 @@
-"""Whoever began a run and does not read slows the model down: its socket is not read any more, nothing
-grows, and the run goes on when the reader does, or is gone."""
+"""A client that starts a run and does not read its stream slows the model down: the server stops
+reading the model's socket, memory does not grow, and the run continues when the client reads or
+disconnects."""
 
 from __future__ import annotations
 
@@ -15,23 +16,24 @@ from scripted import Peer
 
 KIB, MIB = 1024, 1024 * 1024
 PIECES, PADDING = 4000, 16 * KIB
-TOTAL = PIECES * PADDING  # what the provider has to say, at least: 64 MB
-# The server takes so many bytes at most from a provider whose pieces nobody reads: half of --stream-retention-bytes
-# in events, what the kernel has room for in both directions, and the pieces that these stand for.
+TOTAL = PIECES * PADDING  # size of the provider's response, at least: 64 MB
+# The server reads at most this many bytes from a provider if the client does not read: half of
+# --stream-retention-bytes in events, the kernel's buffers in both directions, and the chunks that
+# produced these.
 BOUND = TOTAL // 2
 RETENTION = 256 * KIB
 TEXT = "".join(f"{number} " for number in range(PIECES))
 
 
 def chunk(delta: dict, reason: str | None = None) -> bytes:
-    """A comment before it makes much of little: the events that follow from it are small."""
+    """A large comment precedes the small data: the chunk is large, but its events are small."""
     data = {"id": "c", "object": "chat.completion.chunk", "model": "m",
             "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}  # fmt: skip
     return b":" + b"x" * PADDING + b"\ndata: " + json.dumps(data).encode() + b"\n\n"
 
 
 class Provider:
-    """Sends one long answer as fast as it is taken, and counts."""
+    """Sends one long response as fast as possible, and counts its bytes."""
 
     def __init__(self):
         self.listening = socket.socket()
@@ -45,7 +47,8 @@ class Provider:
     def serve(self) -> None:
         connection, _ = self.listening.accept()
         with connection:
-            # All of it: closing a socket with bytes that nobody has read takes what was sent back.
+            # Read the whole request: closing a socket with unread bytes would discard what was
+            # sent.
             Peer(connection).read_request()
             connection.settimeout(None)
             try:
@@ -67,13 +70,13 @@ class Provider:
             view = view[taken:]
 
     def is_blocked(self) -> bool:
-        """Nothing was taken for a while, though there is more."""
+        """Nothing was sent for a while, although there is more."""
         before = self.sent
         time.sleep(1)
         return self.sent == before and not self.is_complete
 
     def has_said_all(self) -> bool:
-        """Asked when the run has its answer: what was sent is counted a moment later."""
+        """Called when the run has its response: the last bytes are counted a moment later."""
         self.thread.join(60)
         return self.is_complete and self.sent > TOTAL
 
@@ -96,7 +99,7 @@ def serve(heddle, **more) -> Heddle:
 
 
 class Reader:
-    """Begins a run as runs/stream does, reads the first line of the answer and then stops."""
+    """Starts a run with runs/stream, reads the first line of the response and then stops."""
 
     def __init__(self, server: Heddle, provider: Provider, **more):
         self.server, self.thread = server, server.thread()
@@ -112,14 +115,14 @@ class Reader:
         assert self.socket.recv(12) == b"HTTP/1.1 200"
 
     def read_all(self) -> list[tuple]:
-        """To the end of the connection."""
+        """Reads to the end of the connection."""
         parts = []
         while part := self.socket.recv(65536):
             parts.append(part)
         return events(b"".join(parts).split(b"\r\n\r\n", 1)[1].decode())
 
     def is_cut_off(self) -> bool:
-        """The server has closed the connection without ending the answer."""
+        """The server has closed the connection before the end of the response."""
         try:
             return "".join(data[0]["content"] for event, data, _ in self.read_all() if event == "messages") != TEXT
         except (OSError, ValueError):
@@ -140,7 +143,7 @@ def configurable(provider: Provider) -> dict:
 
 
 def stall(server: Heddle, provider: Provider, **more) -> Reader:
-    """A reader that has stopped reading, and the provider that waits for it."""
+    """Returns a reader that has stopped reading while its provider is blocked."""
     reader = Reader(server, provider, **more)
     wait_for(provider.is_blocked, what="the provider to be held up")
     assert provider.sent < BOUND
@@ -170,7 +173,7 @@ def test_the_run_goes_on_without_its_reader(heddle, provider):
 
 
 def test_nobody_is_waited_for_for_ever(heddle, provider):
-    # The server itself lets go of who does not read.
+    # The server disconnects a client that does not read.
     reader = Reader(serve(heddle, **{"slow-timeout": 3}), provider, on_disconnect="continue")
     runs_to_its_end(reader, provider)
     assert reader.is_cut_off()
@@ -200,7 +203,7 @@ def test_runs_without_a_reader_are_not_held_up(heddle, provider):
     body = {"assistant_id": "agent", "input": human("go on"), "stream_mode": ["messages-tuple"],
             "config": {"configurable": configurable(provider)}}  # fmt: skip
     run = server.ask("POST", f"/threads/{thread}/runs", json=body)["run_id"]
-    # Somebody who joins and does not read is no reason to wait either.
+    # A client that joins and does not read does not slow the run down either.
     joined = socket.create_connection(("127.0.0.1", server.port))
     joined.sendall(f"GET /threads/{thread}/runs/{run}/stream HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
     server.ask("GET", f"/threads/{thread}/runs/{run}/join")

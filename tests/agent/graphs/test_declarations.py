@@ -1,4 +1,4 @@
-"""What declarations can say for agents: errors as updates, limits of subgraphs, a text as input."""
+"""Declarations for agents: errors as updates, limits of subgraphs, a text as input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An agent that calls other assistants, as its configuration says."""
+"""An agent that calls the assistants of its configuration."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ MESSAGES = {"messages": {"reducer": "messages"}}
 
 
 def agent(replies, **stream) -> dict:
-    """A scripted model that calls assistants: those of `config.assistants`."""
+    """A scripted model that calls the assistants of `config.assistants`."""
     return {
         "name": "boss",
         "state": MESSAGES,
@@ -31,7 +31,7 @@ def agent(replies, **stream) -> dict:
 
 
 AFTER_TOOLS = {"when": {"@eq": ["{{messages[-1].type}}", "tool"]}, "content": "heard: {{messages[-1].content}}"}
-# Calls whom the configuration says, with the words of the user.
+# Makes the calls of the configuration.
 BOSS = agent([AFTER_TOOLS, {"content": "", "tool_calls": "{{config.calls}}"}])
 
 

@@ -1,4 +1,4 @@
-"""What a server keeps, as bytes that can be searched: what is compressed is expanded."""
+"""Everything that a server stores, as decompressed bytes that can be searched."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from server import binary
 
 
 class Zstd:
-    """The library that the server uses too; its dictionary is in the program."""
+    """The library that the server also uses; its dictionary is in the program."""
 
     def __init__(self):
         self.lib = ctypes.CDLL(ctypes.util.find_library("zstd") or "libzstd.so.1")
@@ -28,7 +28,7 @@ class Zstd:
         self.words = program[start : program.index(b"\0", start)]
 
     def expand(self, frame: bytes) -> bytes:
-        """What is in a frame, with and without the dictionary; nothing when it is none."""
+        """Decompresses a frame with and without the dictionary; returns b"" if it is not a frame."""
         size = self.lib.ZSTD_getFrameContentSize(frame, ctypes.c_size_t(len(frame)))
         used = self.lib.ZSTD_findFrameCompressedSize(frame, ctypes.c_size_t(len(frame)))
         if size > 1 << 28 or used > len(frame):
@@ -50,7 +50,7 @@ class Zstd:
 
 
 def expanded(blob: bytes, zstd: Zstd) -> bytes:
-    """The bytes, and what is compressed anywhere in them."""
+    """Returns the bytes, followed by the content of all compressed frames in them."""
     found, at = blob, blob.find(b"\x28\xb5\x2f\xfd")
     while at >= 0:
         found += b"\n" + zstd.expand(blob[at:])
@@ -59,7 +59,7 @@ def expanded(blob: bytes, zstd: Zstd) -> bytes:
 
 
 def stored(server) -> bytes:
-    """Every value of every row of its SQLite file, expanded. The server must not run."""
+    """Every value of every row of the SQLite file, decompressed. The server must not be running."""
     zstd, found = Zstd(), b""
     with sqlite3.connect(server.folder / "heddle.db") as db:
         db.text_factory = bytes
@@ -74,13 +74,13 @@ BYTES = re.compile(rb"\\\\x([0-9a-f]+)")
 
 
 def pg_dump() -> str:
-    """The newest there is."""
+    """Returns the newest pg_dump."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/pg_dump"), key=lambda path: int(path.parts[-3]))
     return str(found[-1]) if found else "pg_dump"
 
 
 def dumped(url: str) -> bytes:
-    """The dump of a schema of PostgreSQL, and all bytes in it, expanded."""
+    """Returns a dump of a PostgreSQL schema, followed by all its bytes, decompressed."""
     parts = urlsplit(url)
     schema = parse_qs(parts.query)["schema"][0]
     dump = subprocess.run(

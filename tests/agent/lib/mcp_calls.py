@@ -4,7 +4,8 @@ from __future__ import annotations
 
 
 def graph(*calls: dict, again: list[dict] | None = None) -> dict:
-    """A scripted model that calls tools: these at once, then those of `again`, then it says that it is done."""
+    """A scripted model that makes these calls at once, then those of `again`, then replies that it
+    is done."""
     replies = [{"when": {"@eq": ["{{messages[-1].type}}", "human"]}, "tool_calls": list(calls)}]
     if again:
         replies.append({"when": {"@eq": ["{{messages[-1].tool_call_id}}", calls[-1]["id"]]}, "tool_calls": again})

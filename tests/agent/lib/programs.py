@@ -3,7 +3,7 @@
     server = Heddle(graphs={"agent": {…} or a path}, config={…}, env={…}, options=[…]).start()
     model = Mock(script={…}).start()
 
-Both end well or fail the test: stop() insists on status 0 and on sanitizers that stay silent.
+stop() fails the test unless the program exits with status 0 and without sanitizer reports.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import httpx
 from plain import events
 from server import START_SECONDS, Server, binary, free_port
 
-# What the environment of whoever runs the tests may have, and no test may find.
+# Variables that the user's environment may have and that tests must not see.
 FOREIGN = re.compile(
     r"HEDDLE_|LANG|OPENAI_|ANTHROPIC_|GOOGLE_|GEMINI_|CUSTOM_API_KEY|MODEL_NAME|SEMANTIC_ROUTER_|DOCPROC_|RAG_|SUPABASE_"
     r"|(http|https|all|no)_proxy$",
@@ -37,7 +37,7 @@ def clean_environment() -> dict[str, str]:
 
 
 def wait_for(condition, seconds: float = 60, what: str = "a condition"):
-    """The first truthy value of condition(); fails when there is none in time."""
+    """Returns the first truthy value of condition(); fails on timeout."""
     deadline = time.monotonic() + seconds
     while True:
         value = condition()
@@ -50,8 +50,8 @@ def wait_for(condition, seconds: float = 60, what: str = "a condition"):
 class Heddle(Server):
     """`heddle serve` with a SQLite file that outlives kill() and restart().
 
-    graphs: name to a path or to a declaration; none: those that Heddle ships.
-    config: members of the file that --config names. env: more environment; None as a value removes.
+    graphs: name to a path or to a declaration; None: those that Heddle ships.
+    config: members of the file for --config. env: additional environment; None as a value removes.
     """
 
     def __init__(self, graphs=None, config=None, env=None, options=None):
@@ -75,11 +75,11 @@ class Heddle(Server):
         return {name: str(value) for name, value in env.items() if value is not None}
 
     def client(self, **options) -> httpx.Client:
-        """Plain HTTP; who asks for it closes it."""
+        """Plain HTTP; the caller closes it."""
         return httpx.Client(base_url=self.url, timeout=120, **options)
 
     def ask(self, method: str, path: str, status: int = 200, **options):
-        """One request; the answer's JSON."""
+        """Sends one request; returns the JSON of the response."""
         with self.client() as client:
             answer = client.request(method, path, **options)
         assert answer.status_code == status, f"{method} {path}: {answer.status_code} {answer.text}"
@@ -89,12 +89,13 @@ class Heddle(Server):
         return self.ask("POST", "/threads", json=body)["thread_id"]
 
     def wait(self, assistant: str, input=None, thread: str | None = None, configurable=None, **body):
-        """A run to its end: the final values (with `__error__` or `__interrupt__` where it ended so)."""
+        """Runs to the end; returns the final values, with `__error__` or `__interrupt__` if it
+        ended so."""
         body = run_body(assistant, input, configurable, body)
         return self.ask("POST", (f"/threads/{thread}" if thread else "") + "/runs/wait", json=body)
 
     def stream(self, assistant: str, input=None, thread: str | None = None, configurable=None, **body) -> list[tuple]:
-        """A run to its end: [(event, data, id)]."""
+        """Runs to the end; returns [(event, data, id)]."""
         body = run_body(assistant, input, configurable, body)
         with self.client() as client:
             answer = client.post((f"/threads/{thread}" if thread else "") + "/runs/stream", json=body)
@@ -105,7 +106,7 @@ class Heddle(Server):
         return self.ask("GET", f"/threads/{thread}/state", params=params)
 
     def database(self) -> bytes:
-        """Every byte that is stored: what is not here was not kept."""
+        """Returns every stored byte."""
         return b"".join(path.read_bytes() for path in sorted(self.folder.glob("heddle.db*")))
 
 
@@ -144,21 +145,21 @@ class Mock(Server):
 
     @property
     def base_url(self) -> str:
-        """What `base_url` or OPENAI_BASE_URL is to be."""
+        """The value for `base_url` or OPENAI_BASE_URL."""
         return self.url + "/v1"
 
     def requests(self, path: str | None = None) -> list[dict]:
-        """What it was asked, oldest first: {"method", "path", "headers", "body", …}."""
+        """Returns its requests, oldest first: {"method", "path", "headers", "body", …}."""
         found = httpx.get(self.url + "/mock/requests", timeout=60).json()
         return [entry for entry in found if path is None or entry["path"] == path]
 
     def configurable(self, **more) -> dict:
-        """A run's configurable that asks this model."""
+        """Returns a run's configurable that selects this model."""
         return {"base_url": self.base_url, "custom_model_name": "mock", "custom_api_key": "sk-mock", **more}
 
 
 class Process:
-    """Any other program that a test needs beside it; ready when it prints a line that matches."""
+    """Any other program that a test needs; ready when it prints a matching line."""
 
     def __init__(self, command: list[str], ready: str, env: dict | None = None, cwd: Path | None = None):
         self.command, self.ready, self.cwd = command, re.compile(ready), cwd
@@ -190,7 +191,7 @@ class Process:
 
 
 def collect(make):
-    """A fixture's work: `make` things, which are started, and stopped in the reverse order."""
+    """For fixtures: `make` creates things, which are started, and stopped in reverse order."""
     made = []
 
     def create(*arguments, **options):

@@ -1,13 +1,13 @@
-"""A server that says exactly what a test wants, byte by byte.
+"""A server that sends exactly the bytes of a test.
 
-    def handler(peer, request):                 # a thread of its own for each connection
-        peer.send(b"HTTP/1.1 200 OK\\r\\n…")     # anything, also what is no HTTP
+    def handler(peer, request):                 # runs in a thread for each connection
+        peer.send(b"HTTP/1.1 200 OK\\r\\n…")     # any bytes, also invalid HTTP
         peer.wait_closed()                      # until the client has closed the connection
 
     with Scripted(handler) as server: … server.url … server.requests
 
 The handler is called for each request of a connection, which ends when the handler closes it
-(`peer.close()`, `peer.reset()`) or the client does. What a handler raises fails the test.
+(`peer.close()`, `peer.reset()`) or the client does. An exception in a handler fails the test.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Request:
     path: str
     headers: dict[str, str]
     body: bytes
-    number: int = field(default=0)  # of this server, from 0
+    number: int = field(default=0)  # index of the request on this server, from 0
 
     @property
     def json(self):
@@ -45,7 +45,7 @@ class Peer:
         self.is_closed = False
 
     def read_request(self) -> Request | None:
-        """The next request; None when the client has closed."""
+        """Returns the next request; None when the client has closed."""
         while b"\r\n\r\n" not in self.rest:
             if not self.read_more():
                 return None
@@ -69,7 +69,7 @@ class Peer:
         return bool(got)
 
     def send(self, data: bytes | str) -> bool:
-        """False when the client is gone."""
+        """Returns False when the client has disconnected."""
         try:
             self.socket.sendall(data.encode() if isinstance(data, str) else data)
         except (ConnectionError, TimeoutError):
@@ -77,7 +77,7 @@ class Peer:
         return True
 
     def answer(self, status: int, body="", headers: dict | None = None, content_type: str | None = None) -> bool:
-        """A whole answer; a body that is no text or bytes becomes JSON."""
+        """Sends a whole response; a body that is neither text nor bytes is sent as JSON."""
         if not isinstance(body, (str, bytes)):
             body, content_type = json.dumps(body), content_type or "application/json"
         body = body.encode() if isinstance(body, str) else body
@@ -86,7 +86,7 @@ class Peer:
         return self.send(f"HTTP/1.1 {status} Scripted\r\n{head}\r\n".encode() + body)
 
     def begin_sse(self, headers: dict | None = None, content_type: str = "text/event-stream") -> bool:
-        """The head of a stream that ends when the connection does, or with end()."""
+        """Sends the head of a stream, which ends with the connection or with end()."""
         lines = {"Content-Type": content_type, "Transfer-Encoding": "chunked", **(headers or {})}
         head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
         return self.send(f"HTTP/1.1 200 OK\r\n{head}\r\n")
@@ -96,7 +96,7 @@ class Peer:
         return self.send(b"%x\r\n%s\r\n" % (len(data), data))
 
     def event(self, data, event: str | None = None) -> bool:
-        """One event of a stream that begin_sse() began."""
+        """Sends one event after begin_sse()."""
         text = data if isinstance(data, str) else json.dumps(data)
         return self.chunk((f"event: {event}\n" if event else "") + f"data: {text}\n\n")
 
@@ -104,7 +104,7 @@ class Peer:
         return self.send(b"0\r\n\r\n")
 
     def wait_closed(self) -> None:
-        """Until the client closes; fails when it does not."""
+        """Waits until the client closes; fails if it does not."""
         try:
             while self.socket.recv(65536):
                 pass
@@ -125,7 +125,7 @@ class Scripted:
     def __init__(self, handler):
         self.handler = handler
         self.requests: list[Request] = []
-        self.closed: queue.Queue[int] = queue.Queue()  # a number for each connection that ended
+        self.closed: queue.Queue[int] = queue.Queue()  # a number for each ended connection
         self.errors: list[BaseException] = []
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
@@ -165,7 +165,7 @@ class Scripted:
         return self.listener.fileno() < 0
 
     def wait_closed(self, seconds: float = LIMIT_SECONDS) -> int:
-        """Until one more connection has ended; its number, from 1."""
+        """Waits until one more connection has ended; returns its number, from 1."""
         return self.closed.get(timeout=seconds)
 
     def __enter__(self) -> Scripted:

@@ -1,4 +1,4 @@
-"""A tool that agents of these tests use: an HTTP server that knows the weather."""
+"""A tool of the agents in these tests: an HTTP server with weather reports."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "require
 
 
 class Weather:
-    """Answers `GET /weather?city=…`; with `crowd` only when so many are waiting at once."""
+    """Responds to `GET /weather?city=…`; with `crowd` only once that many requests wait."""
 
     def __init__(self, scripted, crowd: int = 1):
         self.barrier = threading.Barrier(crowd)
@@ -26,7 +26,7 @@ class Weather:
 
     @property
     def tool(self) -> dict:
-        """For `http_tools` of a run's configurable."""
+        """The entry for `http_tools` of a run's configurable."""
         return {
             "name": "weather", "description": "The weather of a city.", "parameters": SCHEMA,
             "url": self.server.url + "/weather", "query": ["city"],

@@ -1,7 +1,8 @@
-"""The client scenarios of the public MCP conformance kit, against the source `mcp` on a real engine.
+"""The client scenarios of the public MCP conformance kit, against the source `mcp` on a real
+engine.
 
-Both frozen lists run: what revision 2025-11-25 requires and what 2026-07-28 requires. What fails must be exactly what
-kit/baseline.json names, with the reason.
+Both frozen lists run: the requirements of revisions 2025-11-25 and 2026-07-28. The failures must be
+exactly those that kit/baseline.json lists with a reason.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def client() -> Path:
 
 @pytest.fixture(scope="session")
 def kit() -> list[str]:
-    """The command that runs the kit. It wants a later Node than the others, which comes with it."""
+    """The command that runs the kit. The kit needs a newer Node than the others, which it includes."""
     folder = Path(os.environ["HEDDLE_AGENT_NODE"]).parent / "agent-mcp-kit"
     folder.mkdir(exist_ok=True)
     with (folder / "lock").open("w") as lock:
@@ -54,7 +55,7 @@ def kit() -> list[str]:
 
 
 def failures(folder: Path) -> tuple[dict, set]:
-    """Scenario to the checks that failed, and all scenarios that were run."""
+    """Returns the failed checks by scenario, and all scenarios that ran."""
     failed, found = {}, set()
     for file in folder.rglob("checks.json"):
         scenario = re.sub(r"-\d{4}-\d\d-\d\dT.*", "", str(file.parent.relative_to(folder)))
@@ -86,6 +87,6 @@ def test_client_scenarios(kit, tmp_path, revision, least):
     failed, found = failures(tmp_path)
     said = done.stdout[-3000:] + done.stderr[-3000:]
     assert least <= found, said
-    # Nothing is excused that is not needed.
+    # The baseline has no unneeded entries.
     assert any(is_out_of_scope(scenario) for scenario in failed), said
     assert {scenario: bad for scenario, bad in failed.items() if not is_out_of_scope(scenario)} == {}, said

@@ -1,4 +1,4 @@
-"""Real servers of tools: one that has everything, and files; sessions, their loss, and cancelling."""
+"""Real MCP servers: server-everything and files; sessions, lost sessions, and cancelling."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def bridge(process, node_folder):
 
 @pytest.fixture
 def everything(process, node_folder):
-    """The server's own streamable HTTP."""
+    """The server's streamable HTTP transport."""
     port = free_port()
     started = process(["node", EVERYTHING, "streamableHttp"], ready="listening on port", cwd=node_folder,
                       env={"PORT": str(port)})  # fmt: skip
@@ -83,7 +83,8 @@ def test_tools_of_every_kind(heddle, everything):
     assert found["c6"]["content"].count("demo://resource") == 2
     assert found["c7"]["status"] == "error" and "echo" in found["c7"]["content"]
     assert found["c8"]["status"] == "error" and "message" in found["c8"]["content"]
-    # All of it was one session, and it is over. (What the server prints may come later than its answers.)
+    # All calls used one session, which has ended. (The server's output may lag behind its
+    # responses.)
     wait_for(lambda: any("session termination" in line for line in everything.lines), what="the end of the session")
     assert sessions_of(everything) == 1
 
@@ -97,7 +98,7 @@ def test_lists_are_kept_and_sessions_are_not(heddle, bridge):
     assert len(files.seen("initialize")) == 2
     assert len(files.seen("tools/list")) == 1
     assert len(files.seen("tools/call")) == 4
-    # Each run's calls are in the run's own session.
+    # All calls of a run use the run's session.
     calls = [line["session"] for line in files.seen("tools/call")]
     assert calls[0] == calls[1] != calls[2] == calls[3]
     wait_for(lambda: len(files.ended()) == 2, what="the ends of both sessions")
@@ -131,7 +132,7 @@ def test_only_the_allowed_tools(heddle, bridge):
 
 
 def test_a_lost_session_is_opened_anew(heddle, bridge):
-    """The server forgets everything between two calls of a run."""
+    """The server loses its sessions between two calls of a run."""
     server = heddle(
         graphs={
             "caller": {
@@ -185,7 +186,8 @@ def test_a_server_that_is_not_there_is_left_out(heddle, bridge):
 
 
 def test_an_elicitation_interrupts_the_run(heddle, bridge):
-    """A legacy server asks in the middle of a call: the call is made again with the answer."""
+    """A legacy server sends an elicitation during a call: the call is repeated with the user's
+    input."""
     everything = bridge(EVERYTHING, "stdio")
     server = heddle(graphs={"caller": graph(call("trigger-elicitation-request"))})
     thread, configurable = server.thread(), {"mcp_config": {"url": everything.url}}
@@ -198,7 +200,7 @@ def test_an_elicitation_interrupts_the_run(heddle, bridge):
                          command={"resume": {"action": "accept", "content": {"name": "Ada", "check": True}}})  # fmt: skip
     found = results(values)["c1"]
     assert found["status"] == "success" and "Ada" in found["content"]
-    # The first call was answered too: nothing hangs at the server.
+    # The first call also got a response: no request is pending at the server.
     assert len(everything.seen("tools/call")) == 2
 
 

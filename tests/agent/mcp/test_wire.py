@@ -1,4 +1,4 @@
-"""Servers of tools that say exactly what a test wants: tokens, redirects, both forms of the protocol, streams, nonsense."""
+"""Scripted MCP servers: tokens, redirects, both forms of the protocol, streams, invalid messages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ def text_result(text: str) -> dict:
 
 
 class Legacy:
-    """A handler that opens sessions; `tools` are names to what a call does with (peer, request), or to a text."""
+    """A handler that opens sessions; `tools` maps names to a function (peer, request), or to a
+    text."""
 
     def __init__(self, tools: dict, list_page=None):
         self.tools, self.list_page = tools, list_page
@@ -78,7 +79,7 @@ def last_values(events: list) -> dict:
 
 
 class Guarded(Legacy):
-    """Wants a token that it gives for the user's."""
+    """Requires a token that it issues in exchange for the user's."""
 
     def __init__(self, own: str):
         super().__init__({f"of_{own}": own})
@@ -164,7 +165,8 @@ def test_credentials_follow_no_redirect(heddle, scripted):
 
 
 def modern(peer, request) -> None:
-    """Knows 2026-07-28 alone, asks before it acts, and wants its state back as it was."""
+    """Supports only 2026-07-28, elicits input before it acts, and requires its state back
+    unchanged."""
     asked = request.json
     assert request.method == "POST" and "mcp-session-id" not in request.headers
     if asked["method"] == "initialize":
@@ -201,7 +203,7 @@ def modern(peer, request) -> None:
 
 
 def test_the_form_without_sessions(heddle, scripted):
-    """Found out, not configured; the question outlives the server."""
+    """The form is detected, not configured; the interrupt outlives the server."""
     peer = scripted(modern)
     server = heddle(graphs={"caller": graph(call("send", to="Äda"), call("bad", "c2"))})
     thread, configurable = server.thread(), {"mcp_config": {"name": "post", "url": peer.url}}
@@ -293,7 +295,7 @@ def test_a_stream_that_ends_early_is_taken_up_again(heddle, scripted):
     assert len(posts(peer, "tools/call")) == 1
 
 
-# ---- nonsense
+# ---- invalid messages
 
 
 def test_nonsense_is_an_error_for_the_model(heddle, scripted):
@@ -340,7 +342,7 @@ def test_nonsense_is_an_error_for_the_model(heddle, scripted):
 
 
 def test_pages_end(heddle, scripted):
-    """A server whose list has no end is listened to for a while, and no longer."""
+    """Reading a list without an end stops at a limit."""
 
     def page(cursor):
         number = int(cursor or 0)

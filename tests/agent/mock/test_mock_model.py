@@ -1,4 +1,4 @@
-"""`heddle mock-model` itself: three forms, rules, times, errors, and what it remembers."""
+"""`heddle mock-model` itself: three APIs, rules, delays, errors, and its record of requests."""
 
 import json
 import subprocess
@@ -21,7 +21,7 @@ def said(answer) -> str:
 
 
 def pieces(answer) -> list[dict]:
-    """The chunks of a stream, which must end with [DONE]."""
+    """Returns the chunks of a stream, which must end with [DONE]."""
     lines = [line[6:] for line in answer.text.splitlines() if line.startswith("data: ")]
     assert lines[-1] == "[DONE]"
     return [json.loads(line) for line in lines[:-1]]

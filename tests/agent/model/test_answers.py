@@ -1,4 +1,4 @@
-"""What models say, in every stream mode and in the state, whichever provider they are of."""
+"""Model messages in every stream mode and in the state, with every provider."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Calls of tools, as a model makes them: streamed, wrong, unanswered, answered in pieces."""
+"""Tool calls of a model: streamed, invalid, without a result, with results in several runs."""
 
 import json
 
@@ -50,7 +50,7 @@ def human(text: str) -> dict:
 
 
 def start(heddle, scripted, *answers):
-    """A server, the settings that ask a model which says these things one after the other, the model."""
+    """Returns a server, the settings of a model that sends these responses in turn, and the model."""
     model = scripted(lambda peer, request: say(peer, *answers[request.number]))
     return heddle(graphs={"react": GRAPH}), {"base_url": model.url, "custom_model_name": "m"}, model
 
@@ -91,7 +91,7 @@ def test_answers_may_come_in_pieces(heddle, scripted):
     other = {"messages": [{"role": "tool", "tool_call_id": "c1", "content": "one"}], "tools": TOOLS}
     values = server.wait("react", other, thread, settings)
     assert values["messages"][-1]["content"] == "Thanks."
-    # In the order of the calls, as providers want them.
+    # In the order of the calls, as providers require it.
     sent = [(m["role"], m.get("tool_call_id")) for m in model.requests[1].json["messages"]]
     assert sent == [("user", None), ("assistant", None), ("tool", "c1"), ("tool", "c2")]
 

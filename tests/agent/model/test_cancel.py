@@ -1,4 +1,5 @@
-"""A cancel closes the provider's socket in every phase; the text so far is kept, but not by a rollback."""
+"""A cancel closes the provider's socket in every phase; the text so far is kept, but not by a
+rollback."""
 
 import threading
 
@@ -43,7 +44,7 @@ def between_tries(peer, reached):
 
 
 def has_ended(server, thread: str) -> None:
-    """Also stored: until then the state may be an older one."""
+    """Waits until the end is stored: before that the state may be an older one."""
     wait_for(lambda: server.ask("GET", f"/threads/{thread}")["status"] not in ("busy", "running"), what="the end")
 
 
@@ -71,7 +72,7 @@ def test_cancel(heddle, scripted, phase, action):
 
 
 def stop_in_the_middle(server, model, action: str = "interrupt") -> tuple[str, dict]:
-    """A thread whose answer was stopped when all of it so far had been streamed, and the receipt."""
+    """Stops a response after all text so far was streamed; returns the thread and the receipt."""
     thread = server.thread()
     settings = {"base_url": model.url, "custom_model_name": "m"}
     body = {
@@ -87,7 +88,7 @@ def stop_in_the_middle(server, model, action: str = "interrupt") -> tuple[str, d
         with server.client() as other:
             path = f"/threads/{thread}/runs/{run['run_id']}/cancel"
             receipt = other.post(path, params={"wait": 1, "action": action}).json()
-        for _ in lines:  # to its end
+        for _ in lines:  # to the end
             pass
     model.wait_closed()
     has_ended(server, thread)

@@ -1,4 +1,4 @@
-"""Every way in which a provider fails is an error that says what happened, and stores no half answer."""
+"""Every failure of a provider is an error that describes it, and stores no partial response."""
 
 import json
 import socket
@@ -21,7 +21,7 @@ def graph(**members) -> dict:
 
 @pytest.fixture(scope="module")
 def server():
-    """One server for all tests of this file: what fails in one must not touch the next."""
+    """One server for all tests of this file: a failure must not affect the next test."""
     quiet = graph(idle_ms=300, tries=1)
     server = Heddle(graphs={"once": graph(tries=1), "chat": graph(), "quiet": quiet}).start()
     yield server
@@ -142,7 +142,7 @@ FAILURES = {
     "cut in a character": (cut_in_a_character, "APIConnectionError", "within the response"),
     "cut in JSON": (cut_in_json, "APIConnectionError", "before the response was complete"),
     "cut after a word": (cut_after_a_word, "APIConnectionError", "before the response was complete"),
-    # A reset takes with it what has not been read yet: it may come before the answer, too.
+    # A reset discards unread bytes, so it may also arrive before the response.
     "reset": (reset_in_the_middle, "APIConnectionError", "OpenAI"),
     "not JSON": (not_json, "APIResponseValidationError", "not JSON"),
     "not UTF-8": (not_utf8, "APIResponseValidationError", "not JSON"),
@@ -188,7 +188,7 @@ def test_a_provider_that_falls_silent_is_given_up(server, scripted, handler):
 
 
 def test_nobody_listens(server):
-    with socket.socket() as nobody:  # which has the port, so that nobody else listens there either
+    with socket.socket() as nobody:  # holds the port, so that no other program listens there
         nobody.bind(("127.0.0.1", 0))
         model = {"base_url": f"http://127.0.0.1:{nobody.getsockname()[1]}", "custom_model_name": "m"}
         got = server.wait("once", HI, configurable=model)["__error__"]

@@ -12,12 +12,12 @@ from programs import Heddle, Mock, Process, free_port, wait_for
 
 CHROMA = "chromadb==1.5.9"
 DATABASE = "/api/v2/tenants/default_tenant/databases/default_database"
-# The wheel has the whole server in one module; nothing else of what it depends on is needed.
+# The wheel has the whole server in one module; its other dependencies are not needed.
 SERVE = "import sys, chromadb_rust_bindings as chroma; chroma.cli(['chroma', *sys.argv[1:]])"
 
 
 def graph(source: dict) -> dict:
-    """A model by script calls what the configuration says, then ends."""
+    """A scripted model makes the calls of the configuration, then ends."""
     return {
         "name": "reader",
         "state": {"messages": {"reducer": "messages"}},
@@ -68,7 +68,7 @@ def server():
 
 @pytest.fixture
 def server_with():
-    """server_with(env): one with that environment."""
+    """server_with(env): a server with that environment."""
     made = []
 
     def create(env: dict) -> Heddle:
@@ -86,7 +86,7 @@ def server_with():
 
 @pytest.fixture(scope="session")
 def embeddings():
-    """The scripted model makes vectors of the words of a text."""
+    """A scripted model that makes vectors from the words of a text."""
     yield from started(Mock())
 
 
@@ -165,7 +165,8 @@ def calls(name: str, *arguments: dict) -> list[dict]:
 
 @pytest.fixture
 def search(server):
-    """search(graph, tool, arguments, configurable): the tool messages, and the problems that were told."""
+    """search(graph, tool, arguments, configurable): returns the tool messages and the reported
+    problems."""
 
     def run(assistant: str, name: str, arguments, server=server, **configurable):
         arguments = arguments if isinstance(arguments, list) else [arguments]

@@ -1,4 +1,4 @@
-"""Archives in a real Chroma, with vectors that the scripted model makes."""
+"""Archives in a real Chroma, with vectors from the scripted model."""
 
 from __future__ import annotations
 

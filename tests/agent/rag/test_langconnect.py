@@ -1,4 +1,4 @@
-"""Collections of LangConnect, which a server of our own stands in for."""
+"""Collections of LangConnect, with a scripted server in its place."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DOCUMENTS = [
 
 @pytest.fixture
 def langconnect(scripted):
-    """Knows one user."""
+    """Has one user."""
 
     def handler(peer, request):
         _, collections, id, *rest = request.path.split("/")

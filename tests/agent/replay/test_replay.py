@@ -1,4 +1,5 @@
-"""--record keeps what runs say to other servers; `heddle replay` performs them again from that."""
+"""--record stores the exchanges of runs with other servers; `heddle replay` repeats the runs from
+them."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ def replay(server, thread: str, *more: str) -> tuple[int, str]:
 
 @pytest.fixture
 def recorded(heddle, mock):
-    """A server that records, a model, and a thread with two runs; the model is gone."""
+    """A server that records, a model, and a thread with two runs; the model is stopped."""
     model = mock(SCRIPT)
     server = heddle(config={"record": True})
     thread = server.thread()

@@ -1,4 +1,4 @@
-"""The graph `research_agent`: two rounds, workers side by side, reviews, refusals, restarts."""
+"""The graph `research_agent`: two rounds, parallel workers, reviews, refusals, restarts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from programs import wait_for
 from weather import Weather
 
 CITIES = ["Bern", "Lima", "Oslo", "Rome", "Suva"]
-# How each node's model is known: by what it is told.
+# The prompt by which the model recognizes each node.
 PLAN1, PLAN2 = "You plan research", "You plan the second round"
 WORK = "You are one of several researchers"
 GATHER1, GATHER2 = "You bring together", "You write the result of two rounds"
@@ -39,7 +39,7 @@ def reply(system: str, text, **when) -> dict:
 
 
 def workers() -> list[dict]:
-    """Each looks at the weather of its city once and tells what it has found."""
+    """Each worker gets the weather of its city once and reports it."""
     return [
         rule
         for city in CITIES
@@ -79,7 +79,7 @@ def world(heddle, mock, scripted):
             return self.run(command={"resume": value}, configurable=configurable)
 
         def asked(self, system: str) -> list[str]:
-            """What the model was asked as this node: the last message of each."""
+            """Returns the last message of each request that this node sent to the model."""
             bodies = [entry["body"]["messages"] for entry in self.model.requests()]
             return [messages[-1]["content"] for messages in bodies if system in messages[0]["content"]]
 
@@ -92,7 +92,7 @@ def question(values: dict) -> dict:
 
 
 def test_two_rounds_with_five_workers_at_once(world):
-    # The tool answers when five wait for it; the second round's two are let through in pairs.
+    # The tool responds when five calls wait for it; in the second round, when two do.
     w = world(crowd=5)
     values = w.run(human("What is the weather?"))
     first = question(values)
@@ -113,7 +113,7 @@ def test_two_rounds_with_five_workers_at_once(world):
         "type": "review_results", "phase": "phase2", "result_count": 2, "results": results("one", "two"),
         "message": second["message"], "summary": "all is known",
     }  # fmt: skip
-    # The second round sees the approved results of the first, and of the workers its own alone.
+    # The second round sees the approved results of the first, but only its own workers' results.
     assert [result["title"] for result in values["worker_results"]] == ["Bern: sunny in Bern", "Lima: sunny in Lima"]
     assert "first round" in w.asked(PLAN2)[0] and "What is the weather?" in w.asked(PLAN2)[0]
     assert "Oslo" not in w.asked(GATHER2)[0]
@@ -258,7 +258,7 @@ def test_the_schemas_name_the_fields(heddle):
 
 
 def test_a_crash_in_the_middle_of_a_round(world):
-    """Workers that were done stay done; the one that was at work begins again."""
+    """Finished workers are not repeated; the running one starts again."""
     hangs = {"when": {"system": WORK, "user": "find out about Oslo"}, "times": 1, "hang": True}
     w = world({"rules": [hangs, *SCRIPT["rules"]]})
     body = {

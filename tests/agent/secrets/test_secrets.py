@@ -1,4 +1,4 @@
-"""What is secret stays in memory: not in the database, an answer, a stream or the log."""
+"""Secrets stay in memory: they are not in the database, a response, a stream or the log."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import pytest
 from kept import stored
 from programs import wait_for
 
-# Everything that must not be found has this in it, and nothing else has: it is so long because what is stored has many
-# bytes that are as good as random.
+# Every secret contains this text, and nothing else does. It is long because stored values have many
+# bytes that look random.
 MARK = "zqxjwvkpfgzq"
 JWT = f"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ6cXhqIn0.{MARK}signature"
 CANARY = "canary-that-must-be-found"
@@ -29,7 +29,7 @@ SECRETS = {
     "plain": CANARY,
     "max_tokens": 5,
 }
-# Puts all that expressions can see where it is stored, streamed and shown.
+# Puts everything that expressions can see where it is stored, streamed and shown.
 LEAKY = {
     "name": "leaky",
     "state": {"messages": {"reducer": "messages"}, "seen": {}, "context": {}},
@@ -48,7 +48,7 @@ LEAKY = {
 
 
 def answers(server, thread: str) -> str:
-    """Everything that can be asked for."""
+    """Returns the responses of all endpoints."""
     texts = []
     with server.client() as client:
 
@@ -74,7 +74,7 @@ def answers(server, thread: str) -> str:
 
 
 def send(server, thread: str, **body) -> str:
-    """One run with secrets wherever they can be; what was streamed, as it came."""
+    """Runs once with secrets in all places; returns the stream as received."""
     body = {
         "assistant_id": "leaky",
         "config": {
@@ -135,7 +135,7 @@ def test_nothing_is_kept_or_shown(server):
     assert MARK.encode() not in server.database()
     kept = stored(server)
     must_be_clean("the database", kept)
-    # What is compressed was looked at, too.
+    # The search also covered compressed values.
     words = b"the key is heddle:secret:custom_api_key"
     assert words in kept and words not in server.database()
 
@@ -143,12 +143,12 @@ def test_nothing_is_kept_or_shown(server):
 def test_what_was_kept_stands_for_nothing_later(server):
     thread = server.thread()
     send(server, thread, input={"messages": "hello"})
-    # The thread remembers its configuration, but keys must come again.
+    # The thread keeps its configuration, but the client must send keys again.
     values = server.wait("leaky", {"messages": "again"}, thread=thread)
     seen = values["seen"]
     assert seen["custom_api_key"] is None and seen["apiKeys"]["OPENAI_API_KEY"] is None
     assert seen["plain"] == CANARY and seen["max_tokens"] == 5
-    # Nobody gets at one by its name.
+    # A secret cannot be read by its name.
     values = server.wait(
         "leaky", {"messages": "again"}, thread=thread, configurable={"plain": "heddle:secret:custom_api_key"}
     )

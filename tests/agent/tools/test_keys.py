@@ -1,4 +1,4 @@
-"""Idempotency keys: a call that is repeated after a kill has the key it had, and no other call has it."""
+"""Idempotency keys: a call that is repeated after a kill keeps its key, and no other call has it."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def start(server, thread: str, name: str = "caller", **body) -> str:
 
 
 def kill_and_recover(server, thread: str, run: str, keys) -> list[str]:
-    """Kills the server when it has made a call, and restarts it: the keys of both calls."""
+    """Kills the server after a call, and restarts it; returns the keys of both calls."""
     wait_for(lambda: len(keys()) == 1, what="the call")
-    # The recovered run goes on from the checkpoint, which must have been stored.
+    # The run resumes from the checkpoint, which must have been stored.
     wait_for(lambda: server.state(thread)["next"], what="the checkpoint")
     server.kill()
     server.restart()
@@ -46,7 +46,7 @@ def kill_and_recover(server, thread: str, run: str, keys) -> list[str]:
 
 
 class Holder:
-    """An HTTP server that answers when it is told to."""
+    """An HTTP server that responds only when it is open."""
 
     def __init__(self, scripted):
         self.is_open = False
@@ -77,7 +77,7 @@ def test_http_calls_repeat_their_key_after_a_kill(heddle, holder, kind):
     first, second = kill_and_recover(server, thread, start(server, thread), holder.keys)
     assert first == second and KEY.fullmatch(first)
     holder.is_open = True
-    # A user who tries again means another call.
+    # A retry by the user is a new call.
     wait_for(lambda: server.ask("GET", f"/threads/{thread}")["status"] != "busy", what="the end of the run")
     server.wait("caller", GO, thread=server.thread())
     server.wait("caller", None, thread=thread)

@@ -1,4 +1,5 @@
-"""The `tools` node on a server: HTTP tools, client tools, approval, time limits, cancelling, secrets."""
+"""The `tools` node on a server: HTTP tools, client tools, approval, time limits, cancelling,
+secrets."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ SECRET = "sk-very-secret-0123456789abcdef"
 
 
 def graph(*sources: dict, **members) -> dict:
-    """A model that calls what the last human message says, as JSON; then it counts the answers."""
+    """A model that makes the calls in the last human message, which is JSON; then it counts the
+    results."""
     return {
         "name": "shop",
         "state": {"messages": {"reducer": "messages"}, "tools": {}, "policy": {}},
@@ -51,7 +53,7 @@ def say(*calls: dict) -> dict:
 
 
 def answers(values: dict) -> dict[str, dict]:
-    """Tool messages by the id of their call."""
+    """Returns the tool messages by the id of their call."""
     return {m["tool_call_id"]: m for m in values["messages"] if m["type"] == "tool"}
 
 
@@ -65,7 +67,7 @@ def questions(values: dict) -> list[dict]:
 
 
 class Shop:
-    """Says back what it was asked; with `crowd` only when so many ask at once."""
+    """Echoes the request; with `crowd` only once that many requests wait."""
 
     def __init__(self, scripted, crowd: int = 1):
         self.barrier = threading.Barrier(crowd)
@@ -116,7 +118,7 @@ def test_one_call(heddle, scripted):
 
 
 def test_five_calls_at_once_have_their_own_answers(heddle, scripted):
-    # The shop answers when five ask: one after the other they would wait for ever.
+    # The shop responds when five calls wait: sequential calls would block.
     shop = Shop(scripted, crowd=5)
     tool = shop.tool("buy", "/buy", parameters=BUY, result={"json": "path"})
     server = heddle(graphs={"shop": graph({"http": tool})})
@@ -204,7 +206,7 @@ def test_secrets_go_to_their_server_alone(heddle, scripted):
                            configurable={"apiKeys": {"SHOP": SECRET}}, stream_mode=["values", "events", "debug"])  # fmt: skip
     (request,) = shop.requests
     assert request.headers["authorization"] == f"Bearer {SECRET}" and SECRET not in request.path
-    # The shop says the key back: nobody gets to see it.
+    # The shop echoes the key: it must not be visible anywhere.
     message = one(server.state(thread)["values"])
     assert message["status"] == "success" and "***" in message["content"]
     assert SECRET not in json.dumps(stream)
@@ -283,7 +285,7 @@ def test_what_a_human_may_say(heddle, scripted, answer, status, content, asked):
     assert len(shop.requests) == asked
     edited = message["additional_kwargs"].get("edited_args")
     assert edited == ({"item": "y"} if asked else None)
-    # What the model wanted stays what it was.
+    # The model's own tool call is unchanged.
     calls = [m["tool_calls"] for m in server.state(thread)["values"]["messages"] if m["type"] == "ai"][0]
     assert calls[0]["args"] == {"item": "x"}
 
@@ -326,7 +328,7 @@ def test_several_wait_at_once(heddle, scripted):
 
 
 def test_a_delegate_has_its_own_approval(heddle, scripted):
-    # Two questions that look alike: whether to ask the clerk, and whether the clerk may buy.
+    # Two similar interrupts: whether to call the clerk, and whether the clerk may buy.
     shop = Shop(scripted)
     clerk = graph({"http": shop.tool("buy", "/buy", parameters=BUY)}, approval=True) | {"name": "clerk"}
     boss = graph({"assistants": ["clerk"]}, approval="{{policy}}") | {"name": "boss"}

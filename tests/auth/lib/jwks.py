@@ -2,8 +2,8 @@
 
     with JwksServer(issuer) as server: … server.url … server.count
 
-`mode` is one of "good", "down" (resets connections), "error" (500), "garbage" (not JSON), "not
-keys" (JSON that is not a key set), "huge" (exceeds any limit), or a function(peer, request).
+`mode` is "good", "down" (resets connections), "error" (500), "garbage" (not JSON), "not keys" (JSON
+that is not a key set), "huge" (exceeds any limit), or a function(peer, request).
 """
 
 from __future__ import annotations
