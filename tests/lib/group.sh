@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Functions that the groups share (source it): packages, counts, and the failures that can be run
-# again. A group adds its results to $passed and $failed and ends with `finish`.
+# Functions that the groups share (source it): packages, counts, and repeatable failures. A group
+# adds its results to $passed and $failed and ends with `finish`.
 passed=0
 failed=0
 
@@ -25,7 +25,7 @@ again() {
     [ -z "${HEDDLE_TEST_AGAIN:-}" ] || printf '%d\t%s\n' "$count" "${*@Q}" >>"$HEDDLE_TEST_AGAIN"
 }
 
-# prepare_venv FOLDER REQUIREMENTS: makes a virtual environment, or brings it up to date.
+# prepare_venv FOLDER REQUIREMENTS: creates or updates a virtual environment.
 prepare_venv() {
     [ -x "$1/bin/pip" ] || python3 -m venv "$1" || return 1
     cmp -s "$2" "$1/requirements.txt" && return 0
@@ -41,8 +41,8 @@ prepare_packages() {
         cp "$2/package-lock.json" "$1/installed"
 }
 
-# run_pytest [-w WRAPPER] PREFIX PYTHON ARGUMENT…: runs pytest, by way of WRAPPER where one is given.
-# The test with the node id X is repeated by `run PREFIX X`; an empty PREFIX is left out.
+# run_pytest [-w WRAPPER] PREFIX PYTHON ARGUMENT…: runs pytest, with WRAPPER if given. The command
+# `run PREFIX X` repeats the test with the node id X; an empty PREFIX is left out.
 run_pytest() {
     local wrapper=() prefix python status good=0 bad=1 counts
     if [ "$1" = -w ]; then
@@ -57,7 +57,7 @@ run_pytest() {
     status=$?
     { read -r good bad && while read -r node; do again 1 ${prefix:+"$prefix"} "$node"; done; } <"$counts"
     rm -f "$counts"
-    # Without counts pytest did not reach its end.
+    # Without counts pytest did not finish.
     bad=${bad:-1}
     passed=$((passed + ${good:-0}))
     failed=$((failed + bad))

@@ -1,8 +1,8 @@
-"""A pytest plugin that writes the results to the file that HEDDLE_TEST_COUNTS names.
+"""A pytest plugin that writes the results to the file in HEDDLE_TEST_COUNTS.
 
-The first line is "PASSED FAILED"; then the node id of each failed test, one a line. A test counts
-once, whichever of its phases failed; a file that cannot be collected counts as one failed test.
-Skipped tests do not count.
+The first line is "PASSED FAILED"; then follows the node id of each failed test, one per line. A
+test counts once, whichever of its phases failed; a file that cannot be collected counts as one
+failed test. Skipped tests do not count.
 """
 
 import os
