@@ -1,20 +1,18 @@
 #!/usr/bin/env python3
-"""Kills runs of graphs at random moments and continues them.
+"""Kills runs of graphs at random moments and resumes them.
 
     crash.py [--heddle PROGRAM] [--seed N] [--seconds N] [NAME…]
 
-A child process (`heddle run`, SQLite) runs a graph and is killed with SIGKILL; the thread is
-continued in another one, which may be killed too, until the run has ended. Then
-everything that is stored (values, next, tasks, every checkpoint of every namespace)
-must equal that of a run which nobody disturbed.
+A child process (`heddle run`, SQLite) runs a graph and is killed with SIGKILL; another process,
+which may be killed too, resumes the thread, until the run has ended. Then everything that is stored
+(values, next, tasks, every checkpoint of every namespace) must equal that of an undisturbed run.
 
-Nodes ask a server that counts. A task whose writes were stored when the process died must
-not ask again; with durability sync only a task that was at work may.
+Nodes send requests to a server that counts them. A task whose writes were stored when the process
+died must not send its request again; with durability sync only a running task may.
 
-The graphs: those of own.py, and every one of tests/equivalence/corpus with its plain nodes
-replaced by ones that ask the server, each with durability sync and async. All of them are
-done once in an order that the seed decides, and again as long as there are seconds left.
-Ends with "N passed, N failed".
+The graphs: those of own.py, and every one of tests/equivalence/corpus with its plain nodes replaced
+by ones that send a request, each with durability sync and async. All of them run once in an order
+that the seed decides, and again until the seconds are over. Ends with "N passed, N failed".
 """
 
 import argparse
@@ -46,7 +44,7 @@ from server import Server  # noqa: E402
 
 TIMEOUT = 60
 MAX_KILLS = 12
-ATTEMPTS = 5  # to kill a case at all
+ATTEMPTS = 5  # to hit a case with a kill
 
 
 class Failure(Exception):
@@ -57,7 +55,7 @@ class Failure(Exception):
 
 
 def counted(graph, url, run):
-    """The declaration with each plain `set` node asking the server first."""
+    """Returns the declaration with a request to the server before each plain `set` node."""
     graph = json.loads(json.dumps(graph))
     for name, node in graph["nodes"].items():
         if node["kind"] != "set" or "goto" in node or "graph" in node:
@@ -78,18 +76,19 @@ def all_nodes(graph):
         yield from all_nodes(inner)
 
 
-# One thread of work, disturbed or not.
+# Stores, and threads with and without kills.
 
 
 class Store:
-    """A database, and a directory for each command that `heddle run --scenario` gets."""
+    """A database, and a directory for each `heddle run --scenario`."""
 
     def __init__(self, program, folder, graph, server, is_relaxed=True):
         self.program = program
         self.folder = folder
         self.made = itertools.count()
         folder.mkdir()
-        # Processes die, not the machine; but waiting for the disk shows who does not wait for it.
+        # Only processes die, not the machine; but waiting for the disk exposes code that does not
+        # wait for it.
         self.url = f"sqlite:{folder}/h.db?timeout={TIMEOUT}"
         self.url += "&durability=relaxed" if is_relaxed else ""
         self.environment = {**os.environ, "HEDDLE_TEST_SERVER": server.url}
@@ -104,7 +103,7 @@ class Store:
         return [self.program, "run", "--scenario", str(folder), "--json", "--store", self.url]
 
     def run(self, command):
-        """What a command that is not disturbed prints."""
+        """Runs a command undisturbed; returns its output."""
         try:
             done = subprocess.run(
                 command,
@@ -120,13 +119,13 @@ class Store:
         return done.stdout
 
     def perform(self, steps):
-        """The document of steps that are not disturbed."""
+        """Performs steps undisturbed; returns their document."""
         document = json.loads(self.run(self.scenario_command(steps)))
         document["scenario"] = ""
         return document
 
     def observe(self, threads, step=None):
-        """Everything that is stored, as it is; the record of a step that comes first."""
+        """Returns everything that is stored, and the record of `step`, which is performed first."""
         steps = [] if step is None else [step]
         for thread in threads:
             steps.append({"do": "state", "thread": thread, "subgraphs": True})
@@ -137,7 +136,7 @@ class Store:
 
 
 class Case:
-    """A graph with one durability: a run that nobody disturbs, and one that is killed."""
+    """A graph with one durability: an undisturbed run, and one that is killed."""
 
     def __init__(self, bench, name, durability, seed):
         self.bench = bench
@@ -146,14 +145,14 @@ class Case:
         self.durability = durability
         self.random = random.Random(seed)
         self.kills = 0
-        self.repeated = None  # requests, where that is counted
+        self.repeated = None  # number of requests, where it is counted
         self.rooted = {"main"} if durability == "async" else set()  # see plain()
 
     def run_name(self, kind):
         return f"{self.name}.{self.durability}.{kind}.{next(self.bench.numbers)}"
 
     def disturb(self, store, command, delay, wait=None):
-        """Runs a command and kills it after so many seconds; whether it had ended before."""
+        """Runs a command and kills it after `delay` seconds; returns whether it had ended before."""
         with subprocess.Popen(
             command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=store.environment
         ) as child:
@@ -170,7 +169,7 @@ class Case:
 
 
 def unfinished(state):
-    """The names of tasks without a stored result, those of subgraphs included."""
+    """Returns the names of tasks without a stored result, including those of subgraphs."""
     names = set()
     for task in (state or {}).get("tasks", ()):
         if task["result"] is None:
@@ -181,10 +180,11 @@ def unfinished(state):
 
 
 def plain(document, rooted):
-    """Normalised, without the note that a run was continued: that alone may differ.
+    """Normalises a document, without the mark that a run was resumed: only that may differ.
 
-    Of the threads that are `rooted` only the graph itself is compared: what a lost step's
-    subgraph had stored stays, under the id of a task that never was."""
+    For `rooted` threads it compares only the graph itself: checkpoints of a lost step's subgraph
+    stay, under the id of a task that was never stored.
+    """
     threads = {
         name: {"": spaces.get("", [])} if name in rooted else spaces for name, spaces in document["threads"].items()
     }
@@ -197,7 +197,7 @@ def plain(document, rooted):
 
 
 def sent_to(namespaces):
-    """Nodes that a command has sent the thread to: not seen as tasks before a step is done."""
+    """Returns the nodes that a command goes to; they are no tasks before a step is done."""
     newest = namespaces.get("", [None])[0]
     names = set()
     for write in newest["pending_writes"] if newest else ():
@@ -210,7 +210,7 @@ def sent_to(namespaces):
 
 @contextlib.contextmanager
 def held(store):
-    """Nobody can write to the database."""
+    """Holds the write lock of the database."""
     holder = sqlite3.connect(store.folder / "h.db", isolation_level=None, timeout=TIMEOUT)
     holder.execute("BEGIN IMMEDIATE")
     try:
@@ -227,12 +227,12 @@ def check_equal(what, wanted, got):
 
 # Scenarios of the corpus.
 
-# Why a graph is not disturbed, or what of it cannot be compared.
+# Graphs that are not killed, and why.
 SKIPPED = {
     "fork": "a step refers to what another returned",
     "untracked": "values that are never saved are gone",
 }
-# A run that goes on begins to count its steps anew.
+# A resumed run counts its steps from zero.
 UNDISTURBED_ERRORS = ("GraphRecursionError",)
 
 
@@ -248,7 +248,7 @@ class Corpus(Case):
                 step["durability"] = durability
         self.steps = [step for step in self.steps if step["do"] not in ("state", "history")]
         if any(node["kind"] == "fail" and "times" in node for node in all_nodes(self.graph)):
-            self.steps = self.steps[:1]  # how often it fails is counted in the process
+            self.steps = self.steps[:1]  # the process counts the failures
         self.threads = list(dict.fromkeys(step.get("thread", "main") for step in self.steps))
         self.rooted = {
             step.get("thread", "main")
@@ -262,7 +262,7 @@ class Corpus(Case):
         return run, Store(self.bench.program, self.bench.work / run, graph, self.server)
 
     def reference(self):
-        """After each step: what is stored, what was asked so far; how long the step took."""
+        """For each step: what is stored, the requests so far, and the duration of the step."""
         run, store = self.make("reference")
         outcomes = []
         for number, step in enumerate(self.steps):
@@ -281,8 +281,8 @@ class Corpus(Case):
             return False
         if "task" in step.get("from", {}):
             return False  # its checkpoint map is an argument of the run
-        # What is stored at the end only, is stored of a subgraph first. One with a memory of
-        # its own would find there a visit that the graph around it has not made.
+        # With durability exit, a subgraph is stored before its parent. A subgraph with its own
+        # memory would find a visit that its parent has not made.
         return step["durability"] != "exit" or all(node.get("memory") != "own" for node in all_nodes(self.graph))
 
     def check(self):
@@ -306,7 +306,7 @@ class Corpus(Case):
             self.kills += 1
             after, _ = store.observe(self.threads)
             if plain(after, self.rooted) == outcome[0]:
-                return after["threads"]  # it had stored everything
+                return after["threads"]  # everything was stored
             has_begun = self.has_begun(step, after["threads"])
             starts_anew = "from" in step and not has_begun
             self.allow(after, self.server.seen(run)[since:], allowed, starts_anew or step.get("durability") == "exit")
@@ -317,17 +317,18 @@ class Corpus(Case):
         return after["threads"]
 
     def has_begun(self, step, threads):
-        """Whether something is stored of the step: of the graph itself, not of a subgraph."""
+        """Returns whether something of the step is stored, of the graph itself rather than of a
+        subgraph."""
         for name, spaces in threads.items():
             now, before = spaces.get("", []), self.stored[name].get("", [])
-            # Where a run starts from an older checkpoint, the thread goes on there only when
-            # that has led to a new one.
+            # A run from an older checkpoint moves the thread there only when it has stored a new
+            # checkpoint.
             if now != before and ("from" not in step or len(now) != len(before)):
                 return True
         return False
 
     def kill(self, run, store, step, outcome):
-        """Kills it around one of its requests, or at any time; whether it had ended before."""
+        """Kills it around one of its requests, or at any time; returns whether it had ended before."""
         command = store.scenario_command([step])
         left = (outcome[1] - collections.Counter(self.server.seen(run))).total()
         if left == 0 or self.random.random() < 0.2:
@@ -339,7 +340,8 @@ class Corpus(Case):
 
     @staticmethod
     def allow(after, requests, allowed, is_all):
-        """Who may ask again: tasks without a stored result; all of a run that starts anew."""
+        """Counts the requests that may be repeated: of tasks without a stored result, or all of a
+        run that starts over."""
         pending = set()
         for state in after["steps"][::2]:
             pending |= unfinished(state.get("result"))
@@ -365,11 +367,11 @@ class Corpus(Case):
                 )
 
 
-# Graphs of our own: each request has a key that its task writes to the channel `log`.
+# Graphs of own.py: each request has a key that its task writes to the channel `log`.
 
 
 def keys_stored(document):
-    """The keys of tasks whose writes are stored: in a state, or as writes beside it."""
+    """Returns the keys of tasks whose writes are stored, in a state or as pending writes."""
     text = json.dumps(
         [
             [item["checkpoint"]["channel_values"], item["pending_writes"]]
@@ -448,7 +450,7 @@ class Own(Case):
         self.repeated = len(self.requested(run)) - len(keys)
 
     def kill(self, run, store, given, since, took):
-        """At any time, or in the moment when a task asks; whether it had ended before."""
+        """Kills at any time, or during a request; returns whether it had ended before."""
         command = self.command(store, given)
         if self.random.random() < 0.4:
             return self.disturb(store, command, self.random.uniform(self.bench.startup, took * 0.6))
@@ -459,7 +461,7 @@ class Own(Case):
         return keys_stored(store.observe(["main"])[0])
 
     def wait_stored(self, store, keys, child):
-        """Until the writes of these tasks are stored."""
+        """Waits until the writes of these tasks are stored."""
         deadline = time.monotonic() + TIMEOUT
         while not keys <= self.stored(store):
             if child.poll() is not None or time.monotonic() > deadline:
@@ -467,7 +469,7 @@ class Own(Case):
             time.sleep(0.01)
 
     def wait_asked(self, run, node, child, since=0):
-        """Until a task of this node, which gets no answer, has asked."""
+        """Waits until a task of this node, whose requests are held, has sent its request."""
         deadline = time.monotonic() + TIMEOUT
         while node not in dict(self.server.seen(run)[since:]):
             if child.poll() is not None or time.monotonic() > deadline:
@@ -475,7 +477,7 @@ class Own(Case):
             time.sleep(0.01)
 
     def after_kill(self, run, store, since, stored):
-        """Checks the requests of one life; the keys whose tasks are stored now."""
+        """Checks the requests of one process; returns the keys whose tasks are stored now."""
         asked = self.requested(run, since)
         for key, times in collections.Counter(asked).items():
             if times > 1:
@@ -491,7 +493,7 @@ class Own(Case):
 
     @staticmethod
     def check_steps(asked, now):
-        """A step begins when the one before is stored: key:LINE.STEP.…"""
+        """A step begins after the one before is stored: key:LINE.STEP.…"""
         newest = {}
         for key in asked:
             line, step = key.split(".")[:2]
@@ -503,7 +505,7 @@ class Own(Case):
 
 
 class Waiting(Own):
-    """Quick tasks are stored while a slow one of their step still works."""
+    """Quick tasks are stored while a slow one of their step is still running."""
 
     def check(self):
         run, store, given = self.make("killed")
@@ -528,12 +530,12 @@ class Waiting(Own):
         self.repeated = 1
 
 
-LINES_REQUESTS = 9  # until the longer line of `lines` has come to its last step
+LINES_REQUESTS = 9  # until the longer line of `lines` has reached its last step
 LINES_LAST = 5
 
 
 class Locked(Own):
-    """Killed while nothing can be stored: sync stands still, async has gone on and lost it."""
+    """Killed while nothing can be stored: sync waits, async has continued and loses the steps."""
 
     def kill(self, run, store, given, since, took):
         if self.kills > 0:
@@ -549,7 +551,7 @@ class Locked(Own):
                     raise Failure(f"async waited for the store at step {self.newest_step(run)}")
                 return
             time.sleep(0.5)
-            # The step after the one that was seen may have been stored already.
+            # The step after the observed one may have been stored already.
             if self.newest_step(run) > before + 1:
                 raise Failure(f"sync did not wait for the store at step {before}")
 
@@ -561,10 +563,11 @@ class Locked(Own):
 
 
 class Commanded(Own):
-    """Killed after a command before it is stored, and after that between its tasks' results.
+    """Killed after a command before it is stored, and then between the results of its tasks.
 
-    With durability sync nothing that a command starts begins before the command is stored.
-    With async it does; the command is lost, and given again."""
+    With durability sync, the tasks of a command start only after the command is stored. With async
+    they start earlier; the command is lost, and sent again.
+    """
 
     def check(self):
         step = {"do": "stream", "thread": "main", "durability": self.durability}
@@ -583,7 +586,7 @@ class Commanded(Own):
         self.repeated = lost + 1
 
     def start(self, kind):
-        """A thread that waits for an answer."""
+        """Starts a thread that waits at an interrupt."""
         run, store, given = self.make(kind)
         store.perform([{"do": "stream", "thread": "main", "input": given}])
         return run, store
@@ -617,7 +620,7 @@ class Commanded(Own):
         self.kills += 1
 
 
-# All of it.
+# The whole series.
 
 
 class Bench:
@@ -630,13 +633,13 @@ class Bench:
         self.startup = self.measure()
 
     def server(self):
-        """One for each thread, so that a case knows when its own processes are heard out."""
+        """One server for each thread, so that settle() waits only for processes of its own case."""
         if not hasattr(self.local, "server"):
             self.local.server = Server()
         return self.local.server
 
     def measure(self):
-        """How long a process takes that does nothing on a new database."""
+        """Returns the duration of a process that does nothing on a new database."""
         best = TIMEOUT
         server = self.server()
         graph, _ = GRAPHS["loop"](server.url)
@@ -664,13 +667,13 @@ def cases(names):
 
 
 def say(line):
-    """In one piece, whoever else says something."""
+    """Writes a line at once, so that lines of other threads do not mix with it."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 
 
 def attempt(bench, kind, name, durability, seed):
-    """A case; again when it was too quick to be killed. Its kills, or -1 for a failure."""
+    """Runs a case, again if it ended before a kill. Returns its kills, or -1 for a failure."""
     label = f"{name}, {durability}"
     for number in range(ATTEMPTS):
         case = kind(bench, name, durability, seed + number)
@@ -690,7 +693,7 @@ def attempt(bench, kind, name, durability, seed):
 
 
 def play(bench, chosen, seed):
-    """Every case once, in an order that the seed decides: the kills of each."""
+    """Runs every case once, in an order that the seed decides; returns the kills of each."""
     chosen = list(enumerate(chosen))
     random.Random(seed).shuffle(chosen)
     with ThreadPoolExecutor(2) as pool:

@@ -1,5 +1,5 @@
-"""Graphs that take a while. Each http task has a key, key:LINE.STEP.NAME, which it sends to
-the server and writes to `log` when it is done. make(url) gives the graph and its input."""
+"""Slow graphs. Each http task has a key, key:LINE.STEP.NAME, which it sends to the server and
+writes to `log` when it is done. make(url) returns the graph and its input."""
 
 LOG = {"reducer": "add", "type": "list"}
 
@@ -33,7 +33,7 @@ def loop(url):
 
 
 def fanout(url):
-    """Rounds of twelve tasks at once."""
+    """Rounds of twelve parallel tasks."""
     return {
         "name": "fanout",
         "state": {"n": {"type": "number"}, "log": LOG},
@@ -56,7 +56,7 @@ def fanout(url):
 
 
 def lines(url):
-    """Two lines of work of different length that meet."""
+    """Two parallel sequences of different length that join."""
     nodes = {f"a{step}": ask(url, "a", f"key:a.{step}.x") for step in range(6)}
     nodes |= {f"b{step}": ask(url, "b", f"key:b.{step}.x") for step in range(3)}
     nodes["meet"] = ask(url, "meet", "key:c.0.meet")
@@ -69,7 +69,7 @@ def lines(url):
 
 def nested(memory):
     def make(url):
-        """A loop around a subgraph that works in steps of its own."""
+        """A loop around a subgraph with several steps."""
         inner = {
             "name": "inner",
             "state": {"n": {"type": "number"}, "done": LOG},
@@ -143,7 +143,7 @@ def waiting(url):
 
 
 def commanded(url):
-    """Waits for an answer; a command can go to both of what follows."""
+    """Interrupts; a command can go to both following nodes."""
     nodes = {
         "ask": {"kind": "interrupt", "ask": ["now?"], "update": {"log": ["asked"]}},
         "quick": ask(url, "quick", "key:quick.1.0"),

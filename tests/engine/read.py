@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Reads what the engine stored with HeddleSaver and the equivalent LangGraph graph.
+"""Reads the engine's checkpoints with HeddleSaver and the equivalent LangGraph graph.
 
     read.py [--heddle PROGRAM] [--database FILE] [NAME…]
 
-The engine performs scenarios of tests/equivalence/corpus on SQLite and shows states and
-history. graph.py, compiled with HeddleSaver on the same file, must show the same, ids and
-times included, and its messages must be LangChain's. The database of one graph is left in FILE.
-Ends with "N passed, N failed".
+The engine performs scenarios of tests/equivalence/corpus on SQLite and prints states and history.
+graph.py, compiled with HeddleSaver on the same file, must return the same, including ids and times,
+and its messages must be LangChain's. The database of one graph is kept in FILE. Ends with "N
+passed, N failed".
 """
 
 import argparse
@@ -28,7 +28,7 @@ from heddle import HeddleSaver  # noqa: E402
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage  # noqa: E402
 from run_langgraph import dump_thread, load_graph, show_state  # noqa: E402
 
-# Messages of these graphs: which classes there must be.
+# Message classes that must occur in these graphs.
 MESSAGES = {
     "messages": {HumanMessage, AIMessage},
     "script_reply": {HumanMessage, AIMessage},
@@ -42,7 +42,7 @@ class Failure(Exception):
 
 
 def write(program, name, work):
-    """The engine's document of a scenario with a look at every thread at its end."""
+    """Returns the engine's document of a scenario, with every thread at its end."""
     folder = work / name
     folder.mkdir()
     shutil.copy(CORPUS / name / "graph.json", folder)
@@ -64,7 +64,7 @@ def write(program, name, work):
 
 
 def tidy(value):
-    """Python's tuples and the order of a saver's writes are no difference."""
+    """Removes irrelevant differences: Python's tuples, and the order of a saver's writes."""
     value = json.loads(json.dumps(value))
     for items in value.values() if isinstance(value, dict) else ():
         for item in items if isinstance(items, list) else ():

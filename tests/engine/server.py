@@ -1,5 +1,5 @@
-"""A server that counts: each request is POST /RUN/NODE with a body that tells its task from
-others. It can hold its answers back, and it knows when a killed process has been heard out."""
+"""A server that counts requests: each is POST /RUN/NODE with a body that identifies its task. It
+can delay responses, and it waits until all requests of a killed process are counted."""
 
 import collections
 import json
@@ -24,7 +24,7 @@ class Handler(BaseHTTPRequestHandler):
         try:
             self.answer({"path": self.path})
         except OSError:
-            pass  # who asked was killed
+            pass  # the client was killed
 
     def do_GET(self):
         self.answer({"method": "GET", "path": self.path, "body": None})
@@ -49,8 +49,8 @@ class Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.lock = threading.Condition()
         self.requests = collections.defaultdict(list)  # run to [(node, body)]
-        self.listening = set()  # connections that may have a request not counted yet
-        self.held = set()  # nodes that get no answer
+        self.listening = set()  # connections that may have an uncounted request
+        self.held = set()  # nodes without a response
         self.url = "http://127.0.0.1:%d" % self.server_address[1]
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
@@ -80,7 +80,7 @@ class Server(ThreadingHTTPServer):
             self.lock.notify_all()
 
     def work(self, node, body):
-        """Takes a while: the same for every request of a task."""
+        """Takes a while, the same time for every request of a task."""
         time.sleep(0.001 * (sum(body.encode()) % 7))
         with self.lock:
             self.lock.wait_for(lambda: node not in self.held)
@@ -88,7 +88,7 @@ class Server(ThreadingHTTPServer):
     # Called by tests.
 
     def hold(self, *nodes):
-        """From now on these nodes, and no others, get no answer."""
+        """From now on, only these nodes get no response."""
         with self.lock:
             self.held = set(nodes)
             self.lock.notify_all()
@@ -98,15 +98,16 @@ class Server(ThreadingHTTPServer):
             return list(self.requests[run])
 
     def wait(self, run, number, child, seconds):
-        """Until a run has asked so often, its process has ended, or time is up."""
+        """Waits until a run has sent that many requests, its process has ended, or the time is
+        over."""
         deadline = time.monotonic() + seconds
         with self.lock:
             while len(self.requests[run]) < number and child.poll() is None and time.monotonic() < deadline:
                 self.lock.wait(0.01)
 
     def settle(self):
-        """Until all requests of processes that are gone have been counted."""
-        # Connections are accepted in order: after this one, all that were made before.
+        """Waits until all requests of ended processes are counted."""
+        # Connections are accepted in order: once this one is, all earlier ones are too.
         with urllib.request.urlopen(self.url) as answer:
             answer.read()
         with self.lock:
