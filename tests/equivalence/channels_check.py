@@ -1,11 +1,10 @@
-"""Heddle's channels against LangGraph's: the same random updates, step by step.
+"""Compares Heddle's channels with LangGraph's: the same random updates, step by step.
 
     channels_check.py DRIVER [CASES [SEED]]
 
-DRIVER is the program that tests/equivalence/channels.c makes. After every
-operation the two must agree on what changed, on the value, on what a checkpoint
-keeps, and on the error. The cases are always the same ones; SEED, a number or
-"random", makes others. Ends with "N passed, N failed".
+DRIVER is the program of tests/equivalence/channels.c. After every operation both must agree on the
+change, the value, the checkpointed value, and the error. The cases are always the same; SEED, a
+number or "random", selects others. Ends with "N passed, N failed".
 """
 
 import copy
@@ -43,7 +42,7 @@ OPERATORS = {
     "or": operator.or_,
     "messages": add_messages,
 }
-# Which types a reducer is declared with; those without are classes of their own.
+# The types of each reducer; the reducers of PLAIN have no type.
 TYPED = {
     "add": ("number", "string", "list"),
     "merge": ("object",),
@@ -66,7 +65,7 @@ PLAIN = (
 )
 
 
-# ---- what happens ----------------------------------------------------------------------
+# ---- operations ------------------------------------------------------------------------
 
 
 def scalar(rnd):
@@ -206,7 +205,7 @@ def make_channel(case):
 
 
 def snapshot(value):
-    """A copy in which "no value" is still itself."""
+    """Copies a value; MISSING keeps its identity."""
     return copy.deepcopy(value, {id(MISSING): MISSING})
 
 
@@ -251,7 +250,7 @@ UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a
 
 
 class Normaliser:
-    """Names ids by the order in which they appear; sets and errors have no order of their own."""
+    """Names ids by the order in which they appear; sorts sets and errors."""
 
     def __init__(self):
         self.ids = {}
@@ -272,7 +271,7 @@ class Normaliser:
 
     def error(self, error):
         name, text = error
-        # Which form of a message is wrong is said in words of our own.
+        # Heddle has its own texts for invalid messages.
         if (
             name in ("NotImplementedError", "ValueError")
             and "message" in text.lower()
@@ -289,7 +288,7 @@ class Normaliser:
 
 
 def compare(case, ours, theirs):
-    """What differs, or None."""
+    """Returns the first difference, or None."""
     left, right = Normaliser(), Normaliser()
     for number, (mine, its) in enumerate(zip(ours, theirs, strict=True)):
         mine, its = json.dumps(left.answer(mine)), json.dumps(right.answer(its))

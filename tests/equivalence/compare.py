@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""Runs scenarios on several sides and compares what happened.
+"""Runs scenarios on several sides and compares the results.
 
     compare.py [--sides SIDE,…] [--repeat N] [NAME…]
 
-The reference is graph.py run by LangGraph with its in-memory saver. The sides:
+The reference is graph.py, run by LangGraph with its in-memory saver. The sides:
 
     again     the same in another process: shows that the reference is deterministic
-    heddle    graph.py with HeddleSaver on SQLite: shows that the saver is right
+    heddle    graph.py with HeddleSaver on SQLite: shows that the saver is correct
     json      graph.json run by LangGraph: shows that both files are the same graph
     native    graph.json run by Heddle's engine: HEDDLE_SCENARIO, a command in which {}
               is the scenario's directory (default: build/heddle run --scenario {} --json)
 
-Prints a line for each comparison, the first difference of those that fail, and at the
-end "N passed, N failed".
+Prints a line for each comparison, the first difference of each failure, and at the end "N passed, N
+failed".
 """
 
 import argparse
@@ -39,7 +39,7 @@ COMMAND = "build/heddle run --scenario {} --json"
 TIMEOUT = 60
 
 
-# A difference.
+# Differences.
 
 
 def describe(value, limit=600):
@@ -67,7 +67,7 @@ def at(value, key):
 
 
 def first_difference(left, right, path=()):
-    """The path of the first difference in the order of the left side, or None."""
+    """Returns the path of the first difference in the order of the left side, or None."""
     if type(left) is not type(right) or not isinstance(left, (dict, list)):
         same = left == right and isinstance(left, bool) == isinstance(right, bool)
         return None if same else path
@@ -89,7 +89,7 @@ def show_path(path):
 
 
 def outline(event):
-    """One line for an event, to see where in the stream a difference is."""
+    """Returns one line for an event, to locate a difference in the stream."""
     data = event["data"]
     what = ""
     if isinstance(data, dict):
@@ -98,7 +98,7 @@ def outline(event):
 
 
 def report(left, right):
-    """A readable account of the first difference, or None when there is none."""
+    """Returns a readable description of the first difference, or None."""
     path = first_difference(left, right)
     if path is None:
         return None
@@ -123,7 +123,7 @@ def report(left, right):
 
 
 class Server(ThreadingHTTPServer):
-    """Answers every request with what was asked; for graphs with http nodes."""
+    """Echoes every request; for graphs with http nodes."""
 
     class Handler(BaseHTTPRequestHandler):
         def answer(self):
@@ -153,7 +153,7 @@ class Server(ThreadingHTTPServer):
 def run_native(folder):
     template = os.environ.get("HEDDLE_SCENARIO", COMMAND)
     with tempfile.TemporaryDirectory() as temporary:
-        # A copy in which the test server's address is the real one.
+        # A copy with the actual address of the test server.
         copy = Path(temporary, folder.name)
         copy.mkdir()
         (copy / "graph.json").write_text((folder / "graph.json").read_text())
@@ -166,14 +166,14 @@ def run_native(folder):
 
 
 class Other:
-    """A second process that runs references: Python orders sets anew in each."""
+    """A second process that runs references: each Python process orders sets differently."""
 
     process = None
 
     @classmethod
     def run(cls, folder):
         if cls.process is None:
-            # Random here too, even when this process was given a seed.
+            # Random here too, even if this process has a fixed hash seed.
             cls.process = subprocess.Popen(
                 [sys.executable, HERE / "run_langgraph.py", "--serve"],
                 stdin=subprocess.PIPE,
@@ -200,7 +200,7 @@ def run_side(side, folder):
 
 
 def attempt(name, side, reference):
-    """None when the side agrees with the reference, otherwise what is wrong."""
+    """Returns None if the side agrees with the reference, otherwise the difference."""
     try:
         return report(reference, run_side(side, CORPUS / name))
     except Exception as error:

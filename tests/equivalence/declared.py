@@ -1,8 +1,8 @@
 """A declaration (docs/graphs.md) as a LangGraph graph.
 
-It proves that graph.json and graph.py of a corpus directory are the same graph before
-any other engine is measured with them: both are run by LangGraph and must not differ.
-It is written for that, not for use: a declaration is taken to be valid.
+It proves that graph.json and graph.py of a corpus directory are the same graph before another
+engine is compared with them: LangGraph runs both, and the results must not differ. It is only for
+this purpose: it assumes that a declaration is valid.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ CHANNELS = {"any": AnyValue, "ephemeral": EphemeralValue, "untracked": Untracked
 
 
 def channel(spec):
-    """The annotation of a channel."""
+    """Returns the annotation of a channel."""
     reducer, typ = spec.get("reducer", "last"), TYPES[spec.get("type", "any")]
     if reducer == "messages":
         return Annotated[list, add_messages]
@@ -60,7 +60,7 @@ def schema(name, state, keys=None):
 
 
 def choose(routes, scope):
-    """Where the first route goes whose condition holds; nowhere when none does."""
+    """Returns the target of the first route whose condition holds, or an empty list."""
     for route in routes:
         if evaluate(route.get("when", True), scope):
             return route["to"]
@@ -76,7 +76,7 @@ def sends(spec, scope):
 
 
 def result(spec, scope):
-    """What a node returns that has `update` and perhaps `goto`."""
+    """Returns the result of a node that has `update` and perhaps `goto`."""
     update = evaluate(spec["update"], scope) if "update" in spec else None
     if "goto" not in spec:
         return update
@@ -173,7 +173,7 @@ def make_http(spec, graphs):
 
 
 def emitting(spec, action):
-    """A node that sends its custom events when it starts."""
+    """Wraps a node that sends its custom events when it starts."""
     if "emit" not in spec:
         return action
 
@@ -241,7 +241,7 @@ def add_edge(builder, edge, number):
         else:
             fanout = edge["fanout"]
             path, ends = lambda state: sends(fanout, state), [fanout["to"]]
-        # Each needs a name of its own.
+        # Each needs a unique name.
         path = RunnableLambda(path, name=f"path_{number}")
         builder.add_conditional_edges(edge["from"], path, ends)
 

@@ -3,12 +3,11 @@
 
     events_check.py HEDDLE
 
-Runs the first input of some graphs of the corpus on both sides. Compared are all members of
-all events: for each graph, node and model call in the order in which they come, whatever other
-tasks do meanwhile. Not compared: names of graphs, made-up ids, what tracing adds to metadata, the
-functions of conditional edges, which a declaration does not have, and what nodes emit: LangGraph
-keeps that out of this stream. Ends with
-"N passed, N failed".
+Runs the first input of some graphs of the corpus on both sides. It compares all members of all
+events, for each graph, node and model call in their order, independently of concurrent tasks. It
+does not compare names of graphs, generated ids, metadata of tracing, the functions of conditional
+edges, which a declaration does not have, and events that nodes emit, which LangGraph leaves out of
+this stream. Ends with "N passed, N failed".
 """
 
 import asyncio
@@ -48,7 +47,7 @@ MESSAGE = ("type", "content", "name", "tool_calls", "tool_call_id", "usage_metad
 
 
 def show(value):
-    """What both sides can have in common."""
+    """Returns the part of a value that both sides can have in common."""
     if isinstance(value, BaseMessage):
         return show({**value.model_dump(), "type": value.type})
     if isinstance(value, Interrupt):
@@ -67,14 +66,15 @@ def show(value):
 
 
 def is_function(event):
-    """Of a conditional edge: it comes after the node in a sequence."""
+    """Detects the function of a conditional edge, which follows the node in a sequence."""
     return event["event"].startswith("on_chain") and any(
         tag.startswith("seq:step:") and tag != "seq:step:1" for tag in event["tags"]
     )
 
 
 def place(text):
-    """Beginning, middle, end; in the middle updates by what they say, pieces of messages as they came."""
+    """Sort key: start, middle, end; in the middle updates by content, message chunks in their
+    order."""
     kind = json.loads(text)["event"]
     part = 0 if kind.endswith("_start") else 2 if kind.endswith("_end") else 1
     return part, text if kind == "on_chain_stream" else ""
@@ -94,7 +94,8 @@ def normalise(events):
         streams.setdefault("/".join([*path, name]), {}).setdefault(event["run_id"], []).append(
             json.dumps(shown, sort_keys=True)
         )
-    # Tasks may overtake each other: in the updates of their graph, and several of one name, such as sends.
+    # Concurrent tasks have no fixed order: in the updates of their graph, and several of one name,
+    # such as sends.
     for runs in streams.values():
         for shown in runs.values():
             shown.sort(key=place)
@@ -107,7 +108,7 @@ async def reference(folder, value, thread):
     try:
         async for event in graph.astream_events(decode(value), {"configurable": {"thread_id": thread}}, version="v2"):
             found.append(event)
-    except Exception:  # what fails simply ends
+    except Exception:  # the stream of a failed run just ends
         pass
     return found
 

@@ -1,4 +1,4 @@
-"""The values of docs/graphs.md, evaluated: paths, templates and calls."""
+"""Evaluates the values of docs/graphs.md: paths, templates and calls."""
 
 import json
 import re
@@ -32,7 +32,7 @@ def element(value, index):
 
 
 def find(path, scope):
-    """What a path finds, or MISSING."""
+    """Returns the value at a path, or MISSING."""
     path = path.strip()
     value, at = scope, 0
     while at < len(path):
@@ -77,7 +77,7 @@ def join(*values):
 
 
 def each(spec, scope):
-    """The scopes of a call over the elements of a list, with the element under its name."""
+    """Yields the scopes of a call over the elements of a list, with the element under its name."""
     for value in evaluate(spec["over"], scope):
         yield value, {**scope, spec.get("as", "item"): value}
 
@@ -154,6 +154,6 @@ def evaluate(value, scope):
         if len(value) == 1 and next(iter(value)).startswith("@"):
             return call(*next(iter(value.items())), scope)
         result = {name: evaluate(item, scope) for name, item in value.items()}
-        # A record of docs/encoding.md; what is in it is evaluated already.
+        # A record of docs/encoding.md; its content is already evaluated.
         return RECORDS[result["$"]](result) if "$" in result else result
     return value

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Tests of the harness itself: what must not matter does not, and what must matter does.
+"""Tests of the harness itself: it ignores irrelevant differences and detects relevant ones.
 
     harness_check.py [NAME…]
 
-Takes the record of each scenario and damages it in every way that an engine could be
-wrong in: each damage must be seen. Ends with "N passed, N failed".
+Takes the record of each scenario and damages it in every way in which an engine could be wrong:
+each damage must be detected. Ends with "N passed, N failed".
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from compare import CORPUS, Server, first_difference, report
 from normalise import ID, VERSION, normalise, order_events
 from run_langgraph import play
 
-# Enough kinds of graphs to have everything in them: subgraphs, sends, interrupts, messages, forks.
+# Together these graphs have everything: subgraphs, sends, interrupts, messages, forks.
 NAMES = (
     "fork",
     "interrupt_nested",
@@ -38,7 +38,7 @@ def check(what, holds):
         print(f"failed: harness, {what}")
 
 
-# What must not matter.
+# Irrelevant differences.
 
 
 def each_string(value, change):
@@ -50,7 +50,7 @@ def each_string(value, change):
 
 
 def renamed(document):
-    """The same run with other ids, versions and an other order of objects' members."""
+    """Returns the same run with other ids and versions, and another order of objects' members."""
     ids, suffixes = {}, {}
 
     def new_id(match):
@@ -65,7 +65,7 @@ def renamed(document):
         version = VERSION.match(string)
         if version:
             return suffixes.setdefault(string, f"{version.group(1)}.{random.random()}")
-        if "run-" in string:  # the id of a model's message, prefix and all
+        if "run-" in string:  # the id of a model's message, including its prefix
             return string
         return ID.sub(new_id, string)
 
@@ -113,7 +113,7 @@ def check_order():
     check("nothing moves over the loop's events", moved == [*begin, *b, loop, *a, *c])
 
 
-# What must matter.
+# Relevant differences.
 
 
 def places(value, path=()):
@@ -130,7 +130,7 @@ def parent_of(document, path):
 
 
 def damage(document, path, value):
-    """The document with one thing wrong at a place."""
+    """Returns the document with one error at a place."""
     wrong = copy.deepcopy(document)
     parent, key = parent_of(wrong, path), path[-1]
     if isinstance(value, bool) or value is None:
@@ -148,13 +148,13 @@ def damage(document, path, value):
 
 
 def is_same_kind(other, value):
-    """Another id in the place of an id: only their relations can show that."""
+    """Detects an id that replaces an id: only their relations can reveal that."""
     pattern = ID if ID.search(value) else VERSION if VERSION.match(value) else None
     return pattern and isinstance(other, str) and other != value and pattern.fullmatch(other)
 
 
 def ignored(path, value):
-    """What normalising leaves out on purpose."""
+    """Detects parts that normalising leaves out on purpose."""
     names = [key for key in path if isinstance(key, str)]
     is_time = names and names[-1] in ("ts", "timestamp", "created_at")
     is_tracing = any(name.startswith(("ls_", "lc_")) for name in names)
@@ -171,7 +171,7 @@ def check_damages(name, document, count=40):
         try:
             seen = first_difference(normal, normalise(damage(document, path, value))) is not None
         except (KeyError, TypeError, AttributeError, ValueError, IndexError):
-            seen = True  # the document no longer has the form that README.md describes
+            seen = True  # the document does not have the form of README.md any more
         check(f"{name}: damage at {path}: {json.dumps(value)[:100]}", seen)
 
 

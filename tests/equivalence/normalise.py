@@ -1,9 +1,9 @@
 """Makes two records of the same scenario comparable.
 
-Ids, versions and times are different in every run. They become symbols, numbered in
-the order of first appearance, so that relations stay: the same id is the same symbol,
-and a checkpoint that has another parent shows. README.md says what is made
-deterministic beyond that, and why LangGraph itself does not say it.
+Ids, versions and times are different in every run. They become symbols, numbered in the order of
+first appearance. This keeps relations: the same id is the same symbol, and a checkpoint with
+another parent is detected. README.md describes what else is made deterministic, and why LangGraph
+leaves it open.
 """
 
 import json
@@ -11,7 +11,7 @@ import re
 
 NULL_TASK = "00000000-0000-0000-0000-000000000000"
 UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
-# The id of a model's message has a prefix and may have a suffix; an interrupt's is 32 digits.
+# The id of a model's message has a prefix and may have a suffix; an interrupt's has 32 digits.
 ID = re.compile(rf"(?:lc_)?run-+{UUID}(?:-\d+)?|{UUID}|\b[0-9a-f]{{32}}\b")
 VERSION = re.compile(r"^(\d{32})\.\S+$")
 TIME = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?([+-]\d\d:\d\d|Z)$")
@@ -20,7 +20,7 @@ ADVICE = re.compile(r"(?<=\.)\s.*", re.DOTALL)  # after the first sentence of an
 SERVER = re.compile(r"http://127\.0\.0\.1:\d+")
 CANCELLED = "CancelledError()"
 SPECIAL = ("__error__", "__scheduled__", "__interrupt__", "__resume__")
-# What a tracing library adds to the metadata of tasks and messages.
+# Members that a tracing library adds to the metadata of tasks and messages.
 TRACING = re.compile(r"^(ls_|lc_|LANGSMITH|revision_id$)")
 
 
@@ -29,16 +29,16 @@ def text(value):
 
 
 def bare(value):
-    """The text of a value with its ids taken out: what can be ordered before ids have symbols."""
+    """Returns the text of a value without its ids, for sorting before ids have symbols."""
     return ID.sub("?", value if isinstance(value, str) else text(value))
 
 
 # The order of events.
 #
-# Within a superstep the tasks run concurrently, and LangGraph (threads, or asyncio with
-# threads for plain functions) promises nothing about how their events interleave. So the
-# events of a superstep are ordered by task, in the order in which the tasks started; those
-# of one task keep their order, and so does everything that the loop itself emits.
+# Within a superstep the tasks run concurrently, and LangGraph (threads, or asyncio with threads for
+# plain functions) does not define how their events interleave. So the events of a superstep are
+# ordered by task, in the order in which the tasks started; the events of one task keep their order,
+# and so do all events of the loop itself.
 
 
 def is_start(event):
@@ -50,7 +50,7 @@ def is_result(event):
 
 
 def waits_for_result(event):
-    """Whether a task's result event follows that says whose this is."""
+    """Returns whether a later result event identifies the task of this event."""
     data = event["data"]
     if event["mode"] == "updates":
         return data.get("__interrupt__") != [] and "__metadata__" not in data
@@ -68,8 +68,8 @@ class Supersteps:
     def begin(self):
         self.started = {}  # task id to name, in the order of their start
         self.groups = {}  # task id to its events
-        self.unknown = []  # events of some task, nothing says which
-        self.waiting = []  # events whose task the next result says
+        self.unknown = []  # events of an unknown task
+        self.waiting = []  # events whose task the next result identifies
 
     def flush(self):
         for event in sorted(self.unknown, key=text):
@@ -81,7 +81,7 @@ class Supersteps:
         self.begin()
 
     def arrange(self, events):
-        """One task's events: those of its subgraphs are in order among themselves."""
+        """Orders one task's events: those of its subgraphs are ordered among themselves."""
         below = [event for event in events if len(event["ns"]) > self.depth]
         if not below:
             return events
@@ -94,7 +94,7 @@ class Supersteps:
         return tasks[0] if len(tasks) == 1 else None
 
     def owner(self, event):
-        """The task that an event belongs to, or None when nothing says it."""
+        """Returns the task that an event belongs to, or None if unknown."""
         ns, mode, data = event["ns"], event["mode"], event["data"]
         if len(ns) > self.depth or mode == "messages":
             path = ns if len(ns) > self.depth else data[1]["langgraph_checkpoint_ns"].split("|")
@@ -132,7 +132,7 @@ class Supersteps:
 
 
 def is_cancelled(event):
-    """Whether it reports a task that was stopped because another failed."""
+    """Returns whether the event reports a task that was stopped because another failed."""
     data = event["data"]
     if event["mode"] == "debug":
         data = data["payload"]
@@ -150,7 +150,7 @@ def order_events(events, depth=0):
     return steps.output
 
 
-# The rest of the order, and what is left out.
+# The rest of the order, and parts that are left out.
 
 
 def is_interrupt(value):
@@ -158,10 +158,10 @@ def is_interrupt(value):
 
 
 def without_new_ids(value):
-    """A saved write with generated message ids left out.
+    """Returns a saved write without generated message ids.
 
-    LangGraph gives a message its id when the reducer runs, on the object that is being saved
-    in the background: whether the saved write has the id already is a matter of luck.
+    LangGraph sets a message's id when the reducer runs, on the object that is being saved in the
+    background: it is random whether the saved write already has the id.
     """
     if isinstance(value, dict):
         made = value.get("$") == "message" and ID.fullmatch(value.get("id") or "")
@@ -176,7 +176,7 @@ def is_saved_write(key, parent):
 
 
 def clean(value):
-    """Without what README.md says is left out; interrupts in the order of their values."""
+    """Removes the parts that README.md excludes; sorts interrupts by value."""
     if isinstance(value, dict):
         if set(value) == {"type", "message"}:
             value = {**value, "message": ADVICE.sub("", value["message"])}
@@ -185,7 +185,7 @@ def clean(value):
             for key, item in value.items()
             if not TRACING.match(key)
         }
-        # A task's metadata that holds nothing but tracing is no metadata.
+        # Task metadata that has only tracing counts as empty.
         empty = (("metadata", {}), ("response_schema", None))
         return {key: item for key, item in value.items() if (key, item) not in empty}
     if isinstance(value, list):
@@ -203,7 +203,7 @@ def clean(value):
 
 
 class Symbols:
-    """Ids to symbols, numbered by kind in the order of first appearance."""
+    """Maps ids to symbols, numbered by kind in the order of first appearance."""
 
     def __init__(self):
         self.known = {}
@@ -234,7 +234,7 @@ class Symbols:
         return "id"
 
     def put(self, value, key=None, parent=None):
-        """The value with symbols for ids; objects in the order of their names."""
+        """Replaces ids by symbols; sorts objects by name."""
         if isinstance(value, dict):
             names = sorted(value, key=lambda name: (bare(name), self.rank(name)))
             named = [(self.put(name, "", value), name) for name in names]
@@ -246,7 +246,7 @@ class Symbols:
         return value
 
     def rank(self, string):
-        """Orders strings by the ids in them: known ones by their symbols, then unknown ones."""
+        """Orders strings by their ids: known ones by their symbols, then unknown ones."""
         numbers = []
         for match in ID.finditer(string):
             known = self.known.get(re.sub(rf"^.*?({UUID}).*$", r"\1", match.group()))
@@ -255,7 +255,7 @@ class Symbols:
 
 
 class Versions:
-    """Channel versions of one namespace: the number, and which of those with this number it is."""
+    """Channel versions of one namespace: the number, and its index among those with this number."""
 
     def __init__(self):
         self.seen = {}
@@ -287,14 +287,14 @@ def is_edge(write):
 
 
 def order_writes(writes, symbols):
-    """Writes by task; savers differ in the order of tasks and in where special channels are."""
+    """Sorts writes by task; savers differ in the order of tasks and the place of special channels."""
     tasks = {}
     for write in writes:
         if write["value"] == CANCELLED:
             continue
         tasks.setdefault(write["task_id"], []).append(write)
     for own in tasks.values():
-        # StateGraph keeps edges in a set: which comes first is new in every process.
+        # StateGraph keeps edges in a set, whose order differs between processes.
         own.sort(key=lambda w: w["channel"] if w["channel"] in SPECIAL or is_edge(w) else "")
     groups = sorted(tasks.values(), key=lambda own: (symbols.rank(own[0]["task_id"]), bare(own)))
     return [write for own in groups for write in own]
@@ -322,7 +322,7 @@ def normalise(document):
     for step in document["steps"]:
         if "events" in step:
             step = {**step, "events": order_events(step["events"])}
-        # What happened first is numbered first.
+        # Symbols are numbered in the order of time.
         names = dict.fromkeys(("do", "thread", "events", "result", "error", "state", *sorted(step)))
         step = {name: symbols.put(clean(step[name]), name) for name in names if name in step}
         steps.append(step)

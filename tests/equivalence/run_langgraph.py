@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Performs a scenario with the real LangGraph and prints what happened.
+"""Performs a scenario with the real LangGraph and prints the result.
 
     run_langgraph.py [--saver memory|heddle] [--graph python|json] [--raw] DIRECTORY
-    run_langgraph.py --serve    reads directories, one in a line; prints a raw document for each
+    run_langgraph.py --serve    reads directories, one per line; prints a raw document for each
 
-The directory holds graph.py (or, for --graph json, graph.json) and scenario.json.
-The document is described in README.md; without --raw it is normalised.
+The directory holds graph.py (or, for --graph json, graph.json) and scenario.json. README.md
+describes the document; without --raw it is normalised.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from normalise import normalise
 from values import decode, encode
 
 MODES = ["values", "updates", "tasks", "debug", "checkpoints", "custom", "messages"]
-SERVER = "http://heddle.test"  # stands for the test server in scenarios
+SERVER = "http://heddle.test"  # placeholder for the test server in scenarios
 CONFIG_KEYS = ("thread_id", "checkpoint_ns", "checkpoint_id", "checkpoint_map")
 
 
@@ -43,7 +43,7 @@ async def open_saver(kind):
 
 
 def load_graph(folder, kind, saver):
-    """The compiled graph; the module is new each time, so that its counters begin at 0."""
+    """Returns the compiled graph; the module is loaded again each time, so its counters start at 0."""
     if kind == "json":
         from declared import build
 
@@ -112,7 +112,7 @@ def show_checkpoint(item):
 
 
 def find_interrupt(pending, which):
-    """By number, or by the value that it asks with."""
+    """Finds an interrupt by number or by value."""
     if isinstance(which, int):
         return pending[which]
     return next(item for item in pending if encode(item.value) == which)
@@ -128,7 +128,7 @@ class Player:
     def __init__(self, graph):
         self.graph = graph
         self.threads = []
-        self.returned = []  # the configuration that each step returned, or None
+        self.returned = []  # the configuration of each step, or None
 
     def config(self, step):
         thread = step.get("thread", "main")
@@ -137,7 +137,7 @@ class Player:
         return {"configurable": {"thread_id": thread}}
 
     async def find(self, thread, ref):
-        """The configuration of the checkpoint that a reference chooses."""
+        """Returns the configuration of the checkpoint that a reference selects."""
         if "saved" in ref:
             return self.returned[ref["saved"]]
         if "task" in ref:
@@ -225,7 +225,7 @@ class Player:
         record["result"] = [show_state(state) async for state in states]
 
     async def perform(self, step):
-        """One step: its record. An error is part of it, expected or not."""
+        """Performs one step and returns its record. The record includes an error, expected or not."""
         record = {"do": step["do"], "thread": step.get("thread", "main"), "error": None}
         self.returned.append(None)
         try:
@@ -237,7 +237,7 @@ class Player:
         return record
 
     async def state_after(self, step):
-        """The state of the thread; reading it fails where saved writes cannot be applied."""
+        """Returns the state of the thread; this fails if saved writes cannot be applied."""
         try:
             return show_state(await self.graph.aget_state(self.config(step), subgraphs=True))
         except Exception as error:
@@ -245,7 +245,7 @@ class Player:
 
 
 async def dump_thread(saver, thread):
-    """Every checkpoint of a thread: namespace to list, newest first."""
+    """Returns every checkpoint of a thread: namespace to list, newest first."""
     namespaces = {}
     async for item in saver.alist({"configurable": {"thread_id": thread}}):
         ns = item.config["configurable"]["checkpoint_ns"]
@@ -256,7 +256,7 @@ async def dump_thread(saver, thread):
 
 
 class UnexpectedOutcome(Exception):
-    """The scenario says a step fails and it does not, or the other way round."""
+    """The scenario expects a step to fail and it does not, or vice versa."""
 
 
 def check_outcome(number, step, record):

@@ -11,7 +11,7 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 
 
 def pieces(text, by):
-    """The tokens of a text: words with the white space after them, or so many characters."""
+    """Returns the tokens of a text: words with the white space after them, or that many characters."""
     if by == "word":
         return re.findall(r"^\s+|\S+\s*", text)
     size = 1 if by == "character" else by
@@ -19,10 +19,10 @@ def pieces(text, by):
 
 
 class ScriptedModel(BaseChatModel):
-    """Answers with `reply`: a dict with `content`, `tool_calls`, `usage` or `error`.
+    """Replies with `reply`: a dict with `content`, `tool_calls`, `usage` or `error`.
 
-    With `stream` (by word, character or a number of characters) the answer comes in
-    chunks: its text, one for each tool call, and an empty last one with the usage.
+    With `stream` (by word, character or a number of characters) the reply is sent in chunks: its
+    text, one for each tool call, and an empty last one with the usage.
     """
 
     reply: dict
@@ -54,7 +54,7 @@ class ScriptedModel(BaseChatModel):
             args = json.dumps(call["args"], ensure_ascii=False, separators=(",", ":"))
             part = {"name": call["name"], "args": args, "id": call["id"], "index": index, "type": "tool_call_chunk"}
             yield AIMessageChunk(content="", tool_call_chunks=[part])
-        # An error comes in the middle of the answer: after what there is of it.
+        # An error interrupts the reply, after its content so far.
         self._fail()
         yield AIMessageChunk(content="", usage_metadata=self.reply.get("usage"), chunk_position="last")
 

@@ -1,7 +1,7 @@
-"""Values between Python and JSON, in the record form of docs/encoding.md.
+"""Converts values between Python and JSON, in the record form of docs/encoding.md.
 
-This is a small codec of its own, on purpose: the harness must not depend on the
-package whose storage it tests. It covers what graphs of the corpus can hold.
+This codec is independent on purpose: the harness must not depend on the package whose storage it
+tests. It covers the values of the corpus.
 """
 
 import math
@@ -27,7 +27,7 @@ MESSAGES = {
     "AIMessageChunk": AIMessageChunk,
 }
 
-# In the order of the encoding; a member that has its default is left out.
+# In the order of the encoding; a member with its default value is left out.
 MEMBERS = (
     "id",
     "name",
@@ -55,7 +55,7 @@ def encode_message(message):
 
 
 def encode(value):
-    """The JSON form of a Python value; raises TypeError for what has none."""
+    """Returns the JSON form of a Python value; raises TypeError if there is no such form."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):
@@ -108,7 +108,7 @@ RECORDS = {
 
 
 def decode(value):
-    """The Python value of a JSON form."""
+    """Returns the Python value of a JSON form."""
     if isinstance(value, list):
         return [decode(item) for item in value]
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""A channel that takes any of the values that parallel tasks write."""
+"""A channel that accepts any of the values that parallel tasks write."""
 
 import operator
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""A static breakpoint after every node, and none when the call says so."""
+"""A static breakpoint after every node, and none if the call disables them."""
 
 import operator
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""Breakpoints given with the call: before all, after one, with values in between."""
+"""Breakpoints of the call: before all, after one, with values in between."""
 
 import operator
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""A node of a subgraph sends the parent graph on, with an update of its own."""
+"""A node of a subgraph sends the parent graph to another node, with an update."""
 
 import operator
 from typing import Annotated

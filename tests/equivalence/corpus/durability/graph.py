@@ -1,4 +1,4 @@
-"""What is saved in each mode, when all goes well and when a node fails."""
+"""The saved checkpoints in each mode, after success and after a failed node."""
 
 import asyncio
 import operator

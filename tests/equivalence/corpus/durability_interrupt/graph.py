@@ -1,4 +1,4 @@
-"""Questions and breakpoints in each mode, with a parallel task that is done."""
+"""Interrupts and breakpoints in each mode, with a finished parallel task."""
 
 import operator
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""Subgraphs of a run that saves at its end only: one that ends, one that fails."""
+"""Subgraphs of a run that saves only at its end: one that ends, one that fails."""
 
 import operator
 from typing import Annotated

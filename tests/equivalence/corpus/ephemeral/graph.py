@@ -1,4 +1,4 @@
-"""An ephemeral value is there for the next step only."""
+"""An ephemeral value exists only in the next step."""
 
 import operator
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""A node that fails every time; new input starts over, an update goes around it."""
+"""A node that always fails; new input starts over, an update bypasses it."""
 
 import operator
 from typing import Annotated

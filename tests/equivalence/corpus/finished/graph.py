@@ -1,4 +1,4 @@
-"""Nothing as input for a finished thread, and further turns on it."""
+"""Null input for a finished thread, and further turns on it."""
 
 import operator
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""Branches whose runs save at their end only, with a fan-out and a question."""
+"""Branches whose runs save only at their end, with a fan-out and an interrupt."""
 
 import operator
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""Branches of a thread that waits for an answer, or has got one."""
+"""Branches of a thread with a pending or a resumed interrupt."""
 
 import operator
 from typing import Annotated

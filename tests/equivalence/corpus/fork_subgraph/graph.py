@@ -1,4 +1,4 @@
-"""Replays and branches around and inside a subgraph that asks."""
+"""Replays and branches around and inside a subgraph that interrupts."""
 
 import operator
 from typing import Annotated

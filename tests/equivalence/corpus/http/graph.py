@@ -1,4 +1,4 @@
-"""Nodes that ask a server: with and without a body, and what they do with the answer."""
+"""Nodes that send HTTP requests, with and without a body, and use the response."""
 
 import json
 import operator

@@ -1,4 +1,4 @@
-"""A graph that takes one channel, gives one, and keeps one to itself; a node that reads one."""
+"""A graph with an input, an output and a private channel; a node that reads one channel."""
 
 import operator
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""In one step a node asks, one is done and one fails; the answer is given before and after."""
+"""In one step a node interrupts, one succeeds and one fails; resumed before and after the failure."""
 
 import asyncio
 import operator

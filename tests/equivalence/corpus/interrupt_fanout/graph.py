@@ -1,4 +1,4 @@
-"""Tasks of a fan-out that ask, each its own question; some do not."""
+"""Tasks of a fan-out that interrupt, each with its own value; some do not."""
 
 import operator
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""A question that is asked until the answer is right."""
+"""An interrupt that repeats until the resume value is right."""
 
 import operator
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""Questions in a subgraph of a subgraph and beside it, in parallel."""
+"""Parallel interrupts in a subgraph of a subgraph and beside it."""
 
 import operator
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""A question and its answer, by value and by id; null and false are answers of their own kind."""
+"""An interrupt, resumed by value and by id; null and false are distinct resume values."""
 
 import operator
 from typing import Annotated

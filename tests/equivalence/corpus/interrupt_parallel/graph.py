@@ -1,4 +1,4 @@
-"""Two nodes ask in one step, a third does not; answered one by one, at once, or ambiguously."""
+"""Two nodes interrupt in one step, a third does not; resumed one by one, together, or ambiguously."""
 
 import operator
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""A question inside a subgraph; the nodes before it do not run again."""
+"""An interrupt inside a subgraph; the nodes before it do not run again."""
 
 import operator
 from typing import Annotated

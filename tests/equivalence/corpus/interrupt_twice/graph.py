@@ -1,4 +1,4 @@
-"""Three questions in one node, each with the answers before it."""
+"""Three interrupts in one node, each with the earlier resume values."""
 
 import operator
 from typing import Annotated

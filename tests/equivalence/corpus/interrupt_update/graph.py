@@ -1,4 +1,4 @@
-"""What else may happen to a thread that waits for an answer."""
+"""Other operations on a thread with a pending interrupt."""
 
 import operator
 from typing import Annotated

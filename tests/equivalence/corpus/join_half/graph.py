@@ -1,4 +1,4 @@
-"""A join that is half filled stays so over breakpoints, updates and new input."""
+"""A half-filled join survives breakpoints, updates and new input."""
 
 import operator
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""Two nodes after each other; the later value replaces the earlier one."""
+"""Two consecutive nodes; the later value replaces the earlier one."""
 
 from langgraph.graph import END, START, StateGraph
 from typing_extensions import TypedDict

@@ -1,4 +1,4 @@
-"""Two nodes write one plain channel in the same step: an error, and the thread is stuck there."""
+"""Two nodes write one plain channel in the same step: an error that blocks the thread."""
 
 from langgraph.graph import START, StateGraph
 from typing_extensions import TypedDict

@@ -1,4 +1,4 @@
-"""Messages are added, replaced by id and removed; missing ids are made."""
+"""Messages are added, replaced by id and removed; missing ids are generated."""
 
 from langchain_core.messages import (
     AIMessage,

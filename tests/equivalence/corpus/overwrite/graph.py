@@ -1,4 +1,4 @@
-"""An overwrite goes past the reducer."""
+"""An overwrite bypasses the reducer."""
 
 import operator
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""A task fails while another is still at work: that one is stopped and runs again later."""
+"""A task fails while another is still running: that one is stopped and runs again later."""
 
 import asyncio
 import operator

@@ -1,4 +1,4 @@
-"""One of three parallel tasks fails; what the others wrote is kept, and only it runs again."""
+"""One of three parallel tasks fails; the writes of the others are kept, and only it runs again."""
 
 import asyncio
 import operator

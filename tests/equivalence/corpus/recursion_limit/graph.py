@@ -1,4 +1,4 @@
-"""A loop without end, stopped by the limit of the graph or of the call, and continued."""
+"""An endless loop, stopped by the limit of the graph or of the call, and resumed."""
 
 import operator
 from typing import Annotated

@@ -1,4 +1,5 @@
-"""Nodes that fail and are tried again: until they succeed, until none is left, or not at all."""
+"""Nodes that fail and are retried: until they succeed, until the retries are used up, or not at
+all."""
 
 import operator
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""Conditional edges to one node or to the end; they see what the node has just written."""
+"""Conditional edges to one node or to the end; they see the node's own writes."""
 
 import operator
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""A model that fails: at once, and in the middle of its answer."""
+"""A model that fails: at once, and in the middle of its message."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""A scripted model: rules, whole answers, answers by word, by character and in pieces."""
+"""A scripted model: rules, whole replies, replies by word, by character and in chunks."""
 
 from typing import Annotated
 

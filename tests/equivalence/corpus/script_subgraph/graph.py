@@ -1,4 +1,4 @@
-"""Models at work in two parallel nodes, of which one is a subgraph with shared messages."""
+"""Models in two parallel nodes, one of them a subgraph with shared messages."""
 
 from langchain_core.messages import AIMessage
 from langgraph.graph import START, MessagesState, StateGraph

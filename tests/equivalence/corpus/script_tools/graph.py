@@ -1,4 +1,4 @@
-"""The loop of an agent: a model that calls tools until it has an answer."""
+"""The loop of an agent: a model that calls tools until it has a result."""
 
 from langchain_core.messages import HumanMessage, ToolMessage
 from langgraph.graph import END, START, MessagesState, StateGraph

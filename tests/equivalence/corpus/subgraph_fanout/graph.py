@@ -1,4 +1,4 @@
-"""Sends to a node that is a subgraph; one of its tasks asks."""
+"""Sends to a node that is a subgraph; one of its tasks interrupts."""
 
 import operator
 from typing import Annotated

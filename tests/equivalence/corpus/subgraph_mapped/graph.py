@@ -1,4 +1,4 @@
-"""A subgraph with channels of its own: input and result are translated."""
+"""A subgraph with its own channels: input and result are mapped."""
 
 import operator
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""A subgraph without memory: nothing of it is saved, and it begins anew when it runs again."""
+"""A subgraph without memory: none of it is saved, and it starts over when it runs again."""
 
 import asyncio
 import operator

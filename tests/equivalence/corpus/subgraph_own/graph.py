@@ -1,4 +1,4 @@
-"""A subgraph with a memory of its own counts over runs; its namespace has no task in it."""
+"""A subgraph with its own memory counts across runs; its namespace has no task id."""
 
 import operator
 from typing import Annotated

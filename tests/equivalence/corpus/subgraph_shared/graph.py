@@ -1,4 +1,4 @@
-"""A subgraph that shares some channels with its parent; each has one of its own."""
+"""A subgraph that shares some channels with its parent; each also has a private one."""
 
 import operator
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""A node that takes too long, beside one that is quick and one that keeps its time."""
+"""A node that exceeds its timeout, beside a quick one and one that stays within its timeout."""
 
 import asyncio
 import operator

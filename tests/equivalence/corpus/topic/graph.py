@@ -1,4 +1,4 @@
-"""A topic holds what one step wrote; an accumulating one what all steps wrote."""
+"""A topic holds the writes of one step; an accumulating one those of all steps."""
 
 import operator
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""State changed by hand: as every kind of node, on new, running and finished threads."""
+"""State updates: as every kind of node, on new, running and finished threads."""
 
 import operator
 from typing import Annotated
