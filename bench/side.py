@@ -1,4 +1,4 @@
-"""What the benches of servers share: a server under load, and the packages of the peer."""
+"""Shared by the benchmarks of servers: a server under load, and the packages of the peer."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def free_port() -> int:
 
 @dataclass
 class Side:
-    """A server; `{port}` and `{folder}` in its command become its own."""
+    """A server; `{port}` and `{folder}` in its command are replaced."""
 
     name: str
     command: list
@@ -63,7 +63,7 @@ class Side:
         self.idle_mb = self.memory_mb()
 
     def first(self) -> None:
-        """What it must have done to count as started, besides answering."""
+        """Does what the server must do, besides responding, to count as started."""
 
     def stop(self) -> None:
         if self.process:
@@ -84,25 +84,25 @@ class Side:
         return json.loads(text) if text.strip() else None
 
     def processes(self) -> list[int]:
-        """The server and all that it has started."""
+        """Returns the server and all its descendants."""
         parents = {}
         for path in Path("/proc").glob("[0-9]*/stat"):
             try:
                 parents[int(path.parent.name)] = int(path.read_text().rpartition(")")[2].split()[1])
             except OSError:
-                continue  # it has ended
+                continue  # the process has ended
         found = [self.process.pid]
         for pid in found:
             found += [child for child, parent in parents.items() if parent == pid]
         return found
 
     def memory_mb(self) -> float:
-        """Resident, of all processes."""
+        """Returns the resident memory of all processes."""
         lines = [line for pid in self.processes() for line in Path(f"/proc/{pid}/status").read_text().splitlines()]
         return sum(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1024
 
     def cpu_s(self) -> float:
-        """Of all processes."""
+        """Returns the CPU time of all processes."""
         stats = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for pid in self.processes()]
         return sum(int(fields[11]) + int(fields[12]) for fields in stats) / TICKS
 
@@ -110,7 +110,7 @@ class Side:
 class Loaded(Side):
     """A server under load."""
 
-    enough = 0  # threads that are made for each second of a figure; when they are used up, it ends
+    enough = 0  # threads created for each second of a figure; it ends when they are used up
 
     def load(self, requests: list[str], at_once: int, seconds: int, expect: str, repeat: bool = False) -> dict:
         before = self.cpu_s()
@@ -125,7 +125,7 @@ class Loaded(Side):
 
 
 def node_packages(name: str, packages: list[str], program: Path) -> Path:
-    """A folder beside the build with these npm packages and the program."""
+    """Returns a folder beside the build with these npm packages and the program."""
     folder = BUILD / name
     listed = folder / "packages"
     if not listed.exists() or listed.read_text() != "\n".join(packages):

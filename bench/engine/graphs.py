@@ -2,11 +2,10 @@
 
     python graphs.py SAVER WORKLOAD SECONDS [AT_ONCE]
 
-SAVER is memory or sqlite: the stock savers with their own settings, and LangGraph's
-default durability (async), which is also the engine's. Workloads, inputs and what is
-counted are those of engine.c: a superstep is one in which tasks run, every run has a
-thread of its own, but the 100 turns of a chat share one. AT_ONCE runs are made by as
-many threads.
+SAVER is memory or sqlite: the stock savers with their own settings, and LangGraph's default
+durability (async), which is also the engine's. Workloads, inputs and counting are those of
+engine.c: a superstep is one in which tasks run, and every run has its own thread, but the 100 turns
+of a chat share one. AT_ONCE threads make as many concurrent runs.
 """
 
 from __future__ import annotations
@@ -73,7 +72,7 @@ def fanout() -> StateGraph:
     return builder
 
 
-# graph, input, supersteps of a run, runs on one thread, what must come out
+# graph, input, supersteps of a run, runs on one thread, check of the output
 WORKLOADS: dict[str, tuple] = {
     "echo": (echo, {"messages": ["Hello"]}, 1, 1, lambda out: len(out["messages"]) == 2),
     "loop": (loop, {"count": 0}, 5, 1, lambda out: out["count"] == 5),
@@ -92,7 +91,8 @@ def open_file(stack: ExitStack) -> tuple[Any, Path]:
 
 
 def count_commits(wal: Path) -> int:
-    """Frames of a write-ahead log that end a transaction; those before its last restart are not there."""
+    """Counts the frames of a write-ahead log that end a transaction; it has only those since its
+    last restart."""
     log = wal.read_bytes()
     frame = 24 + int.from_bytes(log[8:12], "big")
     return sum(
@@ -102,7 +102,7 @@ def count_commits(wal: Path) -> int:
 
 
 def commits_per_superstep(workload: tuple) -> float:
-    """On a file of its own, in one run: the log is not yet restarted."""
+    """Uses a new file and one run, so that the log has not been restarted."""
     with ExitStack() as stack:
         saver, wal = open_file(stack)
         graph = workload[0]().compile(checkpointer=saver)
@@ -112,7 +112,7 @@ def commits_per_superstep(workload: tuple) -> float:
 
 
 def open_saver(name: str, stack: ExitStack) -> tuple[Any, str]:
-    """The saver and what it promises."""
+    """Returns the saver and its durability."""
     if name == "memory":
         from langgraph.checkpoint.memory import InMemorySaver
 
@@ -122,7 +122,7 @@ def open_saver(name: str, stack: ExitStack) -> tuple[Any, str]:
 
 
 def work(graph: Any, workload: tuple, end: float) -> int:
-    """Runs until `end`, the last thread to its own end; how many supersteps there were."""
+    """Runs until `end`, and finishes the last thread; returns the number of supersteps."""
     _, given, supersteps, turns, is_right = workload
     done = 0
     while time.perf_counter() < end:

@@ -1,4 +1,4 @@
-"""What both servers run in Python: an echo, and an agent that calls a tool five times."""
+"""The Python graphs of both servers: an echo, and an agent that calls a tool five times."""
 
 from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.graph import END, START, MessagesState, StateGraph

@@ -2,10 +2,10 @@
 
     python savers.py NAME MESSAGES
 
-The workload is the one a chat agent makes: a `messages` channel that grows by one
-500-byte message a step, three small channels of which one changes, one put and two
-put_writes a step; then get_tuple of the latest and of one by id, and list(limit=10).
-All savers run it through their synchronous methods, each in a process of its own.
+The workload is that of a chat agent: a `messages` channel that grows by one 500-byte message a
+step, three small channels of which one changes, one put and two put_writes a step; then get_tuple
+of the latest and of one by id, and list(limit=10). All savers use their synchronous methods, each
+in its own process.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def text(rng: random.Random, size: int) -> str:
 
 
 def open_saver(name: str, stack: ExitStack) -> tuple[Any, str]:
-    """The saver and what its put promises."""
+    """Returns the saver and the durability of its put."""
     folder = stack.enter_context(tempfile.TemporaryDirectory(dir=os.environ.get("BENCH_DIR")))
     postgres = os.environ.get("HEDDLE_TEST_PG_URL", "")
     if name == "stock-memory":
