@@ -1,6 +1,6 @@
 """Facts about the source tree, shared by scripts/measure-tree and scripts/lint-tree.
 
-The texts of C and TypeScript are split by a lexer of one regular expression, not parsed. That is
+A lexer of one regular expression splits the texts of C and TypeScript; it does not parse. That is
 enough for a tree that clang-format and Prettier keep in shape.
 """
 
@@ -29,7 +29,7 @@ TAG = re.compile(r"^(?:typedef\s+)?(struct|union|enum)\s+(\w+)\s*\{", re.MULTILI
 PREFIX = re.compile(r"hd_([a-z0-9]+)_")
 WORD = re.compile(r"[A-Za-z][A-Za-z']*")
 
-# Each marker is a habit of the text that a reader stumbles over; see CONTRIBUTING.md.
+# Each marker is a habit that makes a text hard to read; see CONTRIBUTING.md.
 MARKERS = {
     "somebody": re.compile(r"\b(?:(?:some|no|any|every)body|who(?:m?)ever|(?:some|any|every)one)\b", re.IGNORECASE),
     "say/tell/ask": re.compile(
@@ -41,7 +41,7 @@ MARKERS = {
 
 
 class Text:
-    """A piece of prose: its file, the line it begins at, and one paragraph."""
+    """A piece of prose: its file, its first line, and one paragraph."""
 
     def __init__(self, path, line, words):
         self.path = path
@@ -50,7 +50,7 @@ class Text:
 
 
 def tracked_files(root):
-    """The files of a work tree that git knows or would add, or all files of an unpacked archive."""
+    """The tracked and addable files of a work tree, or all files of an unpacked archive."""
     if (root / ".git").exists():
         command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
         names = subprocess.run(command, cwd=root, check=True, capture_output=True).stdout
@@ -119,7 +119,7 @@ def prefix_folders(root, paths):
         code = c_code(read(root, path))
         for match in EXTERN.finditer(code):
             prefix = PREFIX.match(match[1])
-            # A definition: the next brace comes before the next semicolon.
+            # A definition: the next brace precedes the next semicolon.
             end = re.compile(r"[;{]").search(code, match.end())
             if prefix and end and end[0] == "{":
                 found[prefix[0]][str(path.parent)] += 1
@@ -141,7 +141,7 @@ def paragraphs(path, line, lines):
 
 
 def lexed_comments(path, text, lexer):
-    """The comments of C or TypeScript; line comments that follow each other are one."""
+    """The comments of C or TypeScript; consecutive line comments are one."""
     block, block_line, next_line = [], 0, -1
     for match in lexer.finditer(text):
         if match.lastgroup != "comment":
