@@ -225,7 +225,7 @@ def test_searches_tell_their_pages(http):
 
 
 def test_wait_keeps_the_connection_alive(thread, http):
-    """White space may precede the response, but nothing else may."""
+    """White space may precede the response, but not follow it."""
     answer = http.post(thread.path("/runs/wait"), json={"assistant_id": "nap", "input": {"ms": 2500}})
     assert json.loads(answer.text)["log"] == ["before", "slept", "after"]
     assert answer.text.strip() == answer.text.lstrip()
