@@ -241,7 +241,7 @@ static int read_channels(struct hd_decl *decl, const struct graph_members *membe
     return err;
 }
 
-static int read_parts(struct hd_decl *decl, const struct graph_members *members)
+static int read_graph_parts(struct hd_decl *decl, const struct graph_members *members)
 {
     int err = read_channels(decl, members);
 
@@ -273,7 +273,7 @@ static int read_graph(struct hd_decl *decl, const struct hd_decl_at *at, struct 
     draft->has_limit = members.recursion_limit != 0;
     draft->graph->recursion_limit =
         draft->has_limit ? (int)members.recursion_limit : HD_GRAPH_DEFAULT_RECURSION;
-    return err == 0 ? read_parts(decl, &members) : err;
+    return err == 0 ? read_graph_parts(decl, &members) : err;
 }
 
 /* ---- a declaration ---------------------------------------------------- */
@@ -287,7 +287,8 @@ static void free_drafts(struct hd_decl *decl)
     }
 }
 
-static int read_root(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_graph *graph)
+static int read_root_graph(struct hd_decl *decl, const struct hd_decl_at *at,
+                           struct hd_graph *graph)
 {
     struct hd_draft *draft;
     int err;
@@ -302,7 +303,7 @@ static int read_root(struct hd_decl *decl, const struct hd_decl_at *at, struct h
     return err == 0 ? hd_decl_check(decl) : err;
 }
 
-static int read_text(struct hd_decl *decl, struct hd_slice text, struct hd_graph *graph)
+static int read_graph_text(struct hd_decl *decl, struct hd_slice text, struct hd_graph *graph)
 {
     struct hd_decl_at at = {.key = HD_S("")};
     struct hd_fault fault = {0};
@@ -316,7 +317,7 @@ static int read_text(struct hd_decl *decl, struct hd_slice text, struct hd_graph
     if (err != 0)
         return hd_decl_fail_path(decl, err, "", "%s", fault.text);
     at.val = hd_json_root(&json);
-    err = read_root(decl, &at, graph);
+    err = read_root_graph(decl, &at, graph);
     free_drafts(decl);
     hd_json_fini(&json);
     return err;
@@ -334,7 +335,7 @@ int hd_graph_read(struct hd_slice text, struct hd_graph **out, struct hd_graph_e
         return HD_ENOMEM;
     hd_decl_memory_init(&root->hold);
     decl.hold = &root->hold;
-    err = read_text(&decl, text, &root->graph);
+    err = read_graph_text(&decl, text, &root->graph);
     if (err == 0)
         err = hd_decl_memory_freeze(&root->hold);
     if (err == 0) {

@@ -8,13 +8,13 @@
 
 #define TYPE(name) (1u << HD_TYPE_##name)
 
-struct reducer {
+struct named_reducer {
     const char *name;
     enum hd_graph_reducer value;
     unsigned types; /* the types it supports; 0: any, and `type` is optional */
 };
 
-static const struct reducer reducers[] = {
+static const struct named_reducer reducers[] = {
     {"last", HD_REDUCE_LAST, 0},
     {"any", HD_REDUCE_ANY, 0},
     {"ephemeral", HD_REDUCE_EPHEMERAL, 0},
@@ -52,7 +52,7 @@ const char *hd_graph_reducer_name(enum hd_graph_reducer reducer)
 /* ---- one channel ------------------------------------------------------ */
 
 struct channel_spec {
-    const struct reducer *reducer;
+    const struct named_reducer *reducer;
     enum hd_graph_type type;
     bool has_type;
     bool is_accumulating;
@@ -72,7 +72,7 @@ static int read_reducer(struct hd_decl *decl, const struct hd_decl_at *at,
     hd_near_init(&near, name);
     for (size_t i = 0; i < HD_COUNT(reducers); i++) {
         if (hd_slice_eq(name, hd_slice_cstr(reducers[i].name))) {
-            *(const struct reducer **)out = &reducers[i];
+            *(const struct named_reducer **)out = &reducers[i];
             return 0;
         }
         hd_near_try(&near, hd_slice_cstr(reducers[i].name));

@@ -201,7 +201,8 @@ static int add_plain(struct hd_decl *decl, const struct hd_decl_at *at, size_t f
 
 /* ---- joins ------------------------------------------------------------ */
 
-static int read_sources(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_indexes *out)
+static int read_edge_sources(struct hd_decl *decl, const struct hd_decl_at *at,
+                             struct hd_indexes *out)
 {
     struct hd_json_iter it = hd_json_iter(at->val);
     size_t size = hd_json_size(at->val);
@@ -293,7 +294,7 @@ static int read_join(struct hd_decl *decl, const struct hd_decl_at *at, const st
 {
     struct hd_indexes from = {0};
     size_t to = 0;
-    int err = read_sources(decl, &edge->from, &from);
+    int err = read_edge_sources(decl, &edge->from, &from);
 
     if (err == 0)
         err = find_goal(decl, &edge->to, &to);
@@ -352,7 +353,7 @@ static const struct hd_field edge_fields[] = {
     {"fanout", hd_read_raw, offsetof(struct edge, fanout), false, 0, 0, 0},
 };
 
-static int read_object(struct hd_decl *decl, const struct hd_decl_at *at, struct edge *edge)
+static int read_edge_object(struct hd_decl *decl, const struct hd_decl_at *at, struct edge *edge)
 {
     static const struct hd_fields fields = HD_FIELDS(edge_fields, NULL);
     int err = hd_decl_fields(decl, at, &fields, edge);
@@ -383,7 +384,7 @@ static int read_form(struct hd_decl *decl, const struct hd_decl_at *at, struct e
     if (hd_json_is_array(at->val))
         return read_pair(decl, at, edge);
     if (hd_json_is_object(at->val))
-        return read_object(decl, at, edge);
+        return read_edge_object(decl, at, edge);
     return hd_decl_fail_type(decl, at, "a list of two nodes or an object");
 }
 

@@ -35,8 +35,8 @@ static int make_items(struct hd_decl *decl, struct hd_expr *expr, size_t count)
     return expr->items ? 0 : HD_ENOMEM;
 }
 
-static int read_one(struct hd_decl *decl, const struct hd_decl_at *at, const struct hd_names *names,
-                    int depth, struct hd_expr *out)
+static int read_single_item(struct hd_decl *decl, const struct hd_decl_at *at,
+                            const struct hd_names *names, int depth, struct hd_expr *out)
 {
     int err = make_items(decl, out, 1);
 
@@ -75,14 +75,14 @@ static int check_count(struct hd_decl *decl, const struct hd_decl_at *at,
                         call->max, count);
 }
 
-static int read_args(struct hd_decl *decl, const struct hd_decl_at *at,
-                     const struct hd_names *names, int depth, struct hd_expr *out)
+static int read_call_args(struct hd_decl *decl, const struct hd_decl_at *at,
+                          const struct hd_names *names, int depth, struct hd_expr *out)
 {
     int err;
 
     if (!hd_json_is_array(at->val) && out->call->args == HD_ARGS_ANY) {
         out->is_spread = true;
-        return read_one(decl, at, names, depth, out);
+        return read_single_item(decl, at, names, depth, out);
     }
     if (!hd_json_is_array(at->val))
         return hd_decl_fail(decl, at, "%s takes a list of arguments, not %s", out->call->name,
@@ -161,8 +161,8 @@ static size_t count_members(const struct hd_builtin *call)
 }
 
 /* Content is a string or a list, so an object must be the members of the message. */
-static int read_message(struct hd_decl *decl, const struct hd_decl_at *at,
-                        const struct hd_names *names, int depth, struct hd_expr *out)
+static int read_message_expr(struct hd_decl *decl, const struct hd_decl_at *at,
+                             const struct hd_names *names, int depth, struct hd_expr *out)
 {
     int err;
 
@@ -245,14 +245,14 @@ static int read_call(struct hd_decl *decl, const struct hd_decl_at *at,
         return hd_decl_fail(decl, at, "unknown call%s", hd_near_text(&near));
     switch (out->call->args) {
     case HD_ARGS_ONE:
-        return read_one(decl, at, names, depth, out);
+        return read_single_item(decl, at, names, depth, out);
     case HD_ARGS_LIST:
     case HD_ARGS_ANY:
-        return read_args(decl, at, names, depth, out);
+        return read_call_args(decl, at, names, depth, out);
     case HD_ARGS_NAMED:
         return read_named(decl, at, names, depth, out);
     case HD_ARGS_MESSAGE:
-        return read_message(decl, at, names, depth, out);
+        return read_message_expr(decl, at, names, depth, out);
     case HD_ARGS_LOOP:
         return read_loop(decl, at, names, depth, out);
     case HD_ARGS_PATH:
@@ -286,8 +286,8 @@ static int read_member(struct hd_decl *decl, const struct hd_decl_at *at,
     return err;
 }
 
-static int read_object(struct hd_decl *decl, const struct hd_decl_at *at,
-                       const struct hd_names *names, int depth, struct hd_expr *out)
+static int read_object_expr(struct hd_decl *decl, const struct hd_decl_at *at,
+                            const struct hd_names *names, int depth, struct hd_expr *out)
 {
     struct hd_json_iter it = hd_json_iter(at->val);
     size_t size = hd_json_size(at->val), index = 0;
@@ -320,7 +320,7 @@ static int read_object(struct hd_decl *decl, const struct hd_decl_at *at,
  * True if `val` has no paths, no calls and few enough levels. Objects with `$` are plain only if
  * `records_too`.
  */
-static bool is_plain(hd_json_val val, bool records_too, int depth)
+static bool is_plain_json(hd_json_val val, bool records_too, int depth)
 {
     struct hd_json_iter it = hd_json_iter(val);
     struct hd_slice text = hd_json_string(val);
@@ -331,7 +331,7 @@ static bool is_plain(hd_json_val val, bool records_too, int depth)
     while (is_so && hd_json_next(&it)) {
         is_so = !(it.is_object && hd_slice_starts(it.key, HD_S("@"))) &&
                 (records_too || !(it.is_object && hd_slice_eq(it.key, HD_S("$")))) &&
-                is_plain(it.val, records_too, depth + 1);
+                is_plain_json(it.val, records_too, depth + 1);
     }
     return is_so;
 }
@@ -341,14 +341,14 @@ static int read_expr(struct hd_decl *decl, const struct hd_decl_at *at,
 {
     if (depth >= HD_EXPR_MAX_DEPTH)
         return hd_decl_fail(decl, at, "an expression has at most %d levels", HD_EXPR_MAX_DEPTH);
-    if (is_plain(at->val, false, depth + 1))
+    if (is_plain_json(at->val, false, depth + 1))
         return read_literal(decl, at, out);
-    if (hd_decl_is_record(at->val) && is_plain(at->val, true, depth + 1))
+    if (hd_decl_is_record(at->val) && is_plain_json(at->val, true, depth + 1))
         return hd_decl_record(decl, at, out);
     if (hd_json_is_string(at->val))
         return hd_decl_string_expr(decl, at, names, out);
     if (hd_json_is_object(at->val))
-        return read_object(decl, at, names, depth + 1, out);
+        return read_object_expr(decl, at, names, depth + 1, out);
     out->op = HD_EXPR_LIST;
     return read_list(decl, at, names, depth + 1, out);
 }

@@ -14,7 +14,7 @@
 
 #define OPEN HD_S("{{")
 
-struct scan {
+struct path_scan {
     struct hd_decl *decl;
     const struct hd_decl_at *at;
     struct hd_slice whole; /* for error messages */
@@ -22,7 +22,7 @@ struct scan {
     const char *end;
 };
 
-static int fail_path(const struct scan *s, const char *what)
+static int fail_path(const struct path_scan *s, const char *what)
 {
     return hd_decl_fail(s->decl, s->at, "%s in path \"%.*s\"", what, HD_SHOW(s->whole));
 }
@@ -34,7 +34,7 @@ static bool is_name_char(char c)
     return (unsigned char)c > ' ' && c != 0x7f && !strchr(".[]{}\"'", c);
 }
 
-static int scan_name(struct scan *s, struct hd_slice *out)
+static int scan_name(struct path_scan *s, struct hd_slice *out)
 {
     const char *start = s->pos;
 
@@ -45,7 +45,7 @@ static int scan_name(struct scan *s, struct hd_slice *out)
     return hd_decl_copy(s->decl, hd_slice(start, (size_t)(s->pos - start)), out);
 }
 
-static int scan_quoted(struct scan *s, struct hd_slice *out)
+static int scan_quoted(struct path_scan *s, struct hd_slice *out)
 {
     char quote = *s->pos++;
     char *text = hd_arena_alloc(&s->decl->hold->arena, (size_t)(s->end - s->pos) + 1);
@@ -65,7 +65,7 @@ static int scan_quoted(struct scan *s, struct hd_slice *out)
     return 0;
 }
 
-static int scan_index(struct scan *s, int64_t *out)
+static int scan_index(struct path_scan *s, int64_t *out)
 {
     const char *start = s->pos;
     bool is_negative = *s->pos == '-';
@@ -87,7 +87,7 @@ static int scan_index(struct scan *s, int64_t *out)
 }
 
 /* Scans an index or a quoted key in brackets. */
-static int scan_bracket(struct scan *s, struct hd_path_step *step)
+static int scan_bracket(struct path_scan *s, struct hd_path_step *step)
 {
     int err;
 
@@ -106,7 +106,7 @@ static int scan_bracket(struct scan *s, struct hd_path_step *step)
     return err;
 }
 
-static int scan_root(struct scan *s, struct hd_slice *out)
+static int scan_root(struct path_scan *s, struct hd_slice *out)
 {
     struct hd_path_step step = {0};
     int err;
@@ -120,7 +120,7 @@ static int scan_root(struct scan *s, struct hd_slice *out)
     return err;
 }
 
-static int scan_steps(struct scan *s, struct hd_path *path)
+static int scan_steps(struct path_scan *s, struct hd_path *path)
 {
     int err = 0;
 
@@ -167,7 +167,7 @@ static bool node_reads(const struct hd_node *node, size_t channel)
     return false;
 }
 
-static int fail_name(struct scan *s, const struct hd_names *names, struct hd_slice name)
+static int fail_name(struct path_scan *s, const struct hd_names *names, struct hd_slice name)
 {
     struct hd_draft *draft = s->decl->draft;
     struct hd_near near;
@@ -191,7 +191,7 @@ static bool is_arg(const struct hd_node *node, struct hd_slice name)
 }
 
 /* Only a send's argument can define this name. decl_check.c checks it when all sends are known. */
-static int expect_input(struct scan *s, struct hd_path *path)
+static int expect_input(struct path_scan *s, struct hd_path *path)
 {
     struct hd_draft *draft = s->decl->draft;
     struct hd_pending *pending;
@@ -212,7 +212,7 @@ static int expect_input(struct scan *s, struct hd_path *path)
     return 0;
 }
 
-static int resolve(struct scan *s, const struct hd_names *names, struct hd_path *path)
+static int resolve(struct path_scan *s, const struct hd_names *names, struct hd_path *path)
 {
     static const struct hd_names outermost[] = {
         {&outermost[1], HD_S_INIT("config"), true, HD_PLACE_CONFIG},
@@ -240,7 +240,7 @@ static int resolve(struct scan *s, const struct hd_names *names, struct hd_path 
     return expect_input(s, path);
 }
 
-static struct hd_slice trim(struct hd_slice text)
+static struct hd_slice trim_blanks(struct hd_slice text)
 {
     while (text.len > 0 && text.ptr[0] == ' ')
         text = hd_slice(text.ptr + 1, text.len - 1);
@@ -254,7 +254,7 @@ int hd_decl_path_read(struct hd_decl *decl, const struct hd_decl_at *at,
                       const struct hd_path **out)
 {
     struct hd_path *path = hd_arena_calloc(&decl->hold->arena, 1, sizeof(*path));
-    struct scan s = {.decl = decl, .at = at, .whole = trim(text)};
+    struct path_scan s = {.decl = decl, .at = at, .whole = trim_blanks(text)};
     int err;
 
     if (!path)

@@ -108,16 +108,16 @@ void hd_graph_put_schemas(struct hd_jw *jw, const struct hd_graph *graph, struct
 
 /* ---- subgraphs -------------------------------------------------------- */
 
-struct listing {
+struct subgraph_listing {
     struct hd_jw jw;
     struct hd_buf ns; /* of the current graph */
     bool recurse;
 };
 
-static void put_subgraph(struct listing *l, const struct hd_node *node);
+static void put_subgraph(struct subgraph_listing *l, const struct hd_node *node);
 
 /* Several nodes may run one graph, so a small file may make a long list; the buffer limits it. */
-static void put_subgraphs(struct listing *l, const struct hd_graph *graph)
+static void put_subgraphs(struct subgraph_listing *l, const struct hd_graph *graph)
 {
     for (size_t i = 0; i < graph->node_count && !l->jw.err; i++) {
         if (graph->nodes[i].graph)
@@ -125,7 +125,7 @@ static void put_subgraphs(struct listing *l, const struct hd_graph *graph)
     }
 }
 
-static void put_subgraph(struct listing *l, const struct hd_node *node)
+static void put_subgraph(struct subgraph_listing *l, const struct hd_node *node)
 {
     size_t before = l->ns.len;
     int err = before > 0 ? hd_buf_append_byte(&l->ns, '|') : 0;
@@ -144,8 +144,8 @@ static void put_subgraph(struct listing *l, const struct hd_node *node)
 }
 
 /* Finds the node of a namespace; appends the names of the enclosing nodes to `outer`. */
-static const struct hd_node *find(const struct hd_graph *graph, struct hd_slice ns,
-                                  struct hd_buf *outer, int *err)
+static const struct hd_node *find_ns_node(const struct hd_graph *graph, struct hd_slice ns,
+                                          struct hd_buf *outer, int *err)
 {
     const struct hd_node *found = NULL;
 
@@ -173,14 +173,14 @@ static const struct hd_node *find(const struct hd_graph *graph, struct hd_slice 
 int hd_graph_subgraphs(struct hd_buf *out, const struct hd_graph *graph, struct hd_slice ns,
                        bool recurse)
 {
-    struct listing l = {.recurse = recurse};
+    struct subgraph_listing l = {.recurse = recurse};
     const struct hd_node *node = NULL;
     size_t start = out->len;
     int err = 0;
 
     hd_buf_init(&l.ns, MAX_NS);
     if (ns.len > 0) {
-        node = find(graph, ns, &l.ns, &err);
+        node = find_ns_node(graph, ns, &l.ns, &err);
         if (!err && !node)
             err = HD_ENOTFOUND;
     }
