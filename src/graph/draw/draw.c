@@ -30,7 +30,7 @@ struct sketch {
 
 /* ---- growing ---------------------------------------------------------- */
 
-static int grow(struct hd_arena *arena, void **list, size_t count, size_t *cap, size_t size)
+static int grow_list(struct hd_arena *arena, void **list, size_t count, size_t *cap, size_t size)
 {
     size_t more = *cap ? 2 * *cap : 16;
     void *copy;
@@ -55,7 +55,7 @@ static int add_node(struct sketch *s, struct hd_slice id, const struct hd_node *
     if (s->node_count >= HD_DRAW_MAX_NODES || *s->work == 0)
         return HD_ELIMIT;
     --*s->work;
-    err = grow(s->arena, &list, s->node_count, &s->node_cap, sizeof(*s->nodes));
+    err = grow_list(s->arena, &list, s->node_count, &s->node_cap, sizeof(*s->nodes));
     s->nodes = list;
     if (err == 0)
         s->nodes[s->node_count++] = (struct hd_drawing_node){.id = id, .node = node};
@@ -69,7 +69,7 @@ static int add_edge(struct sketch *s, struct hd_drawing_edge edge)
 
     if (s->edge_count >= HD_DRAW_MAX_EDGES)
         return HD_ELIMIT;
-    err = grow(s->arena, &list, s->edge_count, &s->edge_cap, sizeof(*s->edges));
+    err = grow_list(s->arena, &list, s->edge_count, &s->edge_cap, sizeof(*s->edges));
     s->edges = list;
     if (err == 0)
         s->edges[s->edge_count++] = edge;
@@ -79,7 +79,7 @@ static int add_edge(struct sketch *s, struct hd_drawing_edge edge)
 /* ---- one level -------------------------------------------------------- */
 
 /* A sketch numbers its nodes as the graph does; __end__ follows them. */
-static size_t place_of(const struct hd_graph *graph, size_t node)
+static size_t sketch_index(const struct hd_graph *graph, size_t node)
 {
     return node == HD_GRAPH_END ? graph->node_count : node;
 }
@@ -88,7 +88,7 @@ static int add_conditional(struct sketch *s, const struct hd_graph *graph, size_
                            const struct hd_target *target)
 {
     return add_edge(s, (struct hd_drawing_edge){.from = from,
-                                                .to = place_of(graph, target->node),
+                                                .to = sketch_index(graph, target->node),
                                                 .label = target->label,
                                                 .is_conditional = true});
 }
@@ -297,7 +297,7 @@ static void remove_node(struct sketch *s, size_t node)
     s->node_count--;
 }
 
-static int trim(struct sketch *s, bool is_last)
+static int trim_outer_node(struct sketch *s, bool is_last)
 {
     size_t node = 0, next = HD_GRAPH_END;
     int err = find_only(s, is_last, HD_GRAPH_END, &node);
@@ -377,9 +377,9 @@ static int open_node(struct sketch *s, const struct hd_node *node, int levels)
         err = find_ends(&inner, &first, &last);
     if (err != 0 || inner.node_count < 2 || first == HD_GRAPH_END || last == HD_GRAPH_END)
         return err;
-    err = trim(&inner, false);
+    err = trim_outer_node(&inner, false);
     if (err == 0)
-        err = trim(&inner, true);
+        err = trim_outer_node(&inner, true);
     return err == 0 ? replace(s, find_node(s, node->name), &inner) : err;
 }
 

@@ -28,7 +28,7 @@
 enum { NOTHING = -1 };
 
 /* An object to place: a node, a cluster, or a bend of an edge. */
-struct item {
+struct layout_item {
     struct hd_box box;
     size_t layer;
     size_t order;
@@ -53,7 +53,7 @@ struct level {
     struct hd_arena *arena;
     struct hd_layout *layout;
     size_t cluster;
-    struct item *items;
+    struct layout_item *items;
     size_t item_count, item_cap;
     struct link *links;
     size_t link_count;
@@ -134,9 +134,9 @@ static bool is_inside(const struct hd_drawing *d, size_t cluster, size_t outer)
     return cluster == outer;
 }
 
-static struct item *add_item(struct level *l, struct hd_box box)
+static struct layout_item *add_item(struct level *l, struct hd_box box)
 {
-    struct item *items;
+    struct layout_item *items;
 
     if (l->item_count == l->item_cap) {
         size_t cap = l->item_cap ? 2 * l->item_cap : 32;
@@ -150,7 +150,7 @@ static struct item *add_item(struct level *l, struct hd_box box)
         l->item_cap = cap;
     }
     items = &l->items[l->item_count++];
-    *items = (struct item){.box = box, .node = NOTHING, .cluster = NOTHING, .edge = NOTHING};
+    *items = (struct layout_item){.box = box, .node = NOTHING, .cluster = NOTHING, .edge = NOTHING};
     return items;
 }
 
@@ -158,7 +158,7 @@ static struct item *add_item(struct level *l, struct hd_box box)
 static int add_items(struct level *l, size_t *places)
 {
     const struct hd_drawing *d = l->drawing;
-    struct item *item;
+    struct layout_item *item;
 
     for (size_t i = 0; i < d->node_count; i++) {
         if (d->nodes[i].cluster != l->cluster)
@@ -181,7 +181,7 @@ static int add_items(struct level *l, size_t *places)
     return 0;
 }
 
-static size_t place_of(const struct level *l, const size_t *places, size_t node)
+static size_t item_of_node(const struct level *l, const size_t *places, size_t node)
 {
     const struct hd_drawing *d = l->drawing;
     size_t cluster = d->nodes[node].cluster;
@@ -206,8 +206,8 @@ static int add_links(struct level *l, const size_t *places)
         if (!is_inside(d, d->nodes[edge->from].cluster, l->cluster) ||
             !is_inside(d, d->nodes[edge->to].cluster, l->cluster))
             continue;
-        from = place_of(l, places, edge->from);
-        to = place_of(l, places, edge->to);
+        from = item_of_node(l, places, edge->from);
+        to = item_of_node(l, places, edge->to);
         if (from != to)
             l->links[l->link_count++] =
                 (struct link){.from = from, .to = to, .edge = i, .length = 1};
@@ -239,14 +239,14 @@ static int sort_links(const struct level *l, struct by_source *out)
 }
 
 /* The state of a depth-first walk through the links. */
-struct walk {
+struct link_walk {
     struct by_source links;
     size_t *stack;
     size_t depth;
     size_t *next; /* by item: number of its links followed so far */
 };
 
-static void enter(struct level *l, struct walk *w, size_t item)
+static void enter_item(struct level *l, struct link_walk *w, size_t item)
 {
     l->items[item].is_visited = true;
     l->items[item].is_open = true;
@@ -254,7 +254,7 @@ static void enter(struct level *l, struct walk *w, size_t item)
 }
 
 /* Makes one step of the walk. A link to an item that is still open goes up and is reversed. */
-static void walk_on(struct level *l, struct walk *w)
+static void walk_on(struct level *l, struct link_walk *w)
 {
     size_t at = w->stack[w->depth - 1];
     size_t place = w->links.first[at] + w->next[at]++;
@@ -267,14 +267,14 @@ static void walk_on(struct level *l, struct walk *w)
     }
     link = &l->links[w->links.list[place]];
     if (!l->items[link->to].is_visited)
-        enter(l, w, link->to);
+        enter_item(l, w, link->to);
     else if (l->items[link->to].is_open)
         link->is_turned = true;
 }
 
 static int turn_links(struct level *l)
 {
-    struct walk w = {0};
+    struct link_walk w = {0};
     int err = sort_links(l, &w.links);
 
     w.stack = hd_arena_calloc(l->arena, l->item_count + 1, sizeof(*w.stack));
@@ -283,7 +283,7 @@ static int turn_links(struct level *l)
         return HD_ENOMEM;
     for (size_t i = 0; i < l->item_count; i++) {
         if (!l->items[i].is_visited)
-            enter(l, &w, i);
+            enter_item(l, &w, i);
         while (w.depth > 0)
             walk_on(l, &w);
     }
@@ -376,7 +376,7 @@ static int add_bends(struct level *l, struct link *link)
     for (size_t i = 0; i < count; i++) {
         bool has_label = label.w > 0 && i == (link->is_turned ? count - 1 : 0);
         struct hd_box box = has_label ? label : (struct hd_box){.w = BEND_W};
-        struct item *item = add_item(l, box);
+        struct layout_item *item = add_item(l, box);
 
         if (!item)
             return HD_ENOMEM;
@@ -408,7 +408,7 @@ static int fill_layers(struct level *l)
         l->layer_sizes[i] = 0;
     }
     for (size_t i = 0; i < l->item_count; i++) {
-        struct item *item = &l->items[i];
+        struct layout_item *item = &l->items[i];
 
         item->order = l->layer_sizes[item->layer];
         l->layers[item->layer][l->layer_sizes[item->layer]++] = i;
@@ -444,7 +444,7 @@ static double neighbours_middle(const struct level *l, const struct steps *s, si
     size_t begin = s->first[item], end = s->first[item + 1];
 
     for (size_t i = begin; i < end; i++) {
-        const struct item *other = &l->items[s->other[i]];
+        const struct layout_item *other = &l->items[s->other[i]];
 
         sum += by_order ? (double)other->order : other->box.x;
     }
@@ -548,7 +548,7 @@ static int order_items(struct level *l, const struct steps *down, const struct s
 
 /* ---- places ----------------------------------------------------------- */
 
-static double distance(const struct item *a, const struct item *b)
+static double distance(const struct layout_item *a, const struct layout_item *b)
 {
     return (a->box.w + b->box.w) / 2 + GAP_X;
 }
@@ -563,26 +563,26 @@ static void place_layer(struct level *l, size_t layer)
     const size_t *list = l->layers[layer];
 
     for (size_t i = 0; i < count; i++) {
-        struct item *item = &l->items[list[i]];
+        struct layout_item *item = &l->items[list[i]];
 
         item->box.x = item->wish;
         if (i > 0) {
-            const struct item *before = &l->items[list[i - 1]];
+            const struct layout_item *before = &l->items[list[i - 1]];
 
             item->box.x = fmax(item->wish, before->box.x + distance(before, item));
         }
     }
     for (size_t i = count; i-- > 0;) {
-        struct item *item = &l->items[list[i]];
+        struct layout_item *item = &l->items[list[i]];
 
         if (i + 1 < count) {
-            const struct item *after = &l->items[list[i + 1]];
+            const struct layout_item *after = &l->items[list[i + 1]];
 
             item->wish = fmin(item->wish, after->wish - distance(item, after));
         }
     }
     for (size_t i = 0; i < count; i++) {
-        struct item *item = &l->items[list[i]];
+        struct layout_item *item = &l->items[list[i]];
 
         item->box.x = (item->box.x + item->wish) / 2;
     }
@@ -591,7 +591,7 @@ static void place_layer(struct level *l, size_t layer)
 static void wish_layer(struct level *l, const struct steps *s, size_t layer)
 {
     for (size_t i = 0; i < l->layer_sizes[layer]; i++) {
-        struct item *item = &l->items[l->layers[layer][i]];
+        struct layout_item *item = &l->items[l->layers[layer][i]];
 
         item->wish = neighbours_middle(l, s, l->layers[layer][i], false);
     }
@@ -645,7 +645,8 @@ static void place_y(struct level *l)
 /* ---- results ---------------------------------------------------------- */
 
 /* Adds the vertical line through a layer, from its top to its bottom. */
-static void pass_layer(const struct level *l, const struct item *item, struct hd_point *points)
+static void pass_layer(const struct level *l, const struct layout_item *item,
+                       struct hd_point *points)
 {
     points[0] = (struct hd_point){item->box.x, l->tops[item->layer]};
     points[1] = (struct hd_point){item->box.x, l->bottoms[item->layer]};
@@ -668,7 +669,7 @@ static void reverse(struct hd_point *points, size_t count)
 static int keep_line(const struct level *l, const struct link *link)
 {
     struct hd_route_line *line = &l->layout->edges[link->edge];
-    const struct item *from = &l->items[link->from], *to = &l->items[link->to];
+    const struct layout_item *from = &l->items[link->from], *to = &l->items[link->to];
     size_t count = 2 * link->bend_count + 4;
 
     line->points = hd_arena_calloc(l->arena, count, sizeof(*line->points));
@@ -678,7 +679,7 @@ static int keep_line(const struct level *l, const struct link *link)
     line->points[1] = (struct hd_point){from->box.x, l->bottoms[from->layer]};
     line->points[count - 2] = (struct hd_point){to->box.x, l->tops[to->layer]};
     for (size_t i = 0; i < link->bend_count; i++) {
-        const struct item *item = &l->items[link->bends[i]];
+        const struct layout_item *item = &l->items[link->bends[i]];
 
         pass_layer(l, item, line->points + 2 + 2 * i);
         if (item->box.h > 0) {
@@ -696,7 +697,7 @@ static int keep_places(const struct level *l)
     int err = 0;
 
     for (size_t i = 0; i < l->item_count; i++) {
-        const struct item *item = &l->items[i];
+        const struct layout_item *item = &l->items[i];
 
         if (item->node != NOTHING)
             l->layout->nodes[item->node] = item->box;

@@ -21,7 +21,7 @@ struct mermaid {
 
 /* ---- text ------------------------------------------------------------- */
 
-static void put(struct mermaid *m, struct hd_slice text)
+static void put_slice(struct mermaid *m, struct hd_slice text)
 {
     if (m->err == 0)
         m->err = hd_buf_append_slice(m->out, text);
@@ -75,7 +75,7 @@ static void put_escaped(struct mermaid *m, struct hd_slice text)
         char c = text.ptr[i];
 
         if (c == '"')
-            put(m, HD_S("#quot;"));
+            put_slice(m, HD_S("#quot;"));
         else if (c && strchr(special, c))
             m->err = hd_buf_printf(m->out, "#%d;", c);
         else
@@ -97,7 +97,7 @@ static void put_scalar(struct mermaid *m, const struct hd_val *val)
     if (hd_val_is_string(val)) {
         put_escaped(m, hd_val_get_string(val));
     } else if (hd_val_type(val) == HD_VAL_BOOL) {
-        put(m, hd_val_is_true(val) ? HD_S("True") : HD_S("False"));
+        put_slice(m, hd_val_is_true(val) ? HD_S("True") : HD_S("False"));
     } else {
         hd_buf_init(&text, 4096);
         if (m->err == 0)
@@ -124,10 +124,10 @@ static bool is_shown(const struct hd_val *val)
 /* Starts a line of metadata. */
 static void begin_line(struct mermaid *m, bool *has_lines, struct hd_slice key)
 {
-    put(m, *has_lines ? HD_S("\n") : HD_S("<hr/><small><em>"));
+    put_slice(m, *has_lines ? HD_S("\n") : HD_S("<hr/><small><em>"));
     *has_lines = true;
     put_escaped(m, key);
-    put(m, HD_S(" = "));
+    put_slice(m, HD_S(" = "));
 }
 
 static void put_metadata(struct mermaid *m, const struct hd_node *node)
@@ -145,29 +145,29 @@ static void put_metadata(struct mermaid *m, const struct hd_node *node)
         if (!hd_val_is_list(val))
             put_scalar(m, val);
         for (size_t j = 0; j < hd_val_count(val); j++) {
-            put(m, j > 0 ? HD_S(", ") : HD_S(""));
+            put_slice(m, j > 0 ? HD_S(", ") : HD_S(""));
             put_scalar(m, hd_val_at(val, j));
         }
     }
     if (node->is_deferred) {
         begin_line(m, &has_lines, HD_S("defer"));
-        put(m, HD_S("True"));
+        put_slice(m, HD_S("True"));
     }
     if (stop) {
         begin_line(m, &has_lines, HD_S("__interrupt"));
-        put(m, hd_slice_cstr(stop));
+        put_slice(m, hd_slice_cstr(stop));
     }
     if (has_lines)
-        put(m, HD_S("</em></small>"));
+        put_slice(m, HD_S("</em></small>"));
 }
 
 static void put_name(struct mermaid *m, struct hd_slice name)
 {
     bool is_plain = !is_markdown(name.ptr[0]) || !is_markdown(name.ptr[name.len - 1]);
 
-    put(m, is_plain ? HD_S("") : HD_S("<p>"));
-    put(m, name);
-    put(m, is_plain ? HD_S("") : HD_S("</p>"));
+    put_slice(m, is_plain ? HD_S("") : HD_S("<p>"));
+    put_slice(m, name);
+    put_slice(m, is_plain ? HD_S("") : HD_S("</p>"));
 }
 
 static void put_node(struct mermaid *m, size_t index)
@@ -175,16 +175,16 @@ static void put_node(struct mermaid *m, size_t index)
     const struct hd_drawing_node *node = &m->drawing->nodes[index];
     bool is_end = index == m->first || index == m->last;
 
-    put(m, HD_S("\t"));
+    put_slice(m, HD_S("\t"));
     put_id(m, node->id);
-    put(m, is_end ? HD_S("([") : HD_S("("));
+    put_slice(m, is_end ? HD_S("([") : HD_S("("));
     put_name(m, node->name);
     if (node->node && node->node->kind)
         put_metadata(m, node->node);
-    put(m, is_end ? HD_S("])") : HD_S(")"));
+    put_slice(m, is_end ? HD_S("])") : HD_S(")"));
     if (is_end)
-        put(m, index == m->last ? HD_S(":::last") : HD_S(":::first"));
-    put(m, HD_S("\n"));
+        put_slice(m, index == m->last ? HD_S(":::last") : HD_S(":::first"));
+    put_slice(m, HD_S("\n"));
 }
 
 static void put_nodes_of(struct mermaid *m, size_t cluster)
@@ -220,7 +220,7 @@ static void put_wrapped(struct mermaid *m, struct hd_slice text)
         bool begins = !is_space(text.ptr[i]) && (i == 0 || is_space(text.ptr[i - 1]));
 
         if (begins && words > 0)
-            put(m, words % WORDS_PER_LINE == 0 ? HD_S("&nbsp<br>&nbsp") : HD_S(" "));
+            put_slice(m, words % WORDS_PER_LINE == 0 ? HD_S("&nbsp<br>&nbsp") : HD_S(" "));
         words += begins;
         if (!is_space(text.ptr[i]))
             m->err = hd_buf_append(m->out, text.ptr + i, 1);
@@ -230,24 +230,24 @@ static void put_wrapped(struct mermaid *m, struct hd_slice text)
 static void put_label(struct mermaid *m, const struct hd_drawing_edge *edge)
 {
     if (edge->label.len == 0) {
-        put(m, edge->is_conditional ? HD_S(" -.-> ") : HD_S(" --> "));
+        put_slice(m, edge->is_conditional ? HD_S(" -.-> ") : HD_S(" --> "));
         return;
     }
-    put(m, edge->is_conditional ? HD_S(" -. &nbsp;") : HD_S(" -- &nbsp;"));
+    put_slice(m, edge->is_conditional ? HD_S(" -. &nbsp;") : HD_S(" -- &nbsp;"));
     if (count_words(edge->label) > WORDS_PER_LINE)
         put_wrapped(m, edge->label);
     else
-        put(m, edge->label);
-    put(m, edge->is_conditional ? HD_S("&nbsp; .-> ") : HD_S("&nbsp; --> "));
+        put_slice(m, edge->label);
+    put_slice(m, edge->is_conditional ? HD_S("&nbsp; .-> ") : HD_S("&nbsp; --> "));
 }
 
 static void put_edge(struct mermaid *m, const struct hd_drawing_edge *edge)
 {
-    put(m, HD_S("\t"));
+    put_slice(m, HD_S("\t"));
     put_id(m, m->drawing->nodes[edge->from].id);
     put_label(m, edge);
     put_id(m, m->drawing->nodes[edge->to].id);
-    put(m, HD_S(";\n"));
+    put_slice(m, HD_S(";\n"));
 }
 
 /* ---- clusters --------------------------------------------------------- */
@@ -294,16 +294,16 @@ static void put_cluster_name(struct mermaid *m, size_t index)
 
     for (size_t i = 0; i < cluster->name.len && is_plain; i++)
         is_plain = is_safe(cluster->name.ptr[i]);
-    put(m, HD_S("\tsubgraph "));
+    put_slice(m, HD_S("\tsubgraph "));
     if (is_plain) {
-        put(m, cluster->name);
+        put_slice(m, cluster->name);
     } else {
         put_id(m, cluster->path);
-        put(m, HD_S("[\""));
+        put_slice(m, HD_S("[\""));
         put_escaped(m, cluster->name);
-        put(m, HD_S("\"]"));
+        put_slice(m, HD_S("\"]"));
     }
-    put(m, HD_S("\n"));
+    put_slice(m, HD_S("\n"));
 }
 
 static void put_inside(struct mermaid *m, size_t cluster);
@@ -316,7 +316,7 @@ static void put_cluster(struct mermaid *m, size_t cluster)
     put_cluster_name(m, cluster);
     put_nodes_of(m, cluster);
     put_inside(m, cluster);
-    put(m, HD_S("\tend\n"));
+    put_slice(m, HD_S("\tend\n"));
 }
 
 /*
@@ -358,13 +358,13 @@ int hd_draw_mermaid(const struct hd_drawing *drawing, struct hd_buf *out)
     m.err = m.is_drawn ? 0 : HD_ENOMEM;
     m.first = hd_drawing_first(drawing);
     m.last = hd_drawing_last(drawing);
-    put(&m, HD_S("---\nconfig:\n  flowchart:\n    curve: linear\n---\ngraph TD;\n"));
+    put_slice(&m, HD_S("---\nconfig:\n  flowchart:\n    curve: linear\n---\ngraph TD;\n"));
     put_nodes_of(&m, 0);
     if (m.err == 0)
         put_inside(&m, 0);
-    put(&m, HD_S("\tclassDef default fill:#f2f0ff,line-height:1.2\n"
-                 "\tclassDef first fill-opacity:0\n"
-                 "\tclassDef last fill:#bfb6fc\n"));
+    put_slice(&m, HD_S("\tclassDef default fill:#f2f0ff,line-height:1.2\n"
+                       "\tclassDef first fill-opacity:0\n"
+                       "\tclassDef last fill:#bfb6fc\n"));
     hd_arena_fini(&arena);
     return m.err;
 }

@@ -10,7 +10,7 @@ static const struct hd_node_kind code = {.name = "code"};
 static const struct hd_node begin = {.kind = NULL};
 static const struct hd_node step = {.kind = &code};
 
-static struct hd_slice text_of(hd_json_val object, const char *name)
+static struct hd_slice text_member(hd_json_val object, const char *name)
 {
     return hd_json_string(hd_json_get(object, hd_slice_cstr(name)));
 }
@@ -39,7 +39,7 @@ static size_t count_levels(struct hd_slice id)
     return count;
 }
 
-static int read_node(struct hd_drawing *drawing, struct hd_map *by_id, hd_json_val val)
+static int read_drawing_node(struct hd_drawing *drawing, struct hd_map *by_id, hd_json_val val)
 {
     struct hd_drawing_node *node = &drawing->nodes[drawing->node_count++];
     struct hd_slice id = id_of(val, "id");
@@ -66,10 +66,10 @@ static int read_edge(struct hd_drawing *drawing, const struct hd_map *by_id, hd_
     edge->from = (size_t)(from - drawing->nodes);
     edge->to = (size_t)(to - drawing->nodes);
     edge->is_conditional = hd_json_is_true(hd_json_get(val, HD_S("conditional")));
-    return hd_arena_copy(&drawing->arena, text_of(val, "data"), &edge->label);
+    return hd_arena_copy(&drawing->arena, text_member(val, "data"), &edge->label);
 }
 
-static int read_all(struct hd_drawing *drawing, hd_json_val json)
+static int read_drawing(struct hd_drawing *drawing, hd_json_val json)
 {
     hd_json_val nodes = hd_json_get(json, HD_S("nodes")), edges = hd_json_get(json, HD_S("edges"));
     struct hd_json_iter it = hd_json_iter(nodes);
@@ -84,7 +84,7 @@ static int read_all(struct hd_drawing *drawing, hd_json_val json)
         return HD_ENOMEM;
     hd_map_init(&by_id, HD_DRAW_MAX_NODES);
     while (!err && hd_json_next(&it))
-        err = read_node(drawing, &by_id, it.val);
+        err = read_drawing_node(drawing, &by_id, it.val);
     it = hd_json_iter(edges);
     while (!err && hd_json_next(&it))
         err = read_edge(drawing, &by_id, it.val);
@@ -116,7 +116,7 @@ int hd_drawing_read(struct hd_drawing *drawing, struct hd_slice name, hd_json_va
     err = graph ? hd_arena_copy(&drawing->arena, name, &graph->name) : HD_ENOMEM;
     drawing->graph = graph;
     if (!err)
-        err = read_all(drawing, json);
+        err = read_drawing(drawing, json);
     if (!err)
         err = hd_draw_find_clusters(drawing);
     if (err)

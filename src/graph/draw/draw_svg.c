@@ -24,27 +24,27 @@ struct svg {
 
 /* ---- text ------------------------------------------------------------- */
 
-static void put(struct svg *s, const char *text)
+static void put_markup(struct svg *s, const char *text)
 {
     if (s->err == 0)
         s->err = hd_buf_append_slice(s->out, hd_slice_cstr(text));
 }
 
-static void put_text(struct svg *s, struct hd_slice text)
+static void put_xml_text(struct svg *s, struct hd_slice text)
 {
     for (size_t i = 0; i < text.len && s->err == 0; i++) {
         switch (text.ptr[i]) {
         case '&':
-            put(s, "&amp;");
+            put_markup(s, "&amp;");
             break;
         case '<':
-            put(s, "&lt;");
+            put_markup(s, "&lt;");
             break;
         case '>':
-            put(s, "&gt;");
+            put_markup(s, "&gt;");
             break;
         case '"':
-            put(s, "&quot;");
+            put_markup(s, "&quot;");
             break;
         default:
             /* XML allows no control characters. */
@@ -73,8 +73,8 @@ static void put_short(struct svg *s, struct hd_slice text)
     bool is_cut;
     struct hd_slice shown = shorten(text, &is_cut);
 
-    put_text(s, shown);
-    put(s, is_cut ? "…" : "");
+    put_xml_text(s, shown);
+    put_markup(s, is_cut ? "…" : "");
 }
 
 /* A Latin letter is about 0.58 of the size wide; a character of three bytes is as wide as high. */
@@ -203,17 +203,17 @@ static void put_class(struct svg *s, const char *class)
         s->err = hd_buf_printf(s->out, " class=\"%s\"", class);
     if (!s->is_part)
         return;
-    put(s, " ");
-    put(s, find_look(class));
+    put_markup(s, " ");
+    put_markup(s, find_look(class));
     if (strncmp(class, "box", 3) == 0)
-        put(s, strstr(class, " stop") ? " stroke-width=\"2.4\"" : " stroke-width=\"1.4\"");
+        put_markup(s, strstr(class, " stop") ? " stroke-width=\"2.4\"" : " stroke-width=\"1.4\"");
 }
 
 /* ---- shapes ----------------------------------------------------------- */
 
 static void put_rect(struct svg *s, const char *class, const struct hd_box *box, double radius)
 {
-    put(s, "<rect");
+    put_markup(s, "<rect");
     put_class(s, class);
     if (s->err == 0)
         s->err = hd_buf_printf(
@@ -223,12 +223,12 @@ static void put_rect(struct svg *s, const char *class, const struct hd_box *box,
 
 static void put_line(struct svg *s, const char *class, double x, double y, struct hd_slice text)
 {
-    put(s, "<text");
+    put_markup(s, "<text");
     put_class(s, class);
     if (s->err == 0)
         s->err = hd_buf_printf(s->out, " x=\"%.1f\" y=\"%.1f\">", x, y);
     put_short(s, text);
-    put(s, "</text>");
+    put_markup(s, "</text>");
 }
 
 /* ---- edges ------------------------------------------------------------ */
@@ -275,7 +275,7 @@ static void put_label(struct svg *s, size_t index)
     plate.y = line->label.y;
     put_rect(s, "plate", &plate, 5);
     put_line(s, "label", plate.x, plate.y + 4, s->drawing->edges[index].label);
-    put(s, "\n");
+    put_markup(s, "\n");
 }
 
 static void put_edge(struct svg *s, size_t index)
@@ -283,18 +283,18 @@ static void put_edge(struct svg *s, size_t index)
     const struct hd_drawing_edge *edge = &s->drawing->edges[index];
     const struct hd_route_line *line = &s->layout.edges[index];
 
-    put(s, "<path");
+    put_markup(s, "<path");
     put_class(s, edge->is_conditional ? "edge maybe" : "edge");
-    put(s, " d=\"");
+    put_markup(s, " d=\"");
     if (line->count > 0)
         put_curve(s, line->points, line->count);
     else
         put_loop(s, &s->layout.nodes[edge->from]);
-    put(s, "\" marker-end=\"url(#graph-arrow)\"><title>");
-    put_text(s, s->drawing->nodes[edge->from].id);
-    put(s, " → ");
-    put_text(s, s->drawing->nodes[edge->to].id);
-    put(s, "</title></path>\n");
+    put_markup(s, "\" marker-end=\"url(#graph-arrow)\"><title>");
+    put_xml_text(s, s->drawing->nodes[edge->from].id);
+    put_markup(s, " → ");
+    put_xml_text(s, s->drawing->nodes[edge->to].id);
+    put_markup(s, "</title></path>\n");
     if (line->has_label)
         put_label(s, index);
 }
@@ -303,14 +303,14 @@ static void put_edge(struct svg *s, size_t index)
 
 static void put_title(struct svg *s, const struct hd_drawing_node *node)
 {
-    put(s, "<title>");
-    put_text(s, node->id);
+    put_markup(s, "<title>");
+    put_xml_text(s, node->id);
     if (!is_end(node)) {
-        put(s, " (");
-        put(s, node->node->kind->name);
-        put(s, ")");
+        put_markup(s, " (");
+        put_markup(s, node->node->kind->name);
+        put_markup(s, ")");
     }
-    put(s, "</title>");
+    put_markup(s, "</title>");
 }
 
 static void put_node(struct svg *s, size_t index)
@@ -319,9 +319,9 @@ static void put_node(struct svg *s, size_t index)
     const struct hd_box *box = &s->layout.nodes[index];
     char detail[96], class[64];
 
-    put(s, "<g class=\"node\" data-node=\"");
-    put_text(s, node->id);
-    put(s, "\">");
+    put_markup(s, "<g class=\"node\" data-node=\"");
+    put_xml_text(s, node->id);
+    put_markup(s, "\">");
     put_title(s, node);
     if (is_end(node)) {
         put_rect(s, node->node ? "end first" : "end last", box, END_H / 2);
@@ -334,18 +334,18 @@ static void put_node(struct svg *s, size_t index)
         put_line(s, "name", box->x, box->y - 2.5, node->name);
         put_line(s, "kind", box->x, box->y + 13.5, hd_slice_cstr(detail));
     }
-    put(s, "</g>\n");
+    put_markup(s, "</g>\n");
 }
 
 static void put_cluster(struct svg *s, size_t index)
 {
     const struct hd_box *box = &s->layout.clusters[index];
 
-    put(s, "<g>");
+    put_markup(s, "<g>");
     put_rect(s, "cluster", box, 14);
     put_line(s, "group", box->x - box->w / 2 + 14, box->y - box->h / 2 + 20,
              s->drawing->clusters[index].name);
-    put(s, "</g>\n");
+    put_markup(s, "</g>\n");
 }
 
 /* ---- the picture ------------------------------------------------------ */
@@ -406,21 +406,21 @@ static void put_head(struct svg *s)
                                "height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" role=\"img\"%s>\n<title>",
                                all->w, all->h, all->w, all->h,
                                s->is_part ? " text-anchor=\"middle\"" : "");
-    put_text(s, s->drawing->graph->name);
-    put(s, "</title>\n");
+    put_xml_text(s, s->drawing->graph->name);
+    put_markup(s, "</title>\n");
     if (s->drawing->graph->description.len > 0) {
-        put(s, "<desc>");
-        put_text(s, s->drawing->graph->description);
-        put(s, "</desc>\n");
+        put_markup(s, "<desc>");
+        put_xml_text(s, s->drawing->graph->description);
+        put_markup(s, "</desc>\n");
     }
     if (!s->is_part)
-        put(s, style);
-    put(s, "<defs><marker id=\"graph-arrow\" viewBox=\"0 0 10 10\" refX=\"9\" refY=\"5\" "
-           "markerWidth=\"7\" markerHeight=\"7\" orient=\"auto\"><path");
+        put_markup(s, style);
+    put_markup(s, "<defs><marker id=\"graph-arrow\" viewBox=\"0 0 10 10\" refX=\"9\" refY=\"5\" "
+                  "markerWidth=\"7\" markerHeight=\"7\" orient=\"auto\"><path");
     put_class(s, "head");
-    put(s, " d=\"M0,1 L10,5 L0,9 z\"/></marker></defs>\n");
+    put_markup(s, " d=\"M0,1 L10,5 L0,9 z\"/></marker></defs>\n");
     if (!s->is_part)
-        put(s, "<rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n");
+        put_markup(s, "<rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n");
 }
 
 static void put_all(struct svg *s)
@@ -432,7 +432,7 @@ static void put_all(struct svg *s)
         put_edge(s, i);
     for (size_t i = 0; i < s->drawing->node_count && s->err == 0; i++)
         put_node(s, i);
-    put(s, "</svg>\n");
+    put_markup(s, "</svg>\n");
 }
 
 static int draw(const struct hd_drawing *drawing, bool is_part, struct hd_buf *out)
