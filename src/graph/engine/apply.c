@@ -139,7 +139,7 @@ static int next_step(struct applying *a)
     return err;
 }
 
-static void finish(struct applying *a)
+static void finish_channels(struct applying *a)
 {
     for (size_t i = 0; i < a->live->graph->channel_count; i++) {
         if (hd_channel_finish(&a->live->channels[i]))
@@ -164,7 +164,7 @@ static int run(struct applying *a, struct hd_applied *list, size_t count)
     if (!err && bumps)
         err = next_step(a);
     if (!err && bumps && !a->any_trigger)
-        finish(a);
+        finish_channels(a);
     return err;
 }
 

@@ -23,13 +23,13 @@ struct hd_channel_ops {
     bool (*finish)(struct hd_channel *channel);
 };
 
-struct reducer {
+struct channel_reducer {
     const struct hd_channel_ops *ops;
     hd_combine_fn combine; /* of operator_ops */
     const char *guarded;   /* ephemeral, untracked: the class that refuses several values */
 };
 
-static const struct reducer *reducer_of(const struct hd_channel *channel);
+static const struct channel_reducer *reducer_of(const struct hd_channel *channel);
 
 /* ---- refusing --------------------------------------------------------- */
 
@@ -523,7 +523,7 @@ static const struct hd_channel_ops barrier_after_ops = {.update = update_barrier
                                                         .consume = consume_barrier_after,
                                                         .finish = finish_barrier_after};
 
-static const struct reducer reducers[] = {
+static const struct channel_reducer reducers[] = {
     [HD_REDUCE_LAST] = {&last_ops, NULL, NULL},
     [HD_REDUCE_ANY] = {&any_ops, NULL, NULL},
     [HD_REDUCE_EPHEMERAL] = {&ephemeral_ops, NULL, "EphemeralValue"},
@@ -543,7 +543,7 @@ static const struct reducer reducers[] = {
     [HD_REDUCE_OPAQUE] = {&opaque_ops, NULL, NULL},
 };
 
-static const struct reducer *reducer_of(const struct hd_channel *channel)
+static const struct channel_reducer *reducer_of(const struct hd_channel *channel)
 {
     return &reducers[channel->decl->reducer];
 }
@@ -603,8 +603,8 @@ static int check_depth(const struct hd_channel *channel, struct hd_refusal *refu
                      key_len(channel), key_of(channel), HD_CHANNEL_MAX_DEPTH);
 }
 
-static int apply(struct hd_channel *channel, struct hd_val *const *values, size_t count,
-                 bool *has_changed, struct hd_refusal *refusal)
+static int apply_values(struct hd_channel *channel, struct hd_val *const *values, size_t count,
+                        bool *has_changed, struct hd_refusal *refusal)
 {
     int err;
 
@@ -618,7 +618,7 @@ int hd_channel_update(struct hd_channel *channel, struct hd_val *const *values, 
 {
     struct hd_val *value = hd_val_ref(channel->value);
     bool is_finished = channel->is_finished;
-    int err = apply(channel, values, count, has_changed, refusal);
+    int err = apply_values(channel, values, count, has_changed, refusal);
 
     if (err) {
         set_value(channel, value);
@@ -639,7 +639,7 @@ int hd_channel_peek(struct hd_channel *channel, struct hd_val *const *values, si
     int err;
 
     (void)hd_val_ref(copy.value);
-    err = apply(&copy, values, count, &has_changed, refusal);
+    err = apply_values(&copy, values, count, &has_changed, refusal);
     if (!err)
         *out = hd_val_ref(hd_channel_get(&copy));
     hd_val_unref(copy.value);

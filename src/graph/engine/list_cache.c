@@ -9,7 +9,7 @@
 /* Estimated memory of a parsed list per byte of its text. */
 #define BYTES_PER_BYTE 4
 
-struct item {
+struct cached_list {
     struct hd_slice channel; /* in the place's memory */
     struct hd_list_tracker growing;
 };
@@ -18,17 +18,17 @@ struct item {
  * The lists of one thread and namespace. One allocation, with the key and the channel names at the
  * end.
  */
-struct place {
-    struct place *newer, *older;
+struct cache_place {
+    struct cache_place *newer, *older;
     struct hd_slice key;
     size_t bytes;
     size_t count;
-    struct item items[];
+    struct cached_list items[];
 };
 
 struct hd_list_cache {
     struct hd_map places;
-    struct place *newest, *oldest;
+    struct cache_place *newest, *oldest;
     size_t bytes;
     size_t max_bytes;
     struct hd_buf key; /* scratch */
@@ -46,7 +46,7 @@ struct hd_list_cache *hd_list_cache_create(size_t max_bytes)
     return recall;
 }
 
-static void remove_place(struct hd_list_cache *recall, struct place *place)
+static void remove_place(struct hd_list_cache *recall, struct cache_place *place)
 {
     *(place->newer ? &place->newer->older : &recall->newest) = place->older;
     *(place->older ? &place->older->newer : &recall->oldest) = place->newer;
@@ -54,7 +54,7 @@ static void remove_place(struct hd_list_cache *recall, struct place *place)
     (void)hd_map_remove(&recall->places, place->key);
 }
 
-static void free_place(struct place *place)
+static void free_place(struct cache_place *place)
 {
     for (size_t i = 0; i < place->count; i++)
         hd_list_tracker_fini(&place->items[i].growing);
@@ -65,7 +65,7 @@ void hd_list_cache_destroy(struct hd_list_cache *recall)
 {
     if (!recall)
         return;
-    for (struct place *place = recall->newest, *older; place; place = older) {
+    for (struct cache_place *place = recall->newest, *older; place; place = older) {
         older = place->older;
         free_place(place);
     }
@@ -74,7 +74,7 @@ void hd_list_cache_destroy(struct hd_list_cache *recall)
     hd_free(recall);
 }
 
-static int make_key(struct hd_list_cache *recall, const struct hd_list_cache_key *key)
+static int make_place_key(struct hd_list_cache *recall, const struct hd_list_cache_key *key)
 {
     int err;
 
@@ -94,11 +94,11 @@ static char *copy_slice(struct hd_slice *slice, char *to)
 }
 
 /* Moves the lists into a new place. NULL: no lists, or out of memory. */
-static struct place *make_place(struct hd_slice key, const struct hd_graph *graph,
-                                struct hd_list_tracker *growing)
+static struct cache_place *make_place(struct hd_slice key, const struct hd_graph *graph,
+                                      struct hd_list_tracker *growing)
 {
-    size_t count = 0, size = sizeof(struct place) + key.len;
-    struct place *place;
+    size_t count = 0, size = sizeof(struct cache_place) + key.len;
+    struct cache_place *place;
     char *end;
 
     for (size_t i = 0; i < graph->channel_count; i++) {
@@ -107,19 +107,19 @@ static struct place *make_place(struct hd_slice key, const struct hd_graph *grap
         if (!growing[i].listing)
             continue;
         count++;
-        size += sizeof(struct item) + graph->channels[i].name.len;
+        size += sizeof(struct cached_list) + graph->channels[i].name.len;
     }
     place = count > 0 ? hd_malloc(size) : NULL;
     if (!place)
         return NULL;
-    *place = (struct place){.key = key, .bytes = size};
+    *place = (struct cache_place){.key = key, .bytes = size};
     end = copy_slice(&place->key, (char *)&place->items[count]);
     for (size_t i = 0; i < graph->channel_count; i++) {
-        struct item *item = &place->items[place->count];
+        struct cached_list *item = &place->items[place->count];
 
         if (!growing[i].listing)
             continue;
-        *item = (struct item){graph->channels[i].name, growing[i]};
+        *item = (struct cached_list){graph->channels[i].name, growing[i]};
         end = copy_slice(&item->channel, end);
         growing[i] = (struct hd_list_tracker){0};
         place->bytes += hd_list_tracker_size(&item->growing) * BYTES_PER_BYTE;
@@ -128,10 +128,10 @@ static struct place *make_place(struct hd_slice key, const struct hd_graph *grap
     return place;
 }
 
-static void trim(struct hd_list_cache *recall)
+static void drop_oldest(struct hd_list_cache *recall)
 {
     while (recall->oldest && recall->bytes > recall->max_bytes) {
-        struct place *place = recall->oldest;
+        struct cache_place *place = recall->oldest;
 
         remove_place(recall, place);
         free_place(place);
@@ -141,9 +141,9 @@ static void trim(struct hd_list_cache *recall)
 void hd_list_cache_keep(struct hd_list_cache *recall, const struct hd_list_cache_key *key,
                         const struct hd_graph *graph, struct hd_list_tracker *growing)
 {
-    struct place *place, *old;
+    struct cache_place *place, *old;
 
-    if (make_key(recall, key) != 0)
+    if (make_place_key(recall, key) != 0)
         return;
     place = make_place(hd_buf_slice(&recall->key), graph, growing);
     if (!place)
@@ -161,15 +161,15 @@ void hd_list_cache_keep(struct hd_list_cache *recall, const struct hd_list_cache
     *(recall->newest ? &recall->newest->newer : &recall->oldest) = place;
     recall->newest = place;
     recall->bytes += place->bytes;
-    trim(recall);
+    drop_oldest(recall);
 }
 
 void hd_list_cache_take(struct hd_list_cache *recall, const struct hd_list_cache_key *key,
                         const struct hd_graph *graph, struct hd_list_tracker *growing)
 {
-    struct place *place;
+    struct cache_place *place;
 
-    if (!recall->newest || make_key(recall, key) != 0)
+    if (!recall->newest || make_place_key(recall, key) != 0)
         return;
     place = hd_map_get(&recall->places, hd_buf_slice(&recall->key));
     if (!place)

@@ -287,7 +287,7 @@ void hd_loop_finish(struct hd_loop *loop, enum hd_loop_end end)
     }
 }
 
-static void fail(struct hd_loop *loop, int err)
+static void fail_loop(struct hd_loop *loop, int err)
 {
     hd_failure_code(&loop->failure, err, NULL);
     hd_loop_finish(loop, HD_END_FAILED);
@@ -446,7 +446,7 @@ static void tick(struct hd_loop *loop)
     if (!err)
         err = announce(loop);
     if (err)
-        fail(loop, err);
+        fail_loop(loop, err);
     else
         start_tasks(loop);
 }
@@ -539,7 +539,7 @@ static void after(struct hd_loop *loop)
         if (!err)
             hd_loop_finish(loop, HD_END_INTERRUPTED);
         else
-            fail(loop, err);
+            fail_loop(loop, err);
         return;
     }
     err = complete(loop);
@@ -552,7 +552,7 @@ static void after(struct hd_loop *loop)
     }
     loop->resuming = -1;
     if (err)
-        fail(loop, err);
+        fail_loop(loop, err);
 }
 
 /*
@@ -566,7 +566,7 @@ static bool must_wait(const struct hd_loop *loop)
             hd_rows_waiting(loop->run->engine->store) > 0);
 }
 
-static void free_handle(uv_handle_t *handle)
+static void free_pause(uv_handle_t *handle)
 {
     hd_free(handle);
 }
@@ -576,7 +576,7 @@ static void end_pause(struct hd_loop *loop)
     if (!loop->pause)
         return;
     uv_idle_stop(loop->pause);
-    uv_close((uv_handle_t *)loop->pause, free_handle);
+    uv_close((uv_handle_t *)loop->pause, free_pause);
     loop->pause = NULL;
 }
 
@@ -605,7 +605,7 @@ static bool pause_for_others(struct hd_loop *loop)
 }
 
 /* Ends a cancelled loop. A settled step is stored first. */
-static void give_up(struct hd_loop *loop)
+static void end_cancelled_loop(struct hd_loop *loop)
 {
     if (loop->is_settled && !hd_failed(&loop->failure)) {
         int err;
@@ -630,7 +630,7 @@ void hd_loop_advance(struct hd_loop *loop)
         if (++turns > MAX_TURNS && !loop->is_given_up && pause_for_others(loop))
             break;
         if (loop->is_given_up)
-            give_up(loop);
+            end_cancelled_loop(loop);
         else if (hd_failed(&loop->save_failure) && loop->run->options.durability == HD_DURABLE_SYNC)
             hd_loop_finish(loop, HD_END_FAILED);
         else if (loop->is_working)
@@ -676,7 +676,7 @@ static bool is_last_of_step(const struct hd_loop *loop, const struct hd_task *ta
     return true;
 }
 
-static bool settle(struct hd_loop *loop, struct hd_task *task)
+static bool settle_task(struct hd_loop *loop, struct hd_task *task)
 {
     const struct hd_node_kind *kind = task->node->kind;
 
@@ -703,7 +703,7 @@ void hd_loop_cancel(struct hd_loop *loop)
             hd_loop_cancel(task->inner); /* ends later, when its saves are done */
             continue;
         }
-        if (settle(loop, task))
+        if (settle_task(loop, task))
             continue;
         hd_task_stop(task);
         task->status = HD_TASK_CANCELLED;

@@ -230,7 +230,8 @@ static int fork_checkpoint(struct hd_loop *loop)
 }
 
 /* `bound` is set for the fork of an edit: subgraphs replay checkpoints from before the edit. */
-static int go_on(struct hd_loop *loop, const struct stand *s, char bound[HD_UUID_SIZE])
+static int continue_without_input(struct hd_loop *loop, const struct stand *s,
+                                  char bound[HD_UUID_SIZE])
 {
     struct hd_versions_seen *seen = &loop->live.seen[hd_versions_seen_interrupt(loop->graph)];
     int err = 0;
@@ -332,7 +333,7 @@ int hd_loop_apply_input(struct hd_loop *loop, struct hd_val *input, struct hd_va
     if (!err)
         err = apply_null_writes(loop, &s);
     if (!err && s.is_resuming) {
-        err = go_on(loop, &s, bound);
+        err = continue_without_input(loop, &s, bound);
     } else if (!err && (s.input || command)) {
         /* On an empty thread the command is the input. */
         err = apply_input(loop, command ? command : s.input);

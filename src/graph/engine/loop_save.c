@@ -224,7 +224,7 @@ int hd_loop_put_writes(struct hd_loop *loop, struct hd_task *task, const struct 
     return err;
 }
 
-static struct hd_val *make_metadata(const struct hd_loop *loop, const char *source)
+static struct hd_val *make_loop_metadata(const struct hd_loop *loop, const char *source)
 {
     struct hd_val *metadata = hd_val_with(hd_val_object(), HD_S("source"), hd_val_cstr(source));
 
@@ -242,7 +242,7 @@ int hd_loop_put_checkpoint(struct hd_loop *loop, const char *source)
     if (is_exit && strcmp(loop->live.id, loop->loaded_id) == 0)
         return 0; /* already stored */
     if (!is_exit) {
-        struct hd_val *metadata = make_metadata(loop, source);
+        struct hd_val *metadata = make_loop_metadata(loop, source);
 
         if (!metadata)
             return HD_ENOMEM;

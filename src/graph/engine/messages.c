@@ -39,7 +39,7 @@ void hd_messages_destroy(struct hd_messages *messages)
     hd_free(messages);
 }
 
-static void describe(struct hd_val **which, const struct hd_val *list)
+static void set_list(struct hd_val **which, const struct hd_val *list)
 {
     struct hd_val *old = *which;
 
@@ -50,13 +50,13 @@ static void describe(struct hd_val **which, const struct hd_val *list)
 void hd_messages_commit(struct hd_messages *messages)
 {
     if (messages)
-        describe(&messages->base, messages->list);
+        set_list(&messages->base, messages->list);
 }
 
 void hd_messages_rewind(struct hd_messages *messages, const struct hd_val *value)
 {
     if (messages)
-        describe(&messages->list, value == messages->base ? value : NULL);
+        set_list(&messages->list, value == messages->base ? value : NULL);
 }
 
 /* ---- one message ------------------------------------------------------ */
@@ -221,8 +221,8 @@ static void restart(struct hd_messages *messages, const struct hd_val *list)
     hd_map_init(&messages->places, MAX_MESSAGES);
     messages->has_places = false;
     messages->looked = 0;
-    describe(&messages->base, list);
-    describe(&messages->list, list);
+    set_list(&messages->base, list);
+    set_list(&messages->list, list);
 }
 
 /* Call before searching for `more` messages: builds the index when it pays off. */
@@ -341,9 +341,9 @@ static int merge(struct hd_messages *messages, struct hd_val *left, const struct
         hd_val_unref(m.list);
         m.list = rest;
         err = rest ? 0 : HD_ENOMEM;
-        describe(&messages->list, NULL);
+        set_list(&messages->list, NULL);
     } else if (!err) {
-        describe(&messages->list, m.list);
+        set_list(&messages->list, m.list);
     }
     hd_val_unref(m.removed);
     if (err)
@@ -379,7 +379,7 @@ static int merge_update(struct hd_channel *channel, struct hd_val **left,
     if (err)
         return err;
     if (rest) {
-        describe(&channel->messages->list, NULL);
+        set_list(&channel->messages->list, NULL);
         *out = rest;
         return 0;
     }

@@ -50,7 +50,8 @@ static int by_position(const void *a, const void *b)
     return (x->idx > y->idx) - (x->idx < y->idx);
 }
 
-static int fill(struct hd_origin *origin, const struct heddle_tuple *tuple, struct hd_slice ns)
+static int fill_origin(struct hd_origin *origin, const struct heddle_tuple *tuple,
+                       struct hd_slice ns)
 {
     struct hd_arena *arena = &origin->arena;
     int err = copy_bytes(arena, (struct heddle_bytes){ns.ptr, ns.len}, &origin->ns);
@@ -77,7 +78,7 @@ int hd_origin_add(struct hd_origin **list, const struct heddle_tuple *tuple, str
     if (!origin)
         return HD_ENOMEM;
     hd_arena_init(&origin->arena, MAX_ORIGIN);
-    err = fill(origin, tuple, ns);
+    err = fill_origin(origin, tuple, ns);
     if (err) {
         hd_origins_free(origin);
         return err;

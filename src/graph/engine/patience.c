@@ -32,7 +32,7 @@ int hd_patience_create(uv_loop_t *loop, int64_t outage_us, struct hd_patience **
     return 0;
 }
 
-static void on_closed(uv_handle_t *handle)
+static void on_patience_closed(uv_handle_t *handle)
 {
     hd_free(handle->data);
 }
@@ -40,7 +40,7 @@ static void on_closed(uv_handle_t *handle)
 void hd_patience_destroy(struct hd_patience *patience)
 {
     if (patience)
-        uv_close((uv_handle_t *)&patience->timer, on_closed);
+        uv_close((uv_handle_t *)&patience->timer, on_patience_closed);
 }
 
 static struct hd_store_retry *take_first(struct hd_patience *patience)
@@ -55,7 +55,7 @@ static struct hd_store_retry *take_first(struct hd_patience *patience)
 }
 
 /* A call that fails again is appended to the list and not retried in this pass. */
-static void on_timer(uv_timer_t *timer)
+static void on_retry_timer(uv_timer_t *timer)
 {
     struct hd_patience *patience = timer->data;
     size_t turns = patience->is_back || patience->is_ended ? patience->count : 1;
@@ -67,17 +67,17 @@ static void on_timer(uv_timer_t *timer)
         retry->again(retry->arg);
     }
     if (patience->first && !uv_is_active((uv_handle_t *)timer))
-        uv_timer_start(timer, on_timer, patience->pause_ms, 0);
+        uv_timer_start(timer, on_retry_timer, patience->pause_ms, 0);
 }
 
-static void start_timer(struct hd_patience *patience, uint64_t wait_ms)
+static void start_retry_timer(struct hd_patience *patience, uint64_t wait_ms)
 {
     if (!uv_is_active((uv_handle_t *)&patience->timer) ||
         uv_timer_get_due_in(&patience->timer) > wait_ms)
-        uv_timer_start(&patience->timer, on_timer, wait_ms, 0);
+        uv_timer_start(&patience->timer, on_retry_timer, wait_ms, 0);
 }
 
-static void enter(struct hd_patience *patience, struct hd_store_retry *retry)
+static void queue_retry(struct hd_patience *patience, struct hd_store_retry *retry)
 {
     bool is_first = !patience->first && retry->until_us == 0;
 
@@ -92,7 +92,7 @@ static void enter(struct hd_patience *patience, struct hd_store_retry *retry)
     *patience->tail = retry;
     patience->tail = &retry->next;
     patience->count++;
-    start_timer(patience, patience->pause_ms);
+    start_retry_timer(patience, patience->pause_ms);
 }
 
 bool hd_patience_wait(struct hd_patience *patience, struct hd_store_retry *retry, int err)
@@ -105,13 +105,13 @@ bool hd_patience_wait(struct hd_patience *patience, struct hd_store_retry *retry
         patience->pause_ms = PAUSE_MIN_MS;
         patience->is_back = patience->first != NULL;
         if (patience->first)
-            start_timer(patience, 0);
+            start_retry_timer(patience, 0);
         return false;
     }
     if (patience->is_ended || patience->outage_us == 0 ||
         (retry->until_us && hd_clock_monotonic_us() >= retry->until_us))
         return false;
-    enter(patience, retry);
+    queue_retry(patience, retry);
     return true;
 }
 
@@ -119,7 +119,7 @@ void hd_patience_end(struct hd_patience *patience)
 {
     patience->is_ended = true;
     if (patience->first)
-        start_timer(patience, 0);
+        start_retry_timer(patience, 0);
 }
 
 size_t hd_patience_count(const struct hd_patience *patience)

@@ -75,8 +75,8 @@ int hd_combine_merge(struct hd_channel *channel, struct hd_val *left, const stru
 }
 
 /* Takes `left`, and returns it if the operands are equal or have no order. */
-static int choose(struct hd_val *left, const struct hd_val *right, int wanted, struct hd_val **out,
-                  struct hd_refusal *refusal)
+static int choose_operand(struct hd_val *left, const struct hd_val *right, int wanted,
+                          struct hd_val **out, struct hd_refusal *refusal)
 {
     struct hd_fault fault = {0};
     int order, err = hd_val_compare(right, left, &order, &fault);
@@ -99,14 +99,14 @@ int hd_combine_max(struct hd_channel *channel, struct hd_val *left, const struct
                    struct hd_val **out, struct hd_refusal *refusal)
 {
     (void)channel;
-    return choose(left, right, 1, out, refusal);
+    return choose_operand(left, right, 1, out, refusal);
 }
 
 int hd_combine_min(struct hd_channel *channel, struct hd_val *left, const struct hd_val *right,
                    struct hd_val **out, struct hd_refusal *refusal)
 {
     (void)channel;
-    return choose(left, right, -1, out, refusal);
+    return choose_operand(left, right, -1, out, refusal);
 }
 
 int hd_combine_and(struct hd_channel *channel, struct hd_val *left, const struct hd_val *right,

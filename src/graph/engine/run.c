@@ -125,7 +125,7 @@ static void free_run(struct hd_run *run)
     hd_free(run);
 }
 
-static void on_closed(uv_handle_t *handle)
+static void on_run_closed(uv_handle_t *handle)
 {
     free_run(handle->data);
 }
@@ -133,8 +133,8 @@ static void on_closed(uv_handle_t *handle)
 /* ---- the end ---------------------------------------------------------- */
 
 /* The nodes of unfinished tasks, and the interrupts of these tasks by task id. */
-static int describe(const struct hd_loop *loop, struct hd_tasks *tasks, struct hd_val **next,
-                    struct hd_val **asked)
+static int describe_unfinished(const struct hd_loop *loop, struct hd_tasks *tasks,
+                               struct hd_val **next, struct hd_val **asked)
 {
     *next = hd_val_list();
     *asked = hd_val_object();
@@ -162,10 +162,10 @@ static int describe_end(struct hd_loop *loop, struct hd_val **next, struct hd_va
     int err;
 
     if (loop->has_tasks)
-        return describe(loop, &loop->tasks, next, asked);
+        return describe_unfinished(loop, &loop->tasks, next, asked);
     err = hd_tasks_prepare(&tasks, &loop->live, hd_loop_ns(loop), loop->step, false);
     if (!err)
-        err = describe(loop, &tasks, next, asked);
+        err = describe_unfinished(loop, &tasks, next, asked);
     hd_tasks_fini(&tasks);
     return err;
 }
@@ -189,7 +189,7 @@ static void tell_end(struct hd_loop *loop, const struct hd_val *output)
         hd_emit(loop, &event);
 }
 
-static void on_end(struct hd_loop *loop)
+static void on_root_end(struct hd_loop *loop)
 {
     static const enum hd_run_status statuses[] = {
         [HD_END_DONE] = HD_RUN_DONE,           [HD_END_INTERRUPTED] = HD_RUN_INTERRUPTED,
@@ -230,7 +230,7 @@ static void on_end(struct hd_loop *loop)
     hd_val_unref(output);
     hd_val_unref(next);
     hd_val_unref(asked);
-    uv_close((uv_handle_t *)&run->starter, on_closed);
+    uv_close((uv_handle_t *)&run->starter, on_run_closed);
 }
 
 /* Runs on the loop, so that no callback runs before hd_run_start() has returned. */
@@ -247,7 +247,7 @@ static int create_root(struct hd_run *run)
 
     if (err)
         return err;
-    run->root->on_end = on_end;
+    run->root->on_end = on_root_end;
     if (run->options.checkpoint_map)
         run->root->parents = hd_val_merge(run->root->parents, run->options.checkpoint_map);
     return run->root->parents ? 0 : HD_ENOMEM;
@@ -282,7 +282,7 @@ int hd_run_start(struct hd_engine *engine, const struct hd_run_options *options,
     return 0;
 }
 
-static void cancel(struct hd_run *run)
+static void cancel_run(struct hd_run *run)
 {
     run->is_cancelled = true;
     hd_loop_cancel(run->root);
@@ -290,7 +290,7 @@ static void cancel(struct hd_run *run)
 
 static void on_cancel(uv_timer_t *timer)
 {
-    cancel(timer->data);
+    cancel_run(timer->data);
 }
 
 void hd_run_hold(struct hd_run *run, bool is_held)
@@ -312,7 +312,7 @@ void hd_run_cancel(struct hd_run *run)
     if (run->telling > 0)
         uv_timer_start(&run->starter, on_cancel, 0, 0);
     else
-        cancel(run);
+        cancel_run(run);
 }
 
 void hd_run_stop(struct hd_run *run)

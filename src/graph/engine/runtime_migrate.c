@@ -24,7 +24,7 @@ struct pair {
     size_t count;
 };
 
-struct crossing {
+struct task_crossing {
     const struct hd_checkpoint_state *live;
     struct hd_slice ns;
     int64_t step;
@@ -36,7 +36,7 @@ struct crossing {
     struct hd_fault *fault;
 };
 
-static int make_pair(const struct crossing *c, const struct hd_task *task, struct pair *pair)
+static int make_pair(const struct task_crossing *c, const struct hd_task *task, struct pair *pair)
 {
     bool is_js = c->live->graph->ids == HD_IDS_JS;
     size_t count = is_js || task->push != HD_PULL ? 1 : task->node->trigger_count;
@@ -61,7 +61,7 @@ static int make_pair(const struct crossing *c, const struct hd_task *task, struc
     return err;
 }
 
-static int make_pairs(struct crossing *c)
+static int make_pairs(struct task_crossing *c)
 {
     int err = hd_tasks_prepare(&c->tasks, c->live, c->ns, c->step, false);
 
@@ -75,7 +75,7 @@ static int make_pairs(struct crossing *c)
     return err;
 }
 
-static void free_pairs(struct crossing *c)
+static void free_pairs(struct task_crossing *c)
 {
     for (size_t i = 0; c->pairs && i < c->tasks.count; i++)
         hd_free(c->pairs[i].others);
@@ -83,7 +83,7 @@ static void free_pairs(struct crossing *c)
     hd_tasks_fini(&c->tasks);
 }
 
-static bool is_own(const struct pair *pair, const struct hd_pending_write *pend)
+static bool is_own_write(const struct pair *pair, const struct hd_pending_write *pend)
 {
     return memcmp(pair->task->id, pend->task, HD_UUID_LEN) == 0;
 }
@@ -126,7 +126,7 @@ static bool is_further(const struct side *other, const struct side *own)
 /* ---- interrupts ------------------------------------------------------- */
 
 /* The namespace of a task's subgraph. */
-static int inner_ns(const struct crossing *c, const struct hd_task *task, const char *id,
+static int inner_ns(const struct task_crossing *c, const struct hd_task *task, const char *id,
                     struct hd_buf *out)
 {
     int err = 0;
@@ -138,7 +138,7 @@ static int inner_ns(const struct crossing *c, const struct hd_task *task, const 
 }
 
 /* The id of a task's interrupt after `answers` resume values; JavaScript has one id for all. */
-static int question_id(const struct crossing *c, const struct hd_task *task, const char *id,
+static int question_id(const struct task_crossing *c, const struct hd_task *task, const char *id,
                        size_t answers, char out[33])
 {
     struct hd_buf ns;
@@ -155,8 +155,9 @@ static int question_id(const struct crossing *c, const struct hd_task *task, con
 }
 
 /* *is_its is true if the task itself raised the interrupt, not a graph within it. */
-static int check_question(const struct crossing *c, const struct hd_task *task, const char *other,
-                          size_t answers, const struct hd_val *question, bool *is_its)
+static int check_question(const struct task_crossing *c, const struct hd_task *task,
+                          const char *other, size_t answers, const struct hd_val *question,
+                          bool *is_its)
 {
     struct hd_slice id = hd_val_get_string(hd_val_get(question, HD_S("id")));
     char known[33];
@@ -170,7 +171,7 @@ static int check_question(const struct crossing *c, const struct hd_task *task, 
     return err;
 }
 
-static int refuse_inner(const struct crossing *c, const struct hd_task *task)
+static int refuse_inner(const struct task_crossing *c, const struct hd_task *task)
 {
     return hd_fault_set(c->fault, HD_EUNSUPPORTED,
                         "node '%.*s' was left within a subgraph by another runtime: only that one "
@@ -180,8 +181,8 @@ static int refuse_inner(const struct crossing *c, const struct hd_task *task)
 }
 
 /* Gives the interrupts of a write the ids that the reader computes. The value becomes a list. */
-static int cross_questions(const struct crossing *c, const struct hd_task *task, const char *other,
-                           size_t answers, struct hd_write *write)
+static int cross_questions(const struct task_crossing *c, const struct hd_task *task,
+                           const char *other, size_t answers, struct hd_write *write)
 {
     const struct hd_val *asked = write->val;
     size_t count = hd_val_is_list(asked) ? hd_val_count(asked) : 1;
@@ -216,7 +217,7 @@ static int cross_questions(const struct crossing *c, const struct hd_task *task,
  * *out is true for writes without a task: manual updates and input have ids derived from the
  * checkpoint.
  */
-static int is_nobodys(const struct crossing *c, const struct hd_pending_write *pend, bool *out)
+static int is_nobodys(const struct task_crossing *c, const struct hd_pending_write *pend, bool *out)
 {
     char name[48] = "__input__", id[HD_UUID_SIZE];
     uint8_t bytes[16];
@@ -243,14 +244,14 @@ static bool is_gone(const struct hd_pending_write *pend, const void *arg)
 }
 
 /* If both runtimes have writes of the task, keeps those of the one that got further. */
-static int cross_task(struct crossing *c, const struct pair *pair)
+static int cross_task(struct task_crossing *c, const struct pair *pair)
 {
     struct side own = {0}, other = {0};
     bool takes_other;
     int err = 0;
 
     for (size_t i = 0; i < c->pends->count; i++) {
-        if (is_own(pair, &c->pends->list[i]))
+        if (is_own_write(pair, &c->pends->list[i]))
             look_at(&own, &c->pends->list[i].write);
         else if (is_other(pair, &c->pends->list[i]))
             look_at(&other, &c->pends->list[i].write);
@@ -261,7 +262,7 @@ static int cross_task(struct crossing *c, const struct pair *pair)
     for (size_t i = 0; i < c->pends->count && !err; i++) {
         struct hd_pending_write *pend = &c->pends->list[i];
 
-        if (is_own(pair, pend)) {
+        if (is_own_write(pair, pend)) {
             if (takes_other)
                 pend->task[0] = '\0';
         } else if (is_other(pair, pend)) {
@@ -276,7 +277,7 @@ static int cross_task(struct crossing *c, const struct pair *pair)
     return err;
 }
 
-static int check_rest(const struct crossing *c)
+static int check_rest(const struct task_crossing *c)
 {
     int err = 0;
 
@@ -295,7 +296,7 @@ static int check_rest(const struct crossing *c)
 }
 
 /* Refuses a subgraph that the other runtime has started: it would start again here. */
-static int check_inner(const struct crossing *c, const struct pair *pair)
+static int check_inner(const struct task_crossing *c, const struct pair *pair)
 {
     struct hd_buf ns;
     int err = 0;
@@ -317,7 +318,7 @@ static int check_inner(const struct crossing *c, const struct pair *pair)
     return err;
 }
 
-static int check(const struct crossing *c)
+static int check_crossing(const struct task_crossing *c)
 {
     int err = check_rest(c);
 
@@ -339,13 +340,13 @@ int hd_runtime_migrate_writes(const struct hd_checkpoint_state *live, struct hd_
                               const struct hd_runtime_migrate_rules *rules,
                               struct hd_pending_writes *pends, struct hd_fault *fault)
 {
-    struct crossing c = {.live = live,
-                         .ns = ns,
-                         .step = step,
-                         .is_foreign = writer != live->graph->ids,
-                         .rules = rules,
-                         .pends = pends,
-                         .fault = fault};
+    struct task_crossing c = {.live = live,
+                              .ns = ns,
+                              .step = step,
+                              .is_foreign = writer != live->graph->ids,
+                              .rules = rules,
+                              .pends = pends,
+                              .fault = fault};
     bool has_work = c.is_foreign && rules->has_states;
     int err;
 
@@ -357,7 +358,7 @@ int hd_runtime_migrate_writes(const struct hd_checkpoint_state *live, struct hd_
     for (size_t i = 0; i < c.tasks.count && !err; i++)
         err = cross_task(&c, &c.pairs[i]);
     if (!err && rules->is_strict && c.is_foreign)
-        err = check(&c);
+        err = check_crossing(&c);
     if (!err)
         hd_pending_writes_filter(pends, is_gone, NULL);
     free_pairs(&c);

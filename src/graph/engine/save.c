@@ -35,7 +35,7 @@
 #include "store/order.h"
 #include "value/val.h"
 
-enum kind { LOAD, PUT, WRITES };
+enum save_kind { LOAD, PUT, WRITES };
 enum { MAX_SPARE = 64, MAX_SPARE_BYTES = 1 << 14 };
 #define MAX_ID_BYTES ((size_t)1 << 16) /* memory to read a thread key and an id */
 
@@ -44,7 +44,7 @@ struct hd_save {
     struct hd_save *next;
     struct hd_engine *engine;
     struct hd_loop *loop;
-    enum kind kind;
+    enum save_kind kind;
     struct hd_packed packed;
     struct hd_buf checkpoint, metadata, ids;
     struct hd_put_extras extras;
@@ -63,7 +63,7 @@ struct hd_save {
     struct hd_load load;
 };
 
-static struct heddle_bytes bytes(struct hd_slice s)
+static struct heddle_bytes as_bytes(struct hd_slice s)
 {
     return (struct heddle_bytes){s.ptr, s.len};
 }
@@ -117,7 +117,7 @@ static struct hd_save *create_save(void)
     return save;
 }
 
-static struct hd_save *new_save(struct hd_loop *loop, enum kind kind)
+static struct hd_save *new_save(struct hd_loop *loop, enum save_kind kind)
 {
     struct hd_engine *engine = loop->run->engine;
     struct hd_save *save = engine->spare ? engine->spare : create_save();
@@ -137,13 +137,16 @@ static struct hd_save *new_save(struct hd_loop *loop, enum kind kind)
 
 static struct heddle_thread thread_of(const struct hd_loop *loop)
 {
-    return (struct heddle_thread){bytes(loop->run->options.principal),
-                                  bytes(loop->run->options.thread)};
+    return (struct heddle_thread){as_bytes(loop->run->options.principal),
+                                  as_bytes(loop->run->options.thread)};
 }
 
 /* ---- encoding --------------------------------------------------------- */
 
-/* Stores offsets, because the buffer may move while it grows; settle() makes pointers of them. */
+/*
+ * Stores offsets, because the buffer may move while it grows; resolve_offsets() makes pointers of
+ * them.
+ */
 static int pack(struct hd_packed *packed, size_t index, struct hd_slice channel,
                 const struct hd_val *val)
 {
@@ -151,13 +154,13 @@ static int pack(struct hd_packed *packed, size_t index, struct hd_slice channel,
     int err = hd_val_write(&packed->text, val);
 
     packed->values[index] =
-        (struct heddle_value){bytes(channel),
-                              bytes(HD_S("hd1")),
+        (struct heddle_value){as_bytes(channel),
+                              as_bytes(HD_S("hd1")),
                               {(const void *)(uintptr_t)start, packed->text.len - start}};
     return err;
 }
 
-static void settle(struct hd_packed *packed)
+static void resolve_offsets(struct hd_packed *packed)
 {
     for (size_t i = 0; i < packed->value_count; i++) {
         struct heddle_bytes *data = &packed->values[i].data;
@@ -179,7 +182,7 @@ static int pack_channel(struct hd_packed *packed, const struct hd_checkpoint_sta
         err = hd_list_tracker_save(&growing[channel], val, &growth);
     if (!err && growth) {
         packed->values[packed->value_count] =
-            (struct heddle_value){bytes(name), bytes(HD_S("hd1")), {NULL, growth->size}};
+            (struct heddle_value){as_bytes(name), as_bytes(HD_S("hd1")), {NULL, growth->size}};
         packed->growths[packed->value_count++] = growth;
     } else if (!err && val) {
         err = pack(packed, packed->value_count, name, val);
@@ -257,7 +260,7 @@ int hd_pack_values(struct hd_packed *packed, const struct hd_checkpoint_state *l
         if (has_changed(live, previous, i))
             err = pack_channel(packed, live, i, growing);
     }
-    settle(packed);
+    resolve_offsets(packed);
     return err;
 }
 
@@ -275,7 +278,7 @@ int hd_pack_writes(struct hd_packed *packed, const struct hd_graph *graph,
         err = pack(packed, packed->value_count, hd_write_name(graph, &list[i]), list[i].val);
         packed->value_count += !err;
     }
-    settle(packed);
+    resolve_offsets(packed);
     return err;
 }
 
@@ -375,7 +378,7 @@ static void on_async(uv_async_t *async)
     }
 }
 
-static void begin(struct hd_engine *engine)
+static void begin_store_call(struct hd_engine *engine)
 {
     if (engine->in_flight++ == 0)
         uv_ref((uv_handle_t *)&engine->async);
@@ -387,8 +390,8 @@ static int newest_before(struct hd_save *save)
 {
     struct hd_loop *loop = save->loop;
     struct heddle_thread thread = thread_of(loop);
-    struct heddle_bytes ns = bytes(hd_loop_place(loop));
-    struct heddle_bytes before = bytes(hd_slice_cstr(save->before));
+    struct heddle_bytes ns = as_bytes(hd_loop_place(loop));
+    struct heddle_bytes before = as_bytes(hd_slice_cstr(save->before));
     struct heddle_query query = {.principal = thread.principal,
                                  .thread = &thread.id,
                                  .ns = &ns,
@@ -414,7 +417,7 @@ static int newest_before(struct hd_save *save)
 static int look_for_newer(struct hd_save *save)
 {
     struct heddle_thread thread = thread_of(save->loop);
-    struct heddle_bytes ns = bytes(hd_loop_place(save->loop));
+    struct heddle_bytes ns = as_bytes(hd_loop_place(save->loop));
     struct heddle_query query = {.principal = thread.principal,
                                  .thread = &thread.id,
                                  .ns = &ns,
@@ -454,10 +457,10 @@ static int find_greatest(struct hd_save *save)
     return err;
 }
 
-static void load(struct hd_save *save)
+static void load_checkpoint(struct hd_save *save)
 {
-    struct heddle_key key = {thread_of(save->loop), bytes(hd_loop_place(save->loop)),
-                             bytes(hd_slice_cstr(save->id))};
+    struct heddle_key key = {thread_of(save->loop), as_bytes(hd_loop_place(save->loop)),
+                             as_bytes(hd_slice_cstr(save->id))};
 
     if (save->before[0])
         save->code = newest_before(save);
@@ -477,7 +480,7 @@ static void load_elsewhere(void *arg)
     struct hd_save *save = arg;
     struct heddle_error error;
 
-    load(save);
+    load_checkpoint(save);
     error = save->error;
     done(save, save->code, &error);
 }
@@ -518,8 +521,8 @@ static int recall(struct hd_save *save)
         if (!save->known)
             return HD_ENOMEM;
         known = &save->known[save->known_count];
-        known->channel = bytes(loop->graph->channels[i].name);
-        known->type = bytes(HD_S("hd1"));
+        known->channel = as_bytes(loop->graph->channels[i].name);
+        known->type = as_bytes(HD_S("hd1"));
         save->known_count +=
             hd_listing_is(loop->growing[i].listing, &known->size, &known->checksum);
     }
@@ -545,11 +548,11 @@ int hd_load_start(struct hd_loop *loop, struct hd_slice id, struct hd_slice befo
     }
     loop->saving++;
     if (save->engine->is_direct) {
-        load(save);
+        load_checkpoint(save);
         finished(save);
         return 0;
     }
-    begin(save->engine);
+    begin_store_call(save->engine);
     code = heddle_defer(save->engine->store, load_elsewhere, save);
     if (code) {
         undo_begin(save->engine);
@@ -583,14 +586,14 @@ static void on_prepare(uv_prepare_t *sender)
 }
 
 /* Once the call is queued, another thread may finish it before this function returns. */
-static void store(struct hd_save *save)
+static void call_store(struct hd_save *save)
 {
     struct hd_engine *engine = save->engine;
     struct hd_loop *loop = save->loop;
     struct heddle_error error = {0};
     int code;
 
-    begin(engine);
+    begin_store_call(engine);
     loop->saving++;
     if (save->kind == PUT)
         code = hd_store_queue_put(engine->store, &save->put, &save->extras, done, save, &error);
@@ -662,14 +665,15 @@ static int fill_put(struct hd_save *save)
     save->extras =
         (struct hd_put_extras){(const struct hd_growth *const *)save->packed.growths,
                                &save->packed.outline, &loop->train, loop->run->options.guard};
-    save->put = (struct heddle_checkpoint){.thread = thread_of(loop),
-                                           .ns = bytes(hd_loop_place(loop)),
-                                           .id = bytes(hd_slice_cstr(save->ids.ptr + id)),
-                                           .parent = bytes(hd_slice_cstr(save->ids.ptr + parent)),
-                                           .checkpoint = bytes(hd_buf_slice(&save->checkpoint)),
-                                           .metadata = bytes(hd_buf_slice(&save->metadata)),
-                                           .values = save->packed.values,
-                                           .value_count = save->packed.value_count};
+    save->put =
+        (struct heddle_checkpoint){.thread = thread_of(loop),
+                                   .ns = as_bytes(hd_loop_place(loop)),
+                                   .id = as_bytes(hd_slice_cstr(save->ids.ptr + id)),
+                                   .parent = as_bytes(hd_slice_cstr(save->ids.ptr + parent)),
+                                   .checkpoint = as_bytes(hd_buf_slice(&save->checkpoint)),
+                                   .metadata = as_bytes(hd_buf_slice(&save->metadata)),
+                                   .values = save->packed.values,
+                                   .value_count = save->packed.value_count};
     return 0;
 }
 
@@ -692,7 +696,7 @@ int hd_save_checkpoint(struct hd_loop *loop)
     else if (hd_failed(&loop->save_failure))
         free_save(save); /* its parent was not stored */
     else
-        store(save);
+        call_store(save);
     return 0;
 }
 
@@ -721,10 +725,10 @@ static int fill_writes(struct hd_save *save, const char *task, const char *path,
         return err;
     save->writes =
         (struct heddle_writes){.thread = thread_of(loop),
-                               .ns = bytes(hd_loop_place(loop)),
-                               .checkpoint_id = bytes(hd_slice_cstr(save->ids.ptr + id)),
-                               .task_id = bytes(hd_slice_cstr(save->ids.ptr + task_id)),
-                               .task_path = bytes(hd_slice_cstr(save->ids.ptr + task_path)),
+                               .ns = as_bytes(hd_loop_place(loop)),
+                               .checkpoint_id = as_bytes(hd_slice_cstr(save->ids.ptr + id)),
+                               .task_id = as_bytes(hd_slice_cstr(save->ids.ptr + task_id)),
+                               .task_path = as_bytes(hd_slice_cstr(save->ids.ptr + task_path)),
                                .values = save->packed.values,
                                .value_count = save->packed.value_count};
     return 0;
@@ -744,7 +748,7 @@ int hd_save_writes(struct hd_loop *loop, const char *task, const char *path,
     if (save->engine->is_direct)
         store_now(save);
     else
-        store(save);
+        call_store(save);
     return 0;
 }
 

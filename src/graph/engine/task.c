@@ -29,7 +29,7 @@
 
 /* ---- timers ----------------------------------------------------------- */
 
-static void free_handle(uv_handle_t *handle)
+static void free_timer(uv_handle_t *handle)
 {
     hd_free(handle);
 }
@@ -39,11 +39,11 @@ static void drop_timer(uv_timer_t **timer)
     if (!*timer)
         return;
     uv_timer_stop(*timer);
-    uv_close((uv_handle_t *)*timer, free_handle);
+    uv_close((uv_handle_t *)*timer, free_timer);
     *timer = NULL;
 }
 
-static int start_timer(struct hd_task *task, uv_timer_t **timer, int64_t ms, uv_timer_cb fn)
+static int start_task_timer(struct hd_task *task, uv_timer_t **timer, int64_t ms, uv_timer_cb fn)
 {
     drop_timer(timer);
     *timer = hd_calloc(1, sizeof(**timer));
@@ -57,7 +57,7 @@ static int start_timer(struct hd_task *task, uv_timer_t **timer, int64_t ms, uv_
     return 0;
 }
 
-static void on_timer(uv_timer_t *timer)
+static void on_task_timer(uv_timer_t *timer)
 {
     struct hd_task *task = timer->data;
 
@@ -68,7 +68,7 @@ static void on_timer(uv_timer_t *timer)
 int hd_task_wait(struct hd_task *task, int64_t ms, void (*fn)(struct hd_task *))
 {
     task->on_timer = fn;
-    return start_timer(task, &task->timer, ms, on_timer);
+    return start_task_timer(task, &task->timer, ms, on_task_timer);
 }
 
 /* ---- ending ----------------------------------------------------------- */
@@ -92,7 +92,7 @@ void hd_task_stop(struct hd_task *task)
     stop_work(task);
 }
 
-static void end(struct hd_task *task, enum hd_task_status status)
+static void end_task(struct hd_task *task, enum hd_task_status status)
 {
     task->status = status;
     hd_loop_ended_task(task->loop, task);
@@ -177,7 +177,7 @@ static bool rescue(struct hd_task *task)
 }
 
 /* The task has failed, finally or until the next attempt. */
-static void fail(struct hd_task *task)
+static void fail_task(struct hd_task *task)
 {
     int err;
 
@@ -195,7 +195,7 @@ static void fail(struct hd_task *task)
         err = hd_loop_put_writes(task->loop, task, task->writes.list, task->writes.count);
     if (err)
         hd_failure_code(&task->loop->failure, err, NULL);
-    end(task, HD_TASK_FAILED);
+    end_task(task, HD_TASK_FAILED);
 }
 
 void hd_task_fail_text(struct hd_task *task, struct hd_slice type, struct hd_slice text)
@@ -203,7 +203,7 @@ void hd_task_fail_text(struct hd_task *task, struct hd_slice type, struct hd_sli
     if (task->status != HD_TASK_RUNNING)
         return;
     hd_failure_set_text(&task->failure, type, text);
-    fail(task);
+    fail_task(task);
 }
 
 void hd_task_fail(struct hd_task *task, const char *type, const char *fmt, ...)
@@ -222,7 +222,7 @@ void hd_task_fail_code(struct hd_task *task, int err, const struct hd_fault *fau
     if (task->status != HD_TASK_RUNNING)
         return;
     hd_failure_code(&task->failure, err, fault);
-    fail(task);
+    fail_task(task);
 }
 
 void hd_task_ask(struct hd_task *task, struct hd_val *interrupts)
@@ -248,7 +248,7 @@ void hd_task_ask(struct hd_task *task, struct hd_val *interrupts)
     if (err)
         hd_failure_code(&task->loop->failure, err, NULL);
     hd_writes_fini(&writes);
-    end(task, HD_TASK_ASKING);
+    end_task(task, HD_TASK_ASKING);
 }
 
 /* ---- messages --------------------------------------------------------- */
@@ -493,11 +493,11 @@ static void commit(struct hd_task *task)
         err = hd_loop_put_writes(task->loop, task, task->writes.list, task->writes.count);
     if (err)
         hd_failure_code(&task->loop->failure, err, NULL);
-    end(task, HD_TASK_DONE);
+    end_task(task, HD_TASK_DONE);
 }
 
 /* A command for the parent graph: this task writes nothing, the parent's node does. */
-static void leave(struct hd_task *task, const struct hd_val *update, const struct hd_val *go)
+static void leave_graph(struct hd_task *task, const struct hd_val *update, const struct hd_val *go)
 {
     struct hd_val *command = hd_val_record(HD_KIND_COMMAND);
 
@@ -511,7 +511,7 @@ static void leave(struct hd_task *task, const struct hd_val *update, const struc
     }
     stop_work(task);
     task->command = command;
-    end(task, HD_TASK_LEFT);
+    end_task(task, HD_TASK_LEFT);
 }
 
 void hd_task_finish(struct hd_task *task, struct hd_val *update, struct hd_val *go, bool to_parent)
@@ -520,12 +520,12 @@ void hd_task_finish(struct hd_task *task, struct hd_val *update, struct hd_val *
     int err = 0;
 
     if (task->status == HD_TASK_RUNNING && to_parent) {
-        leave(task, update, go);
+        leave_graph(task, update, go);
     } else if (task->status == HD_TASK_RUNNING) {
         err = hd_node_writes(task->graph, task->node, &task->loop->live, &scope, update, go,
                              &task->writes, &task->failure);
         if (err) {
-            fail(task);
+            fail_task(task);
         } else {
             stop_work(task);
             if (hd_run_listens(task->loop->run) && task->node->index != HD_GRAPH_START)
@@ -584,7 +584,7 @@ static void attempt(struct hd_task *task)
     hd_failure_fini(&task->failure);
     task->began_us = hd_clock_monotonic_us();
     if (!err && task->node->timeout_ms > 0)
-        err = start_timer(task, &task->deadline, task->node->timeout_ms, on_deadline);
+        err = start_task_timer(task, &task->deadline, task->node->timeout_ms, on_deadline);
     if (!err)
         err = emit_declared(task);
     if (!err)

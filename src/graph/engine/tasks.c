@@ -111,9 +111,9 @@ static bool is_triggered(const struct hd_checkpoint_state *live, const struct hd
     return false;
 }
 
-static int add(struct hd_tasks *tasks, const struct hd_checkpoint_state *live,
-               const struct hd_node *node, size_t push, struct hd_val *arg, struct hd_slice ns,
-               int64_t step)
+static int append_task(struct hd_tasks *tasks, const struct hd_checkpoint_state *live,
+                       const struct hd_node *node, size_t push, struct hd_val *arg,
+                       struct hd_slice ns, int64_t step)
 {
     struct hd_task *task;
 
@@ -149,8 +149,8 @@ static int add_sends(struct hd_tasks *tasks, const struct hd_checkpoint_state *l
             hd_graph_find_node(live->graph, hd_val_get_string(hd_val_get(send, HD_S("node"))));
 
         if (hd_val_kind(send) == HD_KIND_SEND && node != HD_GRAPH_END)
-            err = add(tasks, live, &live->graph->nodes[node], i, hd_val_get(send, HD_S("arg")), ns,
-                      step);
+            err = append_task(tasks, live, &live->graph->nodes[node], i,
+                              hd_val_get(send, HD_S("arg")), ns, step);
     }
     return err;
 }
@@ -190,7 +190,7 @@ static int add_pulled(struct hd_tasks *tasks, const struct hd_checkpoint_state *
     if (uses_updated)
         qsort(nodes, count, sizeof(struct hd_node *), nodes_by_name);
     for (size_t i = 0; i < count && !err; i++)
-        err = add(tasks, live, nodes[i], HD_PULL, NULL, ns, step);
+        err = append_task(tasks, live, nodes[i], HD_PULL, NULL, ns, step);
     hd_free(nodes);
     return err;
 }

@@ -94,7 +94,7 @@ int hd_writes_copy(struct hd_writes *to, const struct hd_write *list, size_t cou
     return err;
 }
 
-static void release(struct hd_write *write)
+static void release_write(struct hd_write *write)
 {
     hd_val_unref(write->name);
     hd_val_unref(write->val);
@@ -103,7 +103,7 @@ static void release(struct hd_write *write)
 void hd_writes_clear(struct hd_writes *writes)
 {
     for (size_t i = 0; i < writes->count; i++)
-        release(&writes->list[i]);
+        release_write(&writes->list[i]);
     writes->count = 0;
 }
 
@@ -138,7 +138,7 @@ void hd_pending_writes_filter(struct hd_pending_writes *pends,
 
     for (size_t i = 0; i < pends->count; i++) {
         if (gone(&pends->list[i], arg))
-            release(&pends->list[i].write);
+            release_write(&pends->list[i].write);
         else
             pends->list[kept++] = pends->list[i];
     }
@@ -148,7 +148,7 @@ void hd_pending_writes_filter(struct hd_pending_writes *pends,
 void hd_pending_writes_fini(struct hd_pending_writes *pends)
 {
     for (size_t i = 0; i < pends->count; i++)
-        release(&pends->list[i].write);
+        release_write(&pends->list[i].write);
     hd_free(pends->list);
     *pends = (struct hd_pending_writes){NULL, 0, 0};
 }
