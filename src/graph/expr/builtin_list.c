@@ -74,8 +74,8 @@ static int list_has(struct hd_eval *ev, const struct hd_val *list, const struct 
     return err;
 }
 
-static int contains(struct hd_eval *ev, const struct hd_builtin *call, struct hd_val *const *args,
-                    size_t count, struct hd_val **out)
+static int contains_value(struct hd_eval *ev, const struct hd_builtin *call,
+                          struct hd_val *const *args, size_t count, struct hd_val **out)
 {
     bool is_in = call->text[0] == 'i';
     const struct hd_val *whole = args[is_in ? 1 : 0], *part = args[is_in ? 0 : 1];
@@ -145,8 +145,8 @@ static bool get_bound(const struct hd_val *val, size_t size, size_t otherwise, s
     return true;
 }
 
-static int slice(struct hd_eval *ev, const struct hd_builtin *call, struct hd_val *const *args,
-                 size_t count, struct hd_val **out)
+static int slice_value(struct hd_eval *ev, const struct hd_builtin *call,
+                       struct hd_val *const *args, size_t count, struct hd_val **out)
 {
     bool is_string = hd_val_is_string(args[0]);
     struct hd_slice text = hd_val_get_string(args[0]);
@@ -267,12 +267,12 @@ static int merge(struct hd_eval *ev, const struct hd_builtin *call, struct hd_va
 
 static const struct hd_builtin calls[] = {
     {"@len", HD_ARGS_ONE, 0, 0, length, NULL, NULL, NULL},
-    {"@in", HD_ARGS_LIST, 2, 2, contains, NULL, NULL, "in"},
-    {"@contains", HD_ARGS_LIST, 2, 2, contains, NULL, NULL, "contains"},
+    {"@in", HD_ARGS_LIST, 2, 2, contains_value, NULL, NULL, "in"},
+    {"@contains", HD_ARGS_LIST, 2, 2, contains_value, NULL, NULL, "contains"},
     {"@get", HD_ARGS_LIST, 2, 2, get, NULL, NULL, NULL},
     {"@first", HD_ARGS_ONE, 0, 0, end_of_list, NULL, NULL, "0"},
     {"@last", HD_ARGS_ONE, 0, 0, end_of_list, NULL, NULL, "-1"},
-    {"@slice", HD_ARGS_LIST, 2, 3, slice, NULL, NULL, NULL},
+    {"@slice", HD_ARGS_LIST, 2, 3, slice_value, NULL, NULL, NULL},
     {"@range", HD_ARGS_ONE, 0, 0, range, NULL, NULL, NULL},
     {"@map", HD_ARGS_LOOP, 0, 0, NULL, loop, NULL, "value"},
     {"@filter", HD_ARGS_LOOP, 0, 0, NULL, loop, NULL, "when"},

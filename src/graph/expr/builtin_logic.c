@@ -82,7 +82,7 @@ static int negate(struct hd_eval *ev, const struct hd_builtin *call, struct hd_v
     return give_bool(!hd_val_truth(args[0]), out);
 }
 
-static int choose(struct hd_eval *ev, const struct hd_expr *expr, struct hd_val **out)
+static int eval_if(struct hd_eval *ev, const struct hd_expr *expr, struct hd_val **out)
 {
     struct hd_val *condition;
     int err = hd_eval(ev, &expr->items[0], &condition);
@@ -143,7 +143,7 @@ static const struct hd_builtin calls[] = {
     {"@and", HD_ARGS_ANY, 0, 0, NULL, and_or, NULL, "&"},
     {"@or", HD_ARGS_ANY, 0, 0, NULL, and_or, NULL, "|"},
     {"@not", HD_ARGS_ONE, 0, 0, negate, NULL, NULL, NULL},
-    {"@if", HD_ARGS_LIST, 2, 3, NULL, choose, NULL, NULL},
+    {"@if", HD_ARGS_LIST, 2, 3, NULL, eval_if, NULL, NULL},
     {"@default", HD_ARGS_LIST, 1, 64, NULL, fall_back, NULL, NULL},
     {"@type", HD_ARGS_ONE, 0, 0, type_of, NULL, NULL, NULL},
     {"@exists", HD_ARGS_PATH, 0, 0, NULL, exists, NULL, NULL},

@@ -1,7 +1,7 @@
 /* Built-ins that create messages and sends. The result is null if the arguments are not valid. */
 #include "graph/expr/builtin.h"
 
-static int give_null(struct hd_val **out)
+static int set_null(struct hd_val **out)
 {
     *out = hd_val_null();
     return 0;
@@ -72,7 +72,7 @@ static int convert(const struct hd_builtin *call, struct hd_val *content,
         return HD_ENOMEM;
     err = hd_val_to_message(plain, out, NULL);
     hd_val_unref(plain);
-    return err == HD_EINVAL ? give_null(out) : err;
+    return err == HD_EINVAL ? set_null(out) : err;
 }
 
 static int message(struct hd_eval *ev, const struct hd_builtin *call, struct hd_val *const *args,
@@ -99,7 +99,7 @@ static int message(struct hd_eval *ev, const struct hd_builtin *call, struct hd_
 static int tool_message(struct hd_eval *ev, const struct hd_builtin *call,
                         struct hd_val *const *args, size_t count, struct hd_val **out)
 {
-    return hd_val_is_string(args[1]) ? message(ev, call, args, count, out) : give_null(out);
+    return hd_val_is_string(args[1]) ? message(ev, call, args, count, out) : set_null(out);
 }
 
 /* The argument is an id, or a message with an id. */
@@ -114,7 +114,7 @@ static int removal(struct hd_eval *ev, const struct hd_builtin *call, struct hd_
     if (hd_val_kind(id) == HD_KIND_MESSAGE)
         id = hd_val_get(id, HD_S("id"));
     if (!hd_val_is_string(id))
-        return give_null(out);
+        return set_null(out);
     return hd_eval_give(hd_val_remove(hd_val_get_string(id)), out);
 }
 
@@ -136,14 +136,14 @@ static int send(struct hd_eval *ev, const struct hd_builtin *call, struct hd_val
     (void)count;
     if (!hd_val_is_string(args[0])) {
         hd_val_unref(arg);
-        return give_null(out);
+        return set_null(out);
     }
     return hd_eval_give(hd_val_send(hd_val_get_string(args[0]), arg), out);
 }
 
 /* The text of a message or of its content: a string unchanged, or the concatenated text blocks. */
-static int text_of(struct hd_eval *ev, const struct hd_builtin *call, struct hd_val *const *args,
-                   size_t count, struct hd_val **out)
+static int text_of_message(struct hd_eval *ev, const struct hd_builtin *call,
+                           struct hd_val *const *args, size_t count, struct hd_val **out)
 {
     const struct hd_val *content = args[0];
     struct hd_buf buf;
@@ -154,7 +154,7 @@ static int text_of(struct hd_eval *ev, const struct hd_builtin *call, struct hd_
     if (hd_val_is_object(content))
         content = hd_val_get(content, HD_S("content"));
     if (!hd_val_is_list(content))
-        return hd_val_is_string(content) ? hd_eval_give(hd_val_ref(content), out) : give_null(out);
+        return hd_val_is_string(content) ? hd_eval_give(hd_val_ref(content), out) : set_null(out);
     err = hd_eval_step(ev, hd_val_count(content));
     hd_eval_buf(ev, &buf);
     for (size_t i = 0; i < hd_val_count(content) && !err; i++) {
@@ -171,7 +171,7 @@ static const struct hd_builtin calls[] = {
     {"@ai", HD_ARGS_MESSAGE, 0, 0, message, NULL, ai_members, "ai"},
     {"@system", HD_ARGS_MESSAGE, 0, 0, message, NULL, plain_members, "system"},
     {"@tool", HD_ARGS_NAMED, 0, 0, tool_message, NULL, tool_members, "tool"},
-    {"@text", HD_ARGS_ONE, 0, 0, text_of, NULL, NULL, NULL},
+    {"@text", HD_ARGS_ONE, 0, 0, text_of_message, NULL, NULL, NULL},
     {"@remove", HD_ARGS_ONE, 0, 0, removal, NULL, NULL, NULL},
     {"@send", HD_ARGS_NAMED, 0, 0, send, NULL, send_members, NULL},
 };

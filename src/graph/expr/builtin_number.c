@@ -161,8 +161,8 @@ static int add_lists(struct hd_eval *ev, struct hd_val *const *args, size_t coun
     return err;
 }
 
-static int add(struct hd_eval *ev, const struct hd_builtin *call, struct hd_val *const *args,
-               size_t count, struct hd_val **out)
+static int add_operands(struct hd_eval *ev, const struct hd_builtin *call,
+                        struct hd_val *const *args, size_t count, struct hd_val **out)
 {
     (void)call;
     if (count > 0 && hd_val_is_string(args[0]))
@@ -174,7 +174,7 @@ static int add(struct hd_eval *ev, const struct hd_builtin *call, struct hd_val 
 
 /* ---- from text -------------------------------------------------------- */
 
-static struct hd_slice trim(struct hd_slice text)
+static struct hd_slice trim_number_text(struct hd_slice text)
 {
     while (text.len > 0 && strchr(" \t\r\n", text.ptr[0]))
         text = hd_slice(text.ptr + 1, text.len - 1);
@@ -186,7 +186,7 @@ static struct hd_slice trim(struct hd_slice text)
 static int number(struct hd_eval *ev, const struct hd_builtin *call, struct hd_val *const *args,
                   size_t count, struct hd_val **out)
 {
-    struct hd_slice text = trim(hd_val_get_string(args[0]));
+    struct hd_slice text = trim_number_text(hd_val_get_string(args[0]));
     struct hd_val *parsed = NULL;
     int err;
 
@@ -214,7 +214,7 @@ static int number(struct hd_eval *ev, const struct hd_builtin *call, struct hd_v
 }
 
 static const struct hd_builtin calls[] = {
-    {"@add", HD_ARGS_ANY, 1, 0, add, NULL, NULL, NULL},
+    {"@add", HD_ARGS_ANY, 1, 0, add_operands, NULL, NULL, NULL},
     {"@sub", HD_ARGS_LIST, 2, 2, binary, NULL, NULL, "-"},
     {"@mul", HD_ARGS_LIST, 2, 2, binary, NULL, NULL, "*"},
     {"@div", HD_ARGS_LIST, 2, 2, binary, NULL, NULL, "/"},

@@ -33,8 +33,8 @@ static int concat(struct hd_eval *ev, const struct hd_builtin *call, struct hd_v
     return hd_eval_take(ev, &buf, err, out);
 }
 
-static int join(struct hd_eval *ev, const struct hd_builtin *call, struct hd_val *const *args,
-                size_t count, struct hd_val **out)
+static int join_strings(struct hd_eval *ev, const struct hd_builtin *call,
+                        struct hd_val *const *args, size_t count, struct hd_val **out)
 {
     struct hd_buf buf;
     int err;
@@ -122,8 +122,8 @@ static void split_at(struct pieces *pieces, struct hd_slice text, struct hd_slic
     }
 }
 
-static int split(struct hd_eval *ev, const struct hd_builtin *call, struct hd_val *const *args,
-                 size_t count, struct hd_val **out)
+static int split_string(struct hd_eval *ev, const struct hd_builtin *call,
+                        struct hd_val *const *args, size_t count, struct hd_val **out)
 {
     struct hd_slice text = hd_val_get_string(args[0]);
     bool has_separator = count > 1 && !hd_val_is_null(args[1]);
@@ -159,7 +159,7 @@ static void find_letters(void)
 }
 
 /* Decodes a valid character of `len` bytes. */
-static uint32_t decode(const char *pos, size_t len)
+static uint32_t decode_char(const char *pos, size_t len)
 {
     static const unsigned char masks[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
     uint32_t code = (unsigned char)pos[0] & masks[len];
@@ -209,14 +209,14 @@ static int change_case(struct hd_eval *ev, const struct hd_builtin *call,
         if (len == 0) /* not UTF-8: unchanged */
             err = hd_buf_append(&buf, pos++, 1);
         else
-            err = append_code(&buf, other_case(decode(pos, len), is_upper));
+            err = append_code(&buf, other_case(decode_char(pos, len), is_upper));
         pos += len;
     }
     return hd_eval_take(ev, &buf, err, out);
 }
 
-static int trim(struct hd_eval *ev, const struct hd_builtin *call, struct hd_val *const *args,
-                size_t count, struct hd_val **out)
+static int trim_string(struct hd_eval *ev, const struct hd_builtin *call,
+                       struct hd_val *const *args, size_t count, struct hd_val **out)
 {
     struct hd_slice text = hd_val_get_string(args[0]);
     int err;
@@ -373,11 +373,11 @@ static int json_in(struct hd_eval *ev, const struct hd_builtin *call, struct hd_
 
 static const struct hd_builtin calls[] = {
     {"@concat", HD_ARGS_ANY, 0, 0, concat, NULL, NULL, NULL},
-    {"@join", HD_ARGS_LIST, 2, 2, join, NULL, NULL, NULL},
-    {"@split", HD_ARGS_LIST, 1, 2, split, NULL, NULL, NULL},
+    {"@join", HD_ARGS_LIST, 2, 2, join_strings, NULL, NULL, NULL},
+    {"@split", HD_ARGS_LIST, 1, 2, split_string, NULL, NULL, NULL},
     {"@upper", HD_ARGS_ONE, 0, 0, change_case, NULL, NULL, "a"},
     {"@lower", HD_ARGS_ONE, 0, 0, change_case, NULL, NULL, "A"},
-    {"@trim", HD_ARGS_ONE, 0, 0, trim, NULL, NULL, NULL},
+    {"@trim", HD_ARGS_ONE, 0, 0, trim_string, NULL, NULL, NULL},
     {"@starts", HD_ARGS_LIST, 2, 2, starts_ends, NULL, NULL, "^"},
     {"@ends", HD_ARGS_LIST, 2, 2, starts_ends, NULL, NULL, "$"},
     {"@json", HD_ARGS_ONE, 0, 0, to_json, NULL, NULL, NULL},
