@@ -29,7 +29,7 @@ static int add_exits(struct hd_decl *decl, const struct hd_branch *branch)
     return err;
 }
 
-static int read_node(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node)
+static int read_branch_node(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node)
 {
     struct hd_branch *branch = hd_arena_calloc(&decl->hold->arena, 1, sizeof(*branch));
     struct branch_members members = {0};
@@ -44,7 +44,7 @@ static int read_node(struct hd_decl *decl, const struct hd_decl_at *at, struct h
 }
 
 /* The names of the targets of the first route that holds. */
-static int choose(struct hd_task *task, struct hd_val **out)
+static int choose_targets(struct hd_task *task, struct hd_val **out)
 {
     const struct hd_branch *branch = task->node->spec;
     struct hd_scope scope = hd_task_scope(task);
@@ -71,10 +71,10 @@ static int choose(struct hd_task *task, struct hd_val **out)
     return err;
 }
 
-static int start(struct hd_task *task)
+static int start_branch(struct hd_task *task)
 {
     struct hd_val *go;
-    int err = choose(task, &go);
+    int err = choose_targets(task, &go);
 
     if (!err)
         hd_task_finish(task, NULL, go, false);
@@ -83,6 +83,6 @@ static int start(struct hd_task *task)
 
 const struct hd_node_kind hd_node_branch = {
     .name = "branch",
-    .read = read_node,
-    .start = start,
+    .read = read_branch_node,
+    .start = start_branch,
 };

@@ -28,7 +28,7 @@ static const struct hd_field fields[] = {
      0},
 };
 
-static int read_node(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node)
+static int read_fail_node(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node)
 {
     struct fail_spec *spec = hd_arena_calloc(&decl->hold->arena, 1, sizeof(*spec));
 
@@ -57,7 +57,7 @@ static int write_error(struct hd_task *task, struct hd_buf *out)
     return err;
 }
 
-static void fail(struct hd_task *task)
+static void fail_attempt(struct hd_task *task)
 {
     const struct fail_spec *spec = task->node->spec;
     struct hd_buf text;
@@ -77,18 +77,18 @@ static void fail(struct hd_task *task)
     hd_buf_fini(&text);
 }
 
-static int start(struct hd_task *task)
+static int start_fail(struct hd_task *task)
 {
     const struct fail_spec *spec = task->node->spec;
 
     if (spec->delay_ms > 0)
-        return hd_task_wait(task, spec->delay_ms, fail);
-    fail(task);
+        return hd_task_wait(task, spec->delay_ms, fail_attempt);
+    fail_attempt(task);
     return 0;
 }
 
 const struct hd_node_kind hd_node_fail = {
     .name = "fail",
-    .read = read_node,
-    .start = start,
+    .read = read_fail_node,
+    .start = start_fail,
 };

@@ -10,7 +10,7 @@
 #include "graph/expr/expr.h"
 #include "value/val.h"
 
-static int read_node(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node)
+static int read_fanout_node(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node)
 {
     struct hd_fanout *fanout = hd_arena_calloc(&decl->hold->arena, 1, sizeof(*fanout));
     int err;
@@ -22,7 +22,7 @@ static int read_node(struct hd_decl *decl, const struct hd_decl_at *at, struct h
     return err == 0 ? hd_decl_add_exit(decl, fanout->to, true, HD_S("")) : err;
 }
 
-static int start(struct hd_task *task)
+static int start_fanout(struct hd_task *task)
 {
     const struct hd_fanout *fanout = task->node->spec;
     struct hd_scope scope = hd_task_scope(task);
@@ -44,6 +44,6 @@ static int start(struct hd_task *task)
 
 const struct hd_node_kind hd_node_fanout = {
     .name = "fanout",
-    .read = read_node,
-    .start = start,
+    .read = read_fanout_node,
+    .start = start_fanout,
 };

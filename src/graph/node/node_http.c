@@ -41,8 +41,8 @@ struct http_spec {
     const struct hd_expr *expect; /* NULL: a status from 200 to 299 */
 };
 
-static int read_url(struct hd_decl *decl, const struct hd_decl_at *at, const struct hd_field *field,
-                    void *out)
+static int read_url_expr(struct hd_decl *decl, const struct hd_decl_at *at,
+                         const struct hd_field *field, void *out)
 {
     struct hd_slice text = hd_json_string(at->val);
 
@@ -102,7 +102,7 @@ static int read_headers(struct hd_decl *decl, const struct hd_decl_at *at,
 }
 
 static const struct hd_field fields[] = {
-    {"url", read_url, offsetof(struct http_spec, url), true, 0, 0, 0},
+    {"url", read_url_expr, offsetof(struct http_spec, url), true, 0, 0, 0},
     {"method", read_method, offsetof(struct http_spec, method), false, 0, 0, 0},
     {"headers", read_headers, offsetof(struct http_spec, headers), false, 0, 0, 0},
     {"body", hd_read_expr, offsetof(struct http_spec, body), false, 0, 0, 0},
@@ -110,7 +110,7 @@ static const struct hd_field fields[] = {
     {"expect", hd_read_expr, offsetof(struct http_spec, expect), false, 0, 0, HD_PLACE(RESPONSE)},
 };
 
-static int read_node(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node)
+static int read_http_node(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node)
 {
     struct http_spec *spec = hd_arena_calloc(&decl->hold->arena, 1, sizeof(*spec));
     int err;
@@ -126,7 +126,7 @@ static int read_node(struct hd_decl *decl, const struct hd_decl_at *at, struct h
 
 /* ---- running ---------------------------------------------------------- */
 
-static void cancel(struct hd_task *task)
+static void cancel_http(struct hd_task *task)
 {
     hd_client_cancel(task->work);
 }
@@ -216,7 +216,7 @@ static void on_response(void *ctx, const struct hd_client_response *response)
 /* ---- request ---------------------------------------------------------- */
 
 /* A request under construction. */
-struct asking {
+struct request_parts {
     struct hd_buf url, body, header_text;
     const char *headers[MAX_HEADERS + 2];
     size_t offsets[MAX_HEADERS + 1];
@@ -271,7 +271,7 @@ static bool has_header(const struct http_spec *spec, const char *name)
     return false;
 }
 
-static int add_key(struct asking *asking, const struct hd_task *task)
+static int add_call_key(struct request_parts *asking, const struct hd_task *task)
 {
     int err;
 
@@ -283,7 +283,7 @@ static int add_key(struct asking *asking, const struct hd_task *task)
     return err;
 }
 
-static int eval_headers(struct asking *asking, const struct hd_task *task,
+static int eval_headers(struct request_parts *asking, const struct hd_task *task,
                         const struct hd_scope *scope)
 {
     const struct http_spec *spec = task->node->spec;
@@ -309,10 +309,10 @@ static int eval_headers(struct asking *asking, const struct hd_task *task,
     }
     for (size_t i = 0; i < asking->header_count && !err; i++)
         asking->headers[i] = asking->header_text.ptr + asking->offsets[i];
-    return err ? err : add_key(asking, task);
+    return err ? err : add_call_key(asking, task);
 }
 
-static int eval_body(struct asking *asking, const struct http_spec *spec,
+static int eval_body(struct request_parts *asking, const struct http_spec *spec,
                      const struct hd_scope *scope)
 {
     struct hd_val *val;
@@ -328,7 +328,7 @@ static int eval_body(struct asking *asking, const struct http_spec *spec,
     return err;
 }
 
-static int ask(struct hd_task *task, struct asking *asking)
+static int send_node_request(struct hd_task *task, struct request_parts *asking)
 {
     const struct http_spec *spec = task->node->spec;
     struct hd_engine *engine = task->loop->run->engine;
@@ -358,9 +358,9 @@ static int ask(struct hd_task *task, struct asking *asking)
     return err;
 }
 
-static int start(struct hd_task *task)
+static int start_http(struct hd_task *task)
 {
-    struct asking *asking = hd_calloc(1, sizeof(*asking));
+    struct request_parts *asking = hd_calloc(1, sizeof(*asking));
     int err;
 
     if (!asking)
@@ -368,7 +368,7 @@ static int start(struct hd_task *task)
     hd_buf_init(&asking->url, (size_t)1 << 20);
     hd_buf_init(&asking->header_text, (size_t)1 << 20);
     hd_buf_init(&asking->body, HD_EXPR_MAX_BYTES);
-    err = ask(task, asking);
+    err = send_node_request(task, asking);
     hd_buf_fini(&asking->url);
     hd_buf_fini(&asking->header_text);
     hd_buf_fini(&asking->body);
@@ -383,7 +383,7 @@ static int start(struct hd_task *task)
 
 const struct hd_node_kind hd_node_http = {
     .name = "http",
-    .read = read_node,
-    .start = start,
-    .cancel = cancel,
+    .read = read_http_node,
+    .start = start_http,
+    .cancel = cancel_http,
 };

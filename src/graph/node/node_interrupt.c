@@ -25,7 +25,8 @@ static const struct hd_field fields[] = {
     {"goto", hd_read_raw, offsetof(struct interrupt_spec, go_to_at), false, 0, 0, 0},
 };
 
-static int read_node(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node)
+static int read_interrupt_node(struct hd_decl *decl, const struct hd_decl_at *at,
+                               struct hd_node *node)
 {
     struct interrupt_spec *spec = hd_arena_calloc(&decl->hold->arena, 1, sizeof(*spec));
     int err;
@@ -71,7 +72,7 @@ static int ask_all(struct hd_task *task, struct hd_scope *scope, struct hd_val *
     return err;
 }
 
-static int start(struct hd_task *task)
+static int start_interrupt(struct hd_task *task)
 {
     const struct interrupt_spec *spec = task->node->spec;
     struct hd_scope scope = hd_task_scope(task);
@@ -87,6 +88,6 @@ static int start(struct hd_task *task)
 
 const struct hd_node_kind hd_node_interrupt = {
     .name = "interrupt",
-    .read = read_node,
-    .start = start,
+    .read = read_interrupt_node,
+    .start = start_interrupt,
 };

@@ -21,7 +21,7 @@
 #define MODEL "ScriptedModel" /* its name for clients */
 #define ID_PREFIX "lc_run--"
 
-struct usage {
+struct reply_usage {
     int64_t input_tokens, output_tokens, total_tokens;
     bool is_given;
 };
@@ -32,7 +32,7 @@ struct reply {
     const struct hd_expr *tool_calls;
     const struct hd_expr *id, *name;
     const struct hd_expr *error; /* fails with this text, after the content was streamed */
-    struct usage usage;
+    struct reply_usage usage;
     int64_t delay_ms;
     int64_t times; /* 0: any number */
 };
@@ -60,16 +60,19 @@ struct script_spec {
 /* ---- replies ---------------------------------------------------------- */
 
 static const struct hd_field usage_fields[] = {
-    {"input_tokens", hd_read_int, offsetof(struct usage, input_tokens), false, 0, MAX_TOKENS, 0},
-    {"output_tokens", hd_read_int, offsetof(struct usage, output_tokens), false, 0, MAX_TOKENS, 0},
-    {"total_tokens", hd_read_int, offsetof(struct usage, total_tokens), false, 0, MAX_TOKENS, 0},
+    {"input_tokens", hd_read_int, offsetof(struct reply_usage, input_tokens), false, 0, MAX_TOKENS,
+     0},
+    {"output_tokens", hd_read_int, offsetof(struct reply_usage, output_tokens), false, 0,
+     MAX_TOKENS, 0},
+    {"total_tokens", hd_read_int, offsetof(struct reply_usage, total_tokens), false, 0, MAX_TOKENS,
+     0},
 };
 
-static int read_usage(struct hd_decl *decl, const struct hd_decl_at *at,
-                      const struct hd_field *field, void *out)
+static int read_reply_usage(struct hd_decl *decl, const struct hd_decl_at *at,
+                            const struct hd_field *field, void *out)
 {
     static const struct hd_fields fields = HD_FIELDS(usage_fields, NULL);
-    struct usage *usage = out;
+    struct reply_usage *usage = out;
     int err;
 
     (void)field;
@@ -141,7 +144,7 @@ static const struct hd_field reply_fields[] = {
     {"tool_calls", read_tool_calls, offsetof(struct reply, tool_calls), false, 0, 0, 0},
     {"id", hd_read_expr, offsetof(struct reply, id), false, 0, 0, 0},
     {"name", hd_read_expr, offsetof(struct reply, name), false, 0, 0, 0},
-    {"usage", read_usage, offsetof(struct reply, usage), false, 0, 0, 0},
+    {"usage", read_reply_usage, offsetof(struct reply, usage), false, 0, 0, 0},
     {"error", hd_read_expr, offsetof(struct reply, error), false, 0, 0, 0},
     {"delay_ms", hd_read_int, offsetof(struct reply, delay_ms), false, 0, HD_GRAPH_MAX_WAIT_MS, 0},
     {"times", hd_read_int, offsetof(struct reply, times), false, 1, MAX_TIMES, 0},
@@ -251,7 +254,7 @@ static int find_channel(struct hd_decl *decl, const struct hd_decl_at *at, struc
     return err;
 }
 
-static int read_node(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node)
+static int read_script_node(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node)
 {
     struct script_spec *spec = hd_arena_calloc(&decl->hold->arena, 1, sizeof(*spec));
     int err;
@@ -287,7 +290,7 @@ static void free_answer(struct answer *answer)
     hd_free(answer);
 }
 
-static void cancel(struct hd_task *task)
+static void cancel_script(struct hd_task *task)
 {
     free_answer(task->work);
 }
@@ -378,7 +381,7 @@ static int eval_answer(struct answer *answer, const struct hd_scope *scope)
     return answer->content && answer->calls ? 0 : HD_ENOMEM;
 }
 
-static struct hd_val *make_usage(const struct usage *usage)
+static struct hd_val *make_usage(const struct reply_usage *usage)
 {
     struct hd_val *val = hd_val_object();
 
@@ -419,7 +422,7 @@ static void fail_as_told(struct hd_task *task, const struct reply *reply)
     hd_buf_fini(&text);
 }
 
-static void finish(struct hd_task *task)
+static void finish_reply(struct hd_task *task)
 {
     const struct script_spec *spec = task->node->spec;
     struct answer *answer = task->work;
@@ -444,7 +447,7 @@ static void finish(struct hd_task *task)
 
 /* ---- streaming -------------------------------------------------------- */
 
-static bool is_space(char c)
+static bool is_white_space(char c)
 {
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
@@ -455,13 +458,13 @@ static size_t next_piece(const struct stream *stream, struct hd_slice text, size
     size_t end = at;
 
     if (stream->by == STREAM_WORDS) {
-        while (at > 0 && end < text.len && !is_space(text.ptr[end]))
+        while (at > 0 && end < text.len && !is_white_space(text.ptr[end]))
             end++;
-        if (at == 0 && !is_space(text.ptr[0])) {
-            while (end < text.len && !is_space(text.ptr[end]))
+        if (at == 0 && !is_white_space(text.ptr[0])) {
+            while (end < text.len && !is_white_space(text.ptr[end]))
                 end++;
         }
-        while (end < text.len && is_space(text.ptr[end]))
+        while (end < text.len && is_white_space(text.ptr[end]))
             end++;
         return end - at;
     }
@@ -545,7 +548,7 @@ static void stream_on(struct hd_task *task)
         }
     }
     if (is_last)
-        finish(task);
+        finish_reply(task);
     else
         hd_task_fail_code(task, HD_ENOMEM, NULL);
 }
@@ -556,14 +559,14 @@ static void begin_stream(struct hd_task *task)
     const struct answer *answer = task->work;
 
     if (spec->stream.by == STREAM_NOT || !hd_val_is_string(answer->content))
-        finish(task);
+        finish_reply(task);
     else if (spec->stream.delay_ms == 0)
         stream_on(task);
     else if (hd_task_wait(task, spec->stream.delay_ms, stream_on) != 0)
         hd_task_fail_code(task, HD_ENOMEM, NULL);
 }
 
-static int start(struct hd_task *task)
+static int start_script(struct hd_task *task)
 {
     const struct script_spec *spec = task->node->spec;
     struct hd_scope scope = hd_task_scope(task);
@@ -605,7 +608,7 @@ static int start(struct hd_task *task)
 
 const struct hd_node_kind hd_node_script = {
     .name = "script",
-    .read = read_node,
-    .start = start,
-    .cancel = cancel,
+    .read = read_script_node,
+    .start = start_script,
+    .cancel = cancel_script,
 };

@@ -23,7 +23,7 @@ static const struct hd_field fields[] = {
     {"graph", hd_read_raw, offsetof(struct set_members, graph), false, 0, 0, 0},
 };
 
-static int read_graph(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node)
+static int read_parent(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node)
 {
     if (!hd_raw(at))
         return 0;
@@ -47,7 +47,7 @@ static int read_update(struct hd_decl *decl, const struct hd_decl_at *at,
     return hd_read_update(decl, at, &field, &spec->update);
 }
 
-static int read_node(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node)
+static int read_set_node(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node)
 {
     struct set_spec *spec = hd_arena_calloc(&decl->hold->arena, 1, sizeof(*spec));
     struct set_members members = {0};
@@ -57,7 +57,7 @@ static int read_node(struct hd_decl *decl, const struct hd_decl_at *at, struct h
         return HD_ENOMEM;
     node->spec = spec;
     if (err == 0)
-        err = read_graph(decl, &members.graph, node);
+        err = read_parent(decl, &members.graph, node);
     if (err == 0)
         err = read_update(decl, &members.update, node, spec);
     if (err == 0 && hd_raw(&members.go_to))
@@ -65,7 +65,7 @@ static int read_node(struct hd_decl *decl, const struct hd_decl_at *at, struct h
     return err;
 }
 
-static int start(struct hd_task *task)
+static int start_set(struct hd_task *task)
 {
     const struct set_spec *spec = task->node->spec;
     struct hd_scope scope = hd_task_scope(task);
@@ -76,6 +76,6 @@ static int start(struct hd_task *task)
 
 const struct hd_node_kind hd_node_set = {
     .name = "set",
-    .read = read_node,
-    .start = start,
+    .read = read_set_node,
+    .start = start_set,
 };

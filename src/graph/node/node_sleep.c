@@ -30,7 +30,7 @@ static const struct hd_field fields[] = {
     {"update", hd_read_update, offsetof(struct sleep_spec, update), false, 0, 0, 0},
 };
 
-static int read_node(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node)
+static int read_sleep_node(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node)
 {
     struct sleep_spec *spec = hd_arena_calloc(&decl->hold->arena, 1, sizeof(*spec));
 
@@ -48,7 +48,7 @@ static void wake(struct hd_task *task)
     hd_task_finish_exprs(task, &scope, spec->update, NULL, false);
 }
 
-static int start(struct hd_task *task)
+static int start_sleep(struct hd_task *task)
 {
     const struct sleep_spec *spec = task->node->spec;
     struct hd_scope scope = hd_task_scope(task);
@@ -70,6 +70,6 @@ static int start(struct hd_task *task)
 
 const struct hd_node_kind hd_node_sleep = {
     .name = "sleep",
-    .read = read_node,
-    .start = start,
+    .read = read_sleep_node,
+    .start = start_sleep,
 };

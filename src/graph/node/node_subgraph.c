@@ -38,8 +38,8 @@ static int read_memory(struct hd_decl *decl, const struct hd_decl_at *at,
 }
 
 /* Accepts the subgraphs of this graph and of the enclosing graphs. */
-static int read_graph(struct hd_decl *decl, const struct hd_decl_at *at,
-                      const struct hd_field *field, void *out)
+static int read_graph_name(struct hd_decl *decl, const struct hd_decl_at *at,
+                           const struct hd_field *field, void *out)
 {
     struct hd_slice name = hd_json_string(at->val);
     struct hd_draft *draft;
@@ -67,7 +67,7 @@ static int read_input(struct hd_decl *decl, const struct hd_decl_at *at,
 }
 
 static const struct hd_field fields[] = {
-    {"graph", read_graph, 0, true, 0, 0, 0},
+    {"graph", read_graph_name, 0, true, 0, 0, 0},
     {"input", read_input, offsetof(struct hd_subgraph_spec, input), false, 0, 0, 0},
     {"update", hd_read_update, offsetof(struct hd_subgraph_spec, update), false, 0, 0,
      HD_PLACE(RESULT)},
@@ -76,7 +76,8 @@ static const struct hd_field fields[] = {
      0, 0},
 };
 
-static int read_node(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node)
+static int read_subgraph_node(struct hd_decl *decl, const struct hd_decl_at *at,
+                              struct hd_node *node)
 {
     struct hd_subgraph_spec *spec = hd_arena_calloc(&decl->hold->arena, 1, sizeof(*spec));
 
@@ -135,7 +136,7 @@ static void ask_no_more(struct hd_task *task, struct hd_val *open)
 }
 
 /* Ends the node when its graph has ended. */
-static void on_end(struct hd_loop *inner)
+static void on_inner_end(struct hd_loop *inner)
 {
     const struct hd_subgraph_spec *spec = inner->outer->node->spec;
     struct hd_task *task = inner->outer;
@@ -226,7 +227,7 @@ static int make_loop(struct hd_task *task, struct hd_loop **out)
         return err;
     inner->saves = outer->saves && spec->memory != HD_MEMORY_NONE;
     inner->resuming = task->was_retried ? 1 : outer->resuming;
-    inner->on_end = on_end;
+    inner->on_end = on_inner_end;
     hd_val_unref(inner->parents);
     inner->parents =
         hd_val_with(hd_val_ref(outer->parents), hd_loop_ns(outer), hd_val_cstr(outer->live.id));
@@ -256,7 +257,7 @@ static int find_limit(const struct hd_subgraph_spec *spec, const struct hd_scope
     return 0;
 }
 
-static int start(struct hd_task *task)
+static int start_subgraph(struct hd_task *task)
 {
     const struct hd_subgraph_spec *spec = task->node->spec;
     struct hd_scope scope = hd_task_scope(task);
@@ -286,7 +287,7 @@ static int start(struct hd_task *task)
 }
 
 /* Stored checkpoints remain. The inner loop completes its pending saves without the task. */
-static void cancel(struct hd_task *task)
+static void cancel_subgraph(struct hd_task *task)
 {
     struct hd_loop *inner = task->inner;
 
@@ -296,7 +297,7 @@ static void cancel(struct hd_task *task)
 
 const struct hd_node_kind hd_node_subgraph = {
     .name = "subgraph",
-    .read = read_node,
-    .start = start,
-    .cancel = cancel,
+    .read = read_subgraph_node,
+    .start = start_subgraph,
+    .cancel = cancel_subgraph,
 };
