@@ -13,7 +13,7 @@
 
 #define MAX_VALUE ((size_t)256 << 20)
 
-struct crossing {
+struct tuple_crossing {
     const struct hd_address *at;
     const struct heddle_tuple *tuple;
     struct hd_arena *arena;
@@ -21,17 +21,17 @@ struct crossing {
     struct hd_fault *fault;
 };
 
-static struct hd_slice slice(struct heddle_bytes bytes)
+static struct hd_slice slice_of_bytes(struct heddle_bytes bytes)
 {
     return hd_slice(bytes.data, bytes.len);
 }
 
-static struct heddle_bytes bytes(struct hd_slice s)
+static struct heddle_bytes bytes_of_slice(struct hd_slice s)
 {
     return (struct heddle_bytes){s.ptr, s.len};
 }
 
-static struct heddle_tuple *copy_of(struct crossing *c)
+static struct heddle_tuple *copy_of(struct tuple_crossing *c)
 {
     if (!c->copy)
         c->copy = hd_arena_alloc(c->arena, sizeof(*c->copy));
@@ -74,13 +74,13 @@ static bool has_foreign(struct hd_slice text, const char *own)
     return false;
 }
 
-static int check_value(const struct crossing *c, const struct heddle_value *value)
+static int check_value(const struct tuple_crossing *c, const struct heddle_value *value)
 {
     const char *own = c->at->graph->ids == HD_IDS_JS ? "json\"" : "msgpack\"";
-    struct hd_slice type = slice(value->type);
+    struct hd_slice type = slice_of_bytes(value->type);
 
     if (is_common(type) &&
-        !(hd_slice_eq(type, HD_S("hd1")) && has_foreign(slice(value->data), own)))
+        !(hd_slice_eq(type, HD_S("hd1")) && has_foreign(slice_of_bytes(value->data), own)))
         return 0;
     return hd_fault_set(c->fault, HD_EUNSUPPORTED,
                         "channel '%.*s' has a value that only the runtime which wrote it can read",
@@ -88,7 +88,7 @@ static int check_value(const struct crossing *c, const struct heddle_value *valu
                         (const char *)value->channel.data);
 }
 
-static int check_values(const struct crossing *c)
+static int check_values(const struct tuple_crossing *c)
 {
     int err = 0;
 
@@ -103,17 +103,17 @@ static int check_values(const struct crossing *c)
 
 static bool is_undefined(const struct heddle_value *value)
 {
-    return hd_slice_eq(slice(value->data), HD_S("{\"$\":\"undefined\"}"));
+    return hd_slice_eq(slice_of_bytes(value->data), HD_S("{\"$\":\"undefined\"}"));
 }
 
 /* True for a join's names in JavaScript's form: an array, or [array, is_finished]. */
 static bool is_array_of_join(const struct heddle_value *value)
 {
-    struct hd_slice text = slice(value->data);
+    struct hd_slice text = slice_of_bytes(value->data);
 
-    return hd_slice_starts(slice(value->channel), HD_S("join:")) &&
-           hd_slice_eq(slice(value->type), HD_S("hd1")) && text.len > 1 && text.ptr[0] == '[' &&
-           text.ptr[1] != '{';
+    return hd_slice_starts(slice_of_bytes(value->channel), HD_S("join:")) &&
+           hd_slice_eq(slice_of_bytes(value->type), HD_S("hd1")) && text.len > 1 &&
+           text.ptr[0] == '[' && text.ptr[1] != '{';
 }
 
 static void put_set(struct hd_jw *jw, hd_json_val names)
@@ -144,12 +144,12 @@ static int write_join(hd_json_val seen, struct hd_buf *out)
     return hd_jw_finish(&jw);
 }
 
-static int cross_join(struct crossing *c, struct heddle_value *value)
+static int cross_join(struct tuple_crossing *c, struct heddle_value *value)
 {
     struct hd_json json;
     struct hd_slice text = {NULL, 0};
     struct hd_buf out;
-    int err = hd_json_parse(&json, slice(value->data), c->fault);
+    int err = hd_json_parse(&json, slice_of_bytes(value->data), c->fault);
 
     if (err)
         return err;
@@ -158,14 +158,14 @@ static int cross_join(struct crossing *c, struct heddle_value *value)
     if (!err)
         err = hd_arena_copy(c->arena, hd_buf_slice(&out), &text);
     if (!err)
-        value->data = bytes(text);
+        value->data = bytes_of_slice(text);
     hd_buf_fini(&out);
     hd_json_fini(&json);
     return err;
 }
 
 /* Converts arrays to sets, and drops channels that are undefined in JavaScript. */
-static int cross_values(struct crossing *c)
+static int cross_values(struct tuple_crossing *c)
 {
     const struct heddle_tuple *tuple = c->tuple;
     struct heddle_value *values;
@@ -197,12 +197,12 @@ static int cross_values(struct crossing *c)
 static int by_task(const void *a, const void *b)
 {
     const struct heddle_write *x = a, *y = b;
-    int order = hd_slice_cmp(slice(x->task_id), slice(y->task_id));
+    int order = hd_slice_cmp(slice_of_bytes(x->task_id), slice_of_bytes(y->task_id));
 
     return order ? order : x->idx < y->idx ? -1 : x->idx > y->idx;
 }
 
-static int cross_question(struct crossing *c, const struct hd_pending_write *pend,
+static int cross_question(struct tuple_crossing *c, const struct hd_pending_write *pend,
                           struct heddle_write *write)
 {
     struct hd_slice text = {NULL, 0};
@@ -214,30 +214,30 @@ static int cross_question(struct crossing *c, const struct hd_pending_write *pen
     if (!err)
         err = hd_arena_copy(c->arena, hd_buf_slice(&out), &text);
     if (!err) {
-        write->value.data = bytes(text);
-        write->value.type = bytes(HD_S("hd1"));
+        write->value.data = bytes_of_slice(text);
+        write->value.type = bytes_of_slice(HD_S("hd1"));
     }
     hd_buf_fini(&out);
     return err;
 }
 
-static int take_write(struct crossing *c, const struct hd_pending_write *pend,
+static int take_write(struct tuple_crossing *c, const struct hd_pending_write *pend,
                       struct heddle_write *write)
 {
     struct hd_slice task = {NULL, 0};
     int err;
 
     *write = c->tuple->writes[pend->row];
-    if (hd_slice_eq(slice(write->task_id), hd_slice_cstr(pend->task)))
+    if (hd_slice_eq(slice_of_bytes(write->task_id), hd_slice_cstr(pend->task)))
         return 0;
     err = hd_arena_copy(c->arena, hd_slice_cstr(pend->task), &task);
     if (err)
         return err;
-    write->task_id = bytes(task);
+    write->task_id = bytes_of_slice(task);
     return pend->write.channel == HD_W_INTERRUPT ? cross_question(c, pend, write) : 0;
 }
 
-static int take_writes(struct crossing *c, const struct hd_pending_writes *pends)
+static int take_writes(struct tuple_crossing *c, const struct hd_pending_writes *pends)
 {
     const struct heddle_tuple *tuple = c->tuple;
     struct heddle_write *writes = hd_arena_calloc(c->arena, tuple->write_count, sizeof(*writes));
@@ -265,9 +265,9 @@ static int has_states(const void *ctx, struct hd_slice ns, bool *out)
     const struct hd_address *at = ctx;
     struct heddle_error error = {0};
     char *place = hd_ns_join(at->root, ns, NULL);
-    struct heddle_bytes thread = bytes(at->thread),
-                        stored = bytes(hd_slice_cstr(place ? place : ""));
-    const struct heddle_query query = {.principal = bytes(at->principal),
+    struct heddle_bytes thread = bytes_of_slice(at->thread),
+                        stored = bytes_of_slice(hd_slice_cstr(place ? place : ""));
+    const struct heddle_query query = {.principal = bytes_of_slice(at->principal),
                                        .thread = &thread,
                                        .ns = &stored,
                                        .limit = 1,
@@ -295,7 +295,7 @@ static bool has_changed(const struct hd_pending_writes *pends, const struct hedd
     if (pends->count != known)
         return true;
     for (size_t i = 0; i < pends->count; i++) {
-        if (!hd_slice_eq(slice(tuple->writes[pends->list[i].row].task_id),
+        if (!hd_slice_eq(slice_of_bytes(tuple->writes[pends->list[i].row].task_id),
                          hd_slice_cstr(pends->list[i].task)))
             return true;
     }
@@ -303,7 +303,8 @@ static bool has_changed(const struct hd_pending_writes *pends, const struct hedd
 }
 
 /* The tasks follow from the channel versions, so the values of the state are not loaded. */
-static int cross_found(struct crossing *c, struct hd_found *found, const struct hd_val *metadata)
+static int cross_found(struct tuple_crossing *c, struct hd_found *found,
+                       const struct hd_val *metadata)
 {
     const struct hd_runtime_migrate_rules rules = {
         .is_strict = true, .has_states = has_states, .ctx = c->at};
@@ -323,7 +324,7 @@ static int cross_found(struct crossing *c, struct hd_found *found, const struct 
 }
 
 /* A graph that a node calls by itself is unknown: its structure is derived from the checkpoint. */
-static int cross_writes(struct crossing *c, const struct hd_val *metadata)
+static int cross_writes(struct tuple_crossing *c, const struct hd_val *metadata)
 {
     struct hd_address at = *c->at;
     struct hd_failure failure = {0};
@@ -355,7 +356,7 @@ static int cross_writes(struct crossing *c, const struct hd_val *metadata)
 static bool has_others(const struct heddle_tuple *tuple, enum hd_graph_ids reader)
 {
     for (size_t i = 0; i < tuple->write_count; i++) {
-        struct hd_slice id = slice(tuple->writes[i].task_id);
+        struct hd_slice id = slice_of_bytes(tuple->writes[i].task_id);
 
         if (id.len == HD_UUID_LEN && !hd_slice_eq(id, HD_S(HD_NULL_TASK)) &&
             (reader == HD_IDS_JS || id.ptr[14] == '5'))
@@ -368,11 +369,11 @@ int hd_runtime_migrate_tuple(const struct hd_address *at, const struct heddle_tu
                              struct hd_arena *arena, const struct heddle_tuple **out,
                              struct hd_fault *fault)
 {
-    struct crossing c = {.at = at, .tuple = tuple, .arena = arena, .fault = fault};
+    struct tuple_crossing c = {.at = at, .tuple = tuple, .arena = arena, .fault = fault};
     struct hd_slice reader = hd_slice_cstr(runtime_of(at->graph));
     struct hd_val *metadata = NULL;
     bool is_foreign;
-    int err = hd_val_parse_json(slice(tuple->metadata), &metadata, fault);
+    int err = hd_val_parse_json(slice_of_bytes(tuple->metadata), &metadata, fault);
 
     if (err)
         return err;

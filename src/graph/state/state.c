@@ -19,12 +19,12 @@
 #include "store/allowance.h"
 #include "value/val.h"
 
-static struct heddle_bytes bytes(struct hd_slice s)
+static struct heddle_bytes bytes_of_slice(struct hd_slice s)
 {
     return (struct heddle_bytes){s.ptr, s.len};
 }
 
-static int report(struct hd_failure *failure, int err, const struct heddle_error *error)
+static int report_store_error(struct hd_failure *failure, int err, const struct heddle_error *error)
 {
     struct hd_fault fault = {.code = err};
 
@@ -189,14 +189,14 @@ int hd_found_fetch(struct hd_found *found, const struct hd_address *at, struct h
     if (err)
         return err;
     *tuple = NULL;
-    key = (struct heddle_key){{bytes(at->principal), bytes(at->thread)},
-                              bytes(hd_slice_cstr(found->place)),
-                              bytes(at->checkpoint_id)};
+    key = (struct heddle_key){{bytes_of_slice(at->principal), bytes_of_slice(at->thread)},
+                              bytes_of_slice(hd_slice_cstr(found->place)),
+                              bytes_of_slice(at->checkpoint_id)};
     err = hd_store_get_within(at->store, &key, at->allowance, tuple, &error);
     if (err == HEDDLE_ENOTFOUND)
         return 0;
     if (err)
-        (void)report(failure, err, &error);
+        (void)report_store_error(failure, err, &error);
     else
         err = hd_found_fit(found, *tuple, failure);
     if (err) {
@@ -572,14 +572,15 @@ int hd_state_history(const struct hd_address *at, int64_t limit, struct hd_slice
                      struct hd_slice filter, hd_state_fn fn, void *ctx, struct hd_failure *failure)
 {
     struct heddle_error error = {0};
-    struct heddle_bytes thread = bytes(at->thread), ns, id = bytes(at->checkpoint_id);
-    struct heddle_bytes older = bytes(before);
-    struct heddle_query query = {.principal = bytes(at->principal),
+    struct heddle_bytes thread = bytes_of_slice(at->thread), ns,
+                        id = bytes_of_slice(at->checkpoint_id);
+    struct heddle_bytes older = bytes_of_slice(before);
+    struct heddle_query query = {.principal = bytes_of_slice(at->principal),
                                  .thread = &thread,
                                  .ns = &ns,
                                  .id = id.len > 0 ? &id : NULL,
                                  .before = before.len > 0 ? &older : NULL,
-                                 .filter = bytes(filter),
+                                 .filter = bytes_of_slice(filter),
                                  .limit = limit};
     const struct heddle_tuple *tuple;
     struct heddle_list *list;
@@ -588,18 +589,18 @@ int hd_state_history(const struct hd_address *at, int64_t limit, struct hd_slice
 
     if (err)
         return err;
-    ns = bytes(hd_slice_cstr(found.place));
+    ns = bytes_of_slice(hd_slice_cstr(found.place));
     err = heddle_list_open(at->store, &query, &list, &error);
     if (err) {
         hd_found_fini(&found);
-        return report(failure, err, &error);
+        return report_store_error(failure, err, &error);
     }
     if (at->allowance)
         hd_list_within(list, at->allowance, at->keeps_values);
     while (!err) {
         err = heddle_list_next(list, &tuple, &error);
         if (err && err != HEDDLE_ENOTFOUND)
-            report(failure, err, &error);
+            report_store_error(failure, err, &error);
         if (!err)
             err = show_listed(at, tuple, fn, ctx, failure);
     }

@@ -71,8 +71,8 @@ static int tell_nothing(const struct hd_state_walk *walk, hd_state_delta_fn fn, 
     return err;
 }
 
-static int tell(const struct hd_address *at, const char *place, const struct hd_state_walk *walk,
-                struct news *news, struct hd_fault *fault)
+static int send_news(const struct hd_address *at, const char *place,
+                     const struct hd_state_walk *walk, struct news *news, struct hd_fault *fault)
 {
     const struct hd_list_history trail = {
         .thread = {{at->principal.ptr, at->principal.len}, {at->thread.ptr, at->thread.len}},
@@ -103,7 +103,7 @@ int hd_state_delta(const struct hd_address *at, const struct hd_state_walk *walk
     if (err)
         return err;
     if (shows_stored(found.graph, at->only))
-        err = tell(at, found.place, walk, &news, &fault);
+        err = send_news(at, found.place, walk, &news, &fault);
     else
         err = tell_nothing(walk, fn, ctx);
     if (err)

@@ -44,7 +44,8 @@ bool hd_reducer_shows_stored(enum hd_graph_reducer reducer)
 }
 
 /* True if the channel's value equals its stored value. */
-static bool is_plain(const struct hd_graph_channel *channel, const struct heddle_value *value)
+static bool is_shown_as_stored(const struct hd_graph_channel *channel,
+                               const struct heddle_value *value)
 {
     struct hd_slice type = hd_slice(value->type.data, value->type.len);
     struct hd_slice text = hd_slice(value->data.data, value->data.len);
@@ -82,7 +83,7 @@ bool hd_tuple_is_plain(const struct hd_graph *graph, const struct heddle_tuple *
     for (size_t i = 0; i < graph->state_count && is_plainly; i++) {
         const struct heddle_value *value = find_value(tuple, graph->channels[i].name);
 
-        is_plainly = !value || is_plain(&graph->channels[i], value);
+        is_plainly = !value || is_shown_as_stored(&graph->channels[i], value);
     }
     return is_plainly;
 }

@@ -26,12 +26,12 @@ struct updating {
     struct hd_failure *failure;
 };
 
-static struct heddle_bytes bytes(struct hd_slice s)
+static struct heddle_bytes bytes_of_slice(struct hd_slice s)
 {
     return (struct heddle_bytes){s.ptr, s.len};
 }
 
-static int refuse(struct updating *u, const char *text)
+static int refuse_update(struct updating *u, const char *text)
 {
     hd_failure_set(u->failure, "InvalidUpdateError", "%s", text);
     return HD_EINVAL;
@@ -51,7 +51,8 @@ static int stored(struct updating *u, int err, const struct heddle_error *error)
 
 /* ---- storing ---------------------------------------------------------- */
 
-static struct hd_val *make_metadata(const struct updating *u, const char *source, int64_t step)
+static struct hd_val *make_update_metadata(const struct updating *u, const char *source,
+                                           int64_t step)
 {
     const struct hd_val *parents = hd_val_get(u->base.metadata, HD_S("parents"));
     struct hd_val *metadata = hd_val_with(hd_val_object(), HD_S("source"), hd_val_cstr(source));
@@ -90,15 +91,16 @@ static int make_texts(struct updating *u, const struct hd_val *metadata, bool co
 static int put_texts(struct updating *u, const char *parent, const struct texts *texts)
 {
     struct heddle_error error = {0};
-    struct heddle_checkpoint put = {.thread = {bytes(u->at.principal), bytes(u->at.thread)},
-                                    .ns = bytes(hd_slice_cstr(u->base.place)),
-                                    .id = bytes(hd_slice_cstr(u->base.live.id)),
-                                    .parent = bytes(hd_slice_cstr(parent)),
-                                    .checkpoint = bytes(hd_buf_slice(&texts->checkpoint)),
-                                    .metadata = bytes(hd_buf_slice(&texts->metadata)),
-                                    .new_versions = bytes(hd_buf_slice(&texts->versions)),
-                                    .values = texts->packed.values,
-                                    .value_count = texts->packed.value_count};
+    struct heddle_checkpoint put = {
+        .thread = {bytes_of_slice(u->at.principal), bytes_of_slice(u->at.thread)},
+        .ns = bytes_of_slice(hd_slice_cstr(u->base.place)),
+        .id = bytes_of_slice(hd_slice_cstr(u->base.live.id)),
+        .parent = bytes_of_slice(hd_slice_cstr(parent)),
+        .checkpoint = bytes_of_slice(hd_buf_slice(&texts->checkpoint)),
+        .metadata = bytes_of_slice(hd_buf_slice(&texts->metadata)),
+        .new_versions = bytes_of_slice(hd_buf_slice(&texts->versions)),
+        .values = texts->packed.values,
+        .value_count = texts->packed.value_count};
 
     const struct hd_put_extras extras = {.guard = u->at.guard};
 
@@ -108,7 +110,8 @@ static int put_texts(struct updating *u, const char *parent, const struct texts 
 /* An update of an older checkpoint must sort after all checkpoints of the namespace. */
 static int find_floor(struct updating *u)
 {
-    const struct heddle_thread thread = {bytes(u->at.principal), bytes(u->at.thread)};
+    const struct heddle_thread thread = {bytes_of_slice(u->at.principal),
+                                         bytes_of_slice(u->at.thread)};
     struct hd_fault fault = {0};
     struct hd_arena arena;
     struct hd_slice id;
@@ -128,10 +131,10 @@ static int find_floor(struct updating *u)
 }
 
 /* Stores the changed base as a new checkpoint. `copies`: a fork without new values. */
-static int put(struct updating *u, const char *source, int64_t step, int64_t id_step, bool copies,
-               struct hd_val **config)
+static int put_checkpoint(struct updating *u, const char *source, int64_t step, int64_t id_step,
+                          bool copies, struct hd_val **config)
 {
-    struct hd_val *metadata = make_metadata(u, source, step);
+    struct hd_val *metadata = make_update_metadata(u, source, step);
     struct texts texts;
     char base[HD_UUID_SIZE];
     const char *parent = copies ? u->base.parent : base;
@@ -175,13 +178,14 @@ static int put_writes(struct updating *u, const char *task, size_t index,
     hd_buf_init(&packed.text, HD_ENGINE_MAX_VALUE);
     err = hd_pack_writes(&packed, u->base.graph, writes->list, writes->count);
     if (!err && packed.value_count > 0) {
-        struct heddle_writes all = {.thread = {bytes(u->at.principal), bytes(u->at.thread)},
-                                    .ns = bytes(hd_slice_cstr(u->base.place)),
-                                    .checkpoint_id = bytes(hd_slice_cstr(u->base.live.id)),
-                                    .task_id = bytes(hd_slice_cstr(task)),
-                                    .task_path = bytes(hd_slice_cstr(path)),
-                                    .values = packed.values,
-                                    .value_count = packed.value_count};
+        struct heddle_writes all = {
+            .thread = {bytes_of_slice(u->at.principal), bytes_of_slice(u->at.thread)},
+            .ns = bytes_of_slice(hd_slice_cstr(u->base.place)),
+            .checkpoint_id = bytes_of_slice(hd_slice_cstr(u->base.live.id)),
+            .task_id = bytes_of_slice(hd_slice_cstr(task)),
+            .task_path = bytes_of_slice(hd_slice_cstr(path)),
+            .values = packed.values,
+            .value_count = packed.value_count};
 
         err = stored(u, hd_store_put_writes(u->at.store, &all, u->at.guard, &error), &error);
     }
@@ -249,9 +253,9 @@ static int find_node(struct updating *u, const struct hd_update *update, size_t 
         return HD_EINVAL;
     }
     if (u->step->count > 1)
-        return refuse(u, "as_node is required when applying multiple updates");
+        return refuse_update(u, "as_node is required when applying multiple updates");
     *out = infer_node(&u->base.live);
-    return *out == HD_GRAPH_END ? refuse(u, "Ambiguous update, specify as_node") : 0;
+    return *out == HD_GRAPH_END ? refuse_update(u, "Ambiguous update, specify as_node") : 0;
 }
 
 /* Chooses the task id of an update: that of a pending task of the node, or a derived one. */
@@ -294,13 +298,13 @@ static int make_writes(struct updating *u, const struct hd_update *update, size_
                           go, out, u->failure);
 }
 
-struct made {
+struct made_update {
     size_t node;
     char task[HD_UUID_SIZE];
     struct hd_writes writes;
 };
 
-static int make_all(struct updating *u, struct made *made)
+static int make_all(struct updating *u, struct made_update *made)
 {
     struct hd_tasks tasks = {NULL, 0, 0};
     bool *taken = NULL;
@@ -325,7 +329,7 @@ static int make_all(struct updating *u, struct made *made)
     return err;
 }
 
-static int apply_made(struct updating *u, const struct made *made)
+static int apply_made(struct updating *u, const struct made_update *made)
 {
     struct hd_applied *list = hd_calloc(u->step->count, sizeof(*list));
     int err;
@@ -342,7 +346,7 @@ static int apply_made(struct updating *u, const struct made *made)
 
 static int update_nodes(struct updating *u, struct hd_val **config)
 {
-    struct made *made = hd_calloc(u->step->count, sizeof(*made));
+    struct made_update *made = hd_calloc(u->step->count, sizeof(*made));
     bool is_old = true;
     int err = made ? make_all(u, made) : HD_ENOMEM;
 
@@ -353,7 +357,7 @@ static int update_nodes(struct updating *u, struct hd_val **config)
     if (!err)
         err = apply_made(u, made);
     if (!err)
-        err = put(u, "update", u->base.step + 1, u->base.step + 1, false, config);
+        err = put_checkpoint(u, "update", u->base.step + 1, u->base.step + 1, false, config);
     for (size_t i = 0; made && i < u->step->count; i++)
         hd_writes_fini(&made[i].writes);
     hd_free(made);
@@ -369,7 +373,7 @@ static int clear_tasks(struct updating *u, struct hd_val **config)
     int err = 0;
 
     if (u->step->count > 1)
-        return refuse(u, "Cannot apply multiple updates when clearing state");
+        return refuse_update(u, "Cannot apply multiple updates when clearing state");
     if (u->base.is_there) {
         err = hd_tasks_prepare(&tasks, &u->base.live, hd_slice_cstr(u->base.ns), u->base.step + 1,
                                false);
@@ -379,7 +383,7 @@ static int clear_tasks(struct updating *u, struct hd_val **config)
             err = hd_found_apply_tasks(&u->base, &tasks, true, true, u->failure);
         hd_tasks_fini(&tasks);
     }
-    return err ? err : put(u, "update", u->base.step + 1, u->base.step, false, config);
+    return err ? err : put_checkpoint(u, "update", u->base.step + 1, u->base.step, false, config);
 }
 
 static int act_as_input(struct updating *u, struct hd_val **config)
@@ -391,14 +395,14 @@ static int act_as_input(struct updating *u, struct hd_val **config)
     int err;
 
     if (u->step->count > 1)
-        return refuse(u, "Cannot apply multiple updates when updating as input");
+        return refuse_update(u, "Cannot apply multiple updates when updating as input");
     if (hd_val_is_null(values))
-        return refuse(u, "Received no input writes for __start__");
+        return refuse_update(u, "Received no input writes for __start__");
     err = hd_writes_add(&writes, (int)u->base.graph->start_channel, hd_val_ref(values));
     if (!err)
         err = hd_apply(&u->base.live, &applied, 1, true, NULL, u->failure);
     if (!err)
-        err = put(u, "input", step, step, false, config);
+        err = put_checkpoint(u, "input", step, step, false, config);
     hd_writes_fini(&writes);
     return err;
 }
@@ -406,10 +410,10 @@ static int act_as_input(struct updating *u, struct hd_val **config)
 static int copy_checkpoint(struct updating *u, struct hd_val **config)
 {
     if (u->step->count > 1)
-        return refuse(u, "Cannot copy checkpoint with multiple updates");
+        return refuse_update(u, "Cannot copy checkpoint with multiple updates");
     if (!u->base.is_there)
-        return refuse(u, "Cannot copy a non-existent checkpoint");
-    return put(u, "fork", u->base.step + 1, u->base.step, true, config);
+        return refuse_update(u, "Cannot copy a non-existent checkpoint");
+    return put_checkpoint(u, "fork", u->base.step + 1, u->base.step, true, config);
 }
 
 static int perform(struct updating *u, struct hd_val **config)

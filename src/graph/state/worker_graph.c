@@ -13,7 +13,7 @@
 #define START "__start__"
 #define JOIN "join:"
 
-struct reading {
+struct graph_reading {
     struct hd_decl_memory *hold;
     struct hd_fault *fault;
     enum hd_graph_ids ids;
@@ -31,10 +31,10 @@ struct draft {
     size_t node_count;
 };
 
-static int read_graph(struct reading *r, hd_json_val json, const struct hd_graph *outer,
+static int read_graph(struct graph_reading *r, hd_json_val json, const struct hd_graph *outer,
                       struct hd_graph *graph);
 
-static int refuse(struct reading *r, const char *what, struct hd_slice name)
+static int refuse_structure(struct graph_reading *r, const char *what, struct hd_slice name)
 {
     return hd_fault_set(r->fault, HD_EINVAL, "the structure of the graph: %s '%.*s'", what,
                         HD_SHOW(name));
@@ -77,7 +77,7 @@ static enum hd_graph_reducer find_reducer(struct hd_slice name)
     return HD_REDUCE_OPAQUE;
 }
 
-static int read_initial(struct reading *r, const struct draft *draft,
+static int read_initial(struct graph_reading *r, const struct draft *draft,
                         struct hd_graph_channel *channel)
 {
     hd_json_val initial = hd_json_get(hd_json_get(draft->json, HD_S("initial")), channel->name);
@@ -89,7 +89,7 @@ static int read_initial(struct reading *r, const struct draft *draft,
     return err ? err : hd_decl_memory_keep(r->hold, channel->initial);
 }
 
-static int add_channel(struct reading *r, struct draft *draft, struct hd_slice name,
+static int add_channel(struct graph_reading *r, struct draft *draft, struct hd_slice name,
                        struct hd_slice class)
 {
     struct hd_graph_channel *channel;
@@ -109,7 +109,7 @@ static int add_channel(struct reading *r, struct draft *draft, struct hd_slice n
     return err ? err : read_initial(r, draft, channel);
 }
 
-static bool is_listed(hd_json_val list, struct hd_slice name)
+static bool is_listed_name(hd_json_val list, struct hd_slice name)
 {
     struct hd_json_iter it = hd_json_iter(list);
 
@@ -123,7 +123,8 @@ static bool is_listed(hd_json_val list, struct hd_slice name)
 }
 
 /* Adds the channels that states show first, in their order. Managed values are not channels. */
-static int add_shown(struct reading *r, struct draft *draft, hd_json_val named, hd_json_val shown)
+static int add_shown(struct graph_reading *r, struct draft *draft, hd_json_val named,
+                     hd_json_val shown)
 {
     struct hd_json_iter it = hd_json_iter(shown);
     hd_json_val class;
@@ -132,7 +133,7 @@ static int add_shown(struct reading *r, struct draft *draft, hd_json_val named, 
     if (hd_json_is_string(shown)) {
         class = hd_json_get(named, hd_json_string(shown));
         if (!class)
-            return refuse(r, "there is no channel", hd_json_string(shown));
+            return refuse_structure(r, "there is no channel", hd_json_string(shown));
         draft->graph->is_single = true;
         return add_channel(r, draft, hd_json_string(shown), hd_json_string(class));
     }
@@ -144,8 +145,8 @@ static int add_shown(struct reading *r, struct draft *draft, hd_json_val named, 
     return err;
 }
 
-static int find_or_add(struct reading *r, struct draft *draft, const char *name, const char *class,
-                       size_t *out)
+static int find_or_add(struct graph_reading *r, struct draft *draft, const char *name,
+                       const char *class, size_t *out)
 {
     for (*out = 0; *out < draft->channel_count; (*out)++) {
         if (hd_slice_eq(draft->channels[*out].name, hd_slice_cstr(name)))
@@ -154,7 +155,7 @@ static int find_or_add(struct reading *r, struct draft *draft, const char *name,
     return add_channel(r, draft, hd_slice_cstr(name), hd_slice_cstr(class));
 }
 
-static int read_channels(struct reading *r, struct draft *draft)
+static int read_channels(struct graph_reading *r, struct draft *draft)
 {
     hd_json_val all = hd_json_get(draft->json, HD_S("channels"));
     hd_json_val shown = hd_json_get(draft->json, HD_S("stream_channels"));
@@ -162,11 +163,11 @@ static int read_channels(struct reading *r, struct draft *draft)
     int err;
 
     if (all && !hd_json_is_object(all))
-        return refuse(r, "it is no object:", HD_S("channels"));
+        return refuse_structure(r, "it is no object:", HD_S("channels"));
     err = add_shown(r, draft, all, shown);
     draft->graph->state_count = draft->channel_count;
     while (!err && hd_json_next(&it)) {
-        if (!is_listed(shown, it.key))
+        if (!is_listed_name(shown, it.key))
             err = add_channel(r, draft, it.key, hd_json_string(it.val));
     }
     if (!err)
@@ -180,7 +181,7 @@ static int read_channels(struct reading *r, struct draft *draft)
 
 /* ---- nodes ------------------------------------------------------------ */
 
-static int add_node(struct reading *r, struct draft *draft, struct hd_slice name)
+static int add_node(struct graph_reading *r, struct draft *draft, struct hd_slice name)
 {
     struct hd_node *node;
 
@@ -194,7 +195,7 @@ static int add_node(struct reading *r, struct draft *draft, struct hd_slice name
     return hd_arena_copy(&r->hold->arena, name, &node->name);
 }
 
-static int name_nodes(struct reading *r, struct draft *draft)
+static int name_nodes(struct graph_reading *r, struct draft *draft)
 {
     struct hd_json_iter it = hd_json_iter(hd_json_get(draft->json, HD_S("nodes")));
     int err = add_node(r, draft, HD_S(START));
@@ -208,7 +209,7 @@ static int name_nodes(struct reading *r, struct draft *draft)
     return err;
 }
 
-static int read_triggers(struct reading *r, struct draft *draft, struct hd_node *node,
+static int read_triggers(struct graph_reading *r, struct draft *draft, struct hd_node *node,
                          hd_json_val triggers)
 {
     struct hd_json_iter it = hd_json_iter(triggers);
@@ -218,7 +219,7 @@ static int read_triggers(struct reading *r, struct draft *draft, struct hd_node 
         size_t *place;
 
         if (channel == HD_GRAPH_END)
-            return refuse(r, "there is no channel", hd_json_string(it.val));
+            return refuse_structure(r, "there is no channel", hd_json_string(it.val));
         place = hd_decl_memory_push(r->hold, &node->triggers, &node->trigger_count, sizeof(*place));
         if (!place)
             return HD_ENOMEM;
@@ -229,7 +230,7 @@ static int read_triggers(struct reading *r, struct draft *draft, struct hd_node 
 }
 
 /* The subgraph's `checkpointer`: true, false, or null to inherit the parent's. */
-static int read_subgraph(struct reading *r, struct draft *draft, struct hd_node *node,
+static int read_subgraph(struct graph_reading *r, struct draft *draft, struct hd_node *node,
                          hd_json_val json)
 {
     hd_json_val subgraph = hd_json_get(json, HD_S("subgraph"));
@@ -252,10 +253,10 @@ static int read_subgraph(struct reading *r, struct draft *draft, struct hd_node 
 
 static bool is_stop(hd_json_val list, struct hd_slice name)
 {
-    return hd_slice_eq(hd_json_string(list), HD_S("*")) || is_listed(list, name);
+    return hd_slice_eq(hd_json_string(list), HD_S("*")) || is_listed_name(list, name);
 }
 
-static int read_nodes(struct reading *r, struct draft *draft)
+static int read_nodes(struct graph_reading *r, struct draft *draft)
 {
     hd_json_val nodes = hd_json_get(draft->json, HD_S("nodes"));
     hd_json_val before = hd_json_get(draft->json, HD_S("interrupt_before"));
@@ -292,8 +293,8 @@ static size_t first_source(const struct hd_graph *graph, struct hd_slice text, s
 }
 
 /* `join:a+b:c` waits for a and b. */
-static int read_sources(struct reading *r, const struct hd_graph *graph,
-                        struct hd_graph_channel *channel, bool *is_known)
+static int read_join_sources(struct graph_reading *r, const struct hd_graph *graph,
+                             struct hd_graph_channel *channel, bool *is_known)
 {
     struct hd_slice name = channel->name;
     struct hd_slice rest = hd_slice(name.ptr, name.len);
@@ -326,7 +327,7 @@ static int read_sources(struct reading *r, const struct hd_graph *graph,
 }
 
 /* A join without known sources is never full, so it becomes untracked. */
-static int read_joins(struct reading *r, struct draft *draft)
+static int read_joins(struct graph_reading *r, struct draft *draft)
 {
     int err = 0;
 
@@ -335,7 +336,7 @@ static int read_joins(struct reading *r, struct draft *draft)
         bool is_known = true;
 
         if (channel->reducer == HD_REDUCE_BARRIER || channel->reducer == HD_REDUCE_BARRIER_AFTER)
-            err = read_sources(r, draft->graph, channel, &is_known);
+            err = read_join_sources(r, draft->graph, channel, &is_known);
         if (!is_known)
             channel->reducer = HD_REDUCE_UNTRACKED;
     }
@@ -344,7 +345,7 @@ static int read_joins(struct reading *r, struct draft *draft)
 
 /* ---- graphs ----------------------------------------------------------- */
 
-static int read_graph(struct reading *r, hd_json_val json, const struct hd_graph *outer,
+static int read_graph(struct graph_reading *r, hd_json_val json, const struct hd_graph *outer,
                       struct hd_graph *graph)
 {
     struct draft draft = {.graph = graph, .json = json};
@@ -369,7 +370,8 @@ static int read_graph(struct reading *r, hd_json_val json, const struct hd_graph
     return err;
 }
 
-static int read_text(struct reading *r, struct hd_slice text, struct hd_graph *graph)
+static int read_structure_json(struct graph_reading *r, struct hd_slice text,
+                               struct hd_graph *graph)
 {
     struct hd_json json = {NULL};
     int err = 0;
@@ -395,14 +397,14 @@ int hd_worker_graph_create(struct hd_slice structure, enum hd_graph_ids ids, str
                            struct hd_fault *fault)
 {
     struct hd_graph_root *root = hd_calloc(1, sizeof(*root));
-    struct reading r = {.fault = fault, .ids = ids};
+    struct graph_reading r = {.fault = fault, .ids = ids};
     int err;
 
     if (!root)
         return HD_ENOMEM;
     hd_decl_memory_init(&root->hold);
     r.hold = &root->hold;
-    err = read_text(&r, structure, &root->graph);
+    err = read_structure_json(&r, structure, &root->graph);
     if (!err)
         err = hd_decl_memory_freeze(&root->hold);
     if (err) {

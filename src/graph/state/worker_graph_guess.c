@@ -239,7 +239,7 @@ static void put_triggers(struct guess *g, struct hd_slice node)
     hd_jw_array_end(&g->jw);
 }
 
-static void put_node(struct guess *g, struct hd_slice node)
+static void put_guessed_node(struct guess *g, struct hd_slice node)
 {
     hd_jw_key(&g->jw, node);
     hd_jw_object(&g->jw);
@@ -256,9 +256,9 @@ static int write(struct guess *g, struct hd_buf *out)
     hd_jw_key(&g->jw, HD_S("nodes"));
     hd_jw_object(&g->jw);
     if (!g->is_functional)
-        put_node(g, HD_S("__start__"));
+        put_guessed_node(g, HD_S("__start__"));
     for (size_t i = 0; i < g->count; i++)
-        put_node(g, g->nodes[i]);
+        put_guessed_node(g, g->nodes[i]);
     hd_jw_object_end(&g->jw);
     hd_jw_object_end(&g->jw);
     return hd_jw_finish(&g->jw);
