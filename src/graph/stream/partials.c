@@ -42,7 +42,7 @@ static struct hd_val *as_list(const struct hd_val *content)
 }
 
 /* True for pieces of the same call or block. */
-static bool is_same(const struct hd_val *a, const struct hd_val *b)
+static bool is_same_block(const struct hd_val *a, const struct hd_val *b)
 {
     const struct hd_val *index = hd_val_get(a, HD_S("index"));
 
@@ -69,7 +69,7 @@ static struct hd_val *join_block(struct hd_val *list, struct hd_val *block)
 {
     size_t at = 0;
 
-    while (at < hd_val_count(list) && !is_same(hd_val_at(list, at), block))
+    while (at < hd_val_count(list) && !is_same_block(hd_val_at(list, at), block))
         at++;
     if (at == hd_val_count(list))
         return hd_val_append(list, hd_val_ref(block));
@@ -119,7 +119,7 @@ static struct hd_val *join_calls(struct hd_val *calls, const struct hd_val *piec
         const struct hd_val *piece = hd_val_at(pieces, i);
         size_t at = 0;
 
-        while (at < hd_val_count(calls) && !is_same(hd_val_at(calls, at), piece))
+        while (at < hd_val_count(calls) && !is_same_block(hd_val_at(calls, at), piece))
             at++;
         if (at == hd_val_count(calls))
             calls = hd_val_append(calls, hd_val_ref(piece));
@@ -130,7 +130,7 @@ static struct hd_val *join_calls(struct hd_val *calls, const struct hd_val *piec
 }
 
 /* Incomplete arguments become an empty object. NULL: HD_ENOMEM. */
-static struct hd_val *read_args(const struct hd_val *piece)
+static struct hd_val *parse_args(const struct hd_val *piece)
 {
     struct hd_slice text = hd_val_get_string(hd_val_get(piece, HD_S("args")));
     struct hd_val *args = NULL;
@@ -156,7 +156,7 @@ static struct hd_val *made_calls(const struct hd_val *pieces)
         struct hd_val *call = hd_val_object();
 
         call = hd_val_with(call, HD_S("name"), name ? hd_val_ref(name) : hd_val_cstr(""));
-        call = hd_val_with(call, HD_S("args"), read_args(piece));
+        call = hd_val_with(call, HD_S("args"), parse_args(piece));
         call = hd_val_with(call, HD_S("id"), id ? hd_val_ref(id) : hd_val_null());
         call = hd_val_with(call, HD_S("type"), hd_val_cstr("tool_call"));
         calls = hd_val_append(calls, call);
@@ -212,7 +212,7 @@ static struct hd_val *join_member(struct hd_val *whole, struct hd_slice key,
     return hd_val_with(whole, key, joined);
 }
 
-static struct hd_val *join(const struct hd_val *whole, const struct hd_val *piece)
+static struct hd_val *join_piece(const struct hd_val *whole, const struct hd_val *piece)
 {
     struct hd_val *joined = hd_val_ref(whole);
 
@@ -239,7 +239,7 @@ static struct hd_val *as_message(const struct hd_val *pieces)
 /* ---- sending ---------------------------------------------------------- */
 
 /* Takes `data`; NULL is HD_ENOMEM. */
-static int tell(const char *event, struct hd_val *data, hd_partials_fn fn, void *ctx)
+static int emit_event(const char *event, struct hd_val *data, hd_partials_fn fn, void *ctx)
 {
     if (!data)
         return HD_ENOMEM;
@@ -251,7 +251,7 @@ static int tell(const char *event, struct hd_val *data, hd_partials_fn fn, void 
 static int tell_message(const char *event, const struct hd_val *message, hd_partials_fn fn,
                         void *ctx)
 {
-    return tell(event, hd_val_append(hd_val_list(), hd_val_ref(message)), fn, ctx);
+    return emit_event(event, hd_val_append(hd_val_list(), hd_val_ref(message)), fn, ctx);
 }
 
 /* Takes `known`. */
@@ -269,7 +269,7 @@ static int take_piece(struct hd_partials *partials, struct hd_slice id, const st
     const struct hd_val *known = hd_val_get(partials->messages, id);
     bool is_last =
         hd_slice_eq(hd_val_get_string(hd_val_get(piece, HD_S("chunk_position"))), HD_S("last"));
-    struct hd_val *whole = hd_val_is_object(known) ? join(known, piece) : hd_val_ref(piece);
+    struct hd_val *whole = hd_val_is_object(known) ? join_piece(known, piece) : hd_val_ref(piece);
     struct hd_val *message = whole ? as_message(whole) : NULL;
     int err = message ? tell_message("messages/partial", message, fn, ctx) : HD_ENOMEM;
 
@@ -297,7 +297,7 @@ int hd_partials_message(struct hd_partials *partials, const struct hd_val *pair,
         struct hd_val *about = hd_val_with(hd_val_object(), HD_S("metadata"),
                                            metadata ? hd_val_ref(metadata) : hd_val_object());
 
-        err = tell("messages/metadata", hd_val_with(hd_val_object(), id, about), fn, ctx);
+        err = emit_event("messages/metadata", hd_val_with(hd_val_object(), id, about), fn, ctx);
     }
     if (!err && hd_slice_eq(type, PIECE))
         return take_piece(partials, id, message, fn, ctx);
