@@ -71,7 +71,7 @@ static bool buffer_grow(struct hd_val_buffer *buffer, size_t more)
     return true;
 }
 
-static void fill(struct hd_val_buffer *buffer, struct hd_val *const *items, size_t count)
+static void fill_buffer(struct hd_val_buffer *buffer, struct hd_val *const *items, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         buffer->items[buffer->used++] = hd_val_ref(items[i]);
@@ -90,7 +90,7 @@ static struct hd_val_array *array_copy(const struct hd_val_array *from, size_t c
         return NULL;
     }
     if (count > 0)
-        fill(copy->buffer, from->buffer->items, count);
+        fill_buffer(copy->buffer, from->buffer->items, count);
     copy->count = count;
     copy->base.depth = from->base.depth;
     return copy;
@@ -111,7 +111,7 @@ static struct hd_val_array *array_share(const struct hd_val_array *from)
 }
 
 /* Removes elements that no view includes. */
-static void trim(struct hd_val_array *array)
+static void trim_buffer(struct hd_val_array *array)
 {
     struct hd_val_buffer *buffer = array->buffer;
 
@@ -122,7 +122,8 @@ static void trim(struct hd_val_array *array)
 }
 
 /* True if `val` contains a view on the buffer, or if the search exceeds `patience`. */
-static bool contains(const struct hd_val *val, const struct hd_val_buffer *buffer, int *patience)
+static bool contains_view(const struct hd_val *val, const struct hd_val_buffer *buffer,
+                          int *patience)
 {
     const struct hd_val_array *array = array_of(val);
     size_t count = hd_val_count(val);
@@ -133,7 +134,8 @@ static bool contains(const struct hd_val *val, const struct hd_val_buffer *buffe
         return true;
     for (size_t i = 0; i < count; i++) {
         if (--*patience < 0 ||
-            contains(array ? hd_val_at(val, i) : hd_val_member(val, i, NULL), buffer, patience))
+            contains_view(array ? hd_val_at(val, i) : hd_val_member(val, i, NULL), buffer,
+                          patience))
             return true;
     }
     return false;
@@ -146,7 +148,7 @@ static bool would_hold_itself(const struct hd_val_array *array, const struct hd_
 
     if (!array->buffer || (array->buffer->refs == 1 && array->base.refs == 1))
         return false;
-    return contains(val, array->buffer, &patience);
+    return contains_view(val, array->buffer, &patience);
 }
 
 /* The same for all elements of a list. Elements of the same buffer were already checked. */
@@ -170,7 +172,7 @@ static struct hd_val_array *open_end(struct hd_val *list, size_t more, bool must
     if (!hd_val_is_counted(list))
         must_copy = true; /* all threads share its buffer */
     else
-        trim(array);
+        trim_buffer(array);
     if (must_copy || !array->buffer || array->buffer->used != array->count)
         own = array_copy(array, array->count, more);
     else if (list->refs > 1)
@@ -231,7 +233,7 @@ struct hd_val *hd_val_extend(struct hd_val *list, const struct hd_val *more)
     if (!own)
         return NULL;
     /* `more` may be a view on the same buffer: read its items after the buffer has grown. */
-    fill(own->buffer, from->buffer->items, count);
+    fill_buffer(own->buffer, from->buffer->items, count);
     own->count += count;
     if (more->depth > own->base.depth)
         own->base.depth = more->depth;
@@ -278,7 +280,7 @@ struct hd_val *hd_val_slice(const struct hd_val *list, size_t from, size_t to)
     if (!copy)
         return NULL;
     if (to > from)
-        fill(copy->buffer, array->buffer->items + from, to - from);
+        fill_buffer(copy->buffer, array->buffer->items + from, to - from);
     copy->count = to - from;
     copy->base.depth = array->base.depth;
     return &copy->base;

@@ -69,7 +69,7 @@ static size_t slot_of(struct hd_slice key, size_t cap)
 }
 
 /* The index of the member, or the number of members if not found. */
-static size_t find(const struct hd_val_members *object, struct hd_slice key)
+static size_t find_member(const struct hd_val_members *object, struct hd_slice key)
 {
     size_t i;
 
@@ -86,7 +86,7 @@ static size_t find(const struct hd_val_members *object, struct hd_slice key)
     return object->count;
 }
 
-static void enter(struct hd_val_members *object, size_t number)
+static void index_member(struct hd_val_members *object, size_t number)
 {
     size_t i = slot_of(key_at(object, number), object->slot_cap);
 
@@ -110,7 +110,7 @@ static bool index_members(struct hd_val_members *object)
     object->slots = slots;
     object->slot_cap = cap;
     for (size_t i = 0; i < object->count; i++)
-        enter(object, i);
+        index_member(object, i);
     return true;
 }
 
@@ -121,7 +121,7 @@ struct hd_val *hd_val_get(const struct hd_val *val, struct hd_slice key)
 
     if (!object)
         return NULL;
-    i = find(object, key);
+    i = find_member(object, key);
     return i < object->count ? object->pairs[i].val : NULL;
 }
 
@@ -212,7 +212,7 @@ static bool insert(struct hd_val_members *object, size_t place, struct hd_val *k
     if (object->count <= FEW)
         return true;
     if (object->slots && is_at_end && object->count * 2 <= object->slot_cap) {
-        enter(object, place);
+        index_member(object, place);
         return true;
     }
     if (index_members(object))
@@ -273,7 +273,7 @@ static struct hd_val *with(struct hd_val *object, struct hd_val *key, struct hd_
         mine = own(object);
     if (!mine)
         goto drop;
-    i = find(mine, hd_val_get_string(key));
+    i = find_member(mine, hd_val_get_string(key));
     if (i < mine->count) {
         hd_val_unref(mine->pairs[i].val);
         mine->pairs[i].val = hd_val_ref(val);
@@ -321,7 +321,7 @@ struct hd_val *hd_val_without(struct hd_val *object, struct hd_slice key)
     mine = own(object);
     if (!mine)
         return NULL;
-    i = find(mine, key);
+    i = find_member(mine, key);
     hd_val_unref(mine->pairs[i].key);
     hd_val_unref(mine->pairs[i].val);
     mine->count--;

@@ -12,20 +12,20 @@
 #define KEY_SLOTS 32 /* a power of two */
 
 /* A list of messages repeats the same few keys: each is created once per document. */
-struct reading {
+struct val_reading {
     struct hd_val *keys[KEY_SLOTS];
     bool is_canonical;
     struct hd_fault *fault;
 };
 
-static void reading_fini(struct reading *r)
+static void reading_fini(struct val_reading *r)
 {
     for (size_t i = 0; i < KEY_SLOTS; i++)
         hd_val_unref(r->keys[i]);
 }
 
 /* Returns a reference to the key as a value, or NULL. */
-static struct hd_val *read_key(struct reading *r, struct hd_slice key)
+static struct hd_val *read_key(struct val_reading *r, struct hd_slice key)
 {
     unsigned hash = (unsigned)key.len * 31 + (key.len ? (unsigned char)key.ptr[0] : 0) * 7 +
                     (key.len ? (unsigned char)key.ptr[key.len - 1] : 0);
@@ -38,7 +38,7 @@ static struct hd_val *read_key(struct reading *r, struct hd_slice key)
     return hd_val_ref(*slot);
 }
 
-static int read_value(struct reading *r, hd_json_val json, struct hd_val **out);
+static int read_value(struct val_reading *r, hd_json_val json, struct hd_val **out);
 
 /* ---- numbers ---------------------------------------------------------- */
 
@@ -47,7 +47,7 @@ static struct hd_val *big_integer(struct hd_slice digits)
     return hd_val_with(hd_val_record(HD_KIND_INT), HD_S("v"), hd_val_string(digits));
 }
 
-static struct hd_val *read_integer(const struct reading *r, hd_json_val json)
+static struct hd_val *read_integer(const struct val_reading *r, hd_json_val json)
 {
     struct hd_slice text = hd_json_number_text(json);
     int64_t value;
@@ -60,7 +60,7 @@ static struct hd_val *read_integer(const struct reading *r, hd_json_val json)
     return hd_val_int(value);
 }
 
-static struct hd_val *read_float(const struct reading *r, hd_json_val json)
+static struct hd_val *read_float(const struct val_reading *r, hd_json_val json)
 {
     struct hd_slice text = hd_json_number_text(json);
     double value;
@@ -72,7 +72,7 @@ static struct hd_val *read_float(const struct reading *r, hd_json_val json)
     return hd_val_float_as(value, text);
 }
 
-static struct hd_val *read_number(const struct reading *r, hd_json_val json)
+static struct hd_val *read_number_val(const struct val_reading *r, hd_json_val json)
 {
     struct hd_slice text = hd_json_number_text(json);
 
@@ -132,7 +132,7 @@ static bool stands_for_object(hd_json_val record)
     return has_dollar;
 }
 
-static int read_pairs(struct reading *r, hd_json_val pairs, struct hd_val **out)
+static int read_pairs(struct val_reading *r, hd_json_val pairs, struct hd_val **out)
 {
     struct hd_json_iter it = hd_json_iter(pairs);
     struct hd_val *object = hd_val_object(), *val;
@@ -160,7 +160,7 @@ static int read_pairs(struct reading *r, hd_json_val pairs, struct hd_val **out)
 
 /* ---- containers ------------------------------------------------------- */
 
-static int read_list(struct reading *r, hd_json_val json, struct hd_val **out)
+static int read_list(struct val_reading *r, hd_json_val json, struct hd_val **out)
 {
     struct hd_json_iter it = hd_json_iter(json);
     struct hd_val *list = hd_val_list(), *val;
@@ -187,7 +187,7 @@ static int refuse_twice(struct hd_slice name, struct hd_fault *fault)
 }
 
 /* Takes `object` and adds the members after the first `skip`. */
-static int read_members(struct reading *r, hd_json_val json, size_t skip, struct hd_val *object,
+static int read_members(struct val_reading *r, hd_json_val json, size_t skip, struct hd_val *object,
                         struct hd_val **out)
 {
     struct hd_json_iter it = hd_json_iter(json);
@@ -215,7 +215,7 @@ static int read_members(struct reading *r, hd_json_val json, size_t skip, struct
     return err;
 }
 
-static int read_record(struct reading *r, hd_json_val json, struct hd_slice name,
+static int read_record(struct val_reading *r, hd_json_val json, struct hd_slice name,
                        struct hd_val **out)
 {
     enum hd_val_kind kind = hd_val_kind_find(name);
@@ -236,7 +236,7 @@ static int read_record(struct reading *r, hd_json_val json, struct hd_slice name
     return made ? 0 : HD_ENOMEM;
 }
 
-static int read_object(struct reading *r, hd_json_val json, struct hd_val **out)
+static int read_object_val(struct val_reading *r, hd_json_val json, struct hd_val **out)
 {
     struct hd_json_iter it = hd_json_iter(json);
 
@@ -245,7 +245,7 @@ static int read_object(struct reading *r, hd_json_val json, struct hd_val **out)
     return read_members(r, json, 0, hd_val_object(), out);
 }
 
-static int read_value(struct reading *r, hd_json_val json, struct hd_val **out)
+static int read_value(struct val_reading *r, hd_json_val json, struct hd_val **out)
 {
     struct hd_val *made = NULL;
 
@@ -253,9 +253,9 @@ static int read_value(struct reading *r, hd_json_val json, struct hd_val **out)
     case HD_JSON_ARRAY:
         return read_list(r, json, out);
     case HD_JSON_OBJECT:
-        return read_object(r, json, out);
+        return read_object_val(r, json, out);
     case HD_JSON_NUMBER:
-        made = read_number(r, json);
+        made = read_number_val(r, json);
         break;
     case HD_JSON_STRING:
         made = hd_val_string(hd_json_string(json));
@@ -275,10 +275,10 @@ static int read_value(struct reading *r, hd_json_val json, struct hd_val **out)
 
 /* ---- public functions ------------------------------------------------- */
 
-static int read_root(hd_json_val json, bool is_canonical, struct hd_val **out,
-                     struct hd_fault *fault)
+static int read_document_val(hd_json_val json, bool is_canonical, struct hd_val **out,
+                             struct hd_fault *fault)
 {
-    struct reading r = {.is_canonical = is_canonical, .fault = fault};
+    struct val_reading r = {.is_canonical = is_canonical, .fault = fault};
     int err = read_value(&r, json, out);
 
     reading_fini(&r);
@@ -289,12 +289,12 @@ int hd_val_from_canon(hd_json_val json, struct hd_val **out, struct hd_fault *fa
 {
     int err = hd_canon_check(json, fault);
 
-    return err ? err : read_root(json, true, out, fault);
+    return err ? err : read_document_val(json, true, out, fault);
 }
 
 int hd_val_from_json(hd_json_val json, struct hd_val **out, struct hd_fault *fault)
 {
-    return read_root(json, false, out, fault);
+    return read_document_val(json, false, out, fault);
 }
 
 static int parse(struct hd_slice text, struct hd_val **out, struct hd_fault *fault,
