@@ -57,7 +57,7 @@ struct hd_client_request {
     bool is_added;     /* added to the multi handle */
     bool is_todo;      /* is in http->todo */
     bool is_cancelled; /* freed when libcurl returns */
-    bool is_ending;    /* in finish() */
+    bool is_ending;    /* in finish_request() */
     bool has_head;     /* on_head was called */
     bool is_given;     /* the body goes to on_data */
     bool is_paused;
@@ -72,7 +72,7 @@ struct hd_client_request {
 };
 
 /* A socket that libcurl polls. */
-struct watch {
+struct socket_watch {
     uv_poll_t poll;
     curl_socket_t socket;
     struct hd_client *http;
@@ -198,7 +198,7 @@ static void remove_request(struct hd_client_request *request)
     request->is_added = false;
 }
 
-static void finish(struct hd_client_request *request, CURLcode code)
+static void finish_request(struct hd_client_request *request, CURLcode code)
 {
     struct hd_client_response response;
 
@@ -220,7 +220,7 @@ static void finish(struct hd_client_request *request, CURLcode code)
     free_request(request);
 }
 
-static void look(struct hd_client *http)
+static void read_completions(struct hd_client *http)
 {
     CURLMsg *message;
     int left;
@@ -231,7 +231,7 @@ static void look(struct hd_client *http)
         if (message->msg != CURLMSG_DONE)
             continue;
         curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &request);
-        finish(request, message->data.result);
+        finish_request(request, message->data.result);
     }
 }
 
@@ -263,13 +263,13 @@ static bool resume(struct hd_client_request *request, CURLcode *code)
     return *code == CURLE_OK || *code == CURLE_BAD_FUNCTION_ARGUMENT || request->is_cancelled;
 }
 
-static void add(struct hd_client_request *request)
+static void add_to_multi(struct hd_client_request *request)
 {
     request->is_added = curl_multi_add_handle(request->http->multi, request->easy) == CURLM_OK;
 }
 
 /* Runs work requested in callbacks, which libcurl cannot do while it calls back. */
-static void settle(struct hd_client *http)
+static void run_todo(struct hd_client *http)
 {
     while (http->todo) {
         struct hd_client_request *request = http->todo;
@@ -282,30 +282,30 @@ static void settle(struct hd_client *http)
             continue;
         }
         if (!request->is_added)
-            add(request);
+            add_to_multi(request);
         if (!request->is_added || (request->wants_resume && !resume(request, &code)))
-            finish(request, code);
+            finish_request(request, code);
     }
 }
 
-static void enter(struct hd_client *http)
+static void enter_client(struct hd_client *http)
 {
     http->inside++;
 }
 
-static void leave(struct hd_client *http)
+static void leave_client(struct hd_client *http)
 {
     http->inside--;
-    settle(http);
-    look(http);
+    run_todo(http);
+    read_completions(http);
 }
 
 static void on_later(uv_timer_t *timer)
 {
     struct hd_client *http = timer->data;
 
-    settle(http);
-    look(http);
+    run_todo(http);
+    read_completions(http);
 }
 
 /* ---- idle timeout ----------------------------------------------------- */
@@ -327,8 +327,8 @@ static void hear(struct hd_client_request *request)
     request->is_late = false;
 }
 
-static int on_progress(void *ctx, curl_off_t down_total, curl_off_t down, curl_off_t up_total,
-                       curl_off_t up)
+static int on_transfer_progress(void *ctx, curl_off_t down_total, curl_off_t down,
+                                curl_off_t up_total, curl_off_t up)
 {
     struct hd_client_request *request = ctx;
 
@@ -372,7 +372,7 @@ static void on_idle(uv_timer_t *timer)
 
         if (is_silent(request, now, &next)) {
             request->failure = HD_CLIENT_IDLE;
-            finish(request, CURLE_OPERATION_TIMEDOUT);
+            finish_request(request, CURLE_OPERATION_TIMEDOUT);
             /* The callback may have cancelled other requests. */
             following = http->requests;
             next = UINT64_MAX;
@@ -387,7 +387,7 @@ static void on_idle(uv_timer_t *timer)
 
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
-    struct watch *watch = poll->data;
+    struct socket_watch *watch = poll->data;
     struct hd_client *http = watch->http;
     int flags = 0, running;
 
@@ -397,9 +397,9 @@ static void on_poll(uv_poll_t *poll, int status, int events)
         flags |= CURL_CSELECT_IN;
     if (events & UV_WRITABLE)
         flags |= CURL_CSELECT_OUT;
-    enter(http);
+    enter_client(http);
     curl_multi_socket_action(http->multi, watch->socket, flags, &running);
-    leave(http);
+    leave_client(http);
 }
 
 static void on_watch_closed(uv_handle_t *handle)
@@ -410,7 +410,7 @@ static void on_watch_closed(uv_handle_t *handle)
 static int on_socket(CURL *easy, curl_socket_t socket, int what, void *ctx, void *data)
 {
     struct hd_client *http = ctx;
-    struct watch *watch = data;
+    struct socket_watch *watch = data;
     int events = 0;
 
     (void)easy;
@@ -440,14 +440,14 @@ static int on_socket(CURL *easy, curl_socket_t socket, int what, void *ctx, void
     return uv_poll_start(&watch->poll, events, on_poll) == 0 ? 0 : -1;
 }
 
-static void on_timer(uv_timer_t *timer)
+static void on_multi_timer(uv_timer_t *timer)
 {
     struct hd_client *http = timer->data;
     int running;
 
-    enter(http);
+    enter_client(http);
     curl_multi_socket_action(http->multi, CURL_SOCKET_TIMEOUT, 0, &running);
-    leave(http);
+    leave_client(http);
 }
 
 static int on_timeout(CURLM *multi, long ms, void *ctx)
@@ -460,7 +460,7 @@ static int on_timeout(CURLM *multi, long ms, void *ctx)
     if (ms < 0)
         uv_timer_stop(&http->timer);
     else
-        uv_timer_start(&http->timer, on_timer, (uint64_t)ms, 0);
+        uv_timer_start(&http->timer, on_multi_timer, (uint64_t)ms, 0);
     return 0;
 }
 
@@ -475,7 +475,7 @@ static bool is_too_large(struct hd_client_request *request, size_t len)
     return len > request->body.limit - request->body.len;
 }
 
-static size_t on_body(char *bytes, size_t size, size_t count, void *ctx)
+static size_t on_response_body(char *bytes, size_t size, size_t count, void *ctx)
 {
     struct hd_client_request *request = ctx;
     size_t len = size * count;
@@ -595,7 +595,7 @@ static curl_socket_t on_open(void *ctx, curlsocktype purpose, struct curl_sockad
  * Called before sending. A reused connection may have been opened for a request with more rights.
  */
 /* NOLINTNEXTLINE(readability-non-const-parameter): libcurl defines the types. */
-static int on_ready(void *ctx, char *peer, char *own, int peer_port, int own_port)
+static int on_peer_ready(void *ctx, char *peer, char *own, int peer_port, int own_port)
 {
     struct sockaddr_storage address = {0};
     struct sockaddr_in6 *six = (struct sockaddr_in6 *)&address;
@@ -632,7 +632,7 @@ static void set_route(struct hd_client_request *request, const struct hd_client_
     if (what->allows || request->http->outgoing) {
         curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open);
         curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, request);
-        curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_ready);
+        curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_peer_ready);
         curl_easy_setopt(easy, CURLOPT_PREREQDATA, request);
     }
 }
@@ -651,7 +651,7 @@ static void set_options(struct hd_client_request *request, const struct hd_clien
 #endif
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, request->error);
     curl_easy_setopt(easy, CURLOPT_PRIVATE, request);
-    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
+    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_response_body);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, request);
     curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
     curl_easy_setopt(easy, CURLOPT_HEADERDATA, request);
@@ -660,7 +660,7 @@ static void set_options(struct hd_client_request *request, const struct hd_clien
     if (request->headers)
         curl_easy_setopt(easy, CURLOPT_HTTPHEADER, request->headers);
     if (request->idle_ms > 0) {
-        curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, on_progress);
+        curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, on_transfer_progress);
         curl_easy_setopt(easy, CURLOPT_XFERINFODATA, request);
         curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
     }
@@ -674,8 +674,8 @@ static void set_options(struct hd_client_request *request, const struct hd_clien
         curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "");
 }
 
-static struct hd_client_request *make_request(struct hd_client *http,
-                                              const struct hd_client_options *what)
+static struct hd_client_request *new_request(struct hd_client *http,
+                                             const struct hd_client_options *what)
 {
     struct hd_client_request *request = hd_calloc(1, sizeof(*request));
 
@@ -706,7 +706,7 @@ static struct hd_client_request *make_request(struct hd_client *http,
 int hd_client_send(struct hd_client *http, const struct hd_client_options *what,
                    hd_client_response_fn done, void *ctx, struct hd_client_request **out)
 {
-    struct hd_client_request *request = make_request(http, what);
+    struct hd_client_request *request = new_request(http, what);
     int err;
 
     if (!request)
@@ -729,7 +729,7 @@ int hd_client_send(struct hd_client *http, const struct hd_client_options *what,
     if (!err && http->inside > 0)
         put_todo(request);
     else if (!err)
-        add(request);
+        add_to_multi(request);
     if (!err && !request->is_added && !request->is_todo)
         err = HD_EIO;
     if (err) {
@@ -837,7 +837,7 @@ void hd_client_set_outgoing(struct hd_client *http, const struct hd_outgoing *ou
     http->outgoing = outgoing;
 }
 
-static void on_closed(uv_handle_t *handle)
+static void on_client_closed(uv_handle_t *handle)
 {
     struct hd_client *http = handle->data;
 
@@ -851,9 +851,9 @@ void hd_client_destroy(struct hd_client *http)
         return;
     http->is_closing = true;
     while (http->requests)
-        finish(http->requests, CURLE_ABORTED_BY_CALLBACK);
+        finish_request(http->requests, CURLE_ABORTED_BY_CALLBACK);
     curl_multi_cleanup(http->multi);
-    uv_close((uv_handle_t *)&http->timer, on_closed);
-    uv_close((uv_handle_t *)&http->idler, on_closed);
-    uv_close((uv_handle_t *)&http->later, on_closed);
+    uv_close((uv_handle_t *)&http->timer, on_client_closed);
+    uv_close((uv_handle_t *)&http->idler, on_client_closed);
+    uv_close((uv_handle_t *)&http->later, on_client_closed);
 }

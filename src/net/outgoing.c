@@ -15,7 +15,7 @@
 
 /* ---- rules ------------------------------------------------------------ */
 
-static bool is_name(struct hd_slice host)
+static bool is_host_name(struct hd_slice host)
 {
     if (hd_slice_starts(host, HD_S("*.")))
         host = hd_slice(host.ptr + 2, host.len - 2);
@@ -39,7 +39,7 @@ static int read_rule(struct hd_outgoing_rule *rule, struct hd_slice text, struct
         return HD_EINVAL;
     if (hd_net_parse(host, &rule->net) && rule->net.bits == 8 * HD_IP_LEN)
         return 0;
-    return is_name(host) ? hd_arena_copy(arena, host, &rule->host) : HD_EINVAL;
+    return is_host_name(host) ? hd_arena_copy(arena, host, &rule->host) : HD_EINVAL;
 }
 
 int hd_outgoing_init(struct hd_outgoing *outgoing, bool is_strict, const struct hd_slice *hosts,
@@ -103,23 +103,23 @@ bool hd_outgoing_allows(const struct hd_outgoing *outgoing, const struct sockadd
 /* ---- URLs ------------------------------------------------------------- */
 
 /* The parts of a URL that the rules need. */
-struct place {
+struct url_parts {
     char *scheme, *host, *port;
 };
 
-static void free_place(struct place *place)
+static void free_place(struct url_parts *place)
 {
     curl_free(place->scheme);
     curl_free(place->host);
     curl_free(place->port);
 }
 
-static bool find_place(const char *text, struct place *place)
+static bool find_place(const char *text, struct url_parts *place)
 {
     CURLU *url = curl_url();
     bool is_found;
 
-    *place = (struct place){0};
+    *place = (struct url_parts){0};
     is_found = url && curl_url_set(url, CURLUPART_URL, text, 0) == CURLUE_OK &&
                curl_url_get(url, CURLUPART_SCHEME, &place->scheme, 0) == CURLUE_OK &&
                curl_url_get(url, CURLUPART_HOST, &place->host, 0) == CURLUE_OK &&
@@ -128,20 +128,20 @@ static bool find_place(const char *text, struct place *place)
     return is_found;
 }
 
-static int port_of(const struct place *place)
+static int port_of(const struct url_parts *place)
 {
     return (int)strtol(place->port, NULL, 10);
 }
 
-static bool is_same_host(const struct place *a, const struct place *b)
+static bool is_same_host(const struct url_parts *a, const struct url_parts *b)
 {
     return hd_host_matches(hd_slice_cstr(a->host), hd_slice_cstr(b->host)) &&
            strcmp(a->port, b->port) == 0;
 }
 
-static bool is_trusted(const char *trusted, const struct place *place)
+static bool is_trusted(const char *trusted, const struct url_parts *place)
 {
-    struct place chosen;
+    struct url_parts chosen;
     bool is_it = trusted && find_place(trusted, &chosen) && is_same_host(&chosen, place);
 
     if (trusted)
@@ -168,7 +168,7 @@ static bool may_be_proxied(const char *scheme)
                                         : is_set("http_proxy");
 }
 
-static bool is_allowed_number(const struct hd_outgoing *outgoing, const struct place *place)
+static bool is_allowed_number(const struct hd_outgoing *outgoing, const struct url_parts *place)
 {
     struct hd_ip address;
 
@@ -177,7 +177,7 @@ static bool is_allowed_number(const struct hd_outgoing *outgoing, const struct p
 }
 
 static bool permits(const struct hd_outgoing *outgoing, const struct hd_outgoing_way *way,
-                    const struct place *place)
+                    const struct url_parts *place)
 {
     if (is_trusted(way->trusted, place) ||
         hd_outgoing_lists(outgoing, hd_slice_cstr(place->host), port_of(place)))
@@ -189,7 +189,7 @@ static bool permits(const struct hd_outgoing *outgoing, const struct hd_outgoing
 
 bool hd_outgoing_permits(const struct hd_outgoing *outgoing, const struct hd_outgoing_way *way)
 {
-    struct place place = {0};
+    struct url_parts place = {0};
     bool is_permitted;
 
     if (!outgoing->is_strict)
@@ -200,7 +200,7 @@ bool hd_outgoing_permits(const struct hd_outgoing *outgoing, const struct hd_out
 }
 
 /* A numeric address in any form that a resolver accepts, normalized by libcurl; or localhost. */
-static bool is_private(const struct hd_outgoing *outgoing, const struct place *place)
+static bool is_private(const struct hd_outgoing *outgoing, const struct url_parts *place)
 {
     struct hd_slice host = hd_slice_cstr(place->host);
     struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port_of(place))};
@@ -219,7 +219,7 @@ static bool is_private(const struct hd_outgoing *outgoing, const struct place *p
 int hd_outgoing_check(const struct hd_outgoing *outgoing, struct hd_slice url,
                       struct hd_fault *fault)
 {
-    struct place place = {0};
+    struct url_parts place = {0};
     char *text;
     bool is_bad;
 
