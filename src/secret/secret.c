@@ -96,7 +96,7 @@ static struct hd_val *hide(struct taking *t, const struct step *step, const stru
     return marker;
 }
 
-static void note(struct taking *t, const struct step *step)
+static void note_path(struct taking *t, const struct step *step)
 {
     if (t->has_found)
         return;
@@ -217,7 +217,7 @@ static struct hd_val *walk(struct taking *t, const struct step *step, const stru
     if (!is_secret(t, step, val, is_named))
         return hd_val_ref(val);
     if (t->only_looks) {
-        note(t, step);
+        note_path(t, step);
         return hd_val_ref(val);
     }
     return hide(t, step, val);

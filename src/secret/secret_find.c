@@ -35,8 +35,8 @@ static int find_json(struct finder *f, hd_json_val val, bool is_named);
 static int find_text(struct finder *f, struct hd_slice text);
 
 /* A JSON string was decoded to other memory: its position in the text is unknown. */
-static int report(struct finder *f, struct hd_slice secret, const char *kind, bool is_within,
-                  const char *from)
+static int report_finding(struct finder *f, struct hd_slice secret, const char *kind,
+                          bool is_within, const char *from)
 {
     struct hd_secret_finding finding = {hd_buf_slice(&f->place), secret, kind, is_within,
                                         f->nesting == 0 ? from : NULL};
@@ -46,7 +46,7 @@ static int report(struct finder *f, struct hd_slice secret, const char *kind, bo
 
 /* ---- exceptions ------------------------------------------------------- */
 
-static bool contains(struct hd_slice text, struct hd_slice part)
+static bool contains_text(struct hd_slice text, struct hd_slice part)
 {
     return text.ptr && memmem(text.ptr, text.len, part.ptr, part.len) != NULL;
 }
@@ -54,7 +54,7 @@ static bool contains(struct hd_slice text, struct hd_slice part)
 /* Markers, and common placeholders for secrets. */
 static bool is_placeholder(struct hd_slice text)
 {
-    if (text.len == 0 || contains(text, HD_S(HD_SECRET_PREFIX)))
+    if (text.len == 0 || contains_text(text, HD_S(HD_SECRET_PREFIX)))
         return true;
     if (strchr("<{$", text.ptr[0]) && text.ptr[0])
         return true;
@@ -88,23 +88,23 @@ static bool is_example_url(struct hd_slice url)
     };
 
     for (size_t i = 0; i < HD_COUNT(examples); i++) {
-        if (contains(url, examples[i]))
+        if (contains_text(url, examples[i]))
             return true;
     }
-    return contains(url, HD_S(":$")) || contains(url, HD_S(":*"));
+    return contains_text(url, HD_S(":$")) || contains_text(url, HD_S(":*"));
 }
 
 static bool is_url(struct hd_slice text)
 {
-    return contains(text, HD_S("://"));
+    return contains_text(text, HD_S("://"));
 }
 
 /* For a whole text. One that begins with a URL and continues is prose. */
-static const char *kind_of(struct hd_slice text)
+static const char *text_kind(struct hd_slice text)
 {
     const char *kind = is_placeholder(text) ? NULL : hd_secret_text_kind(text);
 
-    if (kind && is_url(text) && (is_example_url(text) || contains(text, HD_S(" "))))
+    if (kind && is_url(text) && (is_example_url(text) || contains_text(text, HD_S(" "))))
         return NULL;
     return kind;
 }
@@ -160,13 +160,13 @@ static int find_in_word(struct finder *f, struct hd_slice text, struct hd_slice 
     const char *kind;
 
     word = without_end(word);
-    if (word.len < MIN_WORD || contains(word, HD_S(HD_SECRET_PREFIX)))
+    if (word.len < MIN_WORD || contains_text(word, HD_S(HD_SECRET_PREFIX)))
         return 0;
-    kind = kind_of(word);
+    kind = text_kind(word);
     if (kind && (is_url(word) || is_random(word)))
-        return report(f, word, kind, word.len != text.len, word.ptr);
+        return report_finding(f, word, kind, word.len != text.len, word.ptr);
     if (is_random(word) && !is_url(word) && follows_scheme(text, word.ptr))
-        return report(f, word, "credentials", true, word.ptr);
+        return report_finding(f, word, "credentials", true, word.ptr);
     return 0;
 }
 
@@ -194,8 +194,8 @@ static int find_private_keys(struct finder *f, struct hd_slice text)
         size_t left = (size_t)(end - at);
         struct hd_slice head = hd_slice(at, left < 60 ? left : 60);
 
-        if (contains(head, key) && left > 100)
-            err = report(f, hd_slice(at, left), "a private key", at != text.ptr, at);
+        if (contains_text(head, key) && left > 100)
+            err = report_finding(f, hd_slice(at, left), "a private key", at != text.ptr, at);
         at += begin.len;
     }
     return err;
@@ -251,7 +251,7 @@ static int find_pair(struct finder *f, struct hd_slice name, struct hd_slice val
         return 0; /* `token` alone is often a model's */
     err = hd_buf_append_slice(&f->place, name);
     if (!err)
-        err = report(f, value, "by name", false, name.ptr);
+        err = report_finding(f, value, "by name", false, name.ptr);
     f->place.len = len;
     return err;
 }
@@ -306,7 +306,7 @@ int hd_secret_find_pieces(struct hd_slice text, hd_secret_finding_fn fn, void *c
 
 /* ---- JSON ------------------------------------------------------------- */
 
-static int enter(struct finder *f, struct hd_slice name, size_t index)
+static int enter_place(struct finder *f, struct hd_slice name, size_t index)
 {
     int err = 0;
 
@@ -326,9 +326,9 @@ static int find_string(struct finder *f, struct hd_slice text, bool is_named)
     const char *kind;
 
     if (is_named && !is_placeholder(text))
-        return report(f, text, "by name", false, NULL);
-    kind = kind_of(text);
-    return kind ? report(f, text, kind, false, NULL) : find_text(f, text);
+        return report_finding(f, text, "by name", false, NULL);
+    kind = text_kind(text);
+    return kind ? report_finding(f, text, kind, false, NULL) : find_text(f, text);
 }
 
 static bool has_target(hd_json_val val)
@@ -350,7 +350,7 @@ static int find_sent(struct finder *f, hd_json_val headers)
     int err = 0;
 
     while (!err && hd_json_next(&it)) {
-        err = enter(f, it.key, 0);
+        err = enter_place(f, it.key, 0);
         if (!err)
             err = find_json(f, it.val, hd_secret_is_header(it.key));
         f->place.len = len;
@@ -371,13 +371,13 @@ static int find_members(struct finder *f, hd_json_val val, bool is_named)
         if (is_object)
             named = (named || hd_secret_is_name(it.key)) && !is_logprob(val, it.key) &&
                     !is_schema(it.val);
-        err = enter(f, is_object ? it.key : hd_slice(NULL, 0), index++);
+        err = enter_place(f, is_object ? it.key : hd_slice(NULL, 0), index++);
         if (!err && is_target && hd_json_is_object(it.val) && hd_secret_names_headers(it.key))
             err = find_sent(f, it.val);
         else if (!err)
             err = find_json(f, it.val, named);
         if (!err && is_object && hd_secret_text_kind(it.key))
-            err = report(f, it.key, hd_secret_text_kind(it.key), false, NULL);
+            err = report_finding(f, it.key, hd_secret_text_kind(it.key), false, NULL);
         f->place.len = len;
     }
     return err;
@@ -414,9 +414,9 @@ static int find_text(struct finder *f, struct hd_slice text)
 
 static int find_whole(struct finder *f, struct hd_slice text)
 {
-    const char *kind = kind_of(text);
+    const char *kind = text_kind(text);
 
-    return kind ? report(f, text, kind, false, text.ptr) : find_text(f, text);
+    return kind ? report_finding(f, text, kind, false, text.ptr) : find_text(f, text);
 }
 
 int hd_secret_find(struct hd_slice text, hd_secret_finding_fn fn, void *ctx)
@@ -438,7 +438,7 @@ static int find_header(struct finder *f, struct hd_slice line)
     value = hd_slice(colon + 1, line.len - name.len - 1);
     value = hd_slice(value.ptr + skip_space(value, 0), value.len - skip_space(value, 0));
     f->place.len = 0;
-    err = enter(f, name, 0);
+    err = enter_place(f, name, 0);
     if (!err)
         err = find_string(f, value, hd_secret_is_name(name));
     f->place.len = 0;

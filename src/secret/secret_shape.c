@@ -55,7 +55,7 @@ static bool begins_word(struct hd_slice name, size_t i)
 }
 
 /* False: the name is too long and its last words are missing. */
-static bool split(struct hd_slice name, struct words *words)
+static bool split_words(struct hd_slice name, struct words *words)
 {
     size_t len = 0;
 
@@ -78,7 +78,7 @@ static bool split(struct hd_slice name, struct words *words)
     return true;
 }
 
-static bool is_one_of(const char *word, const char *const *list)
+static bool is_listed_word(const char *word, const char *const *list)
 {
     for (size_t i = 0; list[i]; i++) {
         if (strcmp(word, list[i]) == 0)
@@ -90,13 +90,13 @@ static bool is_one_of(const char *word, const char *const *list)
 static bool has_one_of(const struct words *words, const char *const *list)
 {
     for (size_t i = 0; i < words->count; i++) {
-        if (is_one_of(words->list[i], list))
+        if (is_listed_word(words->list[i], list))
             return true;
     }
     return false;
 }
 
-static bool ends_with(const char *word, const char *end)
+static bool word_ends_with(const char *word, const char *end)
 {
     size_t len = strlen(word), end_len = strlen(end);
 
@@ -112,7 +112,8 @@ static bool is_secret_word(const char *word)
         "passwd",     "password",    "passwords",     "pwd",    "secret",   "secrets",
         "accesskey",  "privatekey",  "secretkey",     NULL};
 
-    return is_one_of(word, list) || ends_with(word, "apikey") || ends_with(word, "password");
+    return is_listed_word(word, list) || word_ends_with(word, "apikey") ||
+           word_ends_with(word, "password");
 }
 
 /* `…_key` of these is secret. Others (primary, sort, cache …) are not. */
@@ -125,7 +126,7 @@ static bool is_key_owner(const char *word)
         "private", "role",         "secret",    "server",  "service",    "shared",  "signing",
         "ssh",     "subscription", "supabase",  "tavily",  "xai",        NULL};
 
-    return is_one_of(word, list);
+    return is_listed_word(word, list);
 }
 
 static bool has_key(const struct words *words)
@@ -151,7 +152,8 @@ static bool has_token(const struct words *words)
     bool has = false;
 
     for (size_t i = 0; i < words->count; i++)
-        has = has || ends_with(words->list[i], "token") || ends_with(words->list[i], "tokens");
+        has = has || word_ends_with(words->list[i], "token") ||
+              word_ends_with(words->list[i], "tokens");
     return has && !has_one_of(words, counted);
 }
 
@@ -163,13 +165,13 @@ static bool is_about(const struct words *words)
                                        "name",   "required", "size",     "ttl", "type",
                                        "uri",    "url",      "var",      NULL};
 
-    return words->count > 1 && is_one_of(words->list[words->count - 1], list);
+    return words->count > 1 && is_listed_word(words->list[words->count - 1], list);
 }
 
 bool hd_secret_is_name(struct hd_slice name)
 {
     struct words words;
-    bool is_whole = split(name, &words);
+    bool is_whole = split_words(name, &words);
 
     if (words.count == 0 || (is_whole && is_about(&words)))
         return false;
@@ -235,7 +237,7 @@ bool hd_secret_is_header(struct hd_slice name)
     for (size_t i = 0; i < name.len; i++)
         text[i] = (char)(is_upper(name.ptr[i]) ? name.ptr[i] + ('a' - 'A') : name.ptr[i]);
     text[name.len] = '\0';
-    return !is_one_of(text, harmless) && !ends_with(text, "-version");
+    return !is_listed_word(text, harmless) && !word_ends_with(text, "-version");
 }
 
 bool hd_secret_names_target(struct hd_slice name)
@@ -243,14 +245,15 @@ bool hd_secret_names_target(struct hd_slice name)
     static const char *const list[] = {"url", "endpoint", "uri", NULL};
     struct words words;
 
-    return split(name, &words) && words.count > 0 && is_one_of(words.list[words.count - 1], list);
+    return split_words(name, &words) && words.count > 0 &&
+           is_listed_word(words.list[words.count - 1], list);
 }
 
 bool hd_secret_names_headers(struct hd_slice name)
 {
     struct words words;
 
-    return split(name, &words) && words.count > 0 &&
+    return split_words(name, &words) && words.count > 0 &&
            strcmp(words.list[words.count - 1], "headers") == 0;
 }
 
