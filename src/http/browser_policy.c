@@ -17,7 +17,7 @@
 
 /* ---- hosts ------------------------------------------------------------ */
 
-static bool is_listed(const struct hd_browser_policy *guard, struct hd_slice host, int port)
+static bool is_listed_host(const struct hd_browser_policy *guard, struct hd_slice host, int port)
 {
     for (size_t i = 0; i < guard->host_count; i++) {
         struct hd_slice name;
@@ -36,8 +36,9 @@ static bool is_known_name(const struct hd_browser_policy *guard, struct hd_slice
     struct hd_slice host;
     int port;
 
-    return authority.len == 0 || (hd_authority_split(authority, &host, &port) &&
-                                  (hd_host_names_loopback(host) || is_listed(guard, host, port)));
+    return authority.len == 0 ||
+           (hd_authority_split(authority, &host, &port) &&
+            (hd_host_names_loopback(host) || is_listed_host(guard, host, port)));
 }
 
 /* A target in absolute form also names the host, and takes precedence over the header. */
@@ -51,7 +52,7 @@ static bool is_known_host(const struct hd_browser_policy *guard,
 /* ---- origins ---------------------------------------------------------- */
 
 /* "https://name:port" and "name:port": the server's own pages. */
-static bool is_own(const struct hd_http_request *request, struct hd_slice origin)
+static bool is_own_origin(const struct hd_http_request *request, struct hd_slice origin)
 {
     struct hd_slice host = hd_request_value(request, HD_S("host"));
     struct hd_slice site = hd_request_value(request, HD_S("sec-fetch-site"));
@@ -78,7 +79,7 @@ bool hd_request_is_same_origin(const struct hd_http_request *request)
     if (hd_request_header(request, HD_S("sec-fetch-site"), &site) &&
         !hd_slice_eq(site, HD_S("same-origin")) && !hd_slice_eq(site, HD_S("none")))
         return false;
-    return !hd_request_header(request, HD_S("origin"), &origin) || is_own(request, origin);
+    return !hd_request_header(request, HD_S("origin"), &origin) || is_own_origin(request, origin);
 }
 
 static bool is_harmless(const struct hd_http_request *request)
@@ -95,7 +96,7 @@ static bool is_foreign(const struct hd_cors *cors, const struct hd_http_request 
     if (is_harmless(request))
         return false;
     if (hd_request_header(request, HD_S("origin"), &origin))
-        return !hd_cors_allows(cors, origin) && !is_own(request, origin);
+        return !hd_cors_allows(cors, origin) && !is_own_origin(request, origin);
     return hd_slice_eq(hd_request_value(request, HD_S("sec-fetch-site")), HD_S("cross-site")) &&
            !hd_cors_allows_all(cors);
 }

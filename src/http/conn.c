@@ -329,7 +329,7 @@ static void dispatch(struct hd_conn *conn)
 }
 
 /* Responds without calling the handler, and closes. */
-static void refuse(struct hd_conn *conn, int status, const char *reason)
+static void refuse_request(struct hd_conn *conn, int status, const char *reason)
 {
     conn->hub->stats.refused++;
     conn->is_refused = true;
@@ -379,7 +379,7 @@ static size_t consume(struct hd_conn *conn, const char *data, size_t len)
             dispatch(conn);
             break;
         case HD_PARSE_REFUSED:
-            refuse(conn, conn->parser.status, conn->parser.reason);
+            refuse_request(conn, conn->parser.status, conn->parser.reason);
             break;
         }
         at += used;
@@ -511,7 +511,7 @@ static bool is_late(const struct hd_conn *conn, int64_t start_ms, size_t bytes)
     return waited >= start_ms + (int64_t)(bytes / conn->hub->config.limits.rate) * 1000;
 }
 
-static void give_up(struct hd_conn *conn)
+static void time_out_conn(struct hd_conn *conn)
 {
     conn->hub->stats.timeouts++;
     hd_conn_break(conn);
@@ -520,7 +520,7 @@ static void give_up(struct hd_conn *conn)
 static void refuse_late(struct hd_conn *conn, const char *reason)
 {
     conn->hub->stats.timeouts++;
-    refuse(conn, 408, reason);
+    refuse_request(conn, 408, reason);
 }
 
 static void tick_sending(struct hd_conn *conn)
@@ -537,7 +537,7 @@ static void tick_sending(struct hd_conn *conn)
         return;
     }
     if (is_late(conn, write_ms, conn->state == HD_CONN_STREAMING ? 0 : conn->answer_bytes - unsent))
-        give_up(conn);
+        time_out_conn(conn);
 }
 
 /* EOF is not seen while the socket is not read. An on_gone callback is called all the same. */
@@ -552,7 +552,7 @@ static void tick_idle(struct hd_conn *conn)
 {
     if (conn->is_greeting) {
         if (is_late(conn, conn->hub->config.limits.head_ms, 0))
-            give_up(conn);
+            time_out_conn(conn);
         return;
     }
     if (is_late(conn, conn->hub->config.limits.idle_ms, 0)) {

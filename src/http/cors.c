@@ -43,7 +43,7 @@ static bool is_loopback(struct hd_slice origin)
            hd_authority_split(authority, &host, &port) && hd_host_names_loopback(host);
 }
 
-static bool is_listed(const struct hd_cors *cors, struct hd_slice origin)
+static bool is_listed_origin(const struct hd_cors *cors, struct hd_slice origin)
 {
     for (size_t i = 0; i < cors->origin_count; i++) {
         if (hd_slice_eq(cors->origins[i], origin))
@@ -54,12 +54,12 @@ static bool is_listed(const struct hd_cors *cors, struct hd_slice origin)
 
 bool hd_cors_allows_all(const struct hd_cors *cors)
 {
-    return is_listed(cors, HD_S("*"));
+    return is_listed_origin(cors, HD_S("*"));
 }
 
 bool hd_cors_allows(const struct hd_cors *cors, struct hd_slice origin)
 {
-    return hd_cors_allows_all(cors) || is_listed(cors, origin) || matches(cors, origin) ||
+    return hd_cors_allows_all(cors) || is_listed_origin(cors, origin) || matches(cors, origin) ||
            (cors->allows_loopback && is_loopback(origin));
 }
 

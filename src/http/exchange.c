@@ -197,7 +197,8 @@ static void send_answer(struct hd_conn *conn, int status, struct hd_slice type,
 }
 
 /* `body` is static, or owned by ex->body. */
-static void answer(struct hd_exchange *ex, int status, struct hd_slice type, struct hd_slice body)
+static void answer_exchange(struct hd_exchange *ex, int status, struct hd_slice type,
+                            struct hd_slice body)
 {
     struct hd_conn *conn = hd_conn_of(ex);
 
@@ -228,7 +229,7 @@ void hd_answer(struct hd_exchange *ex, int status, struct hd_slice content_type,
         ex->is_packed = true;
     ex->body = *body;
     hd_buf_init(body, body->limit);
-    answer(ex, status, content_type, hd_buf_slice(&ex->body));
+    answer_exchange(ex, status, content_type, hd_buf_slice(&ex->body));
 }
 
 void hd_answer_json(struct hd_exchange *ex, int status, struct hd_buf *body)
@@ -239,12 +240,12 @@ void hd_answer_json(struct hd_exchange *ex, int status, struct hd_buf *body)
 void hd_answer_static(struct hd_exchange *ex, int status, struct hd_slice content_type,
                       struct hd_slice body)
 {
-    answer(ex, status, content_type, body);
+    answer_exchange(ex, status, content_type, body);
 }
 
 void hd_answer_empty(struct hd_exchange *ex, int status)
 {
-    answer(ex, status, hd_slice(NULL, 0), hd_slice(NULL, 0));
+    answer_exchange(ex, status, hd_slice(NULL, 0), hd_slice(NULL, 0));
 }
 
 void hd_answer_error(struct hd_exchange *ex, int status, const char *fmt, ...)

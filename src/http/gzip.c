@@ -32,7 +32,7 @@ static void *allocate(void *opaque, uInt count, uInt size)
     return hd_calloc(count, size);
 }
 
-static void release(void *opaque, void *ptr)
+static void release_block(void *opaque, void *ptr)
 {
     (void)opaque;
     hd_free(ptr);
@@ -40,7 +40,7 @@ static void release(void *opaque, void *ptr)
 
 int hd_gzip(struct hd_slice in, struct hd_buf *out)
 {
-    z_stream z = {.zalloc = allocate, .zfree = release};
+    z_stream z = {.zalloc = allocate, .zfree = release_block};
     int err, code;
 
     if (in.len > UINT_MAX)
@@ -64,7 +64,7 @@ int hd_gzip(struct hd_slice in, struct hd_buf *out)
 
 int hd_gunzip(struct hd_slice in, struct hd_buf *out)
 {
-    z_stream z = {.zalloc = allocate, .zfree = release};
+    z_stream z = {.zalloc = allocate, .zfree = release_block};
     size_t room = out->limit - out->len;
     int err, code;
 

@@ -29,7 +29,7 @@ static struct hd_parser *parser_of(llhttp_t *http)
 }
 
 /* Keeps the first reason. */
-static int refuse(struct hd_parser *parser, int status, const char *reason)
+static int reject_request(struct hd_parser *parser, int status, const char *reason)
 {
     if (parser->status == 0) {
         parser->status = status;
@@ -40,16 +40,16 @@ static int refuse(struct hd_parser *parser, int status, const char *reason)
 
 static int refuse_memory(struct hd_parser *parser)
 {
-    return refuse(parser, 503, "the server is out of memory");
+    return reject_request(parser, 503, "the server is out of memory");
 }
 
 static int refuse_head(struct hd_parser *parser)
 {
     bool is_target = parser->span_count == 0;
 
-    return refuse(parser, is_target ? 414 : 431,
-                  is_target ? "the request's target is too long"
-                            : "the request's head is too large");
+    return reject_request(parser, is_target ? 414 : 431,
+                          is_target ? "the request's target is too long"
+                                    : "the request's head is too large");
 }
 
 /* Appends to the head's text; request buffers use 32-bit offsets, see hd_http_server_create(). */
@@ -78,7 +78,7 @@ static int add_span(struct hd_parser *parser)
     struct hd_span *spans;
 
     if (parser->span_count == parser->limits->headers)
-        return refuse(parser, 431, "the request has too many headers");
+        return reject_request(parser, 431, "the request has too many headers");
     if (parser->span_count == parser->span_cap) {
         spans = hd_realloc(parser->spans, cap * sizeof(*spans));
         if (!spans)
@@ -95,7 +95,8 @@ static int count_extra(struct hd_parser *parser, size_t len)
 {
     parser->head_bytes += len;
     if (parser->head_bytes > parser->limits->head)
-        return refuse(parser, 431, "the request's chunk extensions or trailers are too large");
+        return reject_request(parser, 431,
+                              "the request's chunk extensions or trailers are too large");
     return 0;
 }
 
@@ -249,7 +250,7 @@ static int fill_target(struct hd_parser *parser)
         return 0;
     if (request->method == HD_METHOD_OPTIONS && hd_slice_eq(request->path, HD_S("*")))
         return 0;
-    return refuse(parser, 400, "malformed request: the target does not begin with '/'");
+    return reject_request(parser, 400, "malformed request: the target does not begin with '/'");
 }
 
 static size_t count_of(const struct hd_http_request *request, struct hd_slice name)
@@ -266,9 +267,9 @@ static int check_host(struct hd_parser *parser)
     size_t count = count_of(&parser->request, HD_S("host"));
 
     if (count > 1)
-        return refuse(parser, 400, "malformed request: more than one Host header");
+        return reject_request(parser, 400, "malformed request: more than one Host header");
     if (count == 0 && !parser->request.is_http10)
-        return refuse(parser, 400, "malformed request: no Host header");
+        return reject_request(parser, 400, "malformed request: no Host header");
     return 0;
 }
 
@@ -280,14 +281,14 @@ static int check_coding(struct hd_parser *parser)
 
     if (hd_request_header(request, HD_S("transfer-encoding"), &coding)) {
         if (request->is_http10)
-            return refuse(parser, 400, "malformed request: Transfer-Encoding in HTTP/1.0");
+            return reject_request(parser, 400, "malformed request: Transfer-Encoding in HTTP/1.0");
         if (!hd_slice_eq_nocase(coding, HD_S("chunked")) ||
             count_of(request, HD_S("transfer-encoding")) > 1)
-            return refuse(parser, 501, "no Transfer-Encoding but chunked is supported");
+            return reject_request(parser, 501, "no Transfer-Encoding but chunked is supported");
     }
     if (hd_request_header(request, HD_S("content-encoding"), &coding) && coding.len > 0 &&
         !hd_slice_eq_nocase(coding, HD_S("identity")))
-        return refuse(parser, 415, "a Content-Encoding of requests is not supported");
+        return reject_request(parser, 415, "a Content-Encoding of requests is not supported");
     return 0;
 }
 
@@ -297,7 +298,7 @@ static int refuse_body(struct hd_parser *parser)
 
     (void)snprintf(text, sizeof(text), "the request's body is larger than %zu bytes",
                    parser->limits->body);
-    return refuse(parser, 413, text);
+    return reject_request(parser, 413, text);
 }
 
 static int check_body(struct hd_parser *parser)
@@ -310,7 +311,7 @@ static int check_body(struct hd_parser *parser)
     if (!hd_request_header(&parser->request, HD_S("expect"), &expectation))
         return 0;
     if (!hd_slice_eq_nocase(expectation, HD_S("100-continue")))
-        return refuse(parser, 417, "no expectation but 100-continue can be met");
+        return reject_request(parser, 417, "no expectation but 100-continue can be met");
     parser->expects_continue = !parser->request.is_http10 &&
                                ((http->flags & F_CHUNKED) ||
                                 ((http->flags & F_CONTENT_LENGTH) && http->content_length > 0));
@@ -327,7 +328,7 @@ static int check_head(struct hd_parser *parser)
     return err ? err : check_body(parser);
 }
 
-static int on_head(llhttp_t *http)
+static int on_request_head(llhttp_t *http)
 {
     struct hd_parser *parser = parser_of(http);
     struct hd_http_request *request = &parser->request;
@@ -335,9 +336,9 @@ static int on_head(llhttp_t *http)
 
     parser->has_head = true;
     if (http->http_major != 1 || http->http_minor > 1)
-        return refuse(parser, 505, "only HTTP/1.1 and HTTP/1.0 are spoken here");
+        return reject_request(parser, 505, "only HTTP/1.1 and HTTP/1.0 are spoken here");
     if (http->method == HTTP_CONNECT)
-        return refuse(parser, 501, "this is no proxy");
+        return reject_request(parser, 501, "this is no proxy");
     request->method = method_of(http);
     request->method_name = hd_slice_cstr(llhttp_method_name((llhttp_method_t)http->method));
     request->is_http10 = http->http_minor == 0;
@@ -355,7 +356,7 @@ static int on_head(llhttp_t *http)
     return err;
 }
 
-static int on_body(llhttp_t *http, const char *at, size_t len)
+static int on_body_part(llhttp_t *http, const char *at, size_t len)
 {
     struct hd_parser *parser = parser_of(http);
     struct hd_buf *body = &parser->body;
@@ -363,7 +364,8 @@ static int on_body(llhttp_t *http, const char *at, size_t len)
     int err = 0;
 
     if (*parser->body_held + len > parser->limits->body_total)
-        return refuse(parser, 503, "the server holds too many request bodies, try again later");
+        return reject_request(parser, 503,
+                              "the server holds too many request bodies, try again later");
     if (body->len == 0 && whole > len && whole <= RESERVED_BODY)
         err = hd_buf_reserve(body, (size_t)whole);
     if (!err)
@@ -376,7 +378,7 @@ static int on_body(llhttp_t *http, const char *at, size_t len)
     return 0;
 }
 
-static int on_done(llhttp_t *http)
+static int on_request_done(llhttp_t *http)
 {
     struct hd_parser *parser = parser_of(http);
 
@@ -390,9 +392,9 @@ static const llhttp_settings_t settings = {
     .on_header_field = on_field,
     .on_header_field_complete = on_field_end,
     .on_header_value = on_value,
-    .on_headers_complete = on_head,
-    .on_body = on_body,
-    .on_message_complete = on_done,
+    .on_headers_complete = on_request_head,
+    .on_body = on_body_part,
+    .on_message_complete = on_request_done,
     .on_chunk_extension_name = on_extension,
     .on_chunk_extension_value = on_extension,
 };
@@ -431,12 +433,12 @@ static enum hd_parse_outcome refuse_error(struct hd_parser *parser, llhttp_errno
     char text[sizeof(parser->reason)];
 
     if (is_version_error(&parser->http, error)) {
-        (void)refuse(parser, 505, "only HTTP/1.1 and HTTP/1.0 are spoken here");
+        (void)reject_request(parser, 505, "only HTTP/1.1 and HTTP/1.0 are spoken here");
         return HD_PARSE_REFUSED;
     }
     (void)snprintf(text, sizeof(text), "malformed request: %s",
                    llhttp_get_error_reason(&parser->http));
-    (void)refuse(parser, 400, text);
+    (void)reject_request(parser, 400, text);
     return HD_PARSE_REFUSED;
 }
 

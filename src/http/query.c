@@ -38,7 +38,7 @@ static bool is_encoded(struct hd_slice s, bool plus)
 }
 
 /* `out` has room for text.len bytes. Returns the length, or -1. */
-static ptrdiff_t decode(struct hd_slice text, bool plus, char *out)
+static ptrdiff_t decode_percent(struct hd_slice text, bool plus, char *out)
 {
     size_t len = 0;
 
@@ -74,7 +74,7 @@ int hd_percent_decode(struct hd_slice text, bool plus, struct hd_arena *arena, s
         copy = hd_arena_alloc(arena, text.len);
         if (!copy)
             return HD_ENOMEM;
-        len = decode(text, plus, copy);
+        len = decode_percent(text, plus, copy);
         if (len < 0)
             return HD_EINVAL;
         text = hd_slice(copy, (size_t)len);
@@ -163,8 +163,8 @@ struct gathering {
     size_t cap;
 };
 
-static int refuse(struct hd_fault *fault, struct hd_slice name, struct hd_slice value,
-                  const char *what)
+static int refuse_parameter(struct hd_fault *fault, struct hd_slice name, struct hd_slice value,
+                            const char *what)
 {
     bool is_long = value.len > SHOWN;
     size_t shown = is_long ? hd_utf8_cut(value.ptr, SHOWN) : value.len;
@@ -174,7 +174,7 @@ static int refuse(struct hd_fault *fault, struct hd_slice name, struct hd_slice 
                         value.ptr, is_long ? "…" : "");
 }
 
-static int add(struct gathering *g, struct hd_slice item)
+static int gather_item(struct gathering *g, struct hd_slice item)
 {
     struct hd_slice *items;
     size_t cap = g->cap ? g->cap * 2 : 8;
@@ -214,12 +214,12 @@ static int add_json_scalar(struct gathering *g, hd_json_val val, struct hd_slice
     case HD_JSON_NULL:
         return 0;
     default:
-        return refuse(g->fault, g->name, whole, "a list of plain values");
+        return refuse_parameter(g->fault, g->name, whole, "a list of plain values");
     }
     if (text.len > 0 && !is_text(text))
-        return refuse(g->fault, g->name, whole, "a list of values without NUL");
+        return refuse_parameter(g->fault, g->name, whole, "a list of values without NUL");
     err = hd_arena_copy(g->arena, text, &text);
-    return err ? err : add(g, text);
+    return err ? err : gather_item(g, text);
 }
 
 /* `["a","b"]`, and `"a"`, sent by clients that encode everything as JSON. */
@@ -231,7 +231,7 @@ static int add_json(struct gathering *g, struct hd_slice text)
 
     err = hd_json_parse(&json, text, NULL);
     if (err == HD_EINVAL)
-        return refuse(g->fault, g->name, text, "a list: a,b or [\"a\",\"b\"]");
+        return refuse_parameter(g->fault, g->name, text, "a list: a,b or [\"a\",\"b\"]");
     if (err)
         return err;
     root = hd_json_root(&json);
@@ -247,7 +247,7 @@ static int add_json(struct gathering *g, struct hd_slice text)
     return err;
 }
 
-static struct hd_slice trim(struct hd_slice s)
+static struct hd_slice trim_spaces(struct hd_slice s)
 {
     while (s.len > 0 && s.ptr[0] == ' ')
         s = hd_slice(s.ptr + 1, s.len - 1);
@@ -263,9 +263,9 @@ static int add_commas(struct gathering *g, struct hd_slice text)
     while (text.len > 0) {
         const char *comma = memchr(text.ptr, ',', text.len);
         size_t len = comma ? (size_t)(comma - text.ptr) : text.len;
-        struct hd_slice item = trim(hd_slice(text.ptr, len));
+        struct hd_slice item = trim_spaces(hd_slice(text.ptr, len));
 
-        err = item.len > 0 ? add(g, item) : 0;
+        err = item.len > 0 ? gather_item(g, item) : 0;
         if (err)
             return err;
         text = comma ? hd_slice(comma + 1, text.len - len - 1) : hd_slice(NULL, 0);
@@ -280,7 +280,7 @@ int hd_params_list(const struct hd_params *params, struct hd_slice name, struct 
     int err;
 
     for (size_t i = 0; i < params->count; i++) {
-        struct hd_slice value = trim(params->pairs[i].value);
+        struct hd_slice value = trim_spaces(params->pairs[i].value);
 
         if (value.len == 0 || !hd_slice_eq(params->pairs[i].name, name))
             continue;
@@ -316,7 +316,7 @@ int hd_params_bool(const struct hd_params *params, struct hd_slice name, bool ot
             return 0;
         }
     }
-    return refuse(fault, name, value, "true or false");
+    return refuse_parameter(fault, name, value, "true or false");
 }
 
 /* Digits with an optional sign, nothing else; false when invalid or out of range. */
@@ -363,5 +363,5 @@ int hd_params_int(const struct hd_params *params, struct hd_slice name, int64_t 
         (void)snprintf(what, sizeof(what), "an integer of at least %" PRId64, min);
     else
         (void)snprintf(what, sizeof(what), "an integer from %" PRId64 " to %" PRId64, min, max);
-    return refuse(fault, name, text, what);
+    return refuse_parameter(fault, name, text, what);
 }

@@ -61,16 +61,16 @@ struct hd_slice hd_request_value(const struct hd_http_request *request, struct h
     return value;
 }
 
-static bool is_space(char c)
+static bool is_blank(char c)
 {
     return c == ' ' || c == '\t';
 }
 
-static struct hd_slice trim(struct hd_slice s)
+static struct hd_slice trim_value(struct hd_slice s)
 {
-    while (s.len > 0 && is_space(s.ptr[0]))
+    while (s.len > 0 && is_blank(s.ptr[0]))
         s = hd_slice(s.ptr + 1, s.len - 1);
-    while (s.len > 0 && is_space(s.ptr[s.len - 1]))
+    while (s.len > 0 && is_blank(s.ptr[s.len - 1]))
         s.len--;
     return s;
 }
@@ -83,17 +83,17 @@ static struct hd_slice cut(struct hd_slice *rest, char mark)
 
     if (!end) {
         *rest = hd_slice(NULL, 0);
-        return trim(part);
+        return trim_value(part);
     }
     part.len = (size_t)(end - part.ptr);
     *rest = hd_slice(end + 1, rest->len - part.len - 1);
-    return trim(part);
+    return trim_value(part);
 }
 
 bool hd_request_is_json(const struct hd_http_request *request)
 {
     struct hd_slice type = hd_request_value(request, HD_S("content-type"));
-    struct hd_slice name = trim(cut(&type, ';'));
+    struct hd_slice name = trim_value(cut(&type, ';'));
     size_t skip = name.len > 5 ? name.len - 5 : 0;
 
     if (hd_slice_eq_nocase(name, HD_S("application/json")))

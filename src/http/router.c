@@ -74,7 +74,7 @@ static struct hd_slice strip(struct hd_slice path)
 }
 
 /* The index of a fixed child with this text, or its insertion point. */
-static size_t place_of(const struct node *node, struct hd_slice text, bool *found)
+static size_t find_fixed_child(const struct node *node, struct hd_slice text, bool *found)
 {
     size_t low = 0, high = node->fixed_count;
 
@@ -100,7 +100,7 @@ static int fixed_child(struct hd_router *router, struct node *node, struct hd_sl
 {
     struct node **children, *child;
     bool found;
-    size_t at = place_of(node, text, &found);
+    size_t at = find_fixed_child(node, text, &found);
 
     if (found) {
         *out = node->fixed[at];
@@ -219,7 +219,7 @@ void hd_router_destroy(struct hd_router *router)
 }
 
 /* The state of a match. */
-struct walk {
+struct route_walk {
     enum hd_method method;
     struct hd_slice raw[HD_ROUTER_MAX_SEGMENTS + 1];
     struct hd_slice text[HD_ROUTER_MAX_SEGMENTS + 1]; /* decoded */
@@ -229,7 +229,7 @@ struct walk {
     struct hd_match *match;
 };
 
-static bool arrive(struct walk *walk, const struct node *node)
+static bool arrive(struct route_walk *walk, const struct node *node)
 {
     enum hd_method method = walk->method == HD_METHOD_HEAD ? HD_METHOD_GET : walk->method;
 
@@ -240,7 +240,7 @@ static bool arrive(struct walk *walk, const struct node *node)
     return true;
 }
 
-static bool arrive_with_rest(struct walk *walk, const struct node *node, size_t depth)
+static bool arrive_with_rest(struct route_walk *walk, const struct node *node, size_t depth)
 {
     struct hd_match *match = walk->match;
     const char *begin = walk->raw[depth].ptr;
@@ -251,7 +251,7 @@ static bool arrive_with_rest(struct walk *walk, const struct node *node, size_t 
     return walk->takes_rest;
 }
 
-static bool descend(struct walk *walk, const struct node *node, size_t depth)
+static bool descend(struct route_walk *walk, const struct node *node, size_t depth)
 {
     struct hd_match *match = walk->match;
     bool found;
@@ -259,7 +259,7 @@ static bool descend(struct walk *walk, const struct node *node, size_t depth)
 
     if (depth == walk->count)
         return arrive(walk, node);
-    at = place_of(node, walk->text[depth], &found);
+    at = find_fixed_child(node, walk->text[depth], &found);
     if (found && descend(walk, node->fixed[at], depth + 1))
         return true;
     if (walk->text[depth].len == 0)
@@ -277,7 +277,7 @@ static bool descend(struct walk *walk, const struct node *node, size_t depth)
  * Segments are decoded after splitting: a %2F does not separate them. If there are more segments
  * than in any pattern, only a "{name*}" can match, which needs the start of its first one.
  */
-static int cut_segments(struct walk *walk, struct hd_slice path, struct hd_arena *arena)
+static int cut_segments(struct route_walk *walk, struct hd_slice path, struct hd_arena *arena)
 {
     int err;
 
@@ -290,7 +290,7 @@ static int cut_segments(struct walk *walk, struct hd_slice path, struct hd_arena
     return 0;
 }
 
-static enum hd_match_kind kind_of(bool is_found, enum hd_method method, unsigned methods)
+static enum hd_match_kind match_kind(bool is_found, enum hd_method method, unsigned methods)
 {
     if (is_found)
         return HD_MATCH_FOUND;
@@ -302,7 +302,7 @@ static enum hd_match_kind kind_of(bool is_found, enum hd_method method, unsigned
 int hd_router_match(const struct hd_router *router, enum hd_method method, struct hd_slice path,
                     struct hd_arena *arena, struct hd_match *out)
 {
-    struct walk walk = {.method = method, .match = out};
+    struct route_walk walk = {.method = method, .match = out};
     bool is_found;
     int err;
 
@@ -312,7 +312,7 @@ int hd_router_match(const struct hd_router *router, enum hd_method method, struc
     err = cut_segments(&walk, path, arena);
     if (!err) {
         is_found = descend(&walk, &router->root, 0);
-        out->kind = kind_of(is_found, method, out->methods);
+        out->kind = match_kind(is_found, method, out->methods);
         if (out->methods)
             out->methods |= HD_METHOD_BIT(HD_METHOD_OPTIONS);
     }

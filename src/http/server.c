@@ -129,7 +129,7 @@ static void break_all(struct hd_http_server *server)
     }
 }
 
-static int64_t least(int64_t a, int64_t b)
+static int64_t least_ms(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
@@ -138,9 +138,10 @@ static int64_t least(int64_t a, int64_t b)
 static uint64_t tick_ms(const struct hd_http_server *server)
 {
     const struct hd_http_server_limits *limits = &server->hub.config.limits;
-    int64_t shortest = least(least(limits->idle_ms, limits->head_ms),
-                             least(limits->body_ms, least(limits->write_ms, limits->linger_ms)));
-    int64_t ms = least(shortest / 4, LONGEST_TICK_MS);
+    int64_t shortest =
+        least_ms(least_ms(limits->idle_ms, limits->head_ms),
+                 least_ms(limits->body_ms, least_ms(limits->write_ms, limits->linger_ms)));
+    int64_t ms = least_ms(shortest / 4, LONGEST_TICK_MS);
 
     return (uint64_t)(ms > SHORTEST_TICK_MS ? ms : SHORTEST_TICK_MS);
 }
@@ -178,7 +179,7 @@ static void check_files(struct hd_http_server *server)
     }
 }
 
-static void on_tick(uv_timer_t *handle)
+static void on_server_tick(uv_timer_t *handle)
 {
     struct hd_http_server *server = handle->data;
 
@@ -196,7 +197,7 @@ static void on_tick(uv_timer_t *handle)
 static void start_ticking(struct hd_http_server *server, uint64_t first_ms)
 {
     server->ticked_ms = (int64_t)uv_now(server->loop);
-    (void)uv_timer_start(&server->tick, on_tick, first_ms, tick_ms(server));
+    (void)uv_timer_start(&server->tick, on_server_tick, first_ms, tick_ms(server));
 }
 
 static void accept_one(struct listener *listener)
@@ -480,7 +481,7 @@ void hd_http_server_close(struct hd_http_server *server, int64_t grace_ms, void 
     server->done = done;
     server->arg = arg;
     if (server->hub.is_closing) {
-        server->deadline_ms = least(server->deadline_ms, deadline);
+        server->deadline_ms = least_ms(server->deadline_ms, deadline);
     } else {
         server->hub.is_closing = true;
         server->deadline_ms = deadline;

@@ -29,7 +29,7 @@ static bool is_head(const struct hd_exchange *ex)
     return ex->request.method == HD_METHOD_HEAD;
 }
 
-static int write_head(struct hd_conn *conn, struct hd_slice content_type)
+static int write_stream_head(struct hd_conn *conn, struct hd_slice content_type)
 {
     struct hd_exchange *ex = &conn->ex;
     struct hd_http_head head = {
@@ -60,7 +60,7 @@ void hd_http_stream_begin(struct hd_exchange *ex, int status, struct hd_slice co
     if (hd_exchange_is_gone(ex))
         return;
     ex->status = status;
-    if (write_head(conn, content_type)) {
+    if (write_stream_head(conn, content_type)) {
         hd_conn_break(conn);
         return;
     }
@@ -78,7 +78,7 @@ void hd_http_stream_begin_sse(struct hd_exchange *ex, int status, hd_room_fn on_
     hd_http_stream_begin(ex, status, HD_TYPE_SSE, on_room, on_gone, ctx);
 }
 
-static char *append(char *end, struct hd_slice s)
+static char *append_slice(char *end, struct hd_slice s)
 {
     memcpy(end, s.ptr, s.len);
     return end + s.len;
@@ -97,9 +97,9 @@ static struct hd_slice frame(struct hd_exchange *ex)
     *--begin = '\r';
     for (; size > 0; size >>= 4)
         *--begin = digits[size & 15];
-    end = append(end, HD_S("\r\n"));
+    end = append_slice(end, HD_S("\r\n"));
     if (ex->is_ended)
-        end = append(end, LAST_CHUNK);
+        end = append_slice(end, LAST_CHUNK);
     return hd_slice(begin, (size_t)(end - begin));
 }
 
@@ -143,7 +143,7 @@ void hd_http_stream_sent(struct hd_conn *conn)
 }
 
 /* Copies as much as fits; 0 when there is no room. */
-static size_t put(struct hd_conn *conn, const char *bytes, size_t len)
+static size_t buffer_bytes(struct hd_conn *conn, const char *bytes, size_t len)
 {
     struct hd_exchange *ex = &conn->ex;
     size_t cap = conn->hub->config.limits.stream_buffer;
@@ -174,7 +174,8 @@ size_t hd_http_stream_write(struct hd_exchange *ex, const struct hd_slice *parts
     assert(ex->is_held && ex->is_stream);
     for (size_t i = 0; i < count; i++) {
         for (size_t at = 0; at < parts[i].len; at += now) {
-            now = is_head(ex) ? parts[i].len : put(conn, parts[i].ptr + at, parts[i].len - at);
+            now = is_head(ex) ? parts[i].len
+                              : buffer_bytes(conn, parts[i].ptr + at, parts[i].len - at);
             taken += now;
             if (now > 0)
                 continue;

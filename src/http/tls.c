@@ -16,7 +16,7 @@ struct hd_tls {
 };
 
 /* Adds the system's error if there is one, else OpenSSL's last; neither is secret. */
-static int fail(struct hd_fault *fault, const char *what, const char *file)
+static int fail_tls(struct hd_fault *fault, const char *what, const char *file)
 {
     const char *reason = NULL, *system = NULL;
     unsigned long code;
@@ -74,17 +74,17 @@ static int set_up(SSL_CTX *ctx)
                : HD_EIO;
 }
 
-static int load(struct hd_tls *tls, SSL_CTX **out, struct hd_fault *fault)
+static int load_context(struct hd_tls *tls, SSL_CTX **out, struct hd_fault *fault)
 {
     SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
     int err = ctx ? set_up(ctx) : HD_ENOMEM;
 
     if (!err && SSL_CTX_use_certificate_chain_file(ctx, tls->certificate) != 1)
-        err = fail(fault, "the certificate in", tls->certificate);
+        err = fail_tls(fault, "the certificate in", tls->certificate);
     if (!err && SSL_CTX_use_PrivateKey_file(ctx, tls->key, SSL_FILETYPE_PEM) != 1)
-        err = fail(fault, "the key in", tls->key);
+        err = fail_tls(fault, "the key in", tls->key);
     if (!err && SSL_CTX_check_private_key(ctx) != 1)
-        err = fail(fault, "the key in", tls->key);
+        err = fail_tls(fault, "the key in", tls->key);
     if (err) {
         SSL_CTX_free(ctx);
         return err;
@@ -114,7 +114,7 @@ int hd_tls_create(const char *certificate, const char *key, struct hd_tls **out,
     tls->certificate = copy(certificate);
     tls->key = copy(key);
     if (tls->certificate && tls->key)
-        err = load(tls, &tls->ctx, fault);
+        err = load_context(tls, &tls->ctx, fault);
     if (err) {
         hd_tls_destroy(tls);
         return err;
@@ -136,7 +136,7 @@ void hd_tls_destroy(struct hd_tls *tls)
 int hd_tls_reload(struct hd_tls *tls, struct hd_fault *fault)
 {
     SSL_CTX *ctx;
-    int err = load(tls, &ctx, fault);
+    int err = load_context(tls, &ctx, fault);
 
     if (err)
         return err;

@@ -10,7 +10,8 @@
 
 #define KEEPALIVE_SECONDS 60
 
-static unsigned fill(uv_buf_t bufs[HD_WIRE_PARTS], const struct hd_slice *parts, size_t count)
+static unsigned fill_uv_bufs(uv_buf_t bufs[HD_WIRE_PARTS], const struct hd_slice *parts,
+                             size_t count)
 {
     for (size_t i = 0; i < count; i++)
         bufs[i] = uv_buf_init((char *)parts[i].ptr, (unsigned)parts[i].len);
@@ -20,7 +21,7 @@ static unsigned fill(uv_buf_t bufs[HD_WIRE_PARTS], const struct hd_slice *parts,
 static ptrdiff_t try_write(struct hd_conn *conn, const struct hd_slice *parts, size_t count)
 {
     uv_buf_t bufs[HD_WIRE_PARTS];
-    int done = uv_try_write(hd_wire_stream(conn), bufs, fill(bufs, parts, count));
+    int done = uv_try_write(hd_wire_stream(conn), bufs, fill_uv_bufs(bufs, parts, count));
 
     return done == UV_EAGAIN ? 0 : done;
 }
@@ -36,7 +37,8 @@ static int send_all(struct hd_conn *conn, const struct hd_slice *parts, size_t c
     uv_buf_t bufs[HD_WIRE_PARTS];
 
     wire->write.data = conn;
-    return uv_write(&wire->write, hd_wire_stream(conn), bufs, fill(bufs, parts, count), on_written);
+    return uv_write(&wire->write, hd_wire_stream(conn), bufs, fill_uv_bufs(bufs, parts, count),
+                    on_written);
 }
 
 static size_t unsent(const struct hd_conn *conn)
@@ -52,7 +54,7 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
     *buf = hd_http_server_read_buffer(conn->hub);
 }
 
-static void on_read(uv_stream_t *stream, ssize_t len, const uv_buf_t *buf)
+static void on_plain_read(uv_stream_t *stream, ssize_t len, const uv_buf_t *buf)
 {
     struct hd_conn *conn = stream->data;
 
@@ -74,7 +76,7 @@ void hd_http_wire_set_reading(struct hd_conn *conn, bool is_on, uv_read_cb fn)
 
 static void set_reading(struct hd_conn *conn, bool is_on)
 {
-    hd_http_wire_set_reading(conn, is_on, on_read);
+    hd_http_wire_set_reading(conn, is_on, on_plain_read);
 }
 
 bool hd_http_wire_is_hung_up(struct hd_conn *conn)
@@ -105,7 +107,7 @@ void hd_http_wire_shut_down(struct hd_conn *conn)
     (void)uv_shutdown(&hd_wire_of(conn)->shutdown, hd_wire_stream(conn), on_shut_down);
 }
 
-static void on_closed(uv_handle_t *handle)
+static void on_conn_closed(uv_handle_t *handle)
 {
     struct hd_conn *conn = handle->data;
     struct hd_hub *hub = conn->hub;
@@ -131,10 +133,10 @@ void hd_http_wire_close(struct hd_conn *conn)
 {
     if (conn->is_broken)
         forget_unsent(conn);
-    uv_close((uv_handle_t *)hd_wire_stream(conn), on_closed);
+    uv_close((uv_handle_t *)hd_wire_stream(conn), on_conn_closed);
 }
 
-static void release(struct hd_conn *conn)
+static void release_plain_conn(struct hd_conn *conn)
 {
     struct hd_hub *hub = conn->hub;
 
@@ -156,7 +158,7 @@ const struct hd_http_wire_ops hd_http_wire_uv = {
     .bound_kernel = hd_http_wire_bound_kernel,
     .shut_down = hd_http_wire_shut_down,
     .close = hd_http_wire_close,
-    .release = release,
+    .release = release_plain_conn,
     .wake = hd_http_server_wake,
     .now = hd_http_wire_now,
 };

@@ -97,7 +97,7 @@ static bool start_writing(struct tls_wire *wire)
 }
 
 /* Writes the BIO's data: now, or as `flying`. False: broken. */
-static bool flush(struct tls_wire *wire)
+static bool flush_bio(struct tls_wire *wire)
 {
     uv_stream_t *stream = hd_wire_stream(&wire->base.conn);
     char *bytes;
@@ -155,7 +155,7 @@ static ptrdiff_t write_chunk(struct tls_wire *wire, const struct hd_slice *parts
             return -1;
         total += len;
     }
-    return flush(wire) ? (ptrdiff_t)total : -1;
+    return flush_bio(wire) ? (ptrdiff_t)total : -1;
 }
 
 static ptrdiff_t try_write(struct hd_conn *conn, const struct hd_slice *parts, size_t count)
@@ -199,7 +199,7 @@ static struct hd_slice next_piece(struct tls_wire *wire, size_t most)
 static void pump(struct tls_wire *wire)
 {
     struct hd_conn *conn = &wire->base.conn;
-    bool is_broken = !flush(wire);
+    bool is_broken = !flush_bio(wire);
 
     while (!is_broken && wire->is_sending && is_ready(wire)) {
         struct hd_slice piece;
@@ -216,7 +216,7 @@ static void pump(struct tls_wire *wire)
             hd_conn_sent(conn, false);
             return;
         }
-        is_broken = is_broken || !flush(wire);
+        is_broken = is_broken || !flush_bio(wire);
     }
     if (!is_broken)
         return;
@@ -265,18 +265,18 @@ static size_t unsent(const struct hd_conn *conn)
 
 /* ---- input ------------------------------------------------------------ */
 
-static void fail(struct tls_wire *wire)
+static void fail_wire(struct tls_wire *wire)
 {
     struct hd_conn *conn = &wire->base.conn;
 
     wire->has_failed = true;
     if (conn->is_greeting)
         conn->hub->stats.refused++;
-    (void)flush(wire); /* the TLS alert */
+    (void)flush_bio(wire); /* the TLS alert */
     hd_conn_break(conn);
 }
 
-static void greet(struct tls_wire *wire)
+static void continue_handshake(struct tls_wire *wire)
 {
     struct hd_conn *conn = &wire->base.conn;
     int rc;
@@ -287,10 +287,10 @@ static void greet(struct tls_wire *wire)
         conn->is_greeting = false;
         hd_conn_enter(conn, conn->state); /* restarts its timeout */
     } else if (SSL_get_error(wire->ssl, rc) != SSL_ERROR_WANT_READ) {
-        fail(wire);
+        fail_wire(wire);
         return;
     }
-    if (!flush(wire))
+    if (!flush_bio(wire))
         hd_conn_break(conn);
 }
 
@@ -316,8 +316,8 @@ static void decrypt(struct tls_wire *wire)
     if (BIO_pending(wire->in) == 0)
         empty(wire->in);
     if (why != SSL_ERROR_NONE && why != SSL_ERROR_WANT_READ && why != SSL_ERROR_ZERO_RETURN)
-        fail(wire);
-    else if (conn->state != HD_CONN_CLOSED && !flush(wire))
+        fail_wire(wire);
+    else if (conn->state != HD_CONN_CLOSED && !flush_bio(wire))
         hd_conn_break(conn);
 }
 
@@ -344,7 +344,7 @@ static bool looks_plain(const char *bytes)
     return bytes[0] >= 'A' && bytes[0] <= 'Z';
 }
 
-static void take(struct tls_wire *wire, const char *bytes, size_t len)
+static void take_encrypted(struct tls_wire *wire, const char *bytes, size_t len)
 {
     struct hd_conn *conn = &wire->base.conn;
 
@@ -358,21 +358,21 @@ static void take(struct tls_wire *wire, const char *bytes, size_t len)
     if (wire->has_failed)
         return;
     if (BIO_write(wire->in, bytes, (int)len) != (int)len) {
-        fail(wire);
+        fail_wire(wire);
         return;
     }
     if (conn->is_greeting)
-        greet(wire);
+        continue_handshake(wire);
     if (!conn->is_greeting && conn->state != HD_CONN_CLOSED)
         decrypt(wire);
 }
 
-static void on_read(uv_stream_t *stream, ssize_t len, const uv_buf_t *buf)
+static void on_encrypted_read(uv_stream_t *stream, ssize_t len, const uv_buf_t *buf)
 {
     struct hd_conn *conn = stream->data;
 
     if (len > 0)
-        take(tls_of(conn), buf->base, (size_t)len);
+        take_encrypted(tls_of(conn), buf->base, (size_t)len);
     else if (len == UV_EOF && !conn->is_greeting)
         hd_conn_end(conn);
     else if (len < 0)
@@ -381,7 +381,7 @@ static void on_read(uv_stream_t *stream, ssize_t len, const uv_buf_t *buf)
 
 static void set_reading(struct hd_conn *conn, bool is_on)
 {
-    hd_http_wire_set_reading(conn, is_on, on_read);
+    hd_http_wire_set_reading(conn, is_on, on_encrypted_read);
 }
 
 /* ---- end -------------------------------------------------------------- */
@@ -393,7 +393,7 @@ static void say_goodbye(struct tls_wire *wire)
         return;
     ERR_clear_error();
     (void)SSL_shutdown(wire->ssl);
-    (void)flush(wire);
+    (void)flush_bio(wire);
     wire->has_failed = true;
 }
 
@@ -420,7 +420,7 @@ void hd_http_wire_tls_destroy(struct hd_http_wire *base)
     hd_free(wire);
 }
 
-static void release(struct hd_conn *conn)
+static void release_tls_conn(struct hd_conn *conn)
 {
     struct hd_hub *hub = conn->hub;
 
@@ -467,7 +467,7 @@ const struct hd_http_wire_ops hd_http_wire_tls = {
     .bound_kernel = hd_http_wire_bound_kernel,
     .shut_down = shut_down,
     .close = close_wire,
-    .release = release,
+    .release = release_tls_conn,
     .wake = hd_http_server_wake,
     .now = hd_http_wire_now,
 };
