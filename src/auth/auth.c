@@ -73,7 +73,7 @@ static struct pending *pending_new(struct hd_auth *auth, struct hd_slice token, 
 }
 
 /* Logs refusals, at a limited rate so that an attacker cannot fill the disk. */
-static void note(struct hd_auth *auth, enum hd_auth_verdict verdict, const char *reason)
+static void log_refusal(struct hd_auth *auth, enum hd_auth_verdict verdict, const char *reason)
 {
     int64_t now = auth->host.now_us(auth->host.ctx);
 
@@ -94,7 +94,7 @@ static void set_unknown(struct pending *p, bool is_unknown)
     p->is_unknown = is_unknown;
 }
 
-static void answer(struct pending *p, enum hd_auth_verdict verdict, const char *reason)
+static void answer_pending(struct pending *p, enum hd_auth_verdict verdict, const char *reason)
 {
     struct hd_identity *identity = p->identity;
     struct hd_auth *auth = p->auth;
@@ -109,7 +109,7 @@ static void answer(struct pending *p, enum hd_auth_verdict verdict, const char *
         p->next->prev = p->prev;
     auth->pending_count--;
     set_unknown(p, false);
-    note(auth, verdict, reason);
+    log_refusal(auth, verdict, reason);
     explicit_bzero(p->token, p->token_len);
     hd_free(p);
     fn(ctx, verdict, verdict == HD_AUTH_FINE ? identity : NULL, reason);
@@ -119,14 +119,14 @@ static void answer(struct pending *p, enum hd_auth_verdict verdict, const char *
 static void answer_error(struct pending *p, int err, const char *reason)
 {
     if (err == HD_EINVAL || err == HD_EACCESS)
-        answer(p, HD_AUTH_REFUSED, reason);
+        answer_pending(p, HD_AUTH_REFUSED, reason);
     else
-        answer(p, HD_AUTH_UNAVAILABLE, hd_error_text(err));
+        answer_pending(p, HD_AUTH_UNAVAILABLE, hd_error_text(err));
 }
 
 /* ---- the last step ---------------------------------------------------- */
 
-static int64_t least(int64_t a, int64_t b)
+static int64_t earlier_time(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
@@ -137,8 +137,8 @@ static int64_t remembered_until(const struct hd_auth *auth, const struct hd_iden
     int64_t until = now + auth->config.cache_us;
 
     if (identity->key_id.len > 0 || auth->config.key_count > 1)
-        until = least(until, now + HD_AUTH_RECHECK_US);
-    return identity->expires_at ? least(until, identity->expires_at) : until;
+        until = earlier_time(until, now + HD_AUTH_RECHECK_US);
+    return identity->expires_at ? earlier_time(until, identity->expires_at) : until;
 }
 
 void hd_auth_settled(struct hd_auth *auth, void *handle, int err)
@@ -146,19 +146,19 @@ void hd_auth_settled(struct hd_auth *auth, void *handle, int err)
     struct pending *p = handle;
 
     if (err == HD_EBUSY) {
-        answer(p, HD_AUTH_UNAVAILABLE, "its principal is being moved");
+        answer_pending(p, HD_AUTH_UNAVAILABLE, "its principal is being moved");
         return;
     }
     if (err) {
-        answer(p, HD_AUTH_UNAVAILABLE, hd_error_text(err));
+        answer_pending(p, HD_AUTH_UNAVAILABLE, hd_error_text(err));
         return;
     }
     hd_token_cache_put(&auth->cache, p->identity, p->until);
-    answer(p, HD_AUTH_FINE, NULL);
+    answer_pending(p, HD_AUTH_FINE, NULL);
 }
 
 /* The credential is verified; settles the principal. */
-static void settle(struct pending *p)
+static void settle_principal(struct pending *p)
 {
     struct hd_auth *auth = p->auth;
     struct hd_identity *identity = p->identity;
@@ -218,7 +218,7 @@ static void admit(struct pending *p, const struct hd_issuer *issuer, const struc
     if (err)
         answer_error(p, err, reason);
     else
-        settle(p);
+        settle_principal(p);
 }
 
 static void start_fetch(struct hd_auth *auth, struct hd_issuer *issuer)
@@ -253,12 +253,12 @@ static void check_with_set(struct pending *p, struct hd_issuer *issuer, const st
         return;
     }
     if (has_key(jwt, issuer->keyset.set)) {
-        answer(p, HD_AUTH_REFUSED, "its signature is not good");
+        answer_pending(p, HD_AUTH_REFUSED, "its signature is not good");
         return;
     }
     /* A client that sends many unknown keys must not block others. */
     if (auth->unknown_count >= MAX_UNKNOWN) {
-        answer(p, HD_AUTH_UNAVAILABLE, "too many wait for unknown keys");
+        answer_pending(p, HD_AUTH_UNAVAILABLE, "too many wait for unknown keys");
         return;
     }
     state = p->has_retried && !issuer->keyset.has_failed
@@ -268,9 +268,10 @@ static void check_with_set(struct pending *p, struct hd_issuer *issuer, const st
     if (state == HD_KEYS_WAIT)
         wait_for_keys(p, issuer, fetch);
     else if (state == HD_KEYS_MISSING)
-        answer(p, HD_AUTH_UNAVAILABLE, "its key is unknown, and keys cannot be fetched now");
+        answer_pending(p, HD_AUTH_UNAVAILABLE,
+                       "its key is unknown, and keys cannot be fetched now");
     else
-        answer(p, HD_AUTH_REFUSED, "its key is unknown");
+        answer_pending(p, HD_AUTH_REFUSED, "its key is unknown");
 }
 
 static void check_public(struct pending *p, struct hd_issuer *issuer, const struct hd_jwt *jwt)
@@ -280,7 +281,7 @@ static void check_public(struct pending *p, struct hd_issuer *issuer, const stru
     enum hd_keys_answer state = hd_keyset_ask(&issuer->keyset, now, &fetch);
 
     if (state == HD_KEYS_MISSING) {
-        answer(p, HD_AUTH_UNAVAILABLE, "the keys of its issuer cannot be fetched");
+        answer_pending(p, HD_AUTH_UNAVAILABLE, "the keys of its issuer cannot be fetched");
         return;
     }
     if (state == HD_KEYS_WAIT) {
@@ -308,15 +309,15 @@ static void check_token(struct pending *p)
     }
     issuer = hd_issuer_find(config->issuers, config->issuer_count, &jwt);
     if (!issuer)
-        answer(p, HD_AUTH_REFUSED, "its issuer is unknown");
+        answer_pending(p, HD_AUTH_REFUSED, "its issuer is unknown");
     else if (!hd_issuer_allows(issuer, jwt.alg))
-        answer(p, HD_AUTH_REFUSED, "its issuer does not use its algorithm");
+        answer_pending(p, HD_AUTH_REFUSED, "its issuer does not use its algorithm");
     else if (hd_alg_info(jwt.alg)->kind != HD_KEY_SECRET)
         check_public(p, issuer, &jwt);
     else if (hd_jwt_is_signed_with(&jwt, issuer->secret))
         admit(p, issuer, &jwt);
     else
-        answer(p, HD_AUTH_REFUSED, "its signature is not good");
+        answer_pending(p, HD_AUTH_REFUSED, "its signature is not good");
     hd_jwt_fini(&jwt);
 }
 
@@ -350,7 +351,7 @@ void hd_auth_fetched(struct hd_auth *auth, void *handle, struct hd_slice body, i
         if (issuer->keyset.set)
             check_token(p);
         else
-            answer(p, HD_AUTH_UNAVAILABLE, "the keys of its issuer cannot be fetched");
+            answer_pending(p, HD_AUTH_UNAVAILABLE, "the keys of its issuer cannot be fetched");
     }
 }
 
@@ -388,18 +389,18 @@ static void check_key(struct pending *p)
     int err;
 
     if (!auth->config.has_api_keys) {
-        answer(p, HD_AUTH_REFUSED, "API keys are not allowed");
+        answer_pending(p, HD_AUTH_REFUSED, "API keys are not allowed");
         return;
     }
     if (!split_key(hd_slice(p->token, p->token_len), &id, &secret)) {
-        answer(p, HD_AUTH_REFUSED, "it is no API key");
+        answer_pending(p, HD_AUTH_REFUSED, "it is no API key");
         return;
     }
     err = hd_sha256_hex(secret, p->secret_hash);
     if (!err)
         err = auth->host.find_key(auth->host.ctx, auth, id, p);
     if (err)
-        answer(p, HD_AUTH_UNAVAILABLE, hd_error_text(err));
+        answer_pending(p, HD_AUTH_UNAVAILABLE, hd_error_text(err));
 }
 
 static int fill_from_key(struct hd_identity *identity, const struct hd_api_key *key,
@@ -428,7 +429,7 @@ void hd_auth_found(struct hd_auth *auth, void *handle, const struct hd_api_key *
     const char *reason = NULL;
 
     if (err) {
-        answer(p, HD_AUTH_UNAVAILABLE, hd_error_text(err));
+        answer_pending(p, HD_AUTH_UNAVAILABLE, hd_error_text(err));
         return;
     }
     /* Check the secret first: without it, nothing about the key is revealed. */
@@ -439,15 +440,15 @@ void hd_auth_found(struct hd_auth *auth, void *handle, const struct hd_api_key *
     else if (key->expires_at && key->expires_at <= now)
         reason = "the API key has expired";
     if (reason) {
-        answer(p, HD_AUTH_REFUSED, reason);
+        answer_pending(p, HD_AUTH_REFUSED, reason);
         return;
     }
     p->identity = hd_identity_new();
     err = p->identity ? fill_from_key(p->identity, key, &auth->config.keys[0]) : HD_ENOMEM;
     if (err)
-        answer(p, HD_AUTH_UNAVAILABLE, hd_error_text(err));
+        answer_pending(p, HD_AUTH_UNAVAILABLE, hd_error_text(err));
     else
-        settle(p);
+        settle_principal(p);
 }
 
 void hd_auth_forget_key(struct hd_auth *auth, struct hd_slice key_id)
@@ -474,8 +475,8 @@ static bool read_bearer(struct hd_slice header, struct hd_slice *out)
  * Authorization takes precedence: clients send x-api-key unasked when they find another service's
  * key in their environment. Returns NULL, or the reason why there is nothing to check.
  */
-static const char *choose(struct hd_slice authorization, struct hd_slice api_key,
-                          struct hd_slice *out)
+static const char *choose_credential(struct hd_slice authorization, struct hd_slice api_key,
+                                     struct hd_slice *out)
 {
     *out = api_key;
     if (authorization.len > 0 && !read_bearer(authorization, out))
@@ -501,9 +502,9 @@ int hd_auth_check(struct hd_auth *auth, struct hd_slice authorization, struct hd
         fn(ctx, HD_AUTH_MISSING, NULL, "there are no credentials");
         return 0;
     }
-    reason = choose(authorization, api_key, &credential);
+    reason = choose_credential(authorization, api_key, &credential);
     if (reason) {
-        note(auth, HD_AUTH_REFUSED, reason);
+        log_refusal(auth, HD_AUTH_REFUSED, reason);
         fn(ctx, HD_AUTH_REFUSED, NULL, reason);
         return 0;
     }
@@ -519,7 +520,7 @@ int hd_auth_check(struct hd_auth *auth, struct hd_slice authorization, struct hd
         return 0;
     }
     if (auth->pending_count >= MAX_PENDING) {
-        note(auth, HD_AUTH_UNAVAILABLE, "too many wait");
+        log_refusal(auth, HD_AUTH_UNAVAILABLE, "too many wait");
         fn(ctx, HD_AUTH_UNAVAILABLE, NULL, "too many wait");
         return 0;
     }
@@ -555,7 +556,7 @@ bool hd_auth_is_native(const struct hd_auth *auth, struct hd_slice authorization
 
     if (!auth->config.has_code)
         return true;
-    if (choose(authorization, api_key, &credential))
+    if (choose_credential(authorization, api_key, &credential))
         return false;
     if (is_key_text(credential))
         return auth->config.has_api_keys;
@@ -591,7 +592,7 @@ void hd_auth_destroy(struct hd_auth *auth)
     if (!auth)
         return;
     while (auth->first)
-        answer(auth->first, HD_AUTH_UNAVAILABLE, hd_error_text(HD_ECLOSED));
+        answer_pending(auth->first, HD_AUTH_UNAVAILABLE, hd_error_text(HD_ECLOSED));
     hd_token_cache_fini(&auth->cache);
     hd_auth_config_fini(&auth->config);
     hd_free(auth);

@@ -27,7 +27,7 @@ static int check_operators(hd_json_val wanted, struct hd_fault *fault)
     return 0;
 }
 
-static int check(hd_json_val filter, int depth, struct hd_fault *fault);
+static int check_filter(hd_json_val filter, int depth, struct hd_fault *fault);
 
 static int check_group(hd_json_val list, int depth, struct hd_fault *fault)
 {
@@ -39,11 +39,11 @@ static int check_group(hd_json_val list, int depth, struct hd_fault *fault)
     if (depth >= HD_AUTH_FILTER_MAX_DEPTH)
         return hd_fault_set(fault, HD_EINVAL, "a filter is nested too deeply");
     while (!err && hd_json_next(&it))
-        err = check(it.val, depth + 1, fault);
+        err = check_filter(it.val, depth + 1, fault);
     return err;
 }
 
-static int check(hd_json_val filter, int depth, struct hd_fault *fault)
+static int check_filter(hd_json_val filter, int depth, struct hd_fault *fault)
 {
     struct hd_json_iter it = hd_json_iter(filter);
     int err = 0;
@@ -65,7 +65,7 @@ static int check(hd_json_val filter, int depth, struct hd_fault *fault)
 
 int hd_auth_filter_check(hd_json_val filter, struct hd_fault *fault)
 {
-    return !filter || hd_json_is_null(filter) ? 0 : check(filter, 0, fault);
+    return !filter || hd_json_is_null(filter) ? 0 : check_filter(filter, 0, fault);
 }
 
 /* ---- matching --------------------------------------------------------- */
@@ -81,7 +81,7 @@ static bool has_element(hd_json_val list, hd_json_val wanted)
     return false;
 }
 
-static bool contains(hd_json_val list, hd_json_val wanted)
+static bool contains_wanted(hd_json_val list, hd_json_val wanted)
 {
     struct hd_json_iter it = hd_json_iter(wanted);
 
@@ -105,7 +105,8 @@ static bool fits(hd_json_val wanted, hd_json_val val)
     if (!has_operator(wanted))
         return hd_json_equal(val, wanted);
     while (hd_json_next(&it)) {
-        if (hd_slice_eq(it.key, HD_S("$eq")) ? !hd_json_equal(val, it.val) : !contains(val, it.val))
+        if (hd_slice_eq(it.key, HD_S("$eq")) ? !hd_json_equal(val, it.val)
+                                             : !contains_wanted(val, it.val))
             return false;
     }
     return true;

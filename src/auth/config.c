@@ -350,7 +350,7 @@ static int read_code(const struct hd_auth_place *auth)
 
 /* ---- whole configuration ---------------------------------------------- */
 
-static int read_all(const struct hd_auth_place *auth)
+static int read_auth(const struct hd_auth_place *auth)
 {
     /* The last two are LangGraph's; neither grants access here. */
     static const char *const known[] = {"key",
@@ -393,7 +393,7 @@ int hd_auth_config_read(struct hd_auth_config *config, hd_json_val val,
 
     *config = (struct hd_auth_config){0};
     hd_arena_init(&config->arena, MAX_ARENA);
-    err = read_all(&auth);
+    err = read_auth(&auth);
     if (err)
         hd_auth_config_fini(config);
     return err;

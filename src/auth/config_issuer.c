@@ -22,7 +22,7 @@ static bool is_loopback(struct hd_slice host)
     return hd_slice_starts(host, HD_S("127."));
 }
 
-static struct hd_slice host_of(const char *rest)
+static struct hd_slice url_host(const char *rest)
 {
     size_t len = *rest == '[' ? strcspn(rest, "]/?#") + 1 : strcspn(rest, ":/?#");
 
@@ -43,9 +43,9 @@ const char *hd_auth_url_complaint(const char *url)
         if (*c <= ' ' || *c > '~')
             return "is no URL";
     }
-    if (host_of(rest).len == 0 || memchr(rest, '@', strcspn(rest, "/?#")))
+    if (url_host(rest).len == 0 || memchr(rest, '@', strcspn(rest, "/?#")))
         return "must have a host, and no password";
-    if (!is_secure && !is_loopback(host_of(rest)))
+    if (!is_secure && !is_loopback(url_host(rest)))
         return "must be an https URL (http is for loopback alone)";
     return NULL;
 }
@@ -77,7 +77,7 @@ static unsigned secret_algorithms(void)
     return 1u << HD_HS256 | 1u << HD_HS384 | 1u << HD_HS512;
 }
 
-static int read_sources(const struct hd_auth_place *at, struct hd_issuer *issuer)
+static int read_key_sources(const struct hd_auth_place *at, struct hd_issuer *issuer)
 {
     struct hd_auth_place url = hd_auth_in(at, "jwks_url"), secret = hd_auth_in(at, "secret");
     struct hd_auth_place algorithms = hd_auth_in(at, "algorithms");
@@ -128,7 +128,7 @@ static int read_algorithms(const struct hd_auth_place *at, struct hd_issuer *iss
 
 /* ---- required claims -------------------------------------------------- */
 
-static bool is_wanted(hd_json_val val)
+static bool is_scalar_claim(hd_json_val val)
 {
     return hd_json_is_string(val) || hd_json_is_number(val) || hd_json_is_bool(val);
 }
@@ -137,12 +137,12 @@ static int check_wanted(const struct hd_auth_place *at)
 {
     struct hd_json_iter it = hd_json_iter(at->val);
 
-    if (is_wanted(at->val))
+    if (is_scalar_claim(at->val))
         return 0;
     if (!hd_json_is_array(at->val) || hd_json_size(at->val) == 0)
         return hd_auth_fail(at, "must be a text, number or boolean, or a list of them");
     while (hd_json_next(&it)) {
-        if (!is_wanted(it.val))
+        if (!is_scalar_claim(it.val))
             return hd_auth_fail(at, "must be a list of texts, numbers or booleans");
     }
     return 0;
@@ -293,7 +293,7 @@ static int read_issuer(const struct hd_auth_place *at, struct hd_issuer *issuer)
     if (!err)
         err = read_algorithms(&algorithms, issuer);
     if (!err)
-        err = read_sources(at, issuer);
+        err = read_key_sources(at, issuer);
     return err ? err : read_rules(at, issuer);
 }
 

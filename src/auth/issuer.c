@@ -8,7 +8,7 @@
 
 static const struct hd_slice tenant = HD_S_INIT("{tid}");
 
-static int refuse(const char **reason, const char *text)
+static int refuse_claims(const char **reason, const char *text)
 {
     *reason = text;
     return HD_EACCESS;
@@ -153,14 +153,14 @@ static int check_times(const struct hd_issuer *issuer, hd_json_val payload, int6
     int64_t now = now_us / SECOND, at;
 
     if (!exp || !read_date(exp, &at))
-        return refuse(reason, "it has no time of expiry");
+        return refuse_claims(reason, "it has no time of expiry");
     *expires = (at + issuer->leeway_s) * SECOND;
     if (*expires <= now_us)
-        return refuse(reason, "it has expired");
+        return refuse_claims(reason, "it has expired");
     if (nbf && (!read_date(nbf, &at) || at > now + issuer->leeway_s))
-        return refuse(reason, "it is not valid yet");
+        return refuse_claims(reason, "it is not valid yet");
     if (iat && (!read_date(iat, &at) || at > now + issuer->leeway_s))
-        return refuse(reason, "it was issued in the future");
+        return refuse_claims(reason, "it was issued in the future");
     return 0;
 }
 
@@ -185,12 +185,12 @@ static int check_claims(const struct hd_issuer *issuer, const struct hd_jwt *jwt
                         const char **reason)
 {
     if (!has_good_type(issuer, jwt->type))
-        return refuse(reason, "it is of another type");
+        return refuse_claims(reason, "it is of another type");
     if (!has_audience(issuer, hd_json_get(jwt->payload, HD_S("aud"))))
-        return refuse(reason, "it is for another audience");
+        return refuse_claims(reason, "it is for another audience");
     for (size_t i = 0; i < issuer->required_count; i++) {
         if (!meets(jwt->payload, &issuer->required[i]))
-            return refuse(reason, "a required claim is missing or another");
+            return refuse_claims(reason, "a required claim is missing or another");
     }
     return 0;
 }
@@ -198,7 +198,7 @@ static int check_claims(const struct hd_issuer *issuer, const struct hd_jwt *jwt
 /* ---- identity --------------------------------------------------------- */
 
 /* Text that is shown, stored and hashed: must not contain control characters. */
-static bool is_name(struct hd_slice text)
+static bool has_no_controls(struct hd_slice text)
 {
     for (size_t i = 0; i < text.len; i++) {
         if ((unsigned char)text.ptr[i] < ' ' || text.ptr[i] == 127)
@@ -215,12 +215,12 @@ static int read_subject(const struct hd_issuer *issuer, hd_json_val payload,
 
     for (size_t i = 0; i < issuer->subject_count; i++) {
         claims[i] = hd_json_string(find_claim(payload, issuer->subjects[i]));
-        if (!is_name(claims[i]))
-            return refuse(reason, "it has no subject, or one that is no name");
+        if (!has_no_controls(claims[i]))
+            return refuse_claims(reason, "it has no subject, or one that is no name");
     }
     err = hd_subject_join(&identity->arena, claims, issuer->subject_count, &identity->subject);
     if (!err && identity->subject.len > HD_MAX_SUBJECT)
-        return refuse(reason, "its subject is too long");
+        return refuse_claims(reason, "its subject is too long");
     return err;
 }
 
@@ -240,7 +240,7 @@ static int add_organisation(const struct hd_issuer *issuer, const struct hd_prin
     char principal[HD_PRINCIPAL_SIZE];
     int err;
 
-    if (!is_name(name) || n == HD_MAX_ORGANISATIONS || has_organisation(identity, name))
+    if (!has_no_controls(name) || n == HD_MAX_ORGANISATIONS || has_organisation(identity, name))
         return 0;
     err = hd_auth_principal_derive(key, HD_PRINCIPAL_ORGANISATION, issuer->alias, name, principal);
     if (!err)

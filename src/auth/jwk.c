@@ -205,7 +205,7 @@ static bool read_alg(hd_json_val jwk, enum hd_key_kind kind, enum hd_alg *out)
 }
 
 /* Returns 0 also for a skipped key. */
-static int add_key(struct hd_jwks *set, hd_json_val jwk)
+static int add_jwk(struct hd_jwks *set, hd_json_val jwk)
 {
     struct hd_jwk *key = &set->keys[set->count];
     hd_json_val kid = hd_json_get(jwk, HD_S("kid"));
@@ -238,7 +238,7 @@ static int add_keys(struct hd_jwks *set, hd_json_val root, const char **reason)
     if (!hd_json_is_array(keys))
         return HD_EINVAL;
     while (!err && hd_json_next(&it) && set->count < HD_MAX_JWKS)
-        err = add_key(set, it.val);
+        err = add_jwk(set, it.val);
     *reason = "no key in it is of use";
     return !err && set->count == 0 ? HD_EINVAL : err;
 }

@@ -8,7 +8,7 @@
 
 #define MAX_KID 1024
 
-static int refuse(const char **reason, const char *text)
+static int refuse_token(const char **reason, const char *text)
 {
     *reason = text;
     return HD_EINVAL;
@@ -36,22 +36,22 @@ static bool is_unambiguous(hd_json_val val, unsigned depth)
 }
 
 /* Decodes a part of the token to an object; uses up *room. */
-static int read_object(struct hd_slice part, unsigned char **room, struct hd_json *out,
-                       const char **reason)
+static int decode_object(struct hd_slice part, unsigned char **room, struct hd_json *out,
+                         const char **reason)
 {
     size_t len;
     int err = hd_base64url_decode(part, *room, &len);
 
     if (err)
-        return refuse(reason, "it is not base64url");
+        return refuse_token(reason, "it is not base64url");
     err = hd_json_parse(out, hd_slice(*room, len), NULL);
     if (err)
-        return err == HD_ENOMEM ? err : refuse(reason, "it is not JSON");
+        return err == HD_ENOMEM ? err : refuse_token(reason, "it is not JSON");
     *room += len;
     if (!hd_json_is_object(hd_json_root(out)))
-        return refuse(reason, "a part of it is no object");
+        return refuse_token(reason, "a part of it is no object");
     if (!is_unambiguous(hd_json_root(out), 0))
-        return refuse(reason, "a name in it occurs twice, or it is too large");
+        return refuse_token(reason, "a name in it occurs twice, or it is too large");
     return 0;
 }
 
@@ -61,45 +61,45 @@ static int read_header(struct hd_jwt *jwt, const char **reason)
     hd_json_val kid = hd_json_get(header, HD_S("kid")), type = hd_json_get(header, HD_S("typ"));
 
     if (hd_json_get(header, HD_S("crit")))
-        return refuse(reason, "it has critical extensions");
+        return refuse_token(reason, "it has critical extensions");
     if (hd_json_get(header, HD_S("zip")) || hd_json_get(header, HD_S("enc")) ||
         hd_json_get(header, HD_S("cty")))
-        return refuse(reason, "it is compressed, encrypted or nested");
+        return refuse_token(reason, "it is compressed, encrypted or nested");
     jwt->alg = hd_alg_find(hd_json_string(hd_json_get(header, HD_S("alg"))));
     if (jwt->alg == HD_ALG_COUNT)
-        return refuse(reason, "its algorithm is unknown");
+        return refuse_token(reason, "its algorithm is unknown");
     if ((kid && !hd_json_is_string(kid)) || hd_json_string(kid).len > MAX_KID)
-        return refuse(reason, "its key id is no text");
+        return refuse_token(reason, "its key id is no text");
     if (type && !hd_json_is_string(type))
-        return refuse(reason, "its type is no text");
+        return refuse_token(reason, "its type is no text");
     jwt->has_kid = kid != NULL;
     jwt->kid = hd_json_string(kid);
     jwt->type = hd_json_string(type);
     return 0;
 }
 
-static int read_parts(struct hd_jwt *jwt, const struct hd_slice parts[3], const char **reason)
+static int read_token_parts(struct hd_jwt *jwt, const struct hd_slice parts[3], const char **reason)
 {
     unsigned char *room = jwt->bytes;
     size_t len;
-    int err = read_object(parts[0], &room, &jwt->header_doc, reason);
+    int err = decode_object(parts[0], &room, &jwt->header_doc, reason);
 
     if (!err)
         err = read_header(jwt, reason);
     if (!err)
-        err = read_object(parts[1], &room, &jwt->payload_doc, reason);
+        err = decode_object(parts[1], &room, &jwt->payload_doc, reason);
     if (err)
         return err;
     if (hd_base64url_decode(parts[2], room, &len) || len == 0)
-        return refuse(reason, "its signature is not base64url");
+        return refuse_token(reason, "its signature is not base64url");
     jwt->signature = hd_slice(room, len);
     jwt->payload = hd_json_root(&jwt->payload_doc);
     jwt->issuer = hd_json_string(hd_json_get(jwt->payload, HD_S("iss")));
-    return jwt->issuer.len > 0 ? 0 : refuse(reason, "it names no issuer");
+    return jwt->issuer.len > 0 ? 0 : refuse_token(reason, "it names no issuer");
 }
 
 /* Exactly three nonempty parts. */
-static bool split(struct hd_slice token, struct hd_slice parts[3])
+static bool split_token(struct hd_slice token, struct hd_slice parts[3])
 {
     size_t count = 0, start = 0;
 
@@ -121,14 +121,14 @@ int hd_jwt_parse(struct hd_jwt *jwt, struct hd_slice token, const char **reason)
 
     *jwt = (struct hd_jwt){.alg = HD_ALG_COUNT};
     if (token.len > HD_MAX_CREDENTIAL)
-        return refuse(reason, "it is too long");
-    if (!split(token, parts))
-        return refuse(reason, "it has not three parts");
+        return refuse_token(reason, "it is too long");
+    if (!split_token(token, parts))
+        return refuse_token(reason, "it has not three parts");
     jwt->bytes = hd_malloc(token.len);
     if (!jwt->bytes)
         return HD_ENOMEM;
     jwt->signed_text = hd_slice(token.ptr, parts[0].len + 1 + parts[1].len);
-    err = read_parts(jwt, parts, reason);
+    err = read_token_parts(jwt, parts, reason);
     if (err)
         hd_jwt_fini(jwt);
     return err;

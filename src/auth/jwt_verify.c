@@ -9,7 +9,7 @@
 
 #define MAX_DER 128 /* a signature of P-384: two integers of up to 49 bytes, and their heads */
 
-static const unsigned char *bytes_of(struct hd_slice s)
+static const unsigned char *unsigned_bytes(struct hd_slice s)
 {
     return (const unsigned char *)s.ptr;
 }
@@ -24,8 +24,8 @@ static size_t to_der(struct hd_slice raw, size_t half, unsigned char out[MAX_DER
     if (raw.len != 2 * half)
         return 0;
     signature = ECDSA_SIG_new();
-    r = BN_bin2bn(bytes_of(raw), (int)half, NULL);
-    s = BN_bin2bn(bytes_of(raw) + half, (int)half, NULL);
+    r = BN_bin2bn(unsigned_bytes(raw), (int)half, NULL);
+    s = BN_bin2bn(unsigned_bytes(raw) + half, (int)half, NULL);
     if (signature && r && s && ECDSA_SIG_set0(signature, r, s)) {
         r = s = NULL;
         len = i2d_ECDSA_SIG(signature, NULL);
@@ -49,8 +49,8 @@ static bool verify(const struct hd_jwt *jwt, EVP_PKEY *key, struct hd_slice sign
         is_good = EVP_PKEY_CTX_set_rsa_padding(padding, RSA_PKCS1_PSS_PADDING) == 1 &&
                   EVP_PKEY_CTX_set_rsa_pss_saltlen(padding, RSA_PSS_SALTLEN_DIGEST) == 1;
     if (is_good)
-        is_good = EVP_DigestVerify(context, bytes_of(signature), signature.len,
-                                   bytes_of(jwt->signed_text), jwt->signed_text.len) == 1;
+        is_good = EVP_DigestVerify(context, unsigned_bytes(signature), signature.len,
+                                   unsigned_bytes(jwt->signed_text), jwt->signed_text.len) == 1;
     EVP_MD_CTX_free(context);
     return is_good;
 }
@@ -81,7 +81,7 @@ bool hd_jwt_is_signed_with(const struct hd_jwt *jwt, struct hd_slice secret)
     if (alg->kind != HD_KEY_SECRET)
         return false;
     is_good = HMAC(EVP_get_digestbyname(alg->digest), secret.ptr, (int)secret.len,
-                   bytes_of(jwt->signed_text), jwt->signed_text.len, digest, &len) != NULL &&
+                   unsigned_bytes(jwt->signed_text), jwt->signed_text.len, digest, &len) != NULL &&
               hd_auth_secret_eq(hd_slice(digest, len), jwt->signature);
     ERR_clear_error();
     return is_good;

@@ -15,7 +15,7 @@ static bool is_too_old(const struct hd_keyset *keys, int64_t now)
            keys->fetched_at - now > HD_KEYS_MAX_FRESH_US;
 }
 
-static void begin(struct hd_keyset *keys, bool *fetch)
+static void begin_fetch(struct hd_keyset *keys, bool *fetch)
 {
     *fetch = !keys->is_fetching;
     keys->is_fetching = true;
@@ -34,7 +34,7 @@ enum hd_keys_answer hd_keyset_ask(struct hd_keyset *keys, int64_t now, bool *fet
         return HD_KEYS_READY;
     may_fetch = keys->is_fetching || !keys->has_failed || now >= keys->retry_at;
     if (may_fetch)
-        begin(keys, fetch);
+        begin_fetch(keys, fetch);
     if (!keys->set)
         return may_fetch ? HD_KEYS_WAIT : HD_KEYS_MISSING;
     /* While the issuer is unreachable, checks do not wait for it. */
@@ -51,7 +51,7 @@ enum hd_keys_answer hd_keyset_ask_again(struct hd_keyset *keys, int64_t now, boo
     if (keys->forced_at && now >= keys->forced_at && now - keys->forced_at < HD_KEYS_FORCED_US)
         return keys->has_failed ? HD_KEYS_MISSING : HD_KEYS_READY;
     keys->forced_at = now;
-    begin(keys, fetch);
+    begin_fetch(keys, fetch);
     return HD_KEYS_WAIT;
 }
 

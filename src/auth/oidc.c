@@ -120,8 +120,8 @@ static int set_discovery(const struct hd_auth_place *at, struct hd_sign_in *out)
     return 0;
 }
 
-static int read_one(const struct hd_auth_place *at, const struct hd_auth_config *auth,
-                    const struct hd_sign_ins *all, struct hd_sign_in *out)
+static int read_sign_in(const struct hd_auth_place *at, const struct hd_auth_config *auth,
+                        const struct hd_sign_ins *all, struct hd_sign_in *out)
 {
     static const char *const known[] = {"issuer",         "name",  "client_id",
                                         "client_secret",  "scope", "authorization_endpoint",
@@ -151,8 +151,8 @@ static int read_one(const struct hd_auth_place *at, const struct hd_auth_config 
     return err ? err : set_discovery(at, out);
 }
 
-static int read_all(const struct hd_auth_place *at, const struct hd_auth_config *auth,
-                    struct hd_sign_ins *out)
+static int read_sign_ins(const struct hd_auth_place *at, const struct hd_auth_config *auth,
+                         struct hd_sign_ins *out)
 {
     struct hd_json_iter it = hd_json_iter(at->val);
     int err = 0;
@@ -165,7 +165,7 @@ static int read_all(const struct hd_auth_place *at, const struct hd_auth_config 
     while (!err && hd_json_next(&it)) {
         struct hd_auth_place item = hd_auth_item(at, out->count, it.val);
 
-        err = read_one(&item, auth, out, &out->items[out->count]);
+        err = read_sign_in(&item, auth, out, &out->items[out->count]);
         out->count++; /* counted before the check: an invalid one may hold a secret */
     }
     return err;
@@ -180,7 +180,7 @@ int hd_sign_ins_read(struct hd_sign_ins *out, hd_json_val list, const struct hd_
 
     *out = (struct hd_sign_ins){0};
     hd_arena_init(&out->own.arena, MAX_ARENA);
-    err = read_all(&at, auth, out);
+    err = read_sign_ins(&at, auth, out);
     if (err)
         hd_sign_ins_fini(out);
     return err;
