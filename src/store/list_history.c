@@ -471,7 +471,7 @@ static int read_chunks(struct history_walker *w)
     return err ? err : walker_run(w);
 }
 
-static int report(struct history_walker *w, size_t i, hd_list_history_fn fn, void *arg)
+static int report_item(struct history_walker *w, size_t i, hd_list_history_fn fn, void *arg)
 {
     const struct history_item *item = &w->items[i];
     struct hd_slice text = hd_buf_slice(&item->text);
@@ -495,7 +495,7 @@ static int walk_page(struct history_walker *w, hd_list_history_fn fn, void *arg)
     if (!err)
         err = read_chunks(w);
     for (size_t i = 0; !err && i < w->count; i++)
-        err = report(w, i, fn, arg);
+        err = report_item(w, i, fn, arg);
     for (size_t i = 0; i < w->count; i++)
         hd_buf_fini(&w->items[i].text);
     return err;

@@ -208,8 +208,8 @@ static bool recover(struct hd_pg *pg, const struct hd_pg_failure *failure, bool 
 }
 
 /* Messages of libpq and of the server name hosts, databases and roles. */
-static int report(const struct hd_pg *pg, int err, const struct hd_pg_failure *answer,
-                  struct hd_fault *fault)
+static int report_pg_failure(const struct hd_pg *pg, int err, const struct hd_pg_failure *answer,
+                             struct hd_fault *fault)
 {
     if (!hd_errors_are_hidden())
         return hd_fault_set(fault, err, "PostgreSQL at %s: %s", pg->where, answer->text);
@@ -232,7 +232,7 @@ int hd_pg_run(struct hd_pg *pg, hd_pg_work work, void *arg, struct hd_fault *fau
         if (failure.state[0] || !answer.state[0])
             answer = failure;
         if (!recover(pg, &failure, was_idle, tries, deadline_us))
-            return report(pg, err, &answer, fault);
+            return report_pg_failure(pg, err, &answer, fault);
         if (tries == 0 && failure.is_lost)
             hd_log(HD_LOG_INFO, "postgres", "%s: %s; retrying", pg->where, failure.text);
     }
