@@ -16,7 +16,7 @@ void hd_near_init(struct hd_near *near, struct hd_slice wanted)
     *near = (struct hd_near){.wanted = wanted, .distance = wanted.len / 3 + 2};
 }
 
-static size_t least(size_t a, size_t b, size_t c)
+static size_t least_of_three(size_t a, size_t b, size_t c)
 {
     a = a < b ? a : b;
     return a < c ? a : c;
@@ -36,7 +36,8 @@ static size_t distance(struct hd_slice a, struct hd_slice b)
         for (size_t j = 1; j <= b.len; j++) {
             size_t above = row[j];
 
-            row[j] = least(above + 1, row[j - 1] + 1, diagonal + (a.ptr[i - 1] != b.ptr[j - 1]));
+            row[j] = least_of_three(above + 1, row[j - 1] + 1,
+                                    diagonal + (a.ptr[i - 1] != b.ptr[j - 1]));
             diagonal = above;
         }
     }
