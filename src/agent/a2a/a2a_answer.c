@@ -86,7 +86,7 @@ static void drop_artifacts(struct hd_a2a_answer *answer)
 }
 
 /* Turns the accumulated text into a part. */
-static int settle(struct hd_a2a_artifact *artifact)
+static int flush_artifact_tail(struct hd_a2a_artifact *artifact)
 {
     struct hd_val *part;
 
@@ -102,7 +102,7 @@ static int settle(struct hd_a2a_artifact *artifact)
 static int add_part(struct hd_a2a_artifact *artifact, const struct hd_val *part, bool continues)
 {
     struct hd_val *text = hd_val_get(part, HD_S("text"));
-    int err = text && continues ? 0 : settle(artifact);
+    int err = text && continues ? 0 : flush_artifact_tail(artifact);
 
     if (err)
         return err;
@@ -295,8 +295,8 @@ static int read_task(struct hd_a2a_answer *answer, hd_json_val task, struct hd_a
     return err ? err : hear_history(answer, hd_json_get(task, HD_S("history")), fault);
 }
 
-static int read_message(struct hd_a2a_answer *answer, hd_json_val message, struct hd_a2a_news *news,
-                        struct hd_fault *fault)
+static int read_a2a_message(struct hd_a2a_answer *answer, hd_json_val message,
+                            struct hd_a2a_news *news, struct hd_fault *fault)
 {
     struct hd_val *parts = NULL;
     int err = set_ids(answer, message, "taskId", fault);
@@ -375,8 +375,8 @@ bool hd_a2a_error_read(hd_json_val body, struct hd_fault *fault)
     return true;
 }
 
-static int read_root(struct hd_a2a_answer *answer, hd_json_val root, struct hd_a2a_news *news,
-                     struct hd_fault *fault)
+static int read_answer_root(struct hd_a2a_answer *answer, hd_json_val root,
+                            struct hd_a2a_news *news, struct hd_fault *fault)
 {
     hd_json_val result = hd_json_get(root, HD_S("result")), val;
 
@@ -388,7 +388,7 @@ static int read_root(struct hd_a2a_answer *answer, hd_json_val root, struct hd_a
     if (news->kind == HD_A2A_TASK)
         return read_task(answer, val, news, fault);
     if (news->kind == HD_A2A_MESSAGE)
-        return read_message(answer, val, news, fault);
+        return read_a2a_message(answer, val, news, fault);
     return read_update(answer, val, news, fault);
 }
 
@@ -405,7 +405,7 @@ int hd_a2a_answer_read(struct hd_a2a_answer *answer, struct hd_slice text, struc
     err = hd_json_parse(&json, text, NULL);
     if (err)
         return err == HD_EINVAL ? hd_fault_set(fault, err, "its response is not JSON") : err;
-    err = read_root(answer, hd_json_root(&json), news, fault);
+    err = read_answer_root(answer, hd_json_root(&json), news, fault);
     hd_json_fini(&json);
     if (err) {
         hd_val_unref(news->parts);
@@ -439,7 +439,7 @@ static int put_content(struct hd_a2a_answer *answer, struct hd_buf *out)
     int err = 0;
 
     for (size_t i = 0; i < answer->artifact_count && !err; i++) {
-        err = settle(&answer->artifacts[i]);
+        err = flush_artifact_tail(&answer->artifacts[i]);
         if (!err)
             err = hd_a2a_parts_text(out, answer->artifacts[i].parts);
     }
@@ -493,7 +493,7 @@ static struct hd_val *list_artifacts(struct hd_a2a_answer *answer)
     for (size_t i = 0; i < answer->artifact_count && list; i++) {
         struct hd_a2a_artifact *artifact = &answer->artifacts[i];
 
-        if (settle(artifact) != 0) {
+        if (flush_artifact_tail(artifact) != 0) {
             hd_val_unref(list);
             return NULL;
         }

@@ -32,7 +32,7 @@
 #define MAX_FAILURES 5 /* consecutive failures of polling */
 #define QUESTION "a2a_input_required"
 
-struct work {
+struct a2a_work {
     struct hd_tool_call *call;
     struct hd_a2a_peer *peer;
     struct hd_a2a_answer answer;
@@ -51,26 +51,26 @@ struct saying {
     const struct hd_val *data; /* NULL: the text */
 };
 
-static const char *name_of(const struct work *work)
+static const char *name_of(const struct a2a_work *work)
 {
     const struct hd_a2a_peer *peer = work->peer;
 
     return peer->name.len ? peer->name.ptr : peer->card.name;
 }
 
-static void free_handle(uv_handle_t *handle)
+static void free_work_timer(uv_handle_t *handle)
 {
     hd_free(handle);
 }
 
-static void drop_timer(struct work *work)
+static void drop_timer(struct a2a_work *work)
 {
     if (work->timer)
-        uv_close((uv_handle_t *)work->timer, free_handle);
+        uv_close((uv_handle_t *)work->timer, free_work_timer);
     work->timer = NULL;
 }
 
-static void free_work(struct work *work)
+static void free_a2a_work(struct a2a_work *work)
 {
     if (work->exchange)
         hd_agent_exchange_cancel(work->exchange);
@@ -82,9 +82,9 @@ static void free_work(struct work *work)
 
 /* ---- sending ---------------------------------------------------------- */
 
-static bool on_head(void *ctx, const struct hd_reply *head);
-static void on_data(void *ctx, struct hd_slice data);
-static void on_done(void *ctx, const struct hd_reply *reply);
+static bool on_a2a_head(void *ctx, const struct hd_reply *head);
+static void on_a2a_data(void *ctx, struct hd_slice data);
+static void on_a2a_done(void *ctx, const struct hd_reply *reply);
 
 static void set_lines(const struct hd_a2a_peer *peer, struct hd_agent_exchange_options *what,
                       const char **lines, const char *version)
@@ -100,8 +100,8 @@ static void set_lines(const struct hd_a2a_peer *peer, struct hd_agent_exchange_o
     what->secret_count = peer->secret_count;
 }
 
-static int start(struct hd_tool_call *call, const struct hd_a2a_ask *ask, struct work *work,
-                 struct hd_agent_exchange **out)
+static int start_a2a_exchange(struct hd_tool_call *call, const struct hd_a2a_ask *ask,
+                              struct a2a_work *work, struct hd_agent_exchange **out)
 {
     const struct hd_a2a_peer *peer = call->tool->own;
     const char *lines[HD_A2A_MAX_HEADERS + 5];
@@ -119,9 +119,9 @@ static int start(struct hd_tool_call *call, const struct hd_a2a_ask *ask, struct
     if (work) {
         what.timeout_ms = ask->op == HD_A2A_GET ? GET_MS : SEND_MS;
         what.idle_ms = ask->op == HD_A2A_STREAM ? IDLE_MS : 0;
-        what.on_head = on_head;
-        what.on_data = on_data;
-        what.on_done = on_done;
+        what.on_head = on_a2a_head;
+        what.on_data = on_a2a_data;
+        what.on_done = on_a2a_done;
         what.ctx = work;
     }
     err = hd_agent_exchange_start(call->task, &what, out);
@@ -135,10 +135,10 @@ static void say_cancel(struct hd_tool_call *call, struct hd_slice task_id)
     struct hd_a2a_ask ask = {.op = HD_A2A_CANCEL, .task_id = task_id};
     struct hd_agent_exchange *ignored;
 
-    (void)start(call, &ask, NULL, &ignored);
+    (void)start_a2a_exchange(call, &ask, NULL, &ignored);
 }
 
-static void give_up_task(struct work *work)
+static void give_up_task(struct a2a_work *work)
 {
     const struct hd_a2a_answer *answer = &work->answer;
 
@@ -148,17 +148,17 @@ static void give_up_task(struct work *work)
 
 void hd_a2a_call_cancel(struct hd_tool_call *call)
 {
-    struct work *work = call->own;
+    struct a2a_work *work = call->own;
 
     call->own = NULL;
     give_up_task(work);
-    free_work(work);
+    free_a2a_work(work);
 }
 
 /* ---- ending ------------------------------------------------------------ */
 
 /* The text may quote the agent. */
-static void fail(struct work *work, const char *text)
+static void fail_a2a_call(struct a2a_work *work, const char *text)
 {
     struct hd_tool_call *call = work->call;
     struct hd_val *name = hd_val_cstr(name_of(work)), *masked = NULL;
@@ -170,16 +170,16 @@ static void fail(struct work *work, const char *text)
     hd_buf_fini(&buf);
     give_up_task(work);
     call->own = NULL;
-    free_work(work);
+    free_a2a_work(work);
     hd_tool_error(call, "the agent %s: %s", name ? hd_val_get_string(name).ptr : "",
                   masked ? hd_val_get_string(masked).ptr : hd_error_text(HD_ENOMEM));
     hd_val_unref(name);
     hd_val_unref(masked);
 }
 
-static void fail_code(struct work *work, int err, const struct hd_fault *fault)
+static void fail_code(struct a2a_work *work, int err, const struct hd_fault *fault)
 {
-    fail(work, fault->text[0] ? fault->text : hd_error_text(err));
+    fail_a2a_call(work, fault->text[0] ? fault->text : hd_error_text(err));
 }
 
 static bool has_only_text(const struct hd_val *parts)
@@ -191,7 +191,7 @@ static bool has_only_text(const struct hd_val *parts)
     return true;
 }
 
-static void finish(struct work *work)
+static void finish_a2a_call(struct a2a_work *work)
 {
     struct hd_tool_call *call = work->call;
     struct hd_val *content = hd_a2a_answer_content(&work->answer), *artifact = NULL;
@@ -206,15 +206,15 @@ static void finish(struct work *work)
     if (!content || (!is_plain && !artifact)) {
         hd_val_unref(content);
         hd_val_unref(artifact);
-        fail(work, hd_error_text(HD_ENOMEM));
+        fail_a2a_call(work, hd_error_text(HD_ENOMEM));
         return;
     }
     call->own = NULL;
-    free_work(work);
+    free_a2a_work(work);
     hd_tool_done(call, content, artifact);
 }
 
-static void finish_failed(struct work *work)
+static void finish_failed(struct a2a_work *work)
 {
     struct hd_val *said = hd_a2a_answer_said(&work->answer);
     struct hd_slice text = hd_val_get_string(said);
@@ -225,11 +225,11 @@ static void finish_failed(struct work *work)
                       text.len ? ": " : "", text.len ? text.ptr : "");
 
     hd_val_unref(said);
-    fail(work, whole ? hd_val_get_string(whole).ptr : hd_error_text(HD_ENOMEM));
+    fail_a2a_call(work, whole ? hd_val_get_string(whole).ptr : hd_error_text(HD_ENOMEM));
     hd_val_unref(whole);
 }
 
-static void ask_human(struct work *work)
+static void ask_human(struct a2a_work *work)
 {
     const struct hd_a2a_answer *answer = &work->answer;
     struct hd_tool_call *call = work->call;
@@ -242,11 +242,11 @@ static void ask_human(struct work *work)
     if (answer->context_id)
         question = hd_val_with(question, HD_S("context_id"), hd_val_ref(answer->context_id));
     if (!question) {
-        fail(work, hd_error_text(HD_ENOMEM));
+        fail_a2a_call(work, hd_error_text(HD_ENOMEM));
         return;
     }
     call->own = NULL;
-    free_work(work);
+    free_a2a_work(work);
     hd_tool_ask(call, question);
 }
 
@@ -254,17 +254,17 @@ static void ask_human(struct work *work)
 
 static void on_wait(uv_timer_t *timer)
 {
-    struct work *work = timer->data;
+    struct a2a_work *work = timer->data;
     struct hd_a2a_ask ask = {.op = HD_A2A_GET, .task_id = hd_val_get_string(work->answer.task_id)};
     int err;
 
     drop_timer(work);
-    err = start(work->call, &ask, work, &work->exchange);
+    err = start_a2a_exchange(work->call, &ask, work, &work->exchange);
     if (err)
-        fail(work, hd_error_text(err));
+        fail_a2a_call(work, hd_error_text(err));
 }
 
-static int start_timer(struct work *work, uv_timer_cb fn, int64_t ms)
+static int start_work_timer(struct a2a_work *work, uv_timer_cb fn, int64_t ms)
 {
     uv_loop_t *uv = work->call->task->loop->run->engine->uv;
 
@@ -279,27 +279,27 @@ static int start_timer(struct work *work, uv_timer_cb fn, int64_t ms)
 }
 
 /* Polls the task again, after a growing delay. */
-static void wait_for_task(struct work *work)
+static void wait_for_task(struct a2a_work *work)
 {
     work->is_stream = false;
     work->wait_ms = work->wait_ms ? work->wait_ms * 3 / 2 : FIRST_WAIT_MS;
     if (work->wait_ms > MAX_WAIT_MS)
         work->wait_ms = MAX_WAIT_MS;
-    if (start_timer(work, on_wait, work->wait_ms))
-        fail(work, hd_error_text(HD_ENOMEM));
+    if (start_work_timer(work, on_wait, work->wait_ms))
+        fail_a2a_call(work, hd_error_text(HD_ENOMEM));
 }
 
 /* Decides the next step from the task's state. */
-static void decide(struct work *work)
+static void decide(struct a2a_work *work)
 {
     const struct hd_a2a_answer *answer = &work->answer;
 
     if (answer->is_message || answer->state == HD_A2A_COMPLETED)
-        finish(work);
+        finish_a2a_call(work);
     else if (hd_a2a_state_ends(answer->state))
         finish_failed(work);
     else if (!answer->task_id)
-        fail(work, "its response has neither a message nor a task");
+        fail_a2a_call(work, "its response has neither a message nor a task");
     else if (hd_a2a_state_asks(answer->state))
         ask_human(work);
     else
@@ -309,7 +309,7 @@ static void decide(struct work *work)
 /* ---- responses -------------------------------------------------------- */
 
 /* The conversation continues under the agent's id for it. */
-static void keep_context(struct work *work)
+static void keep_context(struct a2a_work *work)
 {
     struct hd_a2a_peer *peer = work->peer;
 
@@ -319,7 +319,7 @@ static void keep_context(struct work *work)
     peer->context_id = hd_val_ref(work->answer.context_id);
 }
 
-static void tell(struct work *work, const struct hd_a2a_news *news)
+static void tell_a2a_progress(struct a2a_work *work, const struct hd_a2a_news *news)
 {
     const struct hd_a2a_answer *answer = &work->answer;
     struct hd_val *event = hd_val_with(hd_val_object(), HD_S("type"), hd_val_cstr("a2a_progress"));
@@ -341,7 +341,7 @@ static void tell(struct work *work, const struct hd_a2a_news *news)
     hd_val_unref(event);
 }
 
-static int read_answer(struct work *work, struct hd_slice text, struct hd_fault *fault)
+static int read_a2a_answer(struct a2a_work *work, struct hd_slice text, struct hd_fault *fault)
 {
     struct hd_a2a_news news;
     int err = hd_a2a_answer_read(&work->answer, text, &news, fault);
@@ -350,7 +350,7 @@ static int read_answer(struct work *work, struct hd_slice text, struct hd_fault 
         return err;
     keep_context(work);
     if (work->is_stream && news.kind != HD_A2A_MESSAGE)
-        tell(work, &news);
+        tell_a2a_progress(work, &news);
     hd_val_unref(news.parts);
     if (news.kind == HD_A2A_MESSAGE)
         work->is_decided = true;
@@ -362,25 +362,25 @@ static int read_answer(struct work *work, struct hd_slice text, struct hd_fault 
 }
 
 /* Context of reading a stream. */
-struct reading {
-    struct work *work;
+struct a2a_reading {
+    struct a2a_work *work;
     struct hd_fault fault;
 };
 
-static int on_event(void *ctx, const struct hd_sse_event *event)
+static int on_a2a_event(void *ctx, const struct hd_sse_event *event)
 {
-    struct reading *reading = ctx;
+    struct a2a_reading *reading = ctx;
     int err;
 
     if (event->data.len == 0)
         return 0;
-    err = read_answer(reading->work, event->data, &reading->fault);
+    err = read_a2a_answer(reading->work, event->data, &reading->fault);
     return err || !reading->work->is_decided ? err : HD_ECLOSED;
 }
 
-static bool on_head(void *ctx, const struct hd_reply *head)
+static bool on_a2a_head(void *ctx, const struct hd_reply *head)
 {
-    struct work *work = ctx;
+    struct a2a_work *work = ctx;
     struct hd_slice type = hd_header_find(head->headers, "content-type");
 
     work->is_stream = head->status == 200 && type.len >= 17 &&
@@ -388,7 +388,7 @@ static bool on_head(void *ctx, const struct hd_reply *head)
     return work->is_stream;
 }
 
-static void stop_exchange(struct work *work)
+static void stop_exchange(struct a2a_work *work)
 {
     struct hd_agent_exchange *exchange = work->exchange;
 
@@ -398,7 +398,7 @@ static void stop_exchange(struct work *work)
 
 static void on_grace(uv_timer_t *timer)
 {
-    struct work *work = timer->data;
+    struct a2a_work *work = timer->data;
 
     drop_timer(work);
     stop_exchange(work);
@@ -406,16 +406,16 @@ static void on_grace(uv_timer_t *timer)
 }
 
 /* A stream that only has to end is still read, so that it is recorded and its connection reused. */
-static void on_data(void *ctx, struct hd_slice data)
+static void on_a2a_data(void *ctx, struct hd_slice data)
 {
-    struct work *work = ctx;
-    struct reading reading = {.work = work};
+    struct a2a_work *work = ctx;
+    struct a2a_reading reading = {.work = work};
     int err;
 
     if (work->is_decided)
         return;
-    err = hd_sse_read(&work->sse, data, on_event, &reading);
-    if (!err || (work->is_decided && start_timer(work, on_grace, GRACE_MS) == 0))
+    err = hd_sse_read(&work->sse, data, on_a2a_event, &reading);
+    if (!err || (work->is_decided && start_work_timer(work, on_grace, GRACE_MS) == 0))
         return;
     stop_exchange(work);
     if (work->is_decided)
@@ -432,14 +432,14 @@ static bool is_passing(const struct hd_reply *reply)
     return reply->error || reply->status == 429 || reply->status >= 500;
 }
 
-static void fail_reply(struct work *work, const struct hd_reply *reply)
+static void fail_reply(struct a2a_work *work, const struct hd_reply *reply)
 {
     struct hd_fault fault = {0};
     struct hd_json json;
     char text[sizeof(fault.text) + 64];
 
     if (reply->error) {
-        fail(work, reply->error);
+        fail_a2a_call(work, reply->error);
         return;
     }
     if (hd_json_parse(&json, reply->body, NULL) == 0) {
@@ -450,12 +450,12 @@ static void fail_reply(struct work *work, const struct hd_reply *reply)
              reply->status == 401 || reply->status == 403 ? " (it does not accept the credentials)"
                                                           : "",
              fault.text[0] ? ": " : "", fault.text);
-    fail(work, text);
+    fail_a2a_call(work, text);
 }
 
-static void on_done(void *ctx, const struct hd_reply *reply)
+static void on_a2a_done(void *ctx, const struct hd_reply *reply)
 {
-    struct work *work = ctx;
+    struct a2a_work *work = ctx;
     struct hd_fault fault = {0};
     bool is_known = work->answer.task_id != NULL && !work->answer.is_message;
     int err;
@@ -476,7 +476,7 @@ static void on_done(void *ctx, const struct hd_reply *reply)
         return;
     }
     work->failures = 0;
-    err = work->is_stream ? 0 : read_answer(work, reply->body, &fault);
+    err = work->is_stream ? 0 : read_a2a_answer(work, reply->body, &fault);
     if (err)
         fail_code(work, err, &fault);
     else
@@ -562,10 +562,10 @@ static void set_answer(struct saying *saying, const struct hd_val *question,
     saying->data = hd_val_is_string(answer) ? NULL : answer;
 }
 
-static int say(struct hd_tool_call *call, const struct saying *saying)
+static int say_to_agent(struct hd_tool_call *call, const struct saying *saying)
 {
     struct hd_a2a_peer *peer = call->tool->own;
-    struct work *work = hd_calloc(1, sizeof(*work));
+    struct a2a_work *work = hd_calloc(1, sizeof(*work));
     char id[HD_UUID_SIZE], key[HD_UUID_SIZE];
     struct hd_a2a_ask ask = {.op = peer->card.streams ? HD_A2A_STREAM : HD_A2A_SEND,
                              .task_id = saying->task_id,
@@ -588,9 +588,9 @@ static int say(struct hd_tool_call *call, const struct saying *saying)
     ask.message_id = hd_slice_cstr(id);
     ask.key = hd_slice_cstr(key);
     if (!err)
-        err = start(call, &ask, work, &work->exchange);
+        err = start_a2a_exchange(call, &ask, work, &work->exchange);
     if (err)
-        free_work(work);
+        free_a2a_work(work);
     else
         call->own = work;
     return err;
@@ -612,7 +612,7 @@ int hd_a2a_call(struct hd_tool_call *call)
             hd_tool_error(call, "the agent requires input, and the request was ignored");
             return 0;
         }
-        return say(call, &saying);
+        return say_to_agent(call, &saying);
     }
     if (saying.text.len == 0) {
         hd_tool_error(call, "`message` must be a text");
@@ -621,5 +621,5 @@ int hd_a2a_call(struct hd_tool_call *call)
     if (!peer->context_id && make_context(call, peer))
         return HD_ENOMEM;
     saying.context_id = hd_val_get_string(peer->context_id);
-    return say(call, &saying);
+    return say_to_agent(call, &saying);
 }

@@ -24,7 +24,7 @@ static bool starts_nocase(struct hd_slice s, struct hd_slice prefix)
 }
 
 /* The host, with its port, of an http(s) URL, as a part of it. Empty: none. */
-static struct hd_slice host_of(struct hd_slice url)
+static struct hd_slice url_host(struct hd_slice url)
 {
     size_t begin = starts_nocase(url, HD_S("https://"))  ? 8
                    : starts_nocase(url, HD_S("http://")) ? 7
@@ -46,7 +46,7 @@ bool hd_a2a_is_url(struct hd_slice url)
         if ((unsigned char)url.ptr[i] <= ' ' || url.ptr[i] == 0x7f || url.ptr[i] == '\\')
             return false;
     }
-    host = host_of(url);
+    host = url_host(url);
     /* User names and passwords in URLs would end up in texts. */
     return host.len > 0 && !memchr(host.ptr, '@', host.len);
 }
@@ -54,7 +54,7 @@ bool hd_a2a_is_url(struct hd_slice url)
 /* Without the scheme's default port. */
 static struct hd_slice plain_host(struct hd_slice url)
 {
-    struct hd_slice host = host_of(url);
+    struct hd_slice host = url_host(url);
     struct hd_slice port = starts_nocase(url, HD_S("https")) ? HD_S(":443") : HD_S(":80");
 
     if (host.len > port.len && memcmp(host.ptr + host.len - port.len, port.ptr, port.len) == 0)
@@ -95,7 +95,7 @@ int hd_a2a_card_url(struct hd_slice url, struct hd_buf *out)
 /* ---- texts ------------------------------------------------------------- */
 
 /* Appends at most `max` bytes; control characters become spaces. */
-static int put_text(struct hd_buf *out, struct hd_slice text, size_t max)
+static int put_card_text(struct hd_buf *out, struct hd_slice text, size_t max)
 {
     size_t from = out->len;
     int err;
@@ -127,7 +127,7 @@ static int copy_text(struct hd_slice text, size_t max, char **out)
     int err;
 
     hd_buf_init(&buf, max + 1);
-    err = put_text(&buf, text, max);
+    err = put_card_text(&buf, text, max);
     if (err) {
         hd_buf_fini(&buf);
         return err;
@@ -145,13 +145,13 @@ static int put_skill(struct hd_buf *out, hd_json_val skill)
         return 0;
     err = hd_buf_append(out, "\n- ", 3);
     if (!err)
-        err = put_text(out, name, MAX_NAME);
+        err = put_card_text(out, name, MAX_NAME);
     if (!err && about.len)
         err = hd_buf_append(out, ": ", 2);
-    return err ? err : put_text(out, about, 512);
+    return err ? err : put_card_text(out, about, 512);
 }
 
-static int describe(hd_json_val card, char **out)
+static int describe_card(hd_json_val card, char **out)
 {
     hd_json_val skills = hd_json_get(card, HD_S("skills"));
     struct hd_json_iter it = hd_json_iter(skills);
@@ -160,7 +160,8 @@ static int describe(hd_json_val card, char **out)
     int err;
 
     hd_buf_init(&buf, (size_t)64 << 10);
-    err = put_text(&buf, hd_json_string(hd_json_get(card, HD_S("description"))), MAX_DESCRIPTION);
+    err = put_card_text(&buf, hd_json_string(hd_json_get(card, HD_S("description"))),
+                        MAX_DESCRIPTION);
     if (!err && hd_json_is_array(skills) && hd_json_size(skills) > 0)
         err = hd_buf_append(&buf, "\nSkills:", buf.len ? 8 : 0);
     while (!err && hd_json_is_array(skills) && count++ < MAX_SKILLS && hd_json_next(&it))
@@ -267,7 +268,7 @@ static int read_card(hd_json_val root, enum hd_a2a_dialect wanted, struct hd_a2a
         err = copy_text(way.url, HD_A2A_MAX_URL, &card->url);
     if (!err)
         err = copy_text(way.tenant, HD_A2A_MAX_ID, &card->tenant);
-    return err ? err : describe(root, &card->description);
+    return err ? err : describe_card(root, &card->description);
 }
 
 int hd_a2a_card_read(struct hd_slice text, enum hd_a2a_dialect wanted, struct hd_a2a_card *out,

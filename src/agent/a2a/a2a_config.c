@@ -90,8 +90,8 @@ static int read_headers(const struct hd_val *headers, struct hd_a2a_peer *peer,
     return err;
 }
 
-static int read_url(const struct hd_val *agent, const char *key, struct hd_arena *arena,
-                    const char **out, struct hd_fault *fault)
+static int read_agent_url(const struct hd_val *agent, const char *key, struct hd_arena *arena,
+                          const char **out, struct hd_fault *fault)
 {
     struct hd_val *val = hd_val_get(agent, hd_slice_cstr(key));
     struct hd_slice copy;
@@ -153,9 +153,9 @@ static int read_peer(const struct hd_val *agent, struct hd_a2a_peer *peer, struc
     peer->secrets = hd_arena_calloc(arena, HD_A2A_MAX_HEADERS + 1, sizeof(*peer->secrets));
     if (!peer->lines || !peer->secrets)
         return HD_ENOMEM;
-    err = read_url(agent, "url", arena, &peer->url, fault);
+    err = read_agent_url(agent, "url", arena, &peer->url, fault);
     if (!err && !hd_val_is_null(hd_val_get(agent, HD_S("endpoint"))))
-        err = read_url(agent, "endpoint", arena, &peer->endpoint, fault);
+        err = read_agent_url(agent, "endpoint", arena, &peer->endpoint, fault);
     if (!err)
         err = read_protocol(hd_val_get(agent, HD_S("protocol")), &peer->wanted, fault);
     if (!err)

@@ -26,7 +26,7 @@ static struct hd_slice first_text(hd_json_val object, const char *const *keys, s
 }
 
 /* 0.3 has an object `file`, 1.0 the same members (under other names) in the part. */
-static struct hd_val *read_file(hd_json_val file)
+static struct hd_val *read_file_part(hd_json_val file)
 {
     static const char *const uris[] = {"uri", "url", "fileWithUri"};
     static const char *const bytes[] = {"bytes", "raw", "fileWithBytes"};
@@ -73,7 +73,7 @@ static int read_part(hd_json_val part, struct hd_val **out, struct hd_fault *fau
     if (!hd_json_get(part, HD_S("file")) && !hd_json_get(part, HD_S("raw")) &&
         !hd_json_get(part, HD_S("url")))
         return hd_fault_set(fault, HD_EINVAL, "it sent a part of an unknown kind");
-    *out = read_file(file);
+    *out = read_file_part(file);
     return *out ? 0 : HD_ENOMEM;
 }
 
@@ -128,7 +128,7 @@ static int put_file(struct hd_buf *out, const struct hd_val *part)
     return err ? err : hd_buf_append_byte(out, ']');
 }
 
-static int put_part(struct hd_buf *out, const struct hd_val *part)
+static int put_part_text(struct hd_buf *out, const struct hd_val *part)
 {
     struct hd_val *text = hd_val_get(part, HD_S("text"));
     struct hd_val *data = hd_val_get(part, HD_S("data"));
@@ -146,7 +146,7 @@ int hd_a2a_parts_text(struct hd_buf *out, const struct hd_val *parts)
         if (out->len && out->ptr[out->len - 1] != '\n')
             err = hd_buf_append_byte(out, '\n');
         if (!err)
-            err = put_part(out, hd_val_at(parts, i));
+            err = put_part_text(out, hd_val_at(parts, i));
     }
     return err;
 }

@@ -15,7 +15,7 @@ static void put_member(struct hd_jw *jw, struct hd_slice key, struct hd_slice te
     hd_jw_string(jw, text);
 }
 
-static void put_part(struct hd_jw *jw, const struct hd_a2a_ask *ask, bool is_old)
+static void put_ask_part(struct hd_jw *jw, const struct hd_a2a_ask *ask, bool is_old)
 {
     hd_jw_object(jw);
     if (is_old)
@@ -40,7 +40,7 @@ static void put_message(struct hd_jw *jw, const struct hd_a2a_ask *ask, bool is_
     put_member(jw, HD_S("role"), is_old ? HD_S("user") : HD_S("ROLE_USER"));
     hd_jw_key(jw, HD_S("parts"));
     hd_jw_array(jw);
-    put_part(jw, ask, is_old);
+    put_ask_part(jw, ask, is_old);
     hd_jw_array_end(jw);
     if (ask->key.len > 0) {
         hd_jw_key(jw, HD_S("metadata"));
