@@ -10,7 +10,7 @@
 
 #include "agent/mcp/mcp_proto.h"
 
-static struct hd_slice text_of(const struct hd_val *object, const char *key)
+static struct hd_slice question_text(const struct hd_val *object, const char *key)
 {
     return hd_val_get_string(hd_val_get(object, hd_slice_cstr(key)));
 }
@@ -19,7 +19,7 @@ const char *hd_mcp_ask_check(const struct hd_val *requests)
 {
     for (size_t i = 0; i < hd_val_count(requests); i++) {
         const struct hd_val *request = hd_val_member(requests, i, NULL);
-        struct hd_slice method = text_of(request, "method");
+        struct hd_slice method = question_text(request, "method");
 
         if (!hd_slice_eq(method, HD_S("elicitation/create")))
             return method.len > 0 ? method.ptr : "something unknown";
@@ -40,8 +40,8 @@ static struct hd_val *join_messages(const struct hd_val *requests)
         if (i > 0)
             err = hd_buf_append_byte(&buf, '\n');
         if (!err)
-            err =
-                hd_buf_append_slice(&buf, text_of(hd_val_get(request, HD_S("params")), "message"));
+            err = hd_buf_append_slice(
+                &buf, question_text(hd_val_get(request, HD_S("params")), "message"));
     }
     if (!err)
         text = hd_val_string(hd_buf_slice(&buf));
@@ -69,9 +69,9 @@ struct hd_val *hd_mcp_ask_question(struct hd_slice server, struct hd_slice tool,
 bool hd_mcp_ask_is_question(const struct hd_val *question, struct hd_slice server,
                             struct hd_slice tool)
 {
-    return hd_slice_eq(text_of(question, "type"), HD_S("mcp_input")) &&
-           hd_slice_eq(text_of(question, "server"), server) &&
-           hd_slice_eq(text_of(question, "tool"), tool) &&
+    return hd_slice_eq(question_text(question, "type"), HD_S("mcp_input")) &&
+           hd_slice_eq(question_text(question, "server"), server) &&
+           hd_slice_eq(question_text(question, "tool"), tool) &&
            hd_val_is_object(hd_val_get(question, HD_S("requests")));
 }
 
@@ -105,7 +105,7 @@ static struct hd_val *add_defaults(struct hd_val *content, const struct hd_val *
 
 static bool is_url(const struct hd_val *request)
 {
-    return hd_slice_eq(text_of(hd_val_get(request, HD_S("params")), "mode"), HD_S("url"));
+    return hd_slice_eq(question_text(hd_val_get(request, HD_S("params")), "mode"), HD_S("url"));
 }
 
 /* Takes `content` (NULL: empty). A URL elicitation gets no content. */
@@ -157,7 +157,7 @@ static struct hd_val *read_lone(const struct hd_val *request, const struct hd_va
 
 static struct hd_val *response_of(const struct hd_val *request, const struct hd_val *answer)
 {
-    struct hd_slice action = text_of(answer, "action"), type = text_of(answer, "type");
+    struct hd_slice action = question_text(answer, "action"), type = question_text(answer, "type");
     const struct hd_val *content = hd_val_get(answer, HD_S("content"));
 
     if (hd_val_is_list(answer) && hd_val_count(answer) == 1)

@@ -10,7 +10,7 @@
 #define MAX_ENTRIES 256
 #define MAX_KEY ((size_t)64 << 10)
 
-struct entry {
+struct mcp_cache_entry {
     struct hd_val *val;
     int64_t expires_us;
 };
@@ -33,15 +33,15 @@ static struct hd_mcp_cache *cache_of(const struct hd_run *run)
     return agents->mcp;
 }
 
-static void free_entry(struct entry *entry)
+static void free_entry(struct mcp_cache_entry *entry)
 {
     if (entry)
         hd_val_unref(entry->val);
     hd_free(entry);
 }
 
-static int make_key(struct hd_buf *out, const struct hd_run *run, enum hd_mcp_cached what,
-                    struct hd_slice url, struct hd_slice credentials)
+static int make_cache_key(struct hd_buf *out, const struct hd_run *run, enum hd_mcp_cached what,
+                          struct hd_slice url, struct hd_slice credentials)
 {
     int err = hd_buf_append_byte(out, (uint8_t)('0' + (int)what));
 
@@ -56,20 +56,20 @@ const struct hd_val *hd_mcp_cache_get(const struct hd_run *run, enum hd_mcp_cach
                                       struct hd_slice url, struct hd_slice credentials)
 {
     struct hd_mcp_cache *cache = cache_of(run);
-    struct entry *entry = NULL;
+    struct mcp_cache_entry *entry = NULL;
     struct hd_buf key;
 
     if (!cache)
         return NULL;
     hd_buf_init(&key, MAX_KEY);
-    if (make_key(&key, run, what, url, credentials) == 0)
+    if (make_cache_key(&key, run, what, url, credentials) == 0)
         entry = hd_map_get(&cache->map, hd_buf_slice(&key));
     hd_buf_fini(&key);
     return entry && entry->expires_us > hd_clock_monotonic_us() ? entry->val : NULL;
 }
 
 /* Evicts an expired entry, or any if none has expired. */
-static void make_room(struct hd_mcp_cache *cache)
+static void evict_entry(struct hd_mcp_cache *cache)
 {
     int64_t now = hd_clock_monotonic_us();
     struct hd_slice key, victim = {0};
@@ -80,21 +80,21 @@ static void make_room(struct hd_mcp_cache *cache)
         return;
     while (hd_map_next(&cache->map, &pos, &key, &value)) {
         victim = key;
-        if (((struct entry *)value)->expires_us <= now)
+        if (((struct mcp_cache_entry *)value)->expires_us <= now)
             break;
     }
     free_entry(hd_map_remove(&cache->map, victim));
 }
 
-static int keep(struct hd_mcp_cache *cache, struct hd_slice key, const struct hd_val *val,
-                int64_t ttl_ms)
+static int keep_entry(struct hd_mcp_cache *cache, struct hd_slice key, const struct hd_val *val,
+                      int64_t ttl_ms)
 {
-    struct entry *entry = hd_calloc(1, sizeof(*entry));
+    struct mcp_cache_entry *entry = hd_calloc(1, sizeof(*entry));
     int err;
 
     if (!entry)
         return HD_ENOMEM;
-    make_room(cache);
+    evict_entry(cache);
     entry->val = hd_val_ref(val);
     entry->expires_us = hd_clock_monotonic_us() + ttl_ms * 1000;
     err = hd_map_put(&cache->map, key, entry);
@@ -110,10 +110,10 @@ void hd_mcp_cache_put(const struct hd_run *run, enum hd_mcp_cached what, struct 
     struct hd_buf key;
 
     hd_buf_init(&key, MAX_KEY);
-    if (cache && make_key(&key, run, what, url, credentials) == 0) {
+    if (cache && make_cache_key(&key, run, what, url, credentials) == 0) {
         free_entry(hd_map_remove(&cache->map, hd_buf_slice(&key)));
         if (val && ttl_ms > 0)
-            (void)keep(cache, hd_buf_slice(&key), val, ttl_ms);
+            (void)keep_entry(cache, hd_buf_slice(&key), val, ttl_ms);
     }
     hd_buf_fini(&key);
     hd_val_unref(val);

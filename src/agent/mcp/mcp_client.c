@@ -23,7 +23,7 @@
 #define RECORD_MS 2000 /* the same when recorded, which needs the end */
 
 /* Sends it and ignores the result. */
-static void tell(struct hd_mcp_peer *peer, int err, struct hd_buf *body)
+static void tell_server(struct hd_mcp_peer *peer, int err, struct hd_buf *body)
 {
     if (!err)
         hd_mcp_peer_tell(peer, "POST", hd_buf_slice(body));
@@ -32,7 +32,7 @@ static void tell(struct hd_mcp_peer *peer, int err, struct hd_buf *body)
 
 /* ---- ending ----------------------------------------------------------- */
 
-static void free_handle(uv_handle_t *handle)
+static void free_request_timer(uv_handle_t *handle)
 {
     hd_free(handle);
 }
@@ -40,7 +40,7 @@ static void free_handle(uv_handle_t *handle)
 static void stop_timer(struct hd_mcp_request *request)
 {
     if (request->timer)
-        uv_close((uv_handle_t *)request->timer, free_handle);
+        uv_close((uv_handle_t *)request->timer, free_request_timer);
     request->timer = NULL;
 }
 
@@ -83,7 +83,7 @@ void hd_mcp_request_fail(struct hd_mcp_request *request, const char *problem, lo
 }
 
 /* Ends with the message received. */
-static void finish(struct hd_mcp_request *request)
+static void finish_mcp_request(struct hd_mcp_request *request)
 {
     struct hd_mcp_what what = request->what;
     struct hd_mcp_message message = request->answer;
@@ -103,9 +103,10 @@ static void tell_cancelled(struct hd_mcp_request *request)
 
     hd_buf_init(&body, 4096);
     params = hd_val_with(params, HD_S("reason"), hd_val_cstr("the run no longer needs it"));
-    tell(request->peer,
-         params ? hd_mcp_write_notification(&body, "notifications/cancelled", params) : HD_ENOMEM,
-         &body);
+    tell_server(request->peer,
+                params ? hd_mcp_write_notification(&body, "notifications/cancelled", params)
+                       : HD_ENOMEM,
+                &body);
     hd_val_unref(params);
 }
 
@@ -123,7 +124,8 @@ void hd_mcp_request_cancel(struct hd_mcp_request *request)
 
 /* ---- start ------------------------------------------------------------ */
 
-static struct hd_mcp_request *make_request(struct hd_mcp_peer *peer, const struct hd_mcp_what *what)
+static struct hd_mcp_request *create_mcp_request(struct hd_mcp_peer *peer,
+                                                 const struct hd_mcp_what *what)
 {
     struct hd_mcp_request *request = hd_calloc(1, sizeof(*request));
     char *name;
@@ -167,12 +169,12 @@ static void answer_request(struct hd_mcp_peer *peer, const struct hd_mcp_message
         err = hd_mcp_write_result(&body, message->id, result);
     else
         err = hd_mcp_write_error(&body, message->id, HD_MCP_NO_METHOD, "Method not found");
-    tell(peer, err, &body);
+    tell_server(peer, err, &body);
     hd_val_unref(result);
 }
 
 /* Abandons the request because of a server request that cannot be answered now. */
-static void give_up(struct hd_mcp_request *request, struct hd_mcp_message *message)
+static void abandon_request(struct hd_mcp_request *request, struct hd_mcp_message *message)
 {
     answer_request(request->peer, message,
                    hd_val_with(hd_val_object(), HD_S("action"), hd_val_cstr("cancel")));
@@ -194,7 +196,7 @@ static void on_server_request(struct hd_mcp_request *request, struct hd_mcp_mess
                request->what.on_request) {
         result = request->what.on_request(request->what.ctx, message);
         if (!result) {
-            give_up(request, message);
+            abandon_request(request, message);
             return;
         }
     }
@@ -203,10 +205,10 @@ static void on_server_request(struct hd_mcp_request *request, struct hd_mcp_mess
 
 static void on_linger(uv_timer_t *timer)
 {
-    finish(timer->data);
+    finish_mcp_request(timer->data);
 }
 
-static int start_timer(struct hd_mcp_request *request, uv_timer_cb fn, int64_t ms)
+static int start_request_timer(struct hd_mcp_request *request, uv_timer_cb fn, int64_t ms)
 {
     uv_loop_t *uv = request->peer->run->engine->uv;
 
@@ -247,7 +249,7 @@ static void on_heard(struct hd_mcp_peer *peer, struct hd_mcp_message *message)
     }
     on_server_request(caller, message);
     /* It ends from the loop: this stream is being read. */
-    if (caller->has_answer && start_timer(caller, on_linger, 0) != 0)
+    if (caller->has_answer && start_request_timer(caller, on_linger, 0) != 0)
         caller->has_answer = false;
 }
 
@@ -271,7 +273,7 @@ static void on_message(struct hd_mcp_request *request, struct hd_slice text)
     hd_mcp_message_fini(&message);
 }
 
-static int on_event(void *ctx, const struct hd_sse_event *event)
+static int on_mcp_event(void *ctx, const struct hd_sse_event *event)
 {
     struct hd_mcp_request *request = ctx;
 
@@ -290,18 +292,19 @@ static bool is_recorded(const struct hd_mcp_request *request)
 
 static void end_ear(struct hd_mcp_request *ear);
 
-static void on_data(void *ctx, struct hd_slice data)
+static void on_mcp_data(void *ctx, struct hd_slice data)
 {
     struct hd_mcp_request *request = ctx;
     bool had_answer = request->has_answer;
-    int err = hd_sse_read(&request->sse, data, on_event, request);
+    int err = hd_sse_read(&request->sse, data, on_mcp_event, request);
 
     if (request->has_answer && request->answer.kind == HD_MCP_REQUEST) {
-        finish(request);
+        finish_mcp_request(request);
     } else if (request->has_answer && !had_answer) {
         /* The stream should end now, so that its connection can be reused. */
-        if (start_timer(request, on_linger, is_recorded(request) ? RECORD_MS : LINGER_MS) != 0)
-            finish(request);
+        if (start_request_timer(request, on_linger, is_recorded(request) ? RECORD_MS : LINGER_MS) !=
+            0)
+            finish_mcp_request(request);
     } else if (err && request->is_ear) {
         end_ear(request);
     } else if (err && !request->has_answer) {
@@ -312,15 +315,15 @@ static void on_data(void *ctx, struct hd_slice data)
 /* ---- resuming a stream ------------------------------------------------ */
 
 static int post_request(struct hd_mcp_request *request);
-static void on_done(void *ctx, const struct hd_reply *reply);
-static bool on_head(void *ctx, const struct hd_reply *reply);
+static void on_mcp_done(void *ctx, const struct hd_reply *reply);
+static bool on_mcp_head(void *ctx, const struct hd_reply *reply);
 
 static int start_exchange(struct hd_mcp_request *request, struct hd_agent_exchange_options *what)
 {
     what->max_body = request->what.max_bytes;
-    what->on_head = on_head;
-    what->on_data = on_data;
-    what->on_done = on_done;
+    what->on_head = on_mcp_head;
+    what->on_data = on_mcp_data;
+    what->on_done = on_mcp_done;
     what->ctx = request;
     if (request->what.task)
         return hd_agent_exchange_start(request->what.task, what, &request->exchange);
@@ -384,7 +387,7 @@ static bool resume(struct hd_mcp_request *request)
     if (request->peer->is_modern || !request->last_event[0] || request->resumes >= MAX_RESUMES)
         return false;
     request->resumes++;
-    return start_timer(request, on_retry, request->retry_ms) == 0;
+    return start_request_timer(request, on_retry, request->retry_ms) == 0;
 }
 
 /* ---- the server's stream of requests ---------------------------------- */
@@ -459,12 +462,12 @@ static bool must_hear(struct hd_mcp_peer *peer)
         return false;
     if (ear)
         return !peer->hears;
-    ear = make_request(peer, &what);
+    ear = create_mcp_request(peer, &what);
     if (!ear)
         return false;
     ear->is_ear = true;
     peer->hears = false;
-    if (start_timer(ear, on_hearing, HEAR_MS) != 0 || get(ear) != 0) {
+    if (start_request_timer(ear, on_hearing, HEAR_MS) != 0 || get(ear) != 0) {
         free_request(ear);
         return false;
     }
@@ -506,7 +509,7 @@ static void read_session(struct hd_mcp_request *request, const struct hd_reply *
     peer->session[id.len] = '\0';
 }
 
-static bool on_head(void *ctx, const struct hd_reply *reply)
+static bool on_mcp_head(void *ctx, const struct hd_reply *reply)
 {
     struct hd_mcp_request *request = ctx;
 
@@ -520,7 +523,7 @@ static bool on_head(void *ctx, const struct hd_reply *reply)
     }
     if (request->is_stream && request->is_ear) {
         /* Requests that waited for it are sent from the loop. */
-        if (start_timer(request, on_hearing, 0) != 0)
+        if (start_request_timer(request, on_hearing, 0) != 0)
             return false;
     }
     return request->is_stream;
@@ -602,7 +605,7 @@ static void on_stream_end(struct hd_mcp_request *request, const struct hd_reply 
         request->status);
 }
 
-static void on_done(void *ctx, const struct hd_reply *reply)
+static void on_mcp_done(void *ctx, const struct hd_reply *reply)
 {
     struct hd_mcp_request *request = ctx;
 
@@ -612,7 +615,7 @@ static void on_done(void *ctx, const struct hd_reply *reply)
         return;
     }
     if (request->has_answer) {
-        finish(request);
+        finish_mcp_request(request);
         return;
     }
     /* Also when a stream could not be resumed: it may be later. */
@@ -630,7 +633,7 @@ static void on_done(void *ctx, const struct hd_reply *reply)
     if (is_session_gone(request))
         renew(request);
     else if (request->has_answer)
-        finish(request);
+        finish_mcp_request(request);
     else
         fail_status(request);
 }
@@ -698,7 +701,7 @@ int hd_mcp_request_send(struct hd_mcp_request *request)
 
 int hd_mcp_request_open(struct hd_mcp_peer *peer, const struct hd_mcp_what *what)
 {
-    struct hd_mcp_request *request = make_request(peer, what);
+    struct hd_mcp_request *request = create_mcp_request(peer, what);
     int err;
 
     if (!request)
@@ -713,7 +716,7 @@ int hd_mcp_request_open(struct hd_mcp_peer *peer, const struct hd_mcp_what *what
 int hd_mcp_request_start(struct hd_mcp_peer *peer, const struct hd_mcp_what *what,
                          struct hd_mcp_request **out)
 {
-    struct hd_mcp_request *request = make_request(peer, what);
+    struct hd_mcp_request *request = create_mcp_request(peer, what);
     int err;
 
     if (!request)

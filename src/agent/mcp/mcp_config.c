@@ -18,14 +18,14 @@ static bool is_clean(struct hd_slice text)
 
 /* ---- addresses -------------------------------------------------------- */
 
-static bool ends_with(struct hd_slice text, struct hd_slice end)
+static bool path_ends_with(struct hd_slice text, struct hd_slice end)
 {
     return text.len >= end.len && memcmp(text.ptr + text.len - end.len, end.ptr, end.len) == 0;
 }
 
 /* `/mcp` is the usual path; it may be omitted. */
-static int read_url(struct hd_mcp_server *server, struct hd_slice url, struct hd_arena *arena,
-                    struct hd_fault *fault)
+static int read_server_url(struct hd_mcp_server *server, struct hd_slice url,
+                           struct hd_arena *arena, struct hd_fault *fault)
 {
     const char *mark = url.len > 0 ? memchr(url.ptr, '?', url.len) : NULL;
     struct hd_slice path = mark ? hd_slice(url.ptr, (size_t)(mark - url.ptr)) : url;
@@ -40,7 +40,7 @@ static int read_url(struct hd_mcp_server *server, struct hd_slice url, struct hd
                             (int)(server->name.len < 60 ? server->name.len : 60), server->name.ptr);
     while (path.len > 0 && path.ptr[path.len - 1] == '/')
         path.len--;
-    if (ends_with(path, HD_S("/mcp")))
+    if (path_ends_with(path, HD_S("/mcp")))
         path.len -= 4;
     server->base = hd_arena_printf(arena, "%.*s", (int)path.len, path.ptr);
     server->url =
@@ -145,7 +145,8 @@ static int read_server(struct hd_mcp_server *server, const struct hd_val *value,
                             hd_val_type_name(value));
     err = read_texts(server, value, fault);
     if (!err)
-        err = read_url(server, hd_val_get_string(hd_val_get(value, HD_S("url"))), arena, fault);
+        err = read_server_url(server, hd_val_get_string(hd_val_get(value, HD_S("url"))), arena,
+                              fault);
     if (!err)
         err = read_tools(server, hd_val_get(value, HD_S("tools")), fault);
     if (!err)

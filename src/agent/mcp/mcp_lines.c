@@ -98,7 +98,7 @@ int hd_mcp_lines_add_modern(struct hd_mcp_lines *lines, const struct hd_mcp_what
     return err;
 }
 
-static int fill(struct hd_mcp_lines *lines, const struct hd_mcp_peer *peer, bool is_post)
+static int fill_lines(struct hd_mcp_lines *lines, const struct hd_mcp_peer *peer, bool is_post)
 {
     int err = 0;
 
@@ -121,7 +121,7 @@ int hd_mcp_lines_create(const struct hd_mcp_peer *peer, bool is_post, struct hd_
     if (!lines)
         return HD_ENOMEM;
     hd_buf_init(&lines->text, MAX_TEXT);
-    err = fill(lines, peer, is_post);
+    err = fill_lines(lines, peer, is_post);
     if (err)
         hd_mcp_lines_destroy(lines);
     else

@@ -147,13 +147,13 @@ static struct hd_val *with_meta(struct hd_val *params)
     return hd_val_with(params, HD_S("_meta"), meta);
 }
 
-static struct hd_val *begin(void)
+static struct hd_val *begin_message(void)
 {
     return hd_val_with(hd_val_object(), HD_S("jsonrpc"), hd_val_cstr("2.0"));
 }
 
 /* Takes. */
-static int render(struct hd_buf *out, struct hd_val *message)
+static int render_message(struct hd_buf *out, struct hd_val *message)
 {
     int err = message ? hd_val_render(out, message) : HD_ENOMEM;
 
@@ -164,7 +164,7 @@ static int render(struct hd_buf *out, struct hd_val *message)
 int hd_mcp_write_request(struct hd_buf *out, int64_t id, const char *method,
                          const struct hd_val *params, bool is_modern)
 {
-    struct hd_val *message = hd_val_with(begin(), HD_S("id"), hd_val_int(id));
+    struct hd_val *message = hd_val_with(begin_message(), HD_S("id"), hd_val_int(id));
     struct hd_val *own = params ? hd_val_ref(params) : NULL;
 
     message = hd_val_with(message, HD_S("method"), hd_val_cstr(method));
@@ -172,37 +172,37 @@ int hd_mcp_write_request(struct hd_buf *out, int64_t id, const char *method,
         own = with_meta(own ? own : hd_val_object());
     if (own || is_modern)
         message = hd_val_with(message, HD_S("params"), own);
-    return render(out, message);
+    return render_message(out, message);
 }
 
 int hd_mcp_write_notification(struct hd_buf *out, const char *method, const struct hd_val *params)
 {
-    struct hd_val *message = hd_val_with(begin(), HD_S("method"), hd_val_cstr(method));
+    struct hd_val *message = hd_val_with(begin_message(), HD_S("method"), hd_val_cstr(method));
 
     if (params)
         message = hd_val_with(message, HD_S("params"), hd_val_ref(params));
-    return render(out, message);
+    return render_message(out, message);
 }
 
 int hd_mcp_write_result(struct hd_buf *out, const struct hd_val *id, const struct hd_val *result)
 {
-    struct hd_val *message = hd_val_with(begin(), HD_S("id"), hd_val_ref(id));
+    struct hd_val *message = hd_val_with(begin_message(), HD_S("id"), hd_val_ref(id));
 
-    return render(out, hd_val_with(message, HD_S("result"), hd_val_ref(result)));
+    return render_message(out, hd_val_with(message, HD_S("result"), hd_val_ref(result)));
 }
 
 int hd_mcp_write_error(struct hd_buf *out, const struct hd_val *id, int code, const char *text)
 {
     struct hd_val *error = hd_val_with(hd_val_object(), HD_S("code"), hd_val_int(code));
-    struct hd_val *message = hd_val_with(begin(), HD_S("id"), hd_val_ref(id));
+    struct hd_val *message = hd_val_with(begin_message(), HD_S("id"), hd_val_ref(id));
 
     error = hd_val_with(error, HD_S("message"), hd_val_cstr(text));
-    return render(out, hd_val_with(message, HD_S("error"), error));
+    return render_message(out, hd_val_with(message, HD_S("error"), error));
 }
 
 /* ---- values of headers ------------------------------------------------ */
 
-static bool is_plain(struct hd_slice value)
+static bool is_plain_header(struct hd_slice value)
 {
     if (value.len == 0)
         return true;
@@ -243,7 +243,7 @@ int hd_mcp_header_value(struct hd_buf *out, struct hd_slice value)
 
     if (value.len > MAX_HEADER)
         return HD_ELIMIT;
-    if (is_plain(value))
+    if (is_plain_header(value))
         return hd_buf_append_slice(out, value);
     err = hd_buf_append_slice(out, HD_S("=?base64?"));
     if (!err)
@@ -285,7 +285,7 @@ static int check_name(struct check *check, const struct hd_val *schema, struct h
     return 0;
 }
 
-static bool is_one_of(struct hd_slice key, const char *const *list)
+static bool is_listed_key(struct hd_slice key, const char *const *list)
 {
     for (; *list; list++) {
         if (hd_slice_eq(key, hd_slice_cstr(*list)))
@@ -316,9 +316,9 @@ static int check_other(struct check *check, const struct hd_val *val)
     for (size_t i = 0; i < hd_val_count(val) && !err; i++) {
         struct hd_val *key, *member = hd_val_member(val, i, &key);
 
-        if (is_one_of(hd_val_get_string(key), data))
+        if (is_listed_key(hd_val_get_string(key), data))
             continue;
-        if (!is_one_of(hd_val_get_string(key), maps) || !hd_val_is_object(member)) {
+        if (!is_listed_key(hd_val_get_string(key), maps) || !hd_val_is_object(member)) {
             err = check_other(check, member);
             continue;
         }

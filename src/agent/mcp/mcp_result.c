@@ -3,7 +3,7 @@
 
 #include "agent/mcp/mcp_proto.h"
 
-static struct hd_slice text_of(const struct hd_val *object, const char *key)
+static struct hd_slice item_text(const struct hd_val *object, const char *key)
 {
     return hd_val_get_string(hd_val_get(object, hd_slice_cstr(key)));
 }
@@ -31,8 +31,9 @@ static struct hd_val *data_block(const char *type, struct hd_slice data, struct 
 /* A link is shown as text: the model may not be able to reach its target. */
 static struct hd_val *link_block(const struct hd_val *item)
 {
-    struct hd_slice name = text_of(item, "name"), uri = text_of(item, "uri");
-    struct hd_slice description = text_of(item, "description"), mime = text_of(item, "mimeType");
+    struct hd_slice name = item_text(item, "name"), uri = item_text(item, "uri");
+    struct hd_slice description = item_text(item, "description"),
+                    mime = item_text(item, "mimeType");
 
     return text_block(hd_val_printf("%.*s: %.*s%s%.*s%s%s%.*s", (int)name.len, name.ptr,
                                     (int)uri.len, uri.ptr, mime.len ? " (" : "", (int)mime.len,
@@ -44,14 +45,14 @@ static struct hd_val *resource_block(const struct hd_val *item)
 {
     const struct hd_val *resource = hd_val_get(item, HD_S("resource"));
     const struct hd_val *text = hd_val_get(resource, HD_S("text"));
-    struct hd_slice mime = text_of(resource, "mimeType");
+    struct hd_slice mime = item_text(resource, "mimeType");
 
     if (hd_val_is_string(text))
         return text_block(hd_val_ref(text));
     if (!hd_val_is_string(hd_val_get(resource, HD_S("blob"))))
         return link_block(resource);
     return data_block(hd_slice_starts(mime, HD_S("image/")) ? "image" : "file",
-                      text_of(resource, "blob"), mime);
+                      item_text(resource, "blob"), mime);
 }
 
 /* Unknown content is shown as received. */
@@ -69,14 +70,14 @@ static struct hd_val *other_block(const struct hd_val *item)
 
 static struct hd_val *block_of(const struct hd_val *item)
 {
-    struct hd_slice type = text_of(item, "type"), mime = text_of(item, "mimeType");
+    struct hd_slice type = item_text(item, "type"), mime = item_text(item, "mimeType");
 
     if (hd_slice_eq(type, HD_S("text")) && hd_val_is_string(hd_val_get(item, HD_S("text"))))
         return text_block(hd_val_ref(hd_val_get(item, HD_S("text"))));
     if (hd_slice_eq(type, HD_S("image")))
-        return data_block("image", text_of(item, "data"), mime);
+        return data_block("image", item_text(item, "data"), mime);
     if (hd_slice_eq(type, HD_S("audio")))
-        return data_block("audio", text_of(item, "data"), mime);
+        return data_block("audio", item_text(item, "data"), mime);
     if (hd_slice_eq(type, HD_S("resource_link")))
         return link_block(item);
     if (hd_slice_eq(type, HD_S("resource")) && hd_val_is_object(hd_val_get(item, HD_S("resource"))))
@@ -89,14 +90,14 @@ static struct hd_val *block_of(const struct hd_val *item)
 static bool is_all_text(const struct hd_val *blocks)
 {
     for (size_t i = 0; i < hd_val_count(blocks); i++) {
-        if (!hd_slice_eq(text_of(hd_val_at(blocks, i), "type"), HD_S("text")))
+        if (!hd_slice_eq(item_text(hd_val_at(blocks, i), "type"), HD_S("text")))
             return false;
     }
     return true;
 }
 
 /* The texts of the blocks, one per line; skips other blocks. */
-static struct hd_val *join(const struct hd_val *blocks)
+static struct hd_val *join_block_texts(const struct hd_val *blocks)
 {
     struct hd_val *text = NULL;
     struct hd_buf buf;
@@ -111,7 +112,7 @@ static struct hd_val *join(const struct hd_val *blocks)
         if (buf.len > 0)
             err = hd_buf_append_byte(&buf, '\n');
         if (!err)
-            err = hd_buf_append_slice(&buf, text_of(block, "text"));
+            err = hd_buf_append_slice(&buf, item_text(block, "text"));
     }
     if (!err)
         text = hd_val_string(hd_buf_slice(&buf));
@@ -145,7 +146,8 @@ int hd_mcp_result_read(const struct hd_val *result, struct hd_mcp_outcome *out,
         blocks = hd_val_append(blocks, other_block(structured));
     out->is_error = hd_val_is_true(hd_val_get(result, HD_S("isError")));
     if (blocks)
-        out->content = out->is_error || is_all_text(blocks) ? join(blocks) : hd_val_ref(blocks);
+        out->content =
+            out->is_error || is_all_text(blocks) ? join_block_texts(blocks) : hd_val_ref(blocks);
     hd_val_unref(blocks);
     if (out->content && !hd_val_is_null(structured)) {
         out->artifact =
@@ -169,10 +171,10 @@ void hd_mcp_outcome_fini(struct hd_mcp_outcome *outcome)
 static int write_address(struct hd_buf *out, const struct hd_val *from)
 {
     const struct hd_val *message = hd_val_get(from, HD_S("message"));
-    struct hd_slice url = text_of(from, "url"), text = hd_val_get_string(message);
+    struct hd_slice url = item_text(from, "url"), text = hd_val_get_string(message);
 
     if (hd_val_is_object(message))
-        text = text_of(message, "text");
+        text = item_text(message, "text");
     if (!hd_slice_starts(url, HD_S("https://")) && !hd_slice_starts(url, HD_S("http://")))
         return 0;
     return hd_buf_printf(out, "\n%.*s%s%.*s", (int)text.len, text.ptr, text.len ? ": " : "",

@@ -263,7 +263,7 @@ static int discover(struct hd_mcp_peer *peer)
 }
 
 /* Cached facts need no request. */
-static int begin(struct hd_mcp_peer *peer)
+static int begin_session(struct hd_mcp_peer *peer)
 {
     const struct hd_val *era = hd_mcp_cache_get(
         peer->run, HD_MCP_CACHED_ERA, hd_slice_cstr(peer->server->url), (struct hd_slice){0});
@@ -374,7 +374,7 @@ static void on_token(void *ctx, const struct hd_reply *reply)
         return;
     }
     if (!err)
-        err = begin(peer);
+        err = begin_session(peer);
     if (err)
         failed(peer, hd_error_text(err));
     else if (peer->state == HD_MCP_OPEN)
@@ -464,7 +464,7 @@ int hd_mcp_peer_open(struct hd_mcp_peer *peer)
         err = 0;
     }
     if (!err)
-        err = begin(peer);
+        err = begin_session(peer);
     if (err)
         peer->state = HD_MCP_CLOSED;
     return err;
