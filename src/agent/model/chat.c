@@ -65,14 +65,14 @@ void hd_put_number(struct hd_jw *jw, const char *key, double number)
 
 /* ---- messages --------------------------------------------------------- */
 
-static struct hd_slice member(const struct hd_val *object, const char *key)
+static struct hd_slice member_text(const struct hd_val *object, const char *key)
 {
     return hd_val_get_string(hd_val_get(object, hd_slice_cstr(key)));
 }
 
 struct hd_slice hd_chat_type(const struct hd_val *message)
 {
-    struct hd_slice type = member(message, "type");
+    struct hd_slice type = member_text(message, "type");
 
     return hd_slice_eq(type, HD_S("AIMessageChunk")) ? HD_S("ai") : type;
 }
@@ -97,8 +97,8 @@ struct hd_chat_call hd_chat_call_at(const struct hd_val *message, size_t index)
                       : hd_val_at(hd_val_get(message, HD_S("invalid_tool_calls")), index - count);
     const struct hd_val *args = hd_val_get(call, HD_S("args"));
 
-    return (struct hd_chat_call){.name = member(call, "name"),
-                                 .id = member(call, "id"),
+    return (struct hd_chat_call){.name = member_text(call, "name"),
+                                 .id = member_text(call, "id"),
                                  .args = hd_val_is_object(args) ? args : NULL,
                                  .raw = hd_val_get_string(args)};
 }
@@ -110,7 +110,7 @@ static const struct hd_val *find_answer(const struct hd_val *messages, size_t fr
     for (size_t i = from; i < hd_val_count(messages); i++) {
         const struct hd_val *message = hd_val_at(messages, i);
 
-        if (hd_chat_is(message, "tool") && hd_slice_eq(member(message, "tool_call_id"), id))
+        if (hd_chat_is(message, "tool") && hd_slice_eq(member_text(message, "tool_call_id"), id))
             return message;
     }
     return NULL;
@@ -147,7 +147,7 @@ bool hd_chat_is_waiting(const struct hd_val *messages)
 
 static struct hd_val *repair(const struct hd_val *call)
 {
-    struct hd_slice args = member(call, "args"), name = member(call, "name");
+    struct hd_slice args = member_text(call, "args"), name = member_text(call, "name");
     char id[HD_UUID_SIZE];
     struct hd_val *message;
     size_t shown = args.len > 200 ? hd_utf8_cut(args.ptr, 200) : args.len;
@@ -161,7 +161,7 @@ static struct hd_val *repair(const struct hd_val *call)
         id);
     if (name.len > 0)
         message = hd_val_with(message, HD_S("name"), hd_val_string(name));
-    message = hd_val_with(message, HD_S("tool_call_id"), hd_val_string(member(call, "id")));
+    message = hd_val_with(message, HD_S("tool_call_id"), hd_val_string(member_text(call, "id")));
     return hd_val_with(message, HD_S("status"), hd_val_cstr("error"));
 }
 
@@ -175,7 +175,7 @@ struct hd_val *hd_chat_repairs(const struct hd_val *messages)
     for (size_t i = 0; i < hd_val_count(invalid); i++) {
         const struct hd_val *call = hd_val_at(invalid, i);
 
-        if (!find_answer(messages, at + 1, member(call, "id")))
+        if (!find_answer(messages, at + 1, member_text(call, "id")))
             repairs = hd_val_append(repairs, repair(call));
     }
     return repairs;
@@ -281,7 +281,7 @@ static bool read_data_url(struct hd_slice url, struct hd_content *out)
     return true;
 }
 
-static void read_url(struct hd_slice url, struct hd_content *out)
+static void read_content_url(struct hd_slice url, struct hd_content *out)
 {
     if (read_data_url(url, out))
         return;
@@ -294,15 +294,16 @@ static void read_image_url(const struct hd_val *block, struct hd_content *out)
     const struct hd_val *image = hd_val_get(block, HD_S("image_url"));
 
     out->kind = HD_S("image");
-    out->detail = member(image, "detail");
-    read_url(hd_val_is_string(image) ? hd_val_get_string(image) : member(image, "url"), out);
+    out->detail = member_text(image, "detail");
+    read_content_url(hd_val_is_string(image) ? hd_val_get_string(image) : member_text(image, "url"),
+                     out);
 }
 
 static struct hd_slice first_of(const struct hd_val *block, const char *a, const char *b)
 {
-    struct hd_slice text = member(block, a);
+    struct hd_slice text = member_text(block, a);
 
-    return text.len > 0 ? text : member(block, b);
+    return text.len > 0 ? text : member_text(block, b);
 }
 
 /*
@@ -313,30 +314,30 @@ static void read_media(const struct hd_val *block, struct hd_slice kind, struct 
 {
     const struct hd_val *source = hd_val_get(block, HD_S("source"));
     const struct hd_val *from = hd_val_is_object(source) ? source : block;
-    struct hd_slice url = member(from, "url"), data = first_of(from, "data", "base64");
+    struct hd_slice url = member_text(from, "url"), data = first_of(from, "data", "base64");
     const struct hd_val *about = hd_val_get(block, HD_S("metadata"));
 
     out->kind = hd_slice_eq(kind, HD_S("document")) ? HD_S("file") : kind;
     out->mime = first_of(from, "mime_type", "mimeType");
     if (out->mime.len == 0)
-        out->mime = member(from, "media_type");
+        out->mime = member_text(from, "media_type");
     out->name = first_of(block, "filename", "name");
     if (out->name.len == 0)
         out->name = first_of(about, "filename", "name");
-    if (hd_slice_eq(member(from, "source_type"), HD_S("text"))) {
+    if (hd_slice_eq(member_text(from, "source_type"), HD_S("text"))) {
         out->type = HD_CONTENT_TEXT;
-        out->text = member(from, "text");
+        out->text = member_text(from, "text");
     } else if (data.len > 0) {
         out->type = HD_CONTENT_DATA;
         out->text = data;
     } else if (url.len > 0) {
-        read_url(url, out);
+        read_content_url(url, out);
     } else {
         out->type = HD_CONTENT_OTHER;
     }
 }
 
-static bool is_one_of(struct hd_slice text, const char *const *list, size_t count)
+static bool is_listed_type(struct hd_slice text, const char *const *list, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (hd_slice_eq(text, hd_slice_cstr(list[i])))
@@ -351,21 +352,21 @@ static struct hd_content read_block(const struct hd_val *block)
     static const char *const skipped[] = {
         "tool_use",          "tool_call",        "tool_call_chunk",  "reasoning",
         "invalid_tool_call", "input_json_delta", "redacted_thinking"};
-    struct hd_slice type = member(block, "type");
+    struct hd_slice type = member_text(block, "type");
     struct hd_content out = {.type = HD_CONTENT_OTHER, .raw = block};
 
     if (hd_slice_eq(type, HD_S("text"))) {
         out.type = HD_CONTENT_TEXT;
-        out.text = member(block, "text");
+        out.text = member_text(block, "text");
     } else if (hd_slice_eq(type, HD_S("image_url"))) {
         read_image_url(block, &out);
     } else if (hd_slice_eq(type, HD_S("thinking"))) {
         out.type = HD_CONTENT_THINKING;
-        out.text = member(block, "thinking");
-        out.signature = member(block, "signature");
-    } else if (is_one_of(type, skipped, HD_COUNT(skipped))) {
+        out.text = member_text(block, "thinking");
+        out.signature = member_text(block, "signature");
+    } else if (is_listed_type(type, skipped, HD_COUNT(skipped))) {
         out.type = HD_CONTENT_SKIPPED;
-    } else if (is_one_of(type, media, HD_COUNT(media)) && !hd_val_get(block, HD_S("file"))) {
+    } else if (is_listed_type(type, media, HD_COUNT(media)) && !hd_val_get(block, HD_S("file"))) {
         read_media(block, type, &out);
     }
     return out;

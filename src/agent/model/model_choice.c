@@ -103,14 +103,14 @@ static const char *env(const struct hd_settings *settings, const char *name)
     return text && text[0] ? text : NULL;
 }
 
-static struct hd_slice text_of(const struct hd_val *val)
+static struct hd_slice setting_text(const struct hd_val *val)
 {
     return hd_val_get_string(val);
 }
 
 /* ---- errors ----------------------------------------------------------- */
 
-static int fail(struct hd_model_choice *choice, const char *type)
+static int fail_choice(struct hd_model_choice *choice, const char *type)
 {
     choice->error_type = type;
     return HD_EINVAL;
@@ -119,20 +119,20 @@ static int fail(struct hd_model_choice *choice, const char *type)
 static int fail_setting(struct hd_model_choice *choice, const char *name, const char *wanted)
 {
     (void)hd_fault_set(&choice->fault, HD_EINVAL, "%s must be %s", name, wanted);
-    return fail(choice, "ValueError");
+    return fail_choice(choice, "ValueError");
 }
 
 /* ---- numbers ---------------------------------------------------------- */
 
-static bool read_number(const struct hd_val *val, double *out)
+static bool read_setting_number(const struct hd_val *val, double *out)
 {
     char text[64], *end;
 
     if (hd_val_get_double(val, out))
         return isfinite(*out);
-    if (!hd_val_is_string(val) || text_of(val).len >= sizeof(text))
+    if (!hd_val_is_string(val) || setting_text(val).len >= sizeof(text))
         return false;
-    (void)snprintf(text, sizeof(text), "%s", text_of(val).ptr);
+    (void)snprintf(text, sizeof(text), "%s", setting_text(val).ptr);
     *out = strtod(text, &end);
     while (*end == ' ')
         end++;
@@ -146,13 +146,13 @@ static int read_numbers(const struct hd_settings *settings, struct hd_model_choi
     double number;
 
     if (temperature) {
-        if (!read_number(temperature, &number) || number < 0 || number > 2)
+        if (!read_setting_number(temperature, &number) || number < 0 || number > 2)
             return fail_setting(choice, "temperature", "a number from 0 to 2");
         choice->has_temperature = true;
         choice->temperature = number;
     }
     if (max_tokens) {
-        if (!read_number(max_tokens, &number) || round(number) < 1 || number > MAX_TOKENS)
+        if (!read_setting_number(max_tokens, &number) || round(number) < 1 || number > MAX_TOKENS)
             return fail_setting(choice, "max_tokens", "a number of at least 1");
         choice->max_tokens = (int64_t)round(number);
     }
@@ -175,12 +175,12 @@ static int reveal(const struct hd_settings *settings, const struct hd_val *val,
     int err = shown ? 0 : HD_ENOMEM;
 
     if (!err && hd_val_is_string(shown)) {
-        err = set(&choice->key, text_of(shown));
+        err = set(&choice->key, setting_text(shown));
     } else if (!err) {
         (void)hd_fault_set(&choice->fault, HD_EINVAL,
                            "the key that this run was started with is no longer known; send it "
                            "again with the configuration");
-        err = fail(choice, "AuthenticationError");
+        err = fail_choice(choice, "AuthenticationError");
     }
     hd_val_unref(shown);
     return err;
@@ -225,7 +225,7 @@ static int set_url(struct hd_model_choice *choice, struct hd_slice url, const ch
 }
 
 /* Splits off the provider's name; the whole text when there is none. */
-static const struct maker *split(struct hd_slice name, struct hd_slice *model)
+static const struct maker *split_maker(struct hd_slice name, struct hd_slice *model)
 {
     const char *colon = name.len ? memchr(name.ptr, ':', name.len) : NULL;
     struct hd_slice prefix = hd_slice(name.ptr, colon ? (size_t)(colon - name.ptr) : 0);
@@ -243,8 +243,8 @@ static const struct maker *split(struct hd_slice name, struct hd_slice *model)
 /* Sends the user's identity to a model router, or to a server that the request chose. */
 static int tell_who(const struct hd_settings *settings, struct hd_model_choice *choice, bool always)
 {
-    struct hd_slice org = text_of(given(settings, "x-org-id"));
-    struct hd_slice tier = text_of(given(settings, "x-user-tier"));
+    struct hd_slice org = setting_text(given(settings, "x-org-id"));
+    struct hd_slice tier = setting_text(given(settings, "x-user-tier"));
     int err = 0;
 
     if (org.len == 0 && tier.len == 0 && !always)
@@ -269,12 +269,12 @@ static const char *router_url(const struct hd_settings *settings)
 
 static int choose_router(const struct hd_settings *settings, struct hd_model_choice *choice)
 {
-    struct hd_slice model = text_of(given(settings, "model_name_override"));
+    struct hd_slice model = setting_text(given(settings, "model_name_override"));
     const char *named = env(settings, "SEMANTIC_ROUTER_MODEL");
     int err;
 
     if (model.len > 0)
-        (void)split(model, &model);
+        (void)split_maker(model, &model);
     else
         model = hd_slice_cstr(named ? named : "MoM");
     choice->provider = &hd_provider_openai;
@@ -308,7 +308,7 @@ static int find_custom_key(const struct hd_settings *settings, struct hd_model_c
 static int choose_custom(const struct hd_settings *settings, struct hd_model_choice *choice,
                          struct hd_slice name)
 {
-    struct hd_slice model, custom = text_of(hd_setting(settings, "custom_model_name"));
+    struct hd_slice model, custom = setting_text(hd_setting(settings, "custom_model_name"));
     const struct hd_val *over = given(settings, "model_name_override");
     const char *colon;
     int err;
@@ -317,7 +317,7 @@ static int choose_custom(const struct hd_settings *settings, struct hd_model_cho
         colon = memchr(custom.ptr, ':', custom.len);
         model = colon ? hd_slice(colon + 1, custom.len - (size_t)(colon + 1 - custom.ptr)) : custom;
     } else {
-        (void)split(name, &model);
+        (void)split_maker(name, &model);
     }
     if (model.len == 0)
         return fail_setting(choice, "custom_model_name", "the name of the model at base_url");
@@ -325,7 +325,7 @@ static int choose_custom(const struct hd_settings *settings, struct hd_model_cho
     err = set(&choice->model, model);
     choice->is_own_url = settings->are_fixed && !given(settings, "base_url");
     if (!err)
-        err = set_url(choice, text_of(hd_setting(settings, "base_url")), "base_url");
+        err = set_url(choice, setting_text(hd_setting(settings, "base_url")), "base_url");
     if (!err)
         err = find_custom_key(settings, choice);
     return err ? err : tell_who(settings, choice, false);
@@ -338,7 +338,7 @@ static int fail_key(struct hd_model_choice *choice, const struct maker *maker)
                        "in apiKeys",
                        maker->name, (int)(choice->model.len < 80 ? choice->model.len : 80),
                        choice->model.ptr, maker->key_names[0]);
-    return fail(choice, "AuthenticationError");
+    return fail_choice(choice, "AuthenticationError");
 }
 
 static int choose_maker(const struct hd_settings *settings, struct hd_model_choice *choice,
@@ -383,7 +383,7 @@ static bool is_configured(const struct hd_settings *settings)
     return env(settings, "MODEL_NAME") || router_url(settings);
 }
 
-static int choose(const struct hd_settings *settings, struct hd_model_choice *choice)
+static int choose_model(const struct hd_settings *settings, struct hd_model_choice *choice)
 {
     const struct hd_val *name = given(settings, "model_name_override");
     const struct maker *maker;
@@ -392,14 +392,14 @@ static int choose(const struct hd_settings *settings, struct hd_model_choice *ch
 
     if (!name)
         name = given(settings, "model_name");
-    text = name ? text_of(name) : hd_slice_cstr(env(settings, "MODEL_NAME"));
+    text = name ? setting_text(name) : hd_slice_cstr(env(settings, "MODEL_NAME"));
     if (text.len == 0)
-        text = text_of(hd_setting(settings, "model_name"));
+        text = setting_text(hd_setting(settings, "model_name"));
     if (hd_setting(settings, "base_url"))
         return choose_custom(settings, choice, text);
     if (!name && given(settings, "custom_model_name"))
-        text = text_of(given(settings, "custom_model_name"));
-    maker = split(text, &model);
+        text = setting_text(given(settings, "custom_model_name"));
+    maker = split_maker(text, &model);
     if (!maker)
         maker = OPENAI;
     if (strcmp(maker->name, "custom") == 0)
@@ -425,7 +425,7 @@ int hd_model_choose(const struct hd_settings *settings, struct hd_model_choice *
     if (router_url(settings))
         err = choose_router(settings, choice);
     else if (is_configured(settings) || hd_setting(settings, "base_url"))
-        err = choose(settings, choice);
+        err = choose_model(settings, choice);
     else {
         choice->provider = &hd_provider_offline;
         err = set(&choice->model, HD_S("offline"));

@@ -94,39 +94,40 @@ static const char *title_of(const char *provider)
 
 /* ---- statuses --------------------------------------------------------- */
 
-struct kind {
+struct model_error_kind {
     const char *type;
     const char *what;
 };
 
-static struct kind kind_of(long status, const struct said *said)
+static struct model_error_kind error_kind_of(long status, const struct said *said)
 {
     if (status == 401 || status == 403)
-        return (struct kind){"AuthenticationError", "rejected the API key"};
+        return (struct model_error_kind){"AuthenticationError", "rejected the API key"};
     if (status == 404)
-        return (struct kind){"NotFoundError", "has no such model or endpoint"};
+        return (struct model_error_kind){"NotFoundError", "has no such model or endpoint"};
     if (status == 408)
-        return (struct kind){"APITimeoutError", "request timed out"};
+        return (struct model_error_kind){"APITimeoutError", "request timed out"};
     if (status == 409)
-        return (struct kind){"ConflictError", "reported a conflict"};
+        return (struct model_error_kind){"ConflictError", "reported a conflict"};
     if (status == 413 || is_too_long(said))
-        return (struct kind){"BadRequestError",
-                             "refused the request: the conversation is too long for the model"};
+        return (struct model_error_kind){
+            "BadRequestError", "refused the request: the conversation is too long for the model"};
     if (is_filtered(said))
-        return (struct kind){"ContentFilterError", "blocked the request by its content filter"};
+        return (struct model_error_kind){"ContentFilterError",
+                                         "blocked the request by its content filter"};
     if (status == 429)
-        return (struct kind){"RateLimitError", "rate limit reached"};
+        return (struct model_error_kind){"RateLimitError", "rate limit reached"};
     if (status >= 500)
-        return (struct kind){"InternalServerError", "server error"};
+        return (struct model_error_kind){"InternalServerError", "server error"};
     if (status >= 300 && status < 400)
-        return (struct kind){"APIStatusError", "redirected the request"};
-    return (struct kind){"BadRequestError", "refused the request"};
+        return (struct model_error_kind){"APIStatusError", "redirected the request"};
+    return (struct model_error_kind){"BadRequestError", "refused the request"};
 }
 
-static void refuse(struct hd_completion *answer, const char *provider, const struct hd_reply *reply,
-                   const struct said *said)
+static void refuse_answer(struct hd_completion *answer, const char *provider,
+                          const struct hd_reply *reply, const struct said *said)
 {
-    struct kind kind = kind_of(reply->status, said);
+    struct model_error_kind kind = error_kind_of(reply->status, said);
     struct hd_slice message = cut(said->message, MAX_MESSAGE), code = cut(said->code, 100);
     char tries[32] = "";
 
@@ -158,7 +159,7 @@ void hd_model_refused(struct hd_completion *answer, const char *provider,
         said = read_said(hd_json_root(&json));
     else
         said.message = reply->body;
-    refuse(answer, provider, reply, &said);
+    refuse_answer(answer, provider, reply, &said);
     hd_json_fini(&json);
 }
 

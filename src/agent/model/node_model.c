@@ -100,7 +100,7 @@ static int find_tools(struct hd_decl *decl, const struct hd_decl_at *at, struct 
     return err;
 }
 
-static int read_node(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node)
+static int read_model_node(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node)
 {
     struct model_spec *spec = hd_arena_calloc(&decl->hold->arena, 1, sizeof(*spec));
     int err;
@@ -168,7 +168,7 @@ static void free_call(struct call *call)
 }
 
 /* Cancels pending operations: the socket is closed when this returns. */
-static void cancel(struct hd_task *task)
+static void cancel_model_call(struct hd_task *task)
 {
     struct call *call = task->work;
 
@@ -212,7 +212,7 @@ static void fail_code(struct call *call, int err)
 /* ---- finishing -------------------------------------------------------- */
 
 /* A model whose calls were all invalid gets error results, and is called again. */
-static struct hd_val *go_on(const struct call *call, const struct hd_val *message)
+static struct hd_val *goto_after_invalid(const struct call *call, const struct hd_val *message)
 {
     bool is_invalid = hd_val_count(hd_val_get(message, HD_S("invalid_tool_calls"))) > 0 &&
                       hd_val_count(hd_val_get(message, HD_S("tool_calls"))) == 0;
@@ -236,7 +236,7 @@ static void write_message(struct call *call, struct hd_val *message)
         hd_val_unref(message);
         return;
     }
-    go = go_on(call, message);
+    go = goto_after_invalid(call, message);
     update = hd_val_append(hd_val_ref(call->repairs), message);
     update = hd_val_with(hd_val_object(), task->graph->channels[spec->channel].name, update);
     if (update) {
@@ -262,7 +262,7 @@ static int tell_piece(struct call *call)
 }
 
 /* The response is complete. */
-static void finish(struct call *call)
+static void finish_model_call(struct call *call)
 {
     const struct hd_provider *provider = provider_of(call);
     struct hd_task *task = call->task;
@@ -291,7 +291,7 @@ static void finish(struct call *call)
 }
 
 /* Ends the task with the text so far. True: the call is freed. */
-static bool settle(struct hd_task *task)
+static bool settle_partial_answer(struct hd_task *task)
 {
     struct call *call = task->work;
     const struct hd_provider *provider = provider_of(call);
@@ -323,7 +323,7 @@ static bool is_fine(long status)
     return status >= 200 && status <= 299;
 }
 
-static bool on_head(void *ctx, const struct hd_reply *head)
+static bool on_model_head(void *ctx, const struct hd_reply *head)
 {
     struct call *call = ctx;
     struct hd_slice type = hd_header_find(head->headers, "content-type");
@@ -333,7 +333,7 @@ static bool on_head(void *ctx, const struct hd_reply *head)
     return call->is_stream;
 }
 
-static int on_event(void *ctx, const struct hd_sse_event *event)
+static int on_model_event(void *ctx, const struct hd_sse_event *event)
 {
     struct call *call = ctx;
     int err = call->answer.is_done ? 0 : provider_of(call)->event(&call->answer, event);
@@ -344,14 +344,14 @@ static int on_event(void *ctx, const struct hd_sse_event *event)
 /* The response was complete, but the server keeps the connection open. */
 static void on_lingering(struct hd_task *task)
 {
-    finish(task->work);
+    finish_model_call(task->work);
 }
 
-static void on_data(void *ctx, struct hd_slice data)
+static void on_model_data(void *ctx, struct hd_slice data)
 {
     struct call *call = ctx;
     bool was_done = call->answer.is_done;
-    int err = hd_sse_read(&call->sse, data, on_event, call);
+    int err = hd_sse_read(&call->sse, data, on_model_event, call);
 
     if (err)
         fail_code(call, err);
@@ -380,21 +380,21 @@ static void read_whole(struct call *call, const struct hd_reply *reply)
     if (err)
         fail_code(call, err);
     else
-        finish(call);
+        finish_model_call(call);
 }
 
-static void on_done(void *ctx, const struct hd_reply *reply)
+static void on_model_done(void *ctx, const struct hd_reply *reply)
 {
     struct call *call = ctx;
 
     call->exchange = NULL;
     if (call->answer.is_done && call->is_stream) {
-        finish(call);
+        finish_model_call(call);
     } else if (reply->error || !is_fine(reply->status)) {
         hd_model_refused(&call->answer, provider_of(call)->name, reply);
         fail_answer(call);
     } else if (call->is_stream) {
-        finish(call);
+        finish_model_call(call);
     } else {
         read_whole(call, reply);
     }
@@ -438,9 +438,9 @@ static int send_request(struct call *call, const struct hd_chat_request *request
                                              .is_trusted = call->choice.is_own_url,
                                              .secrets = &key,
                                              .secret_count = key.len > 0,
-                                             .on_head = on_head,
-                                             .on_data = on_data,
-                                             .on_done = on_done,
+                                             .on_head = on_model_head,
+                                             .on_data = on_model_data,
+                                             .on_done = on_model_done,
                                              .ctx = call};
 
     for (; what.header_count < request->header_count && what.header_count < HD_COUNT(headers);
@@ -497,7 +497,7 @@ static void say_word(struct hd_task *task)
             return;
         }
         call->answer.is_ended = true;
-        finish(call);
+        finish_model_call(call);
         return;
     }
     call->script_at += len;
@@ -538,7 +538,7 @@ static struct hd_val *shown_messages(const struct call *call)
     return hd_val_extend(list, call->messages);
 }
 
-static int ask(struct call *call)
+static int ask_model(struct call *call)
 {
     char uuid[HD_UUID_SIZE];
 
@@ -558,7 +558,7 @@ static void on_tools(void *ctx, const struct hd_toolset *set)
 
     call->wait = NULL;
     call->tools = set;
-    err = set ? ask(call) : HD_ENOMEM;
+    err = set ? ask_model(call) : HD_ENOMEM;
     if (err)
         fail_code(call, err);
 }
@@ -569,7 +569,7 @@ static const char *get_env(void *ctx, const char *name)
     return getenv(name);
 }
 
-static int choose(struct call *call, const struct hd_settings *settings)
+static int choose_call_model(struct call *call, const struct hd_settings *settings)
 {
     int err = hd_model_choose(settings, &call->choice);
 
@@ -627,7 +627,7 @@ static int configure(struct call *call, const struct hd_scope *scope)
         settings.secrets = call->task->loop->run->options.secrets;
         settings.graph = call->task->loop->run->root->graph->name;
         settings.env = get_env;
-        err = choose(call, &settings);
+        err = choose_call_model(call, &settings);
         if (!err)
             err = make_system(call, scope, &settings);
     }
@@ -680,7 +680,7 @@ static struct call *create_call(struct hd_task *task)
     return call;
 }
 
-static int start(struct hd_task *task)
+static int start_model_node(struct hd_task *task)
 {
     const struct model_spec *spec = task->node->spec;
     struct hd_scope scope = hd_task_scope(task);
@@ -701,7 +701,7 @@ static int start(struct hd_task *task)
     if (!err && spec->tools != HD_GRAPH_END)
         err = hd_toolset_get(task, &task->graph->nodes[spec->tools], on_tools, call, &call->wait);
     else if (!err)
-        err = ask(call);
+        err = ask_model(call);
     if (err)
         fail_code(call, err);
     return 0;
@@ -709,8 +709,8 @@ static int start(struct hd_task *task)
 
 const struct hd_node_kind hd_node_model = {
     .name = "model",
-    .read = read_node,
-    .start = start,
-    .cancel = cancel,
-    .settle = settle,
+    .read = read_model_node,
+    .start = start_model_node,
+    .cancel = cancel_model_call,
+    .settle = settle_partial_answer,
 };

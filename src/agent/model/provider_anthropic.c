@@ -8,7 +8,7 @@
 
 /* ---- requests --------------------------------------------------------- */
 
-static void put_text(struct hd_jw *jw, struct hd_slice text)
+static void put_text_block(struct hd_jw *jw, struct hd_slice text)
 {
     hd_jw_object(jw);
     hd_put_string(jw, "type", HD_S("text"));
@@ -63,7 +63,7 @@ static size_t put_content(struct hd_jw *jw, const struct hd_val *content, bool i
         struct hd_content part = hd_content_at(content, i);
 
         if (part.type == HD_CONTENT_TEXT && part.text.len > 0)
-            put_text(jw, part.text);
+            put_text_block(jw, part.text);
         else if (part.type == HD_CONTENT_DATA || part.type == HD_CONTENT_URL)
             put_media(jw, &part);
         else if (part.type == HD_CONTENT_THINKING && is_ai && part.signature.len > 0)
@@ -134,7 +134,7 @@ static const struct hd_chat_turns turns = {.key = "messages",
                                            .ai = "assistant",
                                            .parts = "content",
                                            .put = put_blocks,
-                                           .put_text = put_text};
+                                           .put_text = put_text_block};
 
 /* Joins the system prompt and all system messages. */
 static int join_system(const struct hd_chat *chat, struct hd_buf *out)
@@ -189,19 +189,20 @@ static void put_body(struct hd_jw *jw, const struct hd_chat *chat, struct hd_sli
     hd_jw_object_end(jw);
 }
 
-static bool ends_with(struct hd_slice text, const char *end)
+static bool base_url_ends_with(struct hd_slice text, const char *end)
 {
     size_t len = strlen(end);
 
     return text.len >= len && memcmp(text.ptr + text.len - len, end, len) == 0;
 }
 
-static int make_request(const struct hd_chat *chat, struct hd_chat_request *out)
+static int make_anthropic_request(const struct hd_chat *chat, struct hd_chat_request *out)
 {
     struct hd_buf system;
     struct hd_jw jw;
-    int err = hd_buf_printf(&out->url, "%.*s%s/messages", (int)chat->base_url.len,
-                            chat->base_url.ptr, ends_with(chat->base_url, "/v1") ? "" : "/v1");
+    int err =
+        hd_buf_printf(&out->url, "%.*s%s/messages", (int)chat->base_url.len, chat->base_url.ptr,
+                      base_url_ends_with(chat->base_url, "/v1") ? "" : "/v1");
 
     if (!err)
         err = hd_buf_append_byte(&out->url, 0);
@@ -226,7 +227,7 @@ static int make_request(const struct hd_chat *chat, struct hd_chat_request *out)
 /* ---- responses -------------------------------------------------------- */
 
 /* The API does not count tokens read from and written to the cache as input. */
-static void read_usage(struct hd_completion *answer, hd_json_val usage)
+static void read_anthropic_usage(struct hd_completion *answer, hd_json_val usage)
 {
     struct hd_usage *out = &answer->usage;
     int64_t input = hd_count_of(usage, "input_tokens", -1);
@@ -310,7 +311,7 @@ static int read_start(struct hd_completion *answer, hd_json_val message)
 {
     struct hd_slice model = hd_text_of(message, "model");
 
-    read_usage(answer, hd_json_get(message, HD_S("usage")));
+    read_anthropic_usage(answer, hd_json_get(message, HD_S("usage")));
     return model.len > 0 ? hd_completion_set(&answer->model, model) : 0;
 }
 
@@ -329,7 +330,7 @@ static int read_event(struct hd_completion *answer, hd_json_val root)
     if (hd_slice_eq(type, HD_S("content_block_delta")))
         return read_delta(answer, index, hd_json_get(root, HD_S("delta")));
     if (hd_slice_eq(type, HD_S("message_delta"))) {
-        read_usage(answer, hd_json_get(root, HD_S("usage")));
+        read_anthropic_usage(answer, hd_json_get(root, HD_S("usage")));
         err = read_stop(answer, hd_json_get(root, HD_S("delta")));
         answer->has_begun = true; /* a response may be empty */
         return err;
@@ -339,12 +340,12 @@ static int read_event(struct hd_completion *answer, hd_json_val root)
     return 0;
 }
 
-static int on_event(struct hd_completion *answer, const struct hd_sse_event *event)
+static int on_anthropic_event(struct hd_completion *answer, const struct hd_sse_event *event)
 {
     return event->data.len == 0 ? 0 : hd_completion_read(answer, event->data, read_event);
 }
 
-static int read_message(struct hd_completion *answer, hd_json_val root)
+static int read_anthropic_message(struct hd_completion *answer, hd_json_val root)
 {
     struct hd_json_iter it = hd_json_iter(hd_json_get(root, HD_S("content")));
     int64_t index = 0;
@@ -362,9 +363,9 @@ static int read_message(struct hd_completion *answer, hd_json_val root)
     return err;
 }
 
-static int on_body(struct hd_completion *answer, struct hd_slice body)
+static int on_anthropic_body(struct hd_completion *answer, struct hd_slice body)
 {
-    int err = hd_completion_read(answer, body, read_message);
+    int err = hd_completion_read(answer, body, read_anthropic_message);
 
     answer->is_ended = answer->is_done = true;
     return err;
@@ -373,7 +374,7 @@ static int on_body(struct hd_completion *answer, struct hd_slice body)
 const struct hd_provider hd_provider_anthropic = {
     .name = "anthropic",
     .model = "ChatAnthropic",
-    .request = make_request,
-    .event = on_event,
-    .body = on_body,
+    .request = make_anthropic_request,
+    .event = on_anthropic_event,
+    .body = on_anthropic_body,
 };

@@ -8,7 +8,7 @@
 
 /* ---- requests --------------------------------------------------------- */
 
-static void put_text(struct hd_jw *jw, struct hd_slice text)
+static void put_text_part(struct hd_jw *jw, struct hd_slice text)
 {
     hd_jw_object(jw);
     hd_put_string(jw, "text", text);
@@ -45,7 +45,7 @@ static size_t put_content(struct hd_jw *jw, const struct hd_val *content)
         struct hd_content part = hd_content_at(content, i);
 
         if (part.type == HD_CONTENT_TEXT && part.text.len > 0)
-            put_text(jw, part.text);
+            put_text_part(jw, part.text);
         else if (part.type == HD_CONTENT_DATA || part.type == HD_CONTENT_URL)
             put_media(jw, &part);
         else if (part.type == HD_CONTENT_OTHER)
@@ -141,8 +141,11 @@ static size_t put_parts(struct hd_jw *jw, const struct hd_val *messages, size_t 
     return count + calls;
 }
 
-static const struct hd_chat_turns turns = {
-    .key = "contents", .ai = "model", .parts = "parts", .put = put_parts, .put_text = put_text};
+static const struct hd_chat_turns turns = {.key = "contents",
+                                           .ai = "model",
+                                           .parts = "parts",
+                                           .put = put_parts,
+                                           .put_text = put_text_part};
 
 static void put_system(struct hd_jw *jw, const struct hd_chat *chat)
 {
@@ -157,7 +160,7 @@ static void put_system(struct hd_jw *jw, const struct hd_chat *chat)
     hd_jw_key(jw, HD_S("parts"));
     hd_jw_array(jw);
     if (chat->system.len > 0)
-        put_text(jw, chat->system);
+        put_text_part(jw, chat->system);
     for (size_t i = 0; i < hd_val_count(chat->messages); i++) {
         const struct hd_val *message = hd_val_at(chat->messages, i);
 
@@ -239,7 +242,7 @@ static int make_url(const struct hd_chat *chat, struct hd_buf *url)
     return err ? err : hd_buf_append_byte(url, 0);
 }
 
-static int make_request(const struct hd_chat *chat, struct hd_chat_request *out)
+static int make_gemini_request(const struct hd_chat *chat, struct hd_chat_request *out)
 {
     struct hd_jw jw;
     int err = make_url(chat, &out->url);
@@ -257,7 +260,7 @@ static int make_request(const struct hd_chat *chat, struct hd_chat_request *out)
 
 /* ---- responses -------------------------------------------------------- */
 
-static void read_usage(struct hd_completion *answer, hd_json_val usage)
+static void read_gemini_usage(struct hd_completion *answer, hd_json_val usage)
 {
     struct hd_usage *out = &answer->usage;
 
@@ -331,7 +334,7 @@ static int read_blocked(struct hd_completion *answer, hd_json_val root)
                               (int)(reason.len < 100 ? reason.len : 100), reason.ptr);
 }
 
-static int read_answer(struct hd_completion *answer, hd_json_val root)
+static int read_gemini_answer(struct hd_completion *answer, hd_json_val root)
 {
     struct hd_json_iter candidates = hd_json_iter(hd_json_get(root, HD_S("candidates")));
     struct hd_slice model = hd_text_of(root, "modelVersion");
@@ -341,7 +344,7 @@ static int read_answer(struct hd_completion *answer, hd_json_val root)
         err = read_blocked(answer, root);
     if (!err && model.len > 0)
         err = hd_completion_set(&answer->model, model);
-    read_usage(answer, hd_json_get(root, HD_S("usageMetadata")));
+    read_gemini_usage(answer, hd_json_get(root, HD_S("usageMetadata")));
     if (!err && hd_json_next(&candidates)) {
         hd_json_val content = hd_json_get(candidates.val, HD_S("content"));
         struct hd_json_iter parts = hd_json_iter(hd_json_get(content, HD_S("parts")));
@@ -355,14 +358,14 @@ static int read_answer(struct hd_completion *answer, hd_json_val root)
     return err;
 }
 
-static int on_event(struct hd_completion *answer, const struct hd_sse_event *event)
+static int on_gemini_event(struct hd_completion *answer, const struct hd_sse_event *event)
 {
-    return event->data.len == 0 ? 0 : hd_completion_read(answer, event->data, read_answer);
+    return event->data.len == 0 ? 0 : hd_completion_read(answer, event->data, read_gemini_answer);
 }
 
-static int on_body(struct hd_completion *answer, struct hd_slice body)
+static int on_gemini_body(struct hd_completion *answer, struct hd_slice body)
 {
-    int err = hd_completion_read(answer, body, read_answer);
+    int err = hd_completion_read(answer, body, read_gemini_answer);
 
     if (!err && !answer->has_begun)
         err = hd_completion_fail(answer, "APIResponseValidationError",
@@ -374,7 +377,7 @@ static int on_body(struct hd_completion *answer, struct hd_slice body)
 const struct hd_provider hd_provider_gemini = {
     .name = "google",
     .model = "ChatGoogleGenerativeAI",
-    .request = make_request,
-    .event = on_event,
-    .body = on_body,
+    .request = make_gemini_request,
+    .event = on_gemini_event,
+    .body = on_gemini_body,
 };

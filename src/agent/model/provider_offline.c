@@ -53,7 +53,7 @@ int hd_offline_answer(const struct hd_val *messages, struct hd_buf *out, bool *f
     return err;
 }
 
-static bool is_space(char c)
+static bool is_word_space(char c)
 {
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
@@ -62,9 +62,9 @@ size_t hd_offline_word(struct hd_slice text)
 {
     size_t end = 0;
 
-    while (end < text.len && !is_space(text.ptr[end]))
+    while (end < text.len && !is_word_space(text.ptr[end]))
         end++;
-    while (end < text.len && is_space(text.ptr[end]))
+    while (end < text.len && is_word_space(text.ptr[end]))
         end++;
     return end;
 }

@@ -69,7 +69,7 @@ static void put_file(struct hd_jw *jw, const struct hd_content *part)
     hd_jw_object_end(jw);
 }
 
-static void put_part(struct hd_jw *jw, const struct hd_content *part)
+static void put_content_part(struct hd_jw *jw, const struct hd_content *part)
 {
     bool is_image = hd_slice_eq(part->kind, HD_S("image"));
 
@@ -114,7 +114,7 @@ static void put_parts(struct hd_jw *jw, const struct hd_val *content)
     for (size_t i = 0; i < hd_content_count(content); i++) {
         struct hd_content part = hd_content_at(content, i);
 
-        put_part(jw, &part);
+        put_content_part(jw, &part);
     }
     hd_jw_array_end(jw);
 }
@@ -161,7 +161,7 @@ static struct hd_slice role_of(const struct hd_val *message)
 }
 
 /* The API refuses names with other characters. */
-static bool is_name(struct hd_slice name)
+static bool is_accepted_name(struct hd_slice name)
 {
     for (size_t i = 0; i < name.len; i++) {
         if ((unsigned char)name.ptr[i] <= ' ' || strchr("<|\\/>", name.ptr[i]))
@@ -190,7 +190,7 @@ static void put_message(struct hd_jw *jw, const struct hd_val *message)
     if (is_tool)
         hd_put_string(jw, "tool_call_id",
                       hd_val_get_string(hd_val_get(message, HD_S("tool_call_id"))));
-    else if (is_name(name) && !is_ai)
+    else if (is_accepted_name(name) && !is_ai)
         hd_put_string(jw, "name", name);
     if (is_ai && hd_chat_call_count(message) > 0)
         put_calls(jw, message);
@@ -273,7 +273,7 @@ static void put_body(struct hd_jw *jw, const struct hd_chat *chat)
     hd_jw_object_end(jw);
 }
 
-static int make_request(const struct hd_chat *chat, struct hd_chat_request *out)
+static int make_openai_request(const struct hd_chat *chat, struct hd_chat_request *out)
 {
     struct hd_buf key;
     struct hd_jw jw;
@@ -306,7 +306,7 @@ static int make_request(const struct hd_chat *chat, struct hd_chat_request *out)
 
 /* ---- responses -------------------------------------------------------- */
 
-static void read_usage(struct hd_completion *answer, hd_json_val usage)
+static void read_openai_usage(struct hd_completion *answer, hd_json_val usage)
 {
     struct hd_usage *out = &answer->usage;
 
@@ -323,8 +323,8 @@ static void read_usage(struct hd_completion *answer, hd_json_val usage)
 }
 
 /* Arguments are a text; some servers send an object. */
-static int read_args(struct hd_completion *answer, int64_t index, hd_json_val call,
-                     hd_json_val args)
+static int read_call_args(struct hd_completion *answer, int64_t index, hd_json_val call,
+                          hd_json_val args)
 {
     hd_json_val function = hd_json_get(call, HD_S("function"));
     struct hd_slice id = hd_json_string(hd_json_get(call, HD_S("id")));
@@ -353,7 +353,7 @@ static int read_calls(struct hd_completion *answer, hd_json_val calls, bool is_w
         hd_json_val args = hd_json_get(hd_json_get(it.val, HD_S("function")), HD_S("arguments"));
         int64_t index = is_whole ? at++ : hd_count_of(it.val, "index", -1);
 
-        err = read_args(answer, index, it.val, args);
+        err = read_call_args(answer, index, it.val, args);
     }
     return err;
 }
@@ -371,7 +371,7 @@ static int read_content(struct hd_completion *answer, hd_json_val content)
     return err;
 }
 
-static int read_message(struct hd_completion *answer, hd_json_val message, bool is_whole)
+static int read_choice_message(struct hd_completion *answer, hd_json_val message, bool is_whole)
 {
     static const char *const thoughts[] = {"reasoning_content", "reasoning"};
     struct hd_slice refusal = hd_json_string(hd_json_get(message, HD_S("refusal")));
@@ -394,7 +394,7 @@ static int read_message(struct hd_completion *answer, hd_json_val message, bool 
     return err;
 }
 
-static int read_answer(struct hd_completion *answer, hd_json_val root, bool is_whole)
+static int read_openai_answer(struct hd_completion *answer, hd_json_val root, bool is_whole)
 {
     struct hd_json_iter it = hd_json_iter(hd_json_get(root, HD_S("choices")));
     struct hd_slice model = hd_json_string(hd_json_get(root, HD_S("model")));
@@ -402,14 +402,14 @@ static int read_answer(struct hd_completion *answer, hd_json_val root, bool is_w
 
     if (!err && model.len > 0)
         err = hd_completion_set(&answer->model, model);
-    read_usage(answer, hd_json_get(root, HD_S("usage")));
+    read_openai_usage(answer, hd_json_get(root, HD_S("usage")));
     while (err == 0 && hd_json_next(&it)) {
         struct hd_slice finish = hd_json_string(hd_json_get(it.val, HD_S("finish_reason")));
 
         if (hd_count_of(it.val, "index", 0) != 0)
             continue; /* one choice is requested */
-        err = read_message(answer, hd_json_get(it.val, is_whole ? HD_S("message") : HD_S("delta")),
-                           is_whole);
+        err = read_choice_message(
+            answer, hd_json_get(it.val, is_whole ? HD_S("message") : HD_S("delta")), is_whole);
         if (!err && finish.len > 0) {
             answer->is_ended = true;
             err = hd_completion_set(&answer->finish, finish);
@@ -420,15 +420,15 @@ static int read_answer(struct hd_completion *answer, hd_json_val root, bool is_w
 
 static int read_piece(struct hd_completion *answer, hd_json_val root)
 {
-    return read_answer(answer, root, false);
+    return read_openai_answer(answer, root, false);
 }
 
 static int read_whole(struct hd_completion *answer, hd_json_val root)
 {
-    return read_answer(answer, root, true);
+    return read_openai_answer(answer, root, true);
 }
 
-static int on_event(struct hd_completion *answer, const struct hd_sse_event *event)
+static int on_openai_event(struct hd_completion *answer, const struct hd_sse_event *event)
 {
     if (hd_slice_eq(event->data, HD_S("[DONE]"))) {
         answer->is_ended = answer->is_done = true;
@@ -437,7 +437,7 @@ static int on_event(struct hd_completion *answer, const struct hd_sse_event *eve
     return event->data.len == 0 ? 0 : hd_completion_read(answer, event->data, read_piece);
 }
 
-static int on_body(struct hd_completion *answer, struct hd_slice body)
+static int on_openai_body(struct hd_completion *answer, struct hd_slice body)
 {
     int err = hd_completion_read(answer, body, read_whole);
 
@@ -451,7 +451,7 @@ static int on_body(struct hd_completion *answer, struct hd_slice body)
 const struct hd_provider hd_provider_openai = {
     .name = "openai",
     .model = "ChatOpenAI",
-    .request = make_request,
-    .event = on_event,
-    .body = on_body,
+    .request = make_openai_request,
+    .event = on_openai_event,
+    .body = on_openai_body,
 };

@@ -7,15 +7,15 @@
 #define MAX_DEPTH 24
 #define MAX_SCHEMAS 4000 /* of one tool, with references resolved */
 
-struct walk {
+struct schema_walk {
     const struct hd_val *root;
     int depth;
     int count;
 };
 
-static struct hd_val *reduce(struct walk *walk, const struct hd_val *schema);
+static struct hd_val *reduce(struct schema_walk *walk, const struct hd_val *schema);
 
-static bool is_one_of(struct hd_slice text, const char *const *list, size_t count)
+static bool is_listed_word(struct hd_slice text, const char *const *list, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (hd_slice_eq(text, hd_slice_cstr(list[i])))
@@ -25,7 +25,7 @@ static bool is_one_of(struct hd_slice text, const char *const *list, size_t coun
 }
 
 /* "#/$defs/Name": a pointer into the root; NULL: unresolved. */
-static const struct hd_val *follow(const struct walk *walk, struct hd_slice ref)
+static const struct hd_val *follow(const struct schema_walk *walk, struct hd_slice ref)
 {
     const struct hd_val *at = walk->root;
     size_t pos = 2;
@@ -43,7 +43,7 @@ static const struct hd_val *follow(const struct walk *walk, struct hd_slice ref)
     return at;
 }
 
-static struct hd_val *reduce_list(struct walk *walk, const struct hd_val *list)
+static struct hd_val *reduce_list(struct schema_walk *walk, const struct hd_val *list)
 {
     struct hd_val *out = hd_val_list();
 
@@ -52,7 +52,7 @@ static struct hd_val *reduce_list(struct walk *walk, const struct hd_val *list)
     return out;
 }
 
-static struct hd_val *reduce_properties(struct walk *walk, const struct hd_val *properties)
+static struct hd_val *reduce_properties(struct schema_walk *walk, const struct hd_val *properties)
 {
     struct hd_val *out = hd_val_object();
 
@@ -108,18 +108,18 @@ static bool is_known_format(const struct hd_val *format)
 {
     static const char *const names[] = {"date-time", "enum", "int32", "int64", "float", "double"};
 
-    return is_one_of(hd_val_get_string(format), names, HD_COUNT(names));
+    return is_listed_word(hd_val_get_string(format), names, HD_COUNT(names));
 }
 
 /* Takes `out`; adds one member of a schema. */
-static struct hd_val *with_member(struct walk *walk, struct hd_val *out, struct hd_slice key,
+static struct hd_val *with_member(struct schema_walk *walk, struct hd_val *out, struct hd_slice key,
                                   const struct hd_val *val)
 {
     static const char *const kept[] = {"description", "title",    "nullable", "minimum",
                                        "maximum",     "minItems", "maxItems", "minLength",
                                        "maxLength",   "pattern",  "required"};
 
-    if (is_one_of(key, kept, HD_COUNT(kept)))
+    if (is_listed_word(key, kept, HD_COUNT(kept)))
         return hd_val_with(out, key, hd_val_ref(val));
     if (hd_slice_eq(key, HD_S("type")))
         return hd_val_is_list(val) ? with_types(out, val) : hd_val_with(out, key, hd_val_ref(val));
@@ -143,7 +143,8 @@ static struct hd_val *with_member(struct walk *walk, struct hd_val *out, struct 
 }
 
 /* Takes `out`; adds the members of `more` that it lacks. */
-static struct hd_val *with_other(struct walk *walk, struct hd_val *out, const struct hd_val *more)
+static struct hd_val *with_other(struct schema_walk *walk, struct hd_val *out,
+                                 const struct hd_val *more)
 {
     struct hd_val *other = reduce(walk, more);
 
@@ -161,7 +162,7 @@ static struct hd_val *with_other(struct walk *walk, struct hd_val *out, const st
     return out;
 }
 
-static struct hd_val *reduce_members(struct walk *walk, const struct hd_val *schema)
+static struct hd_val *reduce_members(struct schema_walk *walk, const struct hd_val *schema)
 {
     const struct hd_val *target = follow(walk, hd_val_get_string(hd_val_get(schema, HD_S("$ref"))));
     const struct hd_val *all = hd_val_get(schema, HD_S("allOf"));
@@ -179,7 +180,7 @@ static struct hd_val *reduce_members(struct walk *walk, const struct hd_val *sch
     return out;
 }
 
-static struct hd_val *reduce(struct walk *walk, const struct hd_val *schema)
+static struct hd_val *reduce(struct schema_walk *walk, const struct hd_val *schema)
 {
     struct hd_val *out;
 
@@ -193,7 +194,7 @@ static struct hd_val *reduce(struct walk *walk, const struct hd_val *schema)
 
 struct hd_val *hd_schema_reduce(const struct hd_val *schema)
 {
-    struct walk walk = {.root = schema};
+    struct schema_walk walk = {.root = schema};
 
     return reduce(&walk, schema);
 }
