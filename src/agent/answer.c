@@ -48,7 +48,7 @@ void hd_completion_fini(struct hd_completion *answer)
 /* ---- filling ---------------------------------------------------------- */
 
 /* Grows the list for one more element of `size` bytes; NULL with *err. */
-static void *grow(void *list, size_t count, size_t *cap, size_t size, int *err)
+static void *grow_parts(void *list, size_t count, size_t *cap, size_t size, int *err)
 {
     size_t more = *cap ? *cap * 2 : 4;
     void *moved;
@@ -82,7 +82,7 @@ static int part_for(struct hd_completion *answer, bool is_thinking, bool is_reda
         *out = last;
         return 0;
     }
-    list = grow(answer->parts, answer->part_count, &answer->part_cap, sizeof(*list), &err);
+    list = grow_parts(answer->parts, answer->part_count, &answer->part_cap, sizeof(*list), &err);
     if (!list)
         return err;
     answer->parts = list;
@@ -95,7 +95,7 @@ static int part_for(struct hd_completion *answer, bool is_thinking, bool is_reda
 }
 
 /* One limit applies to the whole response. */
-static int append(struct hd_completion *answer, struct hd_buf *to, struct hd_slice text)
+static int append_answer_text(struct hd_completion *answer, struct hd_buf *to, struct hd_slice text)
 {
     if (text.len > HD_COMPLETION_MAX_BYTES - answer->size)
         return HD_ELIMIT;
@@ -113,7 +113,7 @@ static int add_text(struct hd_completion *answer, struct hd_slice text, bool is_
     if (text.len == 0)
         return 0;
     err = part_for(answer, is_thinking, is_redacted, &part);
-    return err ? err : append(answer, &part->text, text);
+    return err ? err : append_answer_text(answer, &part->text, text);
 }
 
 int hd_completion_text(struct hd_completion *answer, struct hd_slice text)
@@ -131,7 +131,7 @@ int hd_completion_signature(struct hd_completion *answer, struct hd_slice signat
     struct hd_completion_part *part;
     int err = part_for(answer, true, false, &part);
 
-    return err ? err : append(answer, &part->signature, signature);
+    return err ? err : append_answer_text(answer, &part->signature, signature);
 }
 
 void hd_completion_end_part(struct hd_completion *answer)
@@ -143,7 +143,7 @@ void hd_completion_end_part(struct hd_completion *answer)
 int hd_completion_reasoning(struct hd_completion *answer, struct hd_slice text)
 {
     answer->has_begun = true;
-    return append(answer, &answer->reasoning, text);
+    return append_answer_text(answer, &answer->reasoning, text);
 }
 
 static struct hd_completion_call *find_call(const struct hd_completion *answer, int64_t index,
@@ -178,7 +178,7 @@ static int add_call(struct hd_completion *answer, int64_t index, struct hd_slice
     struct hd_completion_call *call, *list;
     int err;
 
-    list = grow(answer->calls, answer->call_count, &answer->call_cap, sizeof(*list), &err);
+    list = grow_parts(answer->calls, answer->call_count, &answer->call_cap, sizeof(*list), &err);
     if (!list)
         return err;
     answer->calls = list;
@@ -203,12 +203,12 @@ int hd_completion_call(struct hd_completion *answer, int64_t index, struct hd_sl
         err = add_call(answer, index, id, &call);
     if (!err && call->name.len == 0)
         err = hd_buf_append_slice(&call->name, name);
-    return err ? err : append(answer, &call->args, args);
+    return err ? err : append_answer_text(answer, &call->args, args);
 }
 
 int hd_completion_sign_call(struct hd_completion *answer, struct hd_slice signature)
 {
-    return append(answer, &answer->calls[answer->call_count - 1].signature, signature);
+    return append_answer_text(answer, &answer->calls[answer->call_count - 1].signature, signature);
 }
 
 int hd_completion_set(struct hd_buf *what, struct hd_slice text)
@@ -403,7 +403,7 @@ static struct hd_val *make_call(const struct hd_completion_call *call, struct hd
 }
 
 /* HD_EINVAL: not a JSON object. */
-static int read_args(const struct hd_completion_call *call, struct hd_val **out)
+static int parse_call_args(const struct hd_completion_call *call, struct hd_val **out)
 {
     struct hd_slice text = hd_buf_slice(&call->args);
     int err;
@@ -432,7 +432,7 @@ static int new_calls(struct hd_completion *answer, struct hd_val **chunk, bool *
         if (call->is_told && call->told == call->args.len)
             continue;
         *has_more = true;
-        if (!call->is_told && read_args(call, &args) == HD_EINVAL)
+        if (!call->is_told && parse_call_args(call, &args) == HD_EINVAL)
             args = hd_val_object();
         if (!call->is_told)
             calls = hd_val_append(calls, make_call(call, args));
@@ -494,7 +494,8 @@ static struct hd_val *make_usage(const struct hd_usage *usage)
     return hd_val_with(val, HD_S("output_token_details"), out);
 }
 
-static struct hd_val *make_metadata(const struct hd_completion *answer, const char *provider)
+static struct hd_val *make_response_metadata(const struct hd_completion *answer,
+                                             const char *provider)
 {
     struct hd_val *val = hd_val_object();
 
@@ -526,7 +527,8 @@ static struct hd_val *make_signatures(const struct hd_completion *answer, int *e
 static struct hd_val *with_metadata(struct hd_val *message, const struct hd_completion *answer,
                                     const char *provider)
 {
-    message = hd_val_with(message, HD_S("response_metadata"), make_metadata(answer, provider));
+    message =
+        hd_val_with(message, HD_S("response_metadata"), make_response_metadata(answer, provider));
     if (answer->usage.is_given)
         message = hd_val_with(message, HD_S("usage_metadata"), make_usage(&answer->usage));
     return message;
@@ -583,7 +585,7 @@ static struct hd_val *with_calls(struct hd_val *message, const struct hd_complet
     for (size_t i = 0; i < answer->call_count; i++) {
         const struct hd_completion_call *call = &answer->calls[i];
         struct hd_val *args = NULL;
-        int err = read_args(call, &args);
+        int err = parse_call_args(call, &args);
 
         if (!err && call->name.len > 0) {
             valid = hd_val_append(valid, make_call(call, args));
@@ -618,7 +620,8 @@ int hd_completion_partial(struct hd_completion *answer, const char *provider, co
     }
     if (!err && text.len > 0) {
         message = hd_val_message("ai", hd_val_string(hd_buf_slice(&text)), id);
-        metadata = hd_val_with(make_metadata(answer, provider), HD_S("stopped"), hd_val_bool(true));
+        metadata = hd_val_with(make_response_metadata(answer, provider), HD_S("stopped"),
+                               hd_val_bool(true));
         *out = hd_val_with(message, HD_S("response_metadata"), metadata);
         err = *out ? 0 : HD_ENOMEM;
     }

@@ -112,7 +112,7 @@ static bool has_text(struct hd_slice text, struct hd_slice part)
     return false;
 }
 
-static bool contains(const struct hd_val *arg, const struct hd_val *val)
+static bool arg_contains(const struct hd_val *arg, const struct hd_val *val)
 {
     if (hd_val_is_string(arg) && hd_val_is_string(val))
         return has_text(hd_val_get_string(arg), hd_val_get_string(val));
@@ -133,7 +133,7 @@ static bool op_holds(enum op op, const struct hd_val *arg, const struct hd_val *
     if (!arg)
         return false;
     if (op == OP_CONTAINS)
-        return contains(arg, val);
+        return arg_contains(arg, val);
     if (op == OP_LIKE)
         return !hd_val_is_string(arg) ||
                hd_pattern_matches(hd_val_get_string(val), hd_val_get_string(arg));
@@ -407,7 +407,7 @@ static int read_edit(const struct hd_val *edit, struct hd_slice name, struct hd_
 }
 
 /* Text unchanged, everything else as JSON. */
-static int read_text(const struct hd_val *val, struct hd_decision *out)
+static int read_decision_text(const struct hd_val *val, struct hd_decision *out)
 {
     struct hd_buf text;
     int err;
@@ -438,18 +438,18 @@ static int read_members(const struct hd_val *answer, struct hd_slice name, struc
     case HD_RESPOND:
         if (hd_val_is_null(message) && hd_val_is_null(args))
             return hd_fault_set(fault, HD_EINVAL, "a response needs its text in \"args\"");
-        return read_text(hd_val_is_null(message) ? args : message, out);
+        return read_decision_text(hd_val_is_null(message) ? args : message, out);
     case HD_IGNORE:
         if (hd_val_is_string(message) || hd_val_is_string(args))
-            return read_text(hd_val_is_string(message) ? message : args, out);
+            return read_decision_text(hd_val_is_string(message) ? message : args, out);
         return 0;
     default:
         return 0;
     }
 }
 
-static int read_one(const struct hd_val *answer, const struct hd_approval *approval,
-                    struct hd_slice name, struct hd_decision *out, struct hd_fault *fault)
+static int read_decision(const struct hd_val *answer, const struct hd_approval *approval,
+                         struct hd_slice name, struct hd_decision *out, struct hd_fault *fault)
 {
     struct hd_slice type =
         hd_val_get_string(hd_val_is_string(answer) ? answer : hd_val_get(answer, HD_S("type")));
@@ -500,7 +500,7 @@ int hd_approval_answer(const struct hd_val *answer, const struct hd_approval *ap
         answer = parsed;
     err = unwrap(&answer, fault);
     if (!err)
-        err = read_one(answer, approval, name, out, fault);
+        err = read_decision(answer, approval, name, out, fault);
     hd_val_unref(parsed);
     if (err)
         hd_decision_fini(out);

@@ -100,7 +100,7 @@ static bool end_call(struct hd_agent_exchange *exchange)
     return false;
 }
 
-static void end(struct hd_agent_exchange *exchange, const struct hd_reply *reply)
+static void end_exchange(struct hd_agent_exchange *exchange, const struct hd_reply *reply)
 {
     leave_run(exchange);
     hd_agent_exchange_record(exchange, reply);
@@ -191,7 +191,7 @@ static struct hd_reply reply_of(struct hd_agent_exchange *exchange,
 
 /* ---- responses -------------------------------------------------------- */
 
-static bool on_head(void *ctx, const struct hd_client_response *response)
+static bool on_response_head(void *ctx, const struct hd_client_response *response)
 {
     struct hd_agent_exchange *exchange = ctx;
     struct hd_reply head = reply_of(exchange, response);
@@ -210,7 +210,7 @@ static bool on_head(void *ctx, const struct hd_client_response *response)
     return is_given;
 }
 
-static void on_data(void *ctx, struct hd_slice data)
+static void on_response_data(void *ctx, struct hd_slice data)
 {
     struct hd_agent_exchange *exchange = ctx;
 
@@ -220,7 +220,7 @@ static void on_data(void *ctx, struct hd_slice data)
     end_call(exchange);
 }
 
-static int start_timer(struct hd_agent_exchange *exchange, uv_timer_cb fn, int64_t ms)
+static int start_exchange_timer(struct hd_agent_exchange *exchange, uv_timer_cb fn, int64_t ms)
 {
     if (!exchange->has_timer && uv_timer_init(exchange->engine->uv, &exchange->timer))
         return HD_EIO;
@@ -265,7 +265,7 @@ static void on_again(uv_timer_t *timer)
     if (try_it(exchange) == 0)
         return;
     reply.error = hd_agent_exchange_error(exchange, &response);
-    end(exchange, &reply);
+    end_exchange(exchange, &reply);
 }
 
 static void on_response(void *ctx, const struct hd_client_response *response)
@@ -279,7 +279,7 @@ static void on_response(void *ctx, const struct hd_client_response *response)
     /* A response that will be retried may be cut off: that changes nothing. */
     if (exchange->wait_ms < 0 && response->failure)
         exchange->wait_ms = next_try_ms(exchange, response);
-    if (exchange->wait_ms >= 0 && start_timer(exchange, on_again, exchange->wait_ms) == 0)
+    if (exchange->wait_ms >= 0 && start_exchange_timer(exchange, on_again, exchange->wait_ms) == 0)
         return;
     if (response->failure || exchange->is_redirected)
         reply.error = hd_agent_exchange_error(exchange, response);
@@ -287,7 +287,7 @@ static void on_response(void *ctx, const struct hd_client_response *response)
                        response->failure == HD_CLIENT_IDLE ||
                        response->failure == HD_CLIENT_CONNECT_TIME;
     reply.is_cut = response->failure && response->has_head;
-    end(exchange, &reply);
+    end_exchange(exchange, &reply);
 }
 
 static int try_it(struct hd_agent_exchange *exchange)
@@ -304,8 +304,8 @@ static int try_it(struct hd_agent_exchange *exchange)
                                      .idle_ms = what->idle_ms,
                                      .max_body = what->max_body,
                                      .max_given = exchange->max_given,
-                                     .on_head = on_head,
-                                     .on_data = on_data};
+                                     .on_head = on_response_head,
+                                     .on_data = on_response_data};
 
     if (!http)
         return HD_ENOMEM;
@@ -343,7 +343,7 @@ static void on_replay(uv_timer_t *timer)
     }
     if (!exchange->is_given)
         reply.body = answer->body;
-    end(exchange, &reply);
+    end_exchange(exchange, &reply);
 }
 
 /* ---- start ------------------------------------------------------------ */
@@ -416,7 +416,7 @@ static void set_limits(struct hd_agent_exchange *exchange)
         what->timeout_ms = DETACHED_MS;
 }
 
-static int begin(struct hd_agent_exchange *exchange)
+static int begin_exchange(struct hd_agent_exchange *exchange)
 {
     int err = copy_what(exchange);
 
@@ -426,11 +426,12 @@ static int begin(struct hd_agent_exchange *exchange)
         return err;
     if (exchange->what.is_detached)
         exchange->recorder = NULL; /* it may outlive the recorder */
-    return exchange->replay ? start_timer(exchange, on_replay, 0) : try_it(exchange);
+    return exchange->replay ? start_exchange_timer(exchange, on_replay, 0) : try_it(exchange);
 }
 
-static int start(struct hd_run *run, struct hd_task *task,
-                 const struct hd_agent_exchange_options *what, struct hd_agent_exchange **out)
+static int start_exchange(struct hd_run *run, struct hd_task *task,
+                          const struct hd_agent_exchange_options *what,
+                          struct hd_agent_exchange **out)
 {
     struct hd_agent_exchange *exchange = hd_calloc(1, sizeof(*exchange));
     struct hd_agents *agents = hd_agents_of_run(run);
@@ -450,7 +451,7 @@ static int start(struct hd_run *run, struct hd_task *task,
     set_limits(exchange);
     hd_arena_init(&exchange->arena, MAX_COPY);
     hd_buf_init(&exchange->text, 8192);
-    err = begin(exchange);
+    err = begin_exchange(exchange);
     if (err) {
         drop(exchange);
         return err;
@@ -464,11 +465,11 @@ static int start(struct hd_run *run, struct hd_task *task,
 int hd_agent_exchange_start(struct hd_task *task, const struct hd_agent_exchange_options *what,
                             struct hd_agent_exchange **out)
 {
-    return start(task->loop->run, task, what, out);
+    return start_exchange(task->loop->run, task, what, out);
 }
 
 int hd_agent_exchange_start_run(struct hd_run *run, const struct hd_agent_exchange_options *what,
                                 struct hd_agent_exchange **out)
 {
-    return start(run, NULL, what, out);
+    return start_exchange(run, NULL, what, out);
 }

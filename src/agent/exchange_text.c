@@ -14,7 +14,7 @@
 
 /* ---- headers ---------------------------------------------------------- */
 
-static struct hd_slice trim(struct hd_slice text)
+static struct hd_slice trim_header(struct hd_slice text)
 {
     while (text.len > 0 && strchr(" \t\r\n", text.ptr[text.len - 1]) && text.ptr[text.len - 1])
         text.len--;
@@ -28,7 +28,7 @@ struct hd_slice hd_header_split(struct hd_slice line, struct hd_slice *value)
     const char *colon = line.len > 0 ? memchr(line.ptr, ':', line.len) : NULL;
     size_t len = colon ? (size_t)(colon - line.ptr) : 0;
 
-    *value = colon ? trim(hd_slice(colon + 1, line.len - len - 1)) : hd_slice(NULL, 0);
+    *value = colon ? trim_header(hd_slice(colon + 1, line.len - len - 1)) : hd_slice(NULL, 0);
     return hd_slice(line.ptr, len);
 }
 
@@ -51,7 +51,7 @@ struct hd_slice hd_header_find(struct hd_slice headers, const char *name)
 }
 
 /* -1: invalid. Long numbers mean a minute anyway. */
-static int64_t read_number(struct hd_slice text)
+static int64_t read_retry_number(struct hd_slice text)
 {
     int64_t number = 0;
 
@@ -83,11 +83,11 @@ static int64_t until_date(struct hd_slice text, int64_t now_us)
 
 int64_t hd_retry_after_ms(struct hd_slice headers, int64_t now_us)
 {
-    int64_t ms = read_number(hd_header_find(headers, "retry-after-ms"));
+    int64_t ms = read_retry_number(hd_header_find(headers, "retry-after-ms"));
     struct hd_slice value = hd_header_find(headers, "retry-after");
 
-    if (ms < 0 && read_number(value) >= 0)
-        ms = read_number(value) * 1000;
+    if (ms < 0 && read_retry_number(value) >= 0)
+        ms = read_retry_number(value) * 1000;
     if (ms < 0)
         ms = until_date(value, now_us);
     return ms > MAX_WAIT_MS ? MAX_WAIT_MS : ms;
@@ -138,7 +138,7 @@ static struct hd_slice bare(struct hd_slice value)
 
     if (!blank)
         return hd_slice(NULL, 0);
-    return trim(hd_slice(blank, value.len - (size_t)(blank - value.ptr)));
+    return trim_header(hd_slice(blank, value.len - (size_t)(blank - value.ptr)));
 }
 
 int hd_agent_exchange_secrets(struct hd_agent_exchange *exchange)
@@ -183,7 +183,7 @@ static bool origin_text(CURLU *url, struct hd_arena *arena, struct hd_slice *out
 }
 
 /* Host names are case-insensitive. */
-static bool is_same(struct hd_slice a, struct hd_slice b)
+static bool is_same_origin(struct hd_slice a, struct hd_slice b)
 {
     return a.len == b.len && strncasecmp(a.ptr, b.ptr, a.len) == 0;
 }
@@ -196,7 +196,7 @@ static const char *resolve(CURLU *url, const char *location, struct hd_arena *ar
 
     if (!origin_text(url, arena, &from) ||
         curl_url_set(url, CURLUPART_URL, location, 0) != CURLUE_OK ||
-        !origin_text(url, arena, &to) || !is_same(from, to))
+        !origin_text(url, arena, &to) || !is_same_origin(from, to))
         return NULL;
     if (curl_url_get(url, CURLUPART_URL, &text, 0) == CURLUE_OK)
         err = hd_arena_copy(arena, hd_slice_cstr(text), &copy);
@@ -234,8 +234,8 @@ static struct hd_slice origin_of(const char *url, struct hd_slice *host)
     return *host;
 }
 
-static int say(struct hd_buf *out, const struct hd_agent_exchange *exchange,
-               const struct hd_client_response *response)
+static int describe_failure(struct hd_buf *out, const struct hd_agent_exchange *exchange,
+                            const struct hd_client_response *response)
 {
     const struct hd_agent_exchange_options *what = &exchange->what;
     struct hd_slice host, origin = origin_of(what->url, &host);
@@ -300,7 +300,7 @@ const char *hd_agent_exchange_error(struct hd_agent_exchange *exchange,
 
     hd_buf_init(&plain, 4096);
     hd_buf_reset(&exchange->text);
-    err = say(&plain, exchange, response);
+    err = describe_failure(&plain, exchange, response);
     if (!err)
         err = hd_mask(&exchange->text, hd_buf_slice(&plain), exchange->secrets,
                       exchange->secret_count);

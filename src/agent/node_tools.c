@@ -67,8 +67,8 @@ static int read_source(struct hd_decl *decl, const struct hd_decl_at *at,
     return err == HD_EINVAL ? hd_decl_fail(decl, &member, "%s", fault.text) : err;
 }
 
-static int read_sources(struct hd_decl *decl, const struct hd_decl_at *at,
-                        const struct hd_field *field, void *out)
+static int read_tool_sources(struct hd_decl *decl, const struct hd_decl_at *at,
+                             const struct hd_field *field, void *out)
 {
     struct hd_json_iter it = hd_json_iter(at->val);
     size_t size = hd_json_size(at->val);
@@ -115,7 +115,7 @@ static int read_channel(struct hd_decl *decl, const struct hd_decl_at *at,
 }
 
 static const struct hd_field fields[] = {
-    {"sources", read_sources, offsetof(struct hd_tools_spec, sources), true, 0, 0, 0},
+    {"sources", read_tool_sources, offsetof(struct hd_tools_spec, sources), true, 0, 0, 0},
     {"call", hd_read_expr, offsetof(struct hd_tools_spec, call), false, 0, 0, 0},
     {"channel", read_channel, offsetof(struct hd_tools_spec, channel), false, 0, 0, 0},
     {"approval", read_approval, offsetof(struct hd_tools_spec, approval), false, 0, 0, 0},
@@ -125,7 +125,7 @@ static const struct hd_field fields[] = {
      INT64_C(16) << 20, 0},
 };
 
-static int read_node(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node)
+static int read_tools_node(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node)
 {
     struct hd_tools_spec *spec = hd_arena_calloc(&decl->hold->arena, 1, sizeof(*spec));
     size_t ignored;
@@ -147,7 +147,7 @@ static int read_node(struct hd_decl *decl, const struct hd_decl_at *at, struct h
 
 /* ---- a running call --------------------------------------------------- */
 
-struct work {
+struct tool_work {
     struct hd_tool_call call; /* for the source */
     struct hd_val *given;     /* the call as the model made it; `id` and `name` borrow from it */
     struct hd_slice name;     /* the model's name for the tool */
@@ -160,22 +160,22 @@ struct work {
     uv_timer_t *timer;
 };
 
-static const struct hd_tools_spec *spec_of(const struct work *work)
+static const struct hd_tools_spec *spec_of(const struct tool_work *work)
 {
     return work->call.task->node->spec;
 }
 
-static void free_handle(uv_handle_t *handle)
+static void free_call_timer(uv_handle_t *handle)
 {
     hd_free(handle);
 }
 
 /* Detaches it from the task; pending operations must have been stopped. */
-static void free_work(struct work *work)
+static void free_tool_work(struct tool_work *work)
 {
     work->call.task->work = NULL;
     if (work->timer)
-        uv_close((uv_handle_t *)work->timer, free_handle);
+        uv_close((uv_handle_t *)work->timer, free_call_timer);
     hd_val_unref(work->given);
     hd_val_unref(work->args);
     hd_val_unref(work->asked);
@@ -183,21 +183,21 @@ static void free_work(struct work *work)
     hd_free(work);
 }
 
-static void cancel(struct hd_task *task)
+static void cancel_tool_work(struct hd_task *task)
 {
-    struct work *work = task->work;
+    struct tool_work *work = task->work;
 
     if (work->wait)
         hd_toolset_cancel(work->wait);
     if (work->is_calling)
         work->call.tool->source->kind->cancel(&work->call);
-    free_work(work);
+    free_tool_work(work);
 }
 
 /* ---- ending ----------------------------------------------------------- */
 
 /* Takes both; `artifact` may be NULL. */
-static struct hd_val *make_message(const struct work *work, struct hd_val *content,
+static struct hd_val *make_message(const struct tool_work *work, struct hd_val *content,
                                    struct hd_val *artifact, bool is_error)
 {
     size_t max = (size_t)spec_of(work)->max_result_bytes;
@@ -221,8 +221,8 @@ static struct hd_val *make_message(const struct work *work, struct hd_val *conte
 }
 
 /* Ends the task with this message (taken). */
-static void finish(struct work *work, struct hd_val *content, struct hd_val *artifact,
-                   bool is_error)
+static void finish_tool_call(struct tool_work *work, struct hd_val *content,
+                             struct hd_val *artifact, bool is_error)
 {
     const struct hd_tools_spec *spec = spec_of(work);
     struct hd_task *task = work->call.task;
@@ -235,7 +235,7 @@ static void finish(struct work *work, struct hd_val *content, struct hd_val *art
     }
     if (message && work->is_calling)
         hd_task_tool(task, work->name, work->call.id, work->args, message, is_error);
-    free_work(work);
+    free_tool_work(work);
     hd_val_unref(message);
     if (update)
         hd_task_finish(task, update, NULL, false);
@@ -243,9 +243,9 @@ static void finish(struct work *work, struct hd_val *content, struct hd_val *art
         hd_task_fail_code(task, HD_ENOMEM, NULL);
 }
 
-static void finish_error(struct work *work, const char *fmt, ...) HD_PRINTF(2, 3);
+static void finish_error(struct tool_work *work, const char *fmt, ...) HD_PRINTF(2, 3);
 
-static void finish_error(struct work *work, const char *fmt, ...)
+static void finish_error(struct tool_work *work, const char *fmt, ...)
 {
     struct hd_val *text;
     va_list args;
@@ -253,15 +253,15 @@ static void finish_error(struct work *work, const char *fmt, ...)
     va_start(args, fmt);
     text = hd_val_vprintf(fmt, args);
     va_end(args);
-    finish(work, text, NULL, true);
+    finish_tool_call(work, text, NULL, true);
 }
 
 /* Takes `question`. The task restarts when a reply arrives. */
-static void ask(struct work *work, struct hd_val *question)
+static void ask_question(struct tool_work *work, struct hd_val *question)
 {
     struct hd_task *task = work->call.task;
 
-    free_work(work);
+    free_tool_work(work);
     hd_task_ask(task, hd_val_append(hd_val_list(), hd_task_question(task, question)));
 }
 
@@ -269,7 +269,7 @@ static void ask(struct work *work, struct hd_val *question)
 
 void hd_tool_done(struct hd_tool_call *call, struct hd_val *content, struct hd_val *artifact)
 {
-    finish(call->node, content, artifact, false);
+    finish_tool_call(call->node, content, artifact, false);
 }
 
 void hd_tool_error(struct hd_tool_call *call, const char *fmt, ...)
@@ -285,30 +285,30 @@ void hd_tool_error(struct hd_tool_call *call, const char *fmt, ...)
                     ? hd_val_ref(text)
                     : hd_val_printf("Error: %s", hd_val_get_string(text).ptr);
     hd_val_unref(text);
-    finish(call->node, whole, NULL, true);
+    finish_tool_call(call->node, whole, NULL, true);
 }
 
 /* The tool does not run while it waits for the reply. */
 void hd_tool_ask(struct hd_tool_call *call, struct hd_val *question)
 {
-    struct work *work = call->node;
+    struct tool_work *work = call->node;
     struct hd_val *output =
         hd_val_with(hd_val_object(), HD_S("content"), hd_val_cstr("waits for a reply"));
 
     if (output)
         hd_task_tool(call->task, work->name, call->id, work->args, output, true);
     hd_val_unref(output);
-    ask(work, question);
+    ask_question(work, question);
 }
 
 const struct hd_val *hd_tool_answer(const struct hd_tool_call *call)
 {
-    return ((const struct work *)call->node)->answer;
+    return ((const struct tool_work *)call->node)->answer;
 }
 
 const struct hd_val *hd_tool_question(const struct hd_tool_call *call)
 {
-    const struct work *work = call->node;
+    const struct tool_work *work = call->node;
 
     return work->answer ? hd_val_at(work->asked, 0) : NULL;
 }
@@ -317,14 +317,14 @@ const struct hd_val *hd_tool_question(const struct hd_tool_call *call)
 
 static void on_timeout(uv_timer_t *timer)
 {
-    struct work *work = timer->data;
+    struct tool_work *work = timer->data;
 
     work->call.tool->source->kind->cancel(&work->call);
     finish_error(work, "Error: %.*s timed out after %.3g seconds.", (int)work->name.len,
                  work->name.ptr, (double)uv_timer_get_repeat(timer) / 1000);
 }
 
-static int limit_call(struct work *work)
+static int limit_call(struct tool_work *work)
 {
     int64_t ms = work->call.tool->timeout_ms;
     uv_loop_t *uv = work->call.task->loop->run->engine->uv;
@@ -343,7 +343,7 @@ static int limit_call(struct work *work)
     return 0;
 }
 
-static void begin(struct work *work)
+static void begin_tool_call(struct tool_work *work)
 {
     struct hd_task *task = work->call.task;
     int err = limit_call(work);
@@ -364,7 +364,7 @@ static void begin(struct work *work)
 /* ---- interrupts ------------------------------------------------------- */
 
 /* A task without an interrupt must not take a reply meant for another one. */
-static int next_answer(struct work *work, struct hd_val **out)
+static int next_answer(struct tool_work *work, struct hd_val **out)
 {
     struct hd_task *task = work->call.task;
 
@@ -374,7 +374,7 @@ static int next_answer(struct work *work, struct hd_val **out)
 }
 
 /* Whether approval is required; also when the policy has changed since. */
-static int find_approval(struct work *work, struct hd_val *policy, struct hd_approval *out,
+static int find_approval(struct tool_work *work, struct hd_val *policy, struct hd_approval *out,
                          struct hd_fault *fault)
 {
     const struct hd_tool *tool = work->call.tool;
@@ -389,7 +389,7 @@ static int find_approval(struct work *work, struct hd_val *policy, struct hd_app
 }
 
 /* The first valid reply. HD_ENOTFOUND: none; `fault` may have the reason. */
-static int find_decision(struct work *work, const struct hd_approval *approval,
+static int find_decision(struct tool_work *work, const struct hd_approval *approval,
                          struct hd_decision *out, struct hd_fault *fault)
 {
     struct hd_val *answer;
@@ -412,7 +412,7 @@ static int find_decision(struct work *work, const struct hd_approval *approval,
 }
 
 /* The tool's own interrupt and its reply. */
-static int find_tool_answer(struct work *work)
+static int find_tool_answer(struct tool_work *work)
 {
     struct hd_val *answer;
     int err = next_answer(work, &answer);
@@ -425,17 +425,17 @@ static int find_tool_answer(struct work *work)
     return err == HD_ENOTFOUND ? 0 : err;
 }
 
-static void begin_or_fail(struct work *work)
+static void begin_or_fail(struct tool_work *work)
 {
     int err = find_tool_answer(work);
 
     if (err)
         finish_error(work, "Error: %s", hd_error_text(err));
     else
-        begin(work);
+        begin_tool_call(work);
 }
 
-static void follow(struct work *work, struct hd_decision *decision)
+static void follow(struct tool_work *work, struct hd_decision *decision)
 {
     switch (decision->verdict) {
     case HD_EDIT:
@@ -445,11 +445,11 @@ static void follow(struct work *work, struct hd_decision *decision)
         begin_or_fail(work);
         break;
     case HD_RESPOND:
-        finish(work, hd_val_ref(decision->text), NULL, false);
+        finish_tool_call(work, hd_val_ref(decision->text), NULL, false);
         break;
     case HD_IGNORE:
         if (decision->text)
-            finish(work, hd_val_ref(decision->text), NULL, true);
+            finish_tool_call(work, hd_val_ref(decision->text), NULL, true);
         else
             finish_error(work, "The user declined the call of %.*s. It was not executed.",
                          (int)work->name.len, work->name.ptr);
@@ -459,7 +459,7 @@ static void follow(struct work *work, struct hd_decision *decision)
     }
 }
 
-static void approve(struct work *work, struct hd_val *policy)
+static void approve(struct tool_work *work, struct hd_val *policy)
 {
     struct hd_decision decision = {0};
     struct hd_approval approval;
@@ -479,8 +479,8 @@ static void approve(struct work *work, struct hd_val *policy)
     }
     err = find_decision(work, &approval, &decision, &fault);
     if (err == HD_ENOTFOUND)
-        ask(work, hd_approval_question(&approval, work->name, work->args, work->call.id,
-                                       fault.text[0] ? fault.text : NULL));
+        ask_question(work, hd_approval_question(&approval, work->name, work->args, work->call.id,
+                                                fault.text[0] ? fault.text : NULL));
     else if (err)
         finish_error(work, "Error: %s", hd_error_text(err));
     else
@@ -488,7 +488,7 @@ static void approve(struct work *work, struct hd_val *policy)
     hd_decision_fini(&decision);
 }
 
-static void check_approval(struct work *work)
+static void check_approval(struct tool_work *work)
 {
     struct hd_scope scope = hd_task_scope(work->call.task);
     const struct hd_expr *expr = spec_of(work)->approval;
@@ -505,7 +505,7 @@ static void check_approval(struct work *work)
 
 /* ---- finding the tool ------------------------------------------------- */
 
-static void finish_unknown(struct work *work, const struct hd_toolset *set)
+static void finish_unknown(struct tool_work *work, const struct hd_toolset *set)
 {
     struct hd_buf names;
     size_t i;
@@ -527,7 +527,7 @@ static void finish_unknown(struct work *work, const struct hd_toolset *set)
 
 static void on_tools(void *ctx, const struct hd_toolset *set)
 {
-    struct work *work = ctx;
+    struct tool_work *work = ctx;
     struct hd_task *task = work->call.task;
     struct hd_fault fault = {0};
 
@@ -540,7 +540,7 @@ static void on_tools(void *ctx, const struct hd_toolset *set)
     if (!work->call.tool) {
         finish_unknown(work, set);
     } else if (work->call.tool->is_client) {
-        free_work(work);
+        free_tool_work(work);
         hd_task_rest(task);
     } else if (hd_tool_args_check(work->call.tool->parameters, work->args, &fault) != 0) {
         finish_error(work, "Error: invalid arguments for %.*s: %s. Please fix them and try again.",
@@ -569,9 +569,9 @@ static int find_call(struct hd_task *task, struct hd_val **out)
     return 0;
 }
 
-static int make_work(struct hd_task *task, struct hd_val *given, struct work **out)
+static int make_work(struct hd_task *task, struct hd_val *given, struct tool_work **out)
 {
-    struct work *work = hd_calloc(1, sizeof(*work));
+    struct tool_work *work = hd_calloc(1, sizeof(*work));
     const struct hd_val *args = hd_val_get(given, HD_S("args"));
 
     if (!work)
@@ -584,16 +584,16 @@ static int make_work(struct hd_task *task, struct hd_val *given, struct work **o
     work->args = hd_val_is_null(args) ? hd_val_object() : hd_val_ref(args);
     work->asked = hd_task_asked(task);
     if (!work->args || !work->asked) {
-        free_work(work);
+        free_tool_work(work);
         return HD_ENOMEM;
     }
     *out = work;
     return 0;
 }
 
-static int start(struct hd_task *task)
+static int start_tools_node(struct hd_task *task)
 {
-    struct work *work = NULL;
+    struct tool_work *work = NULL;
     struct hd_val *given;
     int err = find_call(task, &given);
 
@@ -612,7 +612,7 @@ static int start(struct hd_task *task)
         return err;
     err = hd_toolset_get(task, task->node, on_tools, work, &work->wait);
     if (err)
-        free_work(work);
+        free_tool_work(work);
     else
         task->work = work;
     return err;
@@ -620,7 +620,7 @@ static int start(struct hd_task *task)
 
 const struct hd_node_kind hd_node_tools = {
     .name = "tools",
-    .read = read_node,
-    .start = start,
-    .cancel = cancel,
+    .read = read_tools_node,
+    .start = start_tools_node,
+    .cancel = cancel_tool_work,
 };

@@ -151,7 +151,7 @@ int hd_source_add(struct hd_tool_source *source, const struct hd_tool *tool)
     return 0;
 }
 
-static void free_handle(uv_handle_t *handle)
+static void free_source_timer(uv_handle_t *handle)
 {
     hd_free(handle);
 }
@@ -159,7 +159,7 @@ static void free_handle(uv_handle_t *handle)
 static void drop_timer(struct hd_tool_source *source)
 {
     if (source->timer)
-        uv_close((uv_handle_t *)source->timer, free_handle);
+        uv_close((uv_handle_t *)source->timer, free_source_timer);
     source->timer = NULL;
 }
 
@@ -237,7 +237,7 @@ struct hd_agent_run *hd_agent_run_of(struct hd_run *run)
 
 /* ---- opening ---------------------------------------------------------- */
 
-static void on_wake(uv_timer_t *timer);
+static void on_wait_wake(uv_timer_t *timer);
 
 static void wake_if_ready(struct hd_source_wait *wait)
 {
@@ -246,7 +246,7 @@ static void wake_if_ready(struct hd_source_wait *wait)
             return;
     }
     if (!wait->is_woken)
-        uv_timer_start(&wait->timer, on_wake, 0, 0);
+        uv_timer_start(&wait->timer, on_wait_wake, 0, 0);
     wait->is_woken = true;
 }
 
@@ -307,7 +307,7 @@ static void explain(const struct hd_tool_source *source, struct hd_fault *fault)
     hd_val_unref(value);
 }
 
-static void open_source(struct hd_tool_source *source)
+static void open_checked_source(struct hd_tool_source *source)
 {
     struct hd_fault fault = {0};
     int err = source->kind->check ? source->kind->check(source->value, &fault) : 0;
@@ -352,7 +352,7 @@ int hd_source_get(struct hd_run *run, const struct hd_source_kind *kind, const s
     source->next = pool->sources;
     pool->sources = source;
     pool->source_count++;
-    open_source(source);
+    open_checked_source(source);
     *out = source;
     return 0;
 }
@@ -372,7 +372,7 @@ static void tell_problem(struct hd_task *task, struct hd_tool_source *source)
     hd_val_unref(event);
 }
 
-static void on_wake(uv_timer_t *timer)
+static void on_wait_wake(uv_timer_t *timer)
 {
     struct hd_source_wait *wait = timer->data;
     hd_source_wait_fn ready = wait->ready;

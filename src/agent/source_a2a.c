@@ -28,7 +28,7 @@ struct a2a {
     size_t waiting; /* for cards */
 };
 
-static int check(const struct hd_val *value, struct hd_fault *fault)
+static int check_agents(const struct hd_val *value, struct hd_fault *fault)
 {
     struct hd_a2a_peer *peers;
     struct hd_arena arena;
@@ -54,8 +54,8 @@ static struct hd_val *make_parameters(void)
     return hd_val_parse_json(hd_slice_cstr(schema), &val, NULL) ? NULL : val;
 }
 
-static int add_tool(struct hd_tool_source *source, struct hd_a2a_peer *peer,
-                    const struct hd_val *parameters)
+static int add_agent_tool(struct hd_tool_source *source, struct hd_a2a_peer *peer,
+                          const struct hd_val *parameters)
 {
     struct hd_tool tool = {.name = peer->name,
                            .description = hd_slice_cstr(peer->card.description),
@@ -78,7 +78,7 @@ static int add_problem(struct hd_buf *out, const struct hd_a2a_peer *peer)
 }
 
 /* All cards have arrived or failed. */
-static void finish(struct hd_tool_source *source)
+static void finish_cards(struct hd_tool_source *source)
 {
     struct a2a *a2a = source->own;
     struct hd_val *parameters = make_parameters();
@@ -88,7 +88,7 @@ static void finish(struct hd_tool_source *source)
     hd_buf_init(&problem, (size_t)64 << 10);
     for (size_t i = 0; i < a2a->count && !err; i++) {
         if (a2a->peers[i].has_card)
-            err = add_tool(source, &a2a->peers[i], parameters);
+            err = add_agent_tool(source, &a2a->peers[i], parameters);
         else
             err = add_problem(&problem, &a2a->peers[i]);
     }
@@ -186,7 +186,7 @@ static void on_card(void *ctx, const struct hd_reply *reply)
         hd_buf_fini(&key);
     }
     if (--a2a->waiting == 0)
-        finish(source);
+        finish_cards(source);
 }
 
 static int fetch_card(struct hd_a2a_peer *peer)
@@ -287,7 +287,7 @@ static int read_config(struct hd_tool_source *source, struct a2a *a2a)
     return err ? err : find_lost(a2a, source->value);
 }
 
-static int open_source(struct hd_tool_source *source)
+static int open_agents(struct hd_tool_source *source)
 {
     struct a2a *a2a = hd_calloc(1, sizeof(*a2a));
     int err;
@@ -306,7 +306,7 @@ static int open_source(struct hd_tool_source *source)
         find_card(a2a, &a2a->peers[i]);
     }
     if (a2a->waiting == 0)
-        finish(source);
+        finish_cards(source);
     return 0;
 }
 
@@ -314,8 +314,8 @@ extern const struct hd_source_kind hd_source_a2a;
 
 const struct hd_source_kind hd_source_a2a = {
     .name = "a2a",
-    .check = check,
-    .open = open_source,
+    .check = check_agents,
+    .open = open_agents,
     .close = close_source,
     .call = hd_a2a_call,
     .cancel = hd_a2a_call_cancel,

@@ -21,7 +21,7 @@ static const struct hd_val *list_of(const struct hd_val *value)
     return hd_val_is_object(value) ? hd_val_get(value, HD_S("assistants")) : value;
 }
 
-static int check(const struct hd_val *value, struct hd_fault *fault)
+static int check_assistants(const struct hd_val *value, struct hd_fault *fault)
 {
     const struct hd_val *list = list_of(value);
 
@@ -85,7 +85,7 @@ static struct hd_val *parameters(void)
                        hd_val_append(hd_val_list(), hd_val_cstr("message")));
 }
 
-static int add(struct hd_tool_source *source, struct hd_val *assistant)
+static int add_assistant_tool(struct hd_tool_source *source, struct hd_val *assistant)
 {
     struct hd_slice name = hd_val_get_string(hd_val_get(assistant, HD_S("name")));
     struct hd_slice said = hd_val_get_string(hd_val_get(assistant, HD_S("description")));
@@ -121,7 +121,7 @@ static void be_ready(struct assistants *all)
         struct hd_slice wanted = hd_val_get_string(hd_val_at(list, i));
 
         if (all->found[i])
-            err = add(all->source, all->found[i]);
+            err = add_assistant_tool(all->source, all->found[i]);
         else if (len < sizeof(problem) - 1)
             len += (size_t)snprintf(problem + len, sizeof(problem) - len, "%s\"%.*s\"",
                                     len ? ", " : "no assistant ", (int)wanted.len, wanted.ptr);
@@ -139,7 +139,7 @@ static void end_one(struct assistants *all)
         free_assistants(all);
 }
 
-static void on_found(void *arg, const struct hd_val *assistant)
+static void on_assistant_found(void *arg, const struct hd_val *assistant)
 {
     struct looking *looking = arg;
     struct assistants *all = looking->all;
@@ -149,8 +149,8 @@ static void on_found(void *arg, const struct hd_val *assistant)
     end_one(all);
 }
 
-static int look(struct assistants *all, const struct hd_delegates *delegates, size_t index,
-                struct hd_slice wanted)
+static int look_up_assistant(struct assistants *all, const struct hd_delegates *delegates,
+                             size_t index, struct hd_slice wanted)
 {
     struct looking *looking = hd_calloc(1, sizeof(*looking));
     int err;
@@ -159,7 +159,7 @@ static int look(struct assistants *all, const struct hd_delegates *delegates, si
         return HD_ENOMEM;
     looking->all = all;
     looking->index = index;
-    err = delegates->find(delegates->ctx, all->source->run, wanted, on_found, looking);
+    err = delegates->find(delegates->ctx, all->source->run, wanted, on_assistant_found, looking);
     if (err)
         hd_free(looking);
     else
@@ -186,7 +186,7 @@ static int open_assistants(struct hd_tool_source *source)
     all->count = hd_val_count(list);
     all->pending = 1; /* until all lookups are started */
     for (size_t i = 0; i < all->count && !err; i++)
-        err = look(all, delegates, i, hd_val_get_string(hd_val_at(list, i)));
+        err = look_up_assistant(all, delegates, i, hd_val_get_string(hd_val_at(list, i)));
     if (err) {
         source->own = NULL;
         all->source = NULL;
@@ -209,7 +209,7 @@ static void close_assistants(struct hd_tool_source *source)
 
 /* ---- results ---------------------------------------------------------- */
 
-static struct hd_slice text_of(const struct hd_val *part)
+static struct hd_slice content_part_text(const struct hd_val *part)
 {
     if (hd_val_is_string(part))
         return hd_val_get_string(part);
@@ -228,7 +228,7 @@ static struct hd_val *message_text(const struct hd_val *message)
         return hd_val_string(hd_val_get_string(content));
     hd_buf_init(&buf, HD_ENGINE_MAX_VALUE);
     for (size_t i = 0; i < hd_val_count(content) && !err; i++)
-        err = hd_buf_append_slice(&buf, text_of(hd_val_at(content, i)));
+        err = hd_buf_append_slice(&buf, content_part_text(hd_val_at(content, i)));
     if (!err)
         text = hd_val_string(hd_buf_slice(&buf));
     hd_buf_fini(&buf);
@@ -324,7 +324,7 @@ static struct hd_val *question_of(const struct hd_val *assistant,
 
 /* ---- calls ------------------------------------------------------------ */
 
-static void on_done(void *arg, const struct hd_run_result *result)
+static void on_delegate_done(void *arg, const struct hd_run_result *result)
 {
     struct hd_tool_call *call = arg;
     const struct hd_val *assistant = call->tool->own;
@@ -376,14 +376,14 @@ static int call(struct hd_tool_call *call)
     if (!err)
         err = delegates->start(delegates->ctx, call->task,
                                hd_val_get_string(hd_val_get(assistant, HD_S("assistant_id"))),
-                               call->id, input, answer, on_done, call, &delegate);
+                               call->id, input, answer, on_delegate_done, call, &delegate);
     if (!err)
         call->own = delegate;
     hd_val_unref(input);
     return err;
 }
 
-static void cancel(struct hd_tool_call *call)
+static void cancel_delegate(struct hd_tool_call *call)
 {
     const struct hd_delegates *delegates = delegates_of(call->task->loop->run);
     struct hd_delegate *delegate = call->own;
@@ -395,9 +395,9 @@ static void cancel(struct hd_tool_call *call)
 
 const struct hd_source_kind hd_source_assistants = {
     .name = "assistants",
-    .check = check,
+    .check = check_assistants,
     .open = open_assistants,
     .close = close_assistants,
     .call = call,
-    .cancel = cancel,
+    .cancel = cancel_delegate,
 };

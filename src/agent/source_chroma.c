@@ -68,7 +68,7 @@ static int check_archive(const struct hd_val *archive, struct hd_fault *fault)
     return 0;
 }
 
-static int check(const struct hd_val *value, struct hd_fault *fault)
+static int check_archives(const struct hd_val *value, struct hd_fault *fault)
 {
     const struct hd_val *list = hd_val_get(value, HD_S("archives"));
     struct hd_slice url = hd_val_get_string(hd_val_get(value, HD_S("embeddings_url")));
@@ -124,7 +124,7 @@ static void read_environment(struct chroma *own)
 
 /* ---- opening and closing --------------------------------------------------- */
 
-static int describe(const struct chroma *own, struct hd_buf *out)
+static int describe_archives(const struct chroma *own, struct hd_buf *out)
 {
     int err =
         hd_buf_printf(out, "Searches archives of documents for what is relevant to a query: ");
@@ -135,7 +135,7 @@ static int describe(const struct chroma *own, struct hd_buf *out)
     return err;
 }
 
-static int add_tool(struct hd_tool_source *source)
+static int add_archives_tool(struct hd_tool_source *source)
 {
     struct chroma *own = source->own;
     struct hd_tool tool = {.name = HD_S("search_archives"), .own = own};
@@ -155,7 +155,7 @@ static int add_tool(struct hd_tool_source *source)
         return err;
     tool.parameters = parameters;
     hd_buf_init(&about, (size_t)64 << 10);
-    err = describe(own, &about);
+    err = describe_archives(own, &about);
     tool.description = hd_buf_slice(&about);
     if (!err)
         err = hd_source_add(source, &tool);
@@ -197,7 +197,7 @@ static int read_config(struct hd_tool_source *source, struct chroma *own)
     return own->key ? 0 : HD_ENOMEM;
 }
 
-static int open_source(struct hd_tool_source *source)
+static int open_archives(struct hd_tool_source *source)
 {
     struct chroma *own = hd_calloc(1, sizeof(*own));
     int err;
@@ -207,7 +207,7 @@ static int open_source(struct hd_tool_source *source)
     source->own = own;
     err = read_config(source, own);
     if (!err && own->count > 0 && own->embeddings_url.len > 0)
-        err = add_tool(source);
+        err = add_archives_tool(source);
     if (err) {
         close_source(source);
         return err;
@@ -222,19 +222,19 @@ static int open_source(struct hd_tool_source *source)
 
 /* ---- searching ------------------------------------------------------------- */
 
-struct work;
+struct archive_work;
 
 /* The query's vector for one model. */
 struct vector {
-    struct work *work;
+    struct archive_work *work;
     struct hd_slice model;
     struct hd_agent_exchange *exchange;
     struct hd_buf text; /* [number, …]; empty: not received */
     struct hd_fault fault;
 };
 
-struct search {
-    struct work *work;
+struct archive_search {
+    struct archive_work *work;
     struct archive *archive;
     struct vector *vector;
     struct hd_agent_exchange *exchange;
@@ -243,17 +243,17 @@ struct search {
     struct hd_fault fault;
 };
 
-struct work {
+struct archive_work {
     struct hd_tool_call *call;
     struct chroma *own;
     struct vector vectors[MAX_ARCHIVES];
     size_t vector_count;
-    struct search searches[MAX_ARCHIVES];
+    struct archive_search searches[MAX_ARCHIVES];
     size_t top;
     struct hd_rag_hits hits;
 };
 
-static void free_work(struct work *work)
+static void free_archive_work(struct archive_work *work)
 {
     for (size_t i = 0; i < work->vector_count; i++) {
         if (work->vectors[i].exchange)
@@ -268,22 +268,22 @@ static void free_work(struct work *work)
     hd_free(work);
 }
 
-static void cancel(struct hd_tool_call *call)
+static void cancel_archive_work(struct hd_tool_call *call)
 {
-    struct work *work = call->own;
+    struct archive_work *work = call->own;
 
     call->own = NULL;
-    free_work(work);
+    free_archive_work(work);
 }
 
 /* ---- the result -------------------------------------------------------------- */
 
-static int put_failed(const struct work *work, struct hd_buf *out, size_t *count)
+static int put_failed(const struct archive_work *work, struct hd_buf *out, size_t *count)
 {
     int err = 0;
 
     for (size_t i = 0; i < work->own->count && !err; i++) {
-        const struct search *search = &work->searches[i];
+        const struct archive_search *search = &work->searches[i];
         const char *text = search->fault.text;
 
         if (!search->fault.code)
@@ -296,7 +296,7 @@ static int put_failed(const struct work *work, struct hd_buf *out, size_t *count
     return err;
 }
 
-static void finish(struct work *work)
+static void finish_archive_work(struct archive_work *work)
 {
     struct hd_tool_call *call = work->call;
     struct hd_val *content = NULL, *artifact;
@@ -318,7 +318,7 @@ static void finish(struct work *work)
         content = hd_val_string(hd_buf_slice(&text));
     hd_buf_fini(&text);
     call->own = NULL;
-    free_work(work);
+    free_archive_work(work);
     if (content && artifact && !is_failed) {
         hd_tool_done(call, content, artifact);
         return;
@@ -329,26 +329,26 @@ static void finish(struct work *work)
     hd_val_unref(artifact);
 }
 
-static void finish_if_over(struct work *work)
+static void finish_if_over(struct archive_work *work)
 {
     for (size_t i = 0; i < work->own->count; i++) {
         if (!work->searches[i].is_over)
             return;
     }
-    finish(work);
+    finish_archive_work(work);
 }
 
 /* ---- queries ------------------------------------------------------------------ */
 
-static void fail_search(struct search *search, int err, const char *text)
+static void fail_search(struct archive_search *search, int err, const char *text)
 {
     (void)hd_fault_set(&search->fault, err, "%s", text && text[0] ? text : hd_error_text(err));
     search->is_over = true;
 }
 
-static void on_found(void *ctx, const struct hd_reply *reply)
+static void on_archive_found(void *ctx, const struct hd_reply *reply)
 {
-    struct search *search = ctx;
+    struct archive_search *search = ctx;
     int err = hd_rag_check(reply, &search->fault);
 
     search->exchange = NULL;
@@ -365,7 +365,7 @@ static void on_found(void *ctx, const struct hd_reply *reply)
     finish_if_over(search->work);
 }
 
-static int make_query(const struct search *search, struct hd_buf *out)
+static int make_query(const struct archive_search *search, struct hd_buf *out)
 {
     static const char *const include[] = {"documents", "metadatas", "distances"};
     struct hd_jw jw;
@@ -394,7 +394,7 @@ static int make_query(const struct search *search, struct hd_buf *out)
     return hd_jw_finish(&jw);
 }
 
-static int ask_chroma(struct search *search, struct hd_slice collection, const char *rest,
+static int ask_chroma(struct archive_search *search, struct hd_slice collection, const char *rest,
                       struct hd_rag_ask *what)
 {
     struct hd_buf url;
@@ -418,9 +418,9 @@ static int ask_chroma(struct search *search, struct hd_slice collection, const c
     return err;
 }
 
-static int ask_query(struct search *search)
+static int ask_query(struct archive_search *search)
 {
-    struct hd_rag_ask what = {.method = "POST", .on_done = on_found};
+    struct hd_rag_ask what = {.method = "POST", .on_done = on_archive_found};
     struct hd_buf body;
     int err;
 
@@ -435,7 +435,7 @@ static int ask_query(struct search *search)
 }
 
 /* Sends queries that are ready, and ends if a part has failed. */
-static void advance(struct search *search)
+static void advance(struct archive_search *search)
 {
     int err = 0;
 
@@ -473,8 +473,8 @@ static int read_collection(struct archive *archive, struct hd_slice body, struct
 
 static void on_collection(void *ctx, const struct hd_reply *reply)
 {
-    struct search *search = ctx;
-    struct work *work = search->work;
+    struct archive_search *search = ctx;
+    struct archive_work *work = search->work;
     int err = hd_rag_check(reply, &search->fault);
 
     search->exchange = NULL;
@@ -487,7 +487,7 @@ static void on_collection(void *ctx, const struct hd_reply *reply)
     finish_if_over(work);
 }
 
-static void ask_collection(struct search *search)
+static void ask_collection(struct archive_search *search)
 {
     struct hd_rag_ask what = {.method = "GET", .on_done = on_collection};
     int err = ask_chroma(search, search->archive->collection, "", &what);
@@ -525,7 +525,7 @@ static int read_vector(struct vector *vector, struct hd_slice body)
 static void on_vector(void *ctx, const struct hd_reply *reply)
 {
     struct vector *vector = ctx;
-    struct work *work = vector->work;
+    struct archive_work *work = vector->work;
     struct hd_fault fault = {0};
     int err = hd_rag_check(reply, &fault);
 
@@ -607,7 +607,7 @@ static void ask_vector(struct vector *vector, struct hd_slice query)
 }
 
 /* The vector of that model. */
-static struct vector *find_vector(struct work *work, struct hd_slice model)
+static struct vector *find_vector(struct archive_work *work, struct hd_slice model)
 {
     struct vector *vector = work->vectors;
 
@@ -624,10 +624,10 @@ static struct vector *find_vector(struct work *work, struct hd_slice model)
 
 /* ---- calls -------------------------------------------------------------------------- */
 
-static void begin(struct work *work, struct hd_slice query)
+static void begin_searches(struct archive_work *work, struct hd_slice query)
 {
     for (size_t i = 0; i < work->own->count; i++) {
-        struct search *search = &work->searches[i];
+        struct archive_search *search = &work->searches[i];
 
         search->work = work;
         search->archive = &work->own->archives[i];
@@ -642,11 +642,11 @@ static void begin(struct work *work, struct hd_slice query)
     }
 }
 
-static int call_tool(struct hd_tool_call *call)
+static int call_archives_tool(struct hd_tool_call *call)
 {
     struct hd_slice query = hd_val_get_string(hd_val_get(call->args, HD_S("query")));
     struct chroma *own = call->tool->own;
-    struct work *work;
+    struct archive_work *work;
     int64_t top = (int64_t)own->top;
 
     if (query.len == 0 || query.len > MAX_QUERY) {
@@ -661,7 +661,7 @@ static int call_tool(struct hd_tool_call *call)
     work->own = own;
     work->top = clamp_top(top);
     call->own = work;
-    begin(work, query);
+    begin_searches(work, query);
     finish_if_over(work);
     return 0;
 }
@@ -670,9 +670,9 @@ extern const struct hd_source_kind hd_source_chroma;
 
 const struct hd_source_kind hd_source_chroma = {
     .name = "chroma",
-    .check = check,
-    .open = open_source,
+    .check = check_archives,
+    .open = open_archives,
     .close = close_source,
-    .call = call_tool,
-    .cancel = cancel,
+    .call = call_archives_tool,
+    .cancel = cancel_archive_work,
 };

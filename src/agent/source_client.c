@@ -30,7 +30,7 @@ static int check_item(const struct hd_val *item, size_t index, struct hd_fault *
     return 0;
 }
 
-static int check(const struct hd_val *value, struct hd_fault *fault)
+static int check_client_tools(const struct hd_val *value, struct hd_fault *fault)
 {
     int err = 0;
 
@@ -60,7 +60,7 @@ static int read_parameters(const struct hd_val *val, struct hd_val **out)
     return err == HD_ENOMEM ? err : 0;
 }
 
-static int add(struct hd_tool_source *source, const struct hd_val *item)
+static int add_client_tool(struct hd_tool_source *source, const struct hd_val *item)
 {
     const struct hd_val *function = function_of(item);
     struct hd_val *parameters;
@@ -85,7 +85,7 @@ static int open_tools(struct hd_tool_source *source)
     int err = 0;
 
     for (size_t i = 0; i < hd_val_count(source->value) && !err; i++)
-        err = add(source, hd_val_at(source->value, i));
+        err = add_client_tool(source, hd_val_at(source->value, i));
     if (!err)
         hd_source_ready(source, NULL);
     return err;
@@ -103,16 +103,16 @@ static int call(struct hd_tool_call *call)
     return HD_EUNSUPPORTED;
 }
 
-static void cancel(struct hd_tool_call *call)
+static void cancel_client_call(struct hd_tool_call *call)
 {
     (void)call;
 }
 
 const struct hd_source_kind hd_source_client = {
     .name = "client",
-    .check = check,
+    .check = check_client_tools,
     .open = open_tools,
     .close = close_tools,
     .call = call,
-    .cancel = cancel,
+    .cancel = cancel_client_call,
 };

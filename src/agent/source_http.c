@@ -13,7 +13,7 @@
 #define MAX_ERROR 2000 /* bytes of a response shown in an error */
 
 /* A running call. */
-struct asking {
+struct http_tool_asking {
     struct hd_tool_call *call;
     struct hd_agent_exchange *exchange;
     struct hd_tool_http_request request;
@@ -30,7 +30,7 @@ static const struct hd_val *tool_at(const struct hd_val *value, size_t index)
     return hd_val_is_list(value) ? hd_val_at(value, index) : value;
 }
 
-static int check(const struct hd_val *value, struct hd_fault *fault)
+static int check_http_tools(const struct hd_val *value, struct hd_fault *fault)
 {
     int err = 0;
 
@@ -75,14 +75,14 @@ static void close_tools(struct hd_tool_source *source)
 
 /* ---- calling ---------------------------------------------------------- */
 
-static void free_asking(struct asking *asking)
+static void free_asking(struct http_tool_asking *asking)
 {
     asking->call->own = NULL;
     hd_tool_http_request_fini(&asking->request);
     hd_free(asking);
 }
 
-static void end_refused(struct asking *asking, long status, struct hd_slice body)
+static void end_refused(struct http_tool_asking *asking, long status, struct hd_slice body)
 {
     struct hd_tool_call *call = asking->call;
     size_t len = body.len > MAX_ERROR ? hd_utf8_cut(body.ptr, MAX_ERROR) : body.len;
@@ -92,7 +92,7 @@ static void end_refused(struct asking *asking, long status, struct hd_slice body
                   len > 0 ? body.ptr : "", len < body.len ? " …" : "");
 }
 
-static void end_answered(struct asking *asking, struct hd_slice body)
+static void end_answered(struct http_tool_asking *asking, struct hd_slice body)
 {
     struct hd_tool_call *call = asking->call;
     struct hd_val *result = NULL;
@@ -107,9 +107,9 @@ static void end_answered(struct asking *asking, struct hd_slice body)
 }
 
 /* Secrets that the server echoes are masked. */
-static void on_done(void *ctx, const struct hd_reply *reply)
+static void on_http_tool_done(void *ctx, const struct hd_reply *reply)
 {
-    struct asking *asking = ctx;
+    struct http_tool_asking *asking = ctx;
     struct hd_tool_call *call = asking->call;
     struct hd_buf body;
     int err;
@@ -133,7 +133,7 @@ static void on_done(void *ctx, const struct hd_reply *reply)
 }
 
 /* The declaration's key takes precedence. */
-static int add_key(struct asking *asking)
+static int add_key_header(struct http_tool_asking *asking)
 {
     struct hd_tool_http_request *request = &asking->request;
     int err;
@@ -146,7 +146,7 @@ static int add_key(struct asking *asking)
     return err;
 }
 
-static int begin(struct asking *asking)
+static int begin_asking(struct http_tool_asking *asking)
 {
     const struct hd_tool_http_request *request = &asking->request;
     struct hd_agent_exchange_options what = {
@@ -159,17 +159,17 @@ static int begin(struct asking *asking)
         .is_direct = request->secret_count > 0,
         .secrets = request->secrets,
         .secret_count = request->secret_count,
-        .on_done = on_done,
+        .on_done = on_http_tool_done,
         .ctx = asking,
     };
 
     return hd_agent_exchange_start(asking->call->task, &what, &asking->exchange);
 }
 
-static int call_tool(struct hd_tool_call *call)
+static int call_http_tool(struct hd_tool_call *call)
 {
     const struct hd_val *secrets = call->task->loop->run->options.secrets;
-    struct asking *asking = hd_calloc(1, sizeof(*asking));
+    struct http_tool_asking *asking = hd_calloc(1, sizeof(*asking));
     struct hd_fault fault = {0};
     int err;
 
@@ -180,9 +180,9 @@ static int call_tool(struct hd_tool_call *call)
     hd_tool_http_request_init(&asking->request);
     err = hd_tool_http_request(&asking->request, call->tool->own, call->args, secrets, &fault);
     if (!err)
-        err = add_key(asking);
+        err = add_key_header(asking);
     if (!err)
-        err = begin(asking);
+        err = begin_asking(asking);
     if (err)
         free_asking(asking);
     if (err && fault.text[0]) {
@@ -192,9 +192,9 @@ static int call_tool(struct hd_tool_call *call)
     return err;
 }
 
-static void cancel(struct hd_tool_call *call)
+static void cancel_http_tool(struct hd_tool_call *call)
 {
-    struct asking *asking = call->own;
+    struct http_tool_asking *asking = call->own;
 
     hd_agent_exchange_cancel(asking->exchange);
     free_asking(asking);
@@ -202,9 +202,9 @@ static void cancel(struct hd_tool_call *call)
 
 const struct hd_source_kind hd_source_http = {
     .name = "http",
-    .check = check,
+    .check = check_http_tools,
     .open = open_tools,
     .close = close_tools,
-    .call = call_tool,
-    .cancel = cancel,
+    .call = call_http_tool,
+    .cancel = cancel_http_tool,
 };

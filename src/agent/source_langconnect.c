@@ -37,7 +37,7 @@ struct langconnect {
     size_t waiting;
 };
 
-static int check(const struct hd_val *value, struct hd_fault *fault)
+static int check_collections(const struct hd_val *value, struct hd_fault *fault)
 {
     const struct hd_val *list = hd_val_get(value, HD_S("collections"));
 
@@ -74,8 +74,8 @@ static int make_url(const struct collection *collection, const char *rest, struc
     return err ? err : hd_buf_append(out, rest, strlen(rest) + 1);
 }
 
-static int ask(struct collection *collection, const char *rest, struct hd_rag_ask *what,
-               struct hd_agent_exchange **out)
+static int ask_collection(struct collection *collection, const char *rest, struct hd_rag_ask *what,
+                          struct hd_agent_exchange **out)
 {
     const struct langconnect *own = collection->source->own;
     struct hd_buf url;
@@ -94,7 +94,7 @@ static int ask(struct collection *collection, const char *rest, struct hd_rag_as
 
 /* ---- tools --------------------------------------------------------------- */
 
-static int add_tool(struct collection *collection)
+static int add_collection_tool(struct collection *collection)
 {
     static const char schema[] =
         "{\"type\":\"object\",\"properties\":{\"query\":{\"type\":\"string\",\"description\":"
@@ -119,7 +119,7 @@ static int add_tool(struct collection *collection)
     return err;
 }
 
-static void finish(struct hd_tool_source *source)
+static void finish_collections(struct hd_tool_source *source)
 {
     struct langconnect *own = source->own;
     struct hd_buf problem;
@@ -130,7 +130,7 @@ static void finish(struct hd_tool_source *source)
         struct collection *collection = &own->list[i];
 
         if (collection->name)
-            err = add_tool(collection);
+            err = add_collection_tool(collection);
         else
             err =
                 hd_buf_printf(&problem, "%scollection %.*s: %s", problem.len ? "; " : "",
@@ -178,7 +178,7 @@ static void on_collection(void *ctx, const struct hd_reply *reply)
     if (err)
         (void)hd_fault_set(&collection->fault, err, "%s", hd_error_text(err));
     if (--own->waiting == 0)
-        finish(collection->source);
+        finish_collections(collection->source);
 }
 
 /* ---- opening and closing -------------------------------------------------- */
@@ -227,7 +227,7 @@ static void ask_all(struct hd_tool_source *source)
     for (size_t i = 0; i < own->count; i++) {
         struct collection *collection = &own->list[i];
         struct hd_rag_ask what = {.method = "GET", .on_done = on_collection, .ctx = collection};
-        int err = ask(collection, "", &what, &collection->exchange);
+        int err = ask_collection(collection, "", &what, &collection->exchange);
 
         if (err)
             (void)hd_fault_set(&collection->fault, err, "%s", hd_error_text(err));
@@ -235,10 +235,10 @@ static void ask_all(struct hd_tool_source *source)
             own->waiting++;
     }
     if (own->waiting == 0)
-        finish(source);
+        finish_collections(source);
 }
 
-static int open_source(struct hd_tool_source *source)
+static int open_collections(struct hd_tool_source *source)
 {
     const struct hd_val *list = hd_val_get(source->value, HD_S("collections"));
     struct langconnect *own = hd_calloc(1, sizeof(*own));
@@ -270,14 +270,14 @@ static int open_source(struct hd_tool_source *source)
 
 /* ---- searching ------------------------------------------------------------- */
 
-struct search {
+struct collection_search {
     struct hd_tool_call *call;
     struct hd_agent_exchange *exchange;
 };
 
-static void cancel(struct hd_tool_call *call)
+static void cancel_collection_search(struct hd_tool_call *call)
 {
-    struct search *search = call->own;
+    struct collection_search *search = call->own;
 
     call->own = NULL;
     if (search->exchange)
@@ -285,9 +285,9 @@ static void cancel(struct hd_tool_call *call)
     hd_free(search);
 }
 
-static void on_found(void *ctx, const struct hd_reply *reply)
+static void on_documents_found(void *ctx, const struct hd_reply *reply)
 {
-    struct search *search = ctx;
+    struct collection_search *search = ctx;
     struct hd_tool_call *call = search->call;
     struct hd_fault fault = {0};
     struct hd_val *content = NULL;
@@ -326,11 +326,11 @@ static int make_body(struct hd_slice query, struct hd_buf *out)
     return hd_jw_finish(&jw);
 }
 
-static int call_tool(struct hd_tool_call *call)
+static int call_collection_tool(struct hd_tool_call *call)
 {
     struct hd_slice query = hd_val_get_string(hd_val_get(call->args, HD_S("query")));
-    struct search *search;
-    struct hd_rag_ask what = {.task = call->task, .method = "POST", .on_done = on_found};
+    struct collection_search *search;
+    struct hd_rag_ask what = {.task = call->task, .method = "POST", .on_done = on_documents_found};
     struct hd_buf body;
     int err;
 
@@ -347,7 +347,7 @@ static int call_tool(struct hd_tool_call *call)
     err = make_body(query, &body);
     what.body = hd_buf_slice(&body);
     if (!err)
-        err = ask(call->tool->own, "/documents/search", &what, &search->exchange);
+        err = ask_collection(call->tool->own, "/documents/search", &what, &search->exchange);
     hd_buf_fini(&body);
     if (err)
         hd_free(search);
@@ -360,9 +360,9 @@ extern const struct hd_source_kind hd_source_langconnect;
 
 const struct hd_source_kind hd_source_langconnect = {
     .name = "langconnect",
-    .check = check,
-    .open = open_source,
+    .check = check_collections,
+    .open = open_collections,
     .close = close_source,
-    .call = call_tool,
-    .cancel = cancel,
+    .call = call_collection_tool,
+    .cancel = cancel_collection_search,
 };

@@ -27,7 +27,7 @@
 struct own;
 
 /* A server and its tools. */
-struct place {
+struct mcp_place {
     struct own *own;
     const struct hd_mcp_server *server;
     struct hd_mcp_peer peer;
@@ -43,7 +43,7 @@ struct own {
     struct hd_arena arena;
     struct hd_val *value; /* with secrets revealed */
     struct hd_val *user_token;
-    struct place *places;
+    struct mcp_place *places;
     size_t count;
     char problems[2000]; /* concatenated; truncated when too long */
     bool is_opening;     /* open() has not returned */
@@ -51,10 +51,10 @@ struct own {
 
 /* The `own` data of a tool. */
 struct own_tool {
-    struct place *place;
+    struct mcp_place *place;
 };
 
-static int check(const struct hd_val *value, struct hd_fault *fault)
+static int check_servers(const struct hd_val *value, struct hd_fault *fault)
 {
     struct hd_mcp_server *servers;
     struct hd_arena arena;
@@ -78,7 +78,7 @@ static void add_problem(struct own *own, struct hd_slice name, const char *probl
 }
 
 /* Reports each problem of a tool once: a page may repeat it. */
-static int add_tool(struct place *place, const struct hd_val *item)
+static int add_server_tool(struct mcp_place *place, const struct hd_val *item)
 {
     const struct hd_val *schema = hd_val_get(item, HD_S("inputSchema"));
     struct hd_slice name = hd_val_get_string(hd_val_get(item, HD_S("name")));
@@ -122,17 +122,17 @@ static void finish_opening(struct own *own)
             return;
     }
     for (size_t i = 0; i < own->count; i++) {
-        struct place *place = &own->places[i];
+        struct mcp_place *place = &own->places[i];
 
         for (size_t j = 0; j < hd_val_count(place->tools) && !err; j++)
-            err = add_tool(place, hd_val_at(place->tools, j));
+            err = add_server_tool(place, hd_val_at(place->tools, j));
     }
     if (err)
         add_problem(own, HD_S("tools"), hd_error_text(err));
     hd_source_ready(own->source, own->problems[0] ? own->problems : NULL);
 }
 
-static void place_done(struct place *place, const char *problem)
+static void place_done(struct mcp_place *place, const char *problem)
 {
     place->is_done = true;
     if (problem) {
@@ -146,9 +146,9 @@ static void place_done(struct place *place, const char *problem)
 
 /* ---- listing ---------------------------------------------------------- */
 
-static int list_page(struct place *place, const struct hd_val *cursor);
+static int list_page(struct mcp_place *place, const struct hd_val *cursor);
 
-static void keep_list(struct place *place, const struct hd_val *result)
+static void keep_list(struct mcp_place *place, const struct hd_val *result)
 {
     const struct hd_val *ttl = hd_val_get(result, HD_S("ttlMs"));
     struct hd_val *kept;
@@ -170,9 +170,9 @@ static const struct hd_val *next_of(const struct hd_val *result)
     return hd_val_is_null(cursor) || hd_val_get_string(cursor).len > 65536 ? NULL : cursor;
 }
 
-static void on_page(void *ctx, const struct hd_mcp_answer *answer)
+static void on_tools_page(void *ctx, const struct hd_mcp_answer *answer)
 {
-    struct place *place = ctx;
+    struct mcp_place *place = ctx;
     const struct hd_val *result = answer->message ? answer->message->result : NULL, *tools;
     struct hd_val *text;
     int err = 0;
@@ -205,7 +205,7 @@ static void on_page(void *ctx, const struct hd_mcp_answer *answer)
         place_done(place, NULL);
 }
 
-static int list_page(struct place *place, const struct hd_val *cursor)
+static int list_page(struct mcp_place *place, const struct hd_val *cursor)
 {
     struct hd_val *params = hd_val_object();
     struct hd_mcp_request *ignored;
@@ -220,7 +220,7 @@ static int list_page(struct place *place, const struct hd_val *cursor)
                                                          .timeout_ms = LIST_TIMEOUT_MS,
                                                          .max_bytes = MAX_PAGE,
                                                          .tries = 2,
-                                                         .on_answer = on_page,
+                                                         .on_answer = on_tools_page,
                                                          .ctx = place},
                                    &ignored);
     hd_val_unref(params);
@@ -229,7 +229,7 @@ static int list_page(struct place *place, const struct hd_val *cursor)
 
 /* ---- opening ---------------------------------------------------------- */
 
-static bool has_credentials(const struct place *place)
+static bool has_credentials(const struct mcp_place *place)
 {
     const struct hd_mcp_server *server = place->server;
 
@@ -241,7 +241,7 @@ static bool has_credentials(const struct place *place)
 }
 
 /* Requests the list, unless it is cached. */
-static int open_place(struct place *place)
+static int open_place(struct mcp_place *place)
 {
     const struct hd_val *kept;
     int err;
@@ -291,7 +291,7 @@ static int make_places(struct own *own)
     if (!own->places)
         return HD_ENOMEM;
     for (; own->count < count; own->count++) {
-        struct place *place = &own->places[own->count];
+        struct mcp_place *place = &own->places[own->count];
 
         place->own = own;
         place->server = &servers[own->count];
@@ -356,9 +356,9 @@ static void close_servers(struct hd_tool_source *source)
 
 /* ---- calls ------------------------------------------------------------ */
 
-struct work {
+struct mcp_work {
     struct hd_tool_call *call;
-    struct place *place;
+    struct mcp_place *place;
     struct hd_mcp_request *request;
     struct hd_val *params;
     struct hd_val *answered; /* list of {"request", "response"}: known elicitations */
@@ -366,7 +366,7 @@ struct work {
     int rounds;
 };
 
-static void free_work(struct work *work)
+static void free_mcp_work(struct mcp_work *work)
 {
     work->call->own = NULL;
     hd_val_unref(work->params);
@@ -376,15 +376,15 @@ static void free_work(struct work *work)
 
 /* These end the call; the work is freed before the callback. */
 
-static void end_error(struct work *work, const char *text)
+static void end_error(struct mcp_work *work, const char *text)
 {
     struct hd_tool_call *call = work->call;
 
-    free_work(work);
+    free_mcp_work(work);
     hd_tool_error(call, "%s", text);
 }
 
-static void end_message(struct work *work, const struct hd_mcp_message *error)
+static void end_message(struct mcp_work *work, const struct hd_mcp_message *error)
 {
     struct hd_val *text = hd_mcp_error_text(error->code, error->text, error->data);
 
@@ -396,14 +396,14 @@ static void end_message(struct work *work, const struct hd_mcp_message *error)
     hd_val_unref(text);
 }
 
-static void end_result(struct work *work, const struct hd_val *result)
+static void end_result(struct mcp_work *work, const struct hd_val *result)
 {
     struct hd_tool_call *call = work->call;
     struct hd_mcp_outcome outcome;
     struct hd_fault fault = {0};
     int err = hd_mcp_result_read(result, &outcome, &fault);
 
-    free_work(work);
+    free_mcp_work(work);
     if (err) {
         hd_tool_error(call, "the server's response is invalid: %s",
                       fault.text[0] ? fault.text : hd_error_text(err));
@@ -415,7 +415,7 @@ static void end_result(struct work *work, const struct hd_val *result)
     }
 }
 
-static void end_question(struct work *work, const struct hd_val *requests,
+static void end_question(struct mcp_work *work, const struct hd_val *requests,
                          const struct hd_val *state, bool is_legacy)
 {
     struct hd_tool_call *call = work->call;
@@ -423,7 +423,7 @@ static void end_question(struct work *work, const struct hd_val *requests,
         hd_mcp_ask_question(work->place->server->name, call->tool->name, requests, state,
                             is_legacy ? work->answered : NULL);
 
-    free_work(work);
+    free_mcp_work(work);
     if (question)
         hd_tool_ask(call, question);
     else
@@ -433,7 +433,7 @@ static void end_question(struct work *work, const struct hd_val *requests,
 /* ---- elicitations ----------------------------------------------------- */
 
 /* Compares elicitations by content. */
-static bool is_same(const struct hd_val *a, const struct hd_val *b)
+static bool is_same_elicitation(const struct hd_val *a, const struct hd_val *b)
 {
     static const char *const keys[] = {"message", "requestedSchema", "mode"};
 
@@ -457,7 +457,7 @@ static struct hd_val *request_of(const struct hd_val *params)
 }
 
 /* The response without a human; NULL: none. */
-static struct hd_val *answer_alone(const struct work *work, const struct hd_val *request)
+static struct hd_val *answer_alone(const struct mcp_work *work, const struct hd_val *request)
 {
     if (work->place->server->elicit == HD_MCP_DECLINE)
         return hd_val_with(hd_val_object(), HD_S("action"), hd_val_cstr("decline"));
@@ -469,12 +469,12 @@ static struct hd_val *answer_alone(const struct work *work, const struct hd_val 
 /* A repeated call gets the earlier elicitations again. */
 static struct hd_val *on_request(void *ctx, const struct hd_mcp_message *message)
 {
-    struct work *work = ctx;
+    struct mcp_work *work = ctx;
     const struct hd_val *known = hd_val_at(work->answered, work->used);
     struct hd_val *request, *response = NULL;
 
-    if (known &&
-        is_same(hd_val_get(hd_val_get(known, HD_S("request")), HD_S("params")), message->params)) {
+    if (known && is_same_elicitation(hd_val_get(hd_val_get(known, HD_S("request")), HD_S("params")),
+                                     message->params)) {
         work->used++;
         return hd_val_ref(hd_val_get(known, HD_S("response")));
     }
@@ -485,10 +485,10 @@ static struct hd_val *on_request(void *ctx, const struct hd_mcp_message *message
     return response;
 }
 
-static int send_call(struct work *work);
+static int send_call(struct mcp_work *work);
 
 /* Takes `responses` (NULL: none). Repeats the call with them. */
-static void repeat(struct work *work, struct hd_val *responses, const struct hd_val *state)
+static void repeat(struct mcp_work *work, struct hd_val *responses, const struct hd_val *state)
 {
     struct hd_val *params = hd_val_ref(work->params);
     int err = HD_ENOMEM;
@@ -510,7 +510,7 @@ static void repeat(struct work *work, struct hd_val *responses, const struct hd_
                                          : hd_error_text(err));
 }
 
-static struct hd_val *answer_all(const struct work *work, const struct hd_val *requests)
+static struct hd_val *answer_all(const struct mcp_work *work, const struct hd_val *requests)
 {
     struct hd_val *responses = hd_val_object();
 
@@ -523,7 +523,7 @@ static struct hd_val *answer_all(const struct work *work, const struct hd_val *r
 }
 
 /* Modern: the call has ended, and must be repeated with the requested input. */
-static void on_input_required(struct work *work, const struct hd_val *result)
+static void on_input_required(struct mcp_work *work, const struct hd_val *result)
 {
     const struct hd_val *requests = hd_val_get(result, HD_S("inputRequests"));
     const struct hd_val *state = hd_val_get(result, HD_S("requestState"));
@@ -550,7 +550,7 @@ static void on_input_required(struct work *work, const struct hd_val *result)
 }
 
 /* Legacy: the server sent a request in the middle, which could not be answered. */
-static void on_asked(struct work *work, const struct hd_mcp_message *message)
+static void on_asked(struct mcp_work *work, const struct hd_mcp_message *message)
 {
     struct hd_val *requests =
         hd_val_with(hd_val_object(), HD_S("elicitation"), request_of(message->params));
@@ -562,9 +562,9 @@ static void on_asked(struct work *work, const struct hd_mcp_message *message)
     hd_val_unref(requests);
 }
 
-static void on_answer(void *ctx, const struct hd_mcp_answer *answer)
+static void on_mcp_answer(void *ctx, const struct hd_mcp_answer *answer)
 {
-    struct work *work = ctx;
+    struct mcp_work *work = ctx;
     const struct hd_mcp_message *message = answer->message;
 
     work->request = NULL;
@@ -583,7 +583,7 @@ static void on_answer(void *ctx, const struct hd_mcp_answer *answer)
 
 /* ---- calling ---------------------------------------------------------- */
 
-static int add_key(struct work *work)
+static int add_key_meta(struct mcp_work *work)
 {
     struct hd_val *meta;
     char key[HD_UUID_SIZE];
@@ -596,10 +596,10 @@ static int add_key(struct work *work)
     return work->params ? 0 : HD_ENOMEM;
 }
 
-static int send_call(struct work *work)
+static int send_call(struct mcp_work *work)
 {
     const struct hd_tool_call *call = work->call;
-    int err = add_key(work);
+    int err = add_key_meta(work);
 
     if (err)
         return err;
@@ -612,7 +612,7 @@ static int send_call(struct work *work)
                               .name = call->tool->name,
                               .schema = work->place->is_list_modern ? call->tool->parameters : NULL,
                               .args = call->args,
-                              .on_answer = on_answer,
+                              .on_answer = on_mcp_answer,
                               .on_request = on_request,
                               .ctx = work},
         &work->request);
@@ -637,7 +637,7 @@ static struct hd_val *answered_of(const struct hd_val *question, const struct hd
 }
 
 /* Adds the human's reply to the call. */
-static int add_answer(struct work *work)
+static int add_answer(struct mcp_work *work)
 {
     const struct hd_val *question = hd_tool_question(work->call);
     const struct hd_val *answer = hd_tool_answer(work->call);
@@ -661,10 +661,10 @@ static int add_answer(struct work *work)
     return has_responses && work->params && work->answered ? 0 : HD_ENOMEM;
 }
 
-static int call_tool(struct hd_tool_call *call)
+static int call_server_tool(struct hd_tool_call *call)
 {
     const struct own_tool *own = call->tool->own;
-    struct work *work = hd_calloc(1, sizeof(*work));
+    struct mcp_work *work = hd_calloc(1, sizeof(*work));
     int err = HD_ENOMEM;
 
     if (!work)
@@ -679,7 +679,7 @@ static int call_tool(struct hd_tool_call *call)
     if (!err)
         err = send_call(work);
     if (err)
-        free_work(work);
+        free_mcp_work(work);
     else
         call->own = work;
     return err;
@@ -687,20 +687,20 @@ static int call_tool(struct hd_tool_call *call)
 
 static void cancel_call(struct hd_tool_call *call)
 {
-    struct work *work = call->own;
+    struct mcp_work *work = call->own;
 
     if (!work)
         return;
     if (work->request)
         hd_mcp_request_cancel(work->request);
-    free_work(work);
+    free_mcp_work(work);
 }
 
 const struct hd_source_kind hd_source_mcp = {
     .name = "mcp",
-    .check = check,
+    .check = check_servers,
     .open = open_servers,
     .close = close_servers,
-    .call = call_tool,
+    .call = call_server_tool,
     .cancel = cancel_call,
 };

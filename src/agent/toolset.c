@@ -109,7 +109,7 @@ static size_t count_tools(const struct hd_toolset_wait *wait)
     return count < HD_TOOL_MAX_TOOLS ? count : HD_TOOL_MAX_TOOLS;
 }
 
-static int fill(struct hd_toolset_kept *kept, size_t count)
+static int fill_toolset(struct hd_toolset_kept *kept, size_t count)
 {
     struct hd_map taken;
     int err = 0;
@@ -148,7 +148,7 @@ static struct hd_toolset_kept *make_set(const struct hd_toolset_wait *wait)
     if (wait->count > 0)
         memcpy(kept->sources, wait->sources, wait->count * sizeof(struct hd_tool_source *));
     kept->source_count = wait->count;
-    if (fill(kept, count) != 0) {
+    if (fill_toolset(kept, count) != 0) {
         free_kept(kept);
         return NULL;
     }
@@ -182,7 +182,7 @@ static const struct hd_toolset *find_or_make(const struct hd_toolset_wait *wait)
 
 /* ---- asking for it ---------------------------------------------------- */
 
-static void on_ready(void *ctx)
+static void on_sources_ready(void *ctx)
 {
     struct hd_toolset_wait *wait = ctx;
     const struct hd_toolset *set = find_or_make(wait);
@@ -232,7 +232,7 @@ int hd_toolset_get(struct hd_task *task, const struct hd_node *tools, hd_toolset
     wait->ctx = ctx;
     err = get_sources(task, spec, wait);
     if (!err)
-        err = hd_source_wait(task, wait->sources, wait->count, on_ready, wait, &wait->wait);
+        err = hd_source_wait(task, wait->sources, wait->count, on_sources_ready, wait, &wait->wait);
     if (err) {
         hd_free(wait);
         return err;
