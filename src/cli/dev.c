@@ -60,7 +60,7 @@ static void put_graph(struct hd_buf *out, const struct hd_config_graph *graph, h
         put_error(out, error, err);
 }
 
-static void put_part(struct hd_buf *out, const char *name, hd_json_val told, int *err)
+static void put_loaded_part(struct hd_buf *out, const char *name, hd_json_val told, int *err)
 {
     hd_json_val error = hd_json_get(told, HD_S("error"));
 
@@ -72,8 +72,8 @@ static void put_part(struct hd_buf *out, const char *name, hd_json_val told, int
         put_error(out, error, err);
 }
 
-static int describe(struct hd_buf *out, const struct hd_config *config,
-                    enum hd_rt_language language, hd_json_val head)
+static int describe_loaded(struct hd_buf *out, const struct hd_config *config,
+                           enum hd_rt_language language, hd_json_val head)
 {
     hd_json_val graphs = hd_json_get(head, HD_S("graphs"));
     int err = 0;
@@ -84,14 +84,14 @@ static int describe(struct hd_buf *out, const struct hd_config *config,
         if (graph->is_remote && graph->language == language)
             put_graph(out, graph, hd_json_get(graphs, graph->id), &err);
     }
-    put_part(out, "auth.path", hd_json_get(head, HD_S("auth")), &err);
-    put_part(out, "http.app", hd_json_get(head, HD_S("app")), &err);
-    put_part(out, "store.index.embed", hd_json_get(head, HD_S("embed")), &err);
+    put_loaded_part(out, "auth.path", hd_json_get(head, HD_S("auth")), &err);
+    put_loaded_part(out, "http.app", hd_json_get(head, HD_S("app")), &err);
+    put_loaded_part(out, "store.index.embed", hd_json_get(head, HD_S("embed")), &err);
     return err;
 }
 
 /* A worker has loaded the graphs of its language, or failed to. */
-static void on_ready(void *ctx, enum hd_rt_language language, struct hd_slice head)
+static void on_worker_ready(void *ctx, enum hd_rt_language language, struct hd_slice head)
 {
     const struct hd_app *app = ctx;
     struct hd_buf text;
@@ -100,7 +100,7 @@ static void on_ready(void *ctx, enum hd_rt_language language, struct hd_slice he
     if (hd_json_parse(&json, head, NULL))
         return;
     hd_buf_init(&text, MAX_TEXT);
-    if (describe(&text, app->config, language, hd_json_root(&json)) == 0) {
+    if (describe_loaded(&text, app->config, language, hd_json_root(&json)) == 0) {
         bool is_same = hd_slice_eq(hd_buf_slice(&text), hd_buf_slice(&said[language]));
 
         if (!is_same)
@@ -120,7 +120,7 @@ static void on_ready(void *ctx, enum hd_rt_language language, struct hd_slice he
 
 /* ---- start ------------------------------------------------------------ */
 
-static void greet(struct hd_app *app, const char *url, const char *store)
+static void greet_developer(struct hd_app *app, const char *url, const char *store)
 {
     const struct hd_config *config = app->config;
     bool has_native = false;
@@ -144,7 +144,7 @@ static void greet(struct hd_app *app, const char *url, const char *store)
         if (hd_project_uses(config, (enum hd_rt_language)i))
             printf("%s graphs: loading\n", title_of((enum hd_rt_language)i));
     }
-    if (hd_app_on_ready(app, on_ready, app))
+    if (hd_app_on_ready(app, on_worker_ready, app))
         printf("The log shows which graphs were loaded.\n");
     printf("Ctrl-C ends it.\n");
 }
@@ -161,7 +161,7 @@ static bool has_option(int argc, char **argv, const char *name)
 }
 
 /* The first argument is the project's folder: `heddle dev my-agent`. */
-static int enter(int *argc, char ***argv)
+static int enter_project(int *argc, char ***argv)
 {
     if (*argc < 2 || (*argv)[1][0] == '-')
         return HD_EXIT_OK;
@@ -179,7 +179,7 @@ static int dev_run(int argc, char **argv)
 {
     char reload[] = "--runtime-reload", config[] = "--config=" PROJECT_FILE;
     char *all[MAX_ARGUMENTS + 3];
-    int count = 0, status = enter(&argc, &argv);
+    int count = 0, status = enter_project(&argc, &argv);
 
     if (status)
         return status;
@@ -197,7 +197,7 @@ static int dev_run(int argc, char **argv)
     }
     for (int i = 1; i < argc; i++)
         all[count++] = argv[i];
-    status = hd_serve("dev", count, all, greet);
+    status = hd_serve("dev", count, all, greet_developer);
     for (size_t i = 0; i < HD_RT_LANGUAGES; i++)
         hd_buf_fini(&said[i]);
     return status;

@@ -67,7 +67,7 @@ static int append_secret(struct hd_buf *line, const struct hd_secret_finding *fi
     return err ? err : hd_buf_printf(line, "*** (%zu bytes)\n", secret.len);
 }
 
-static int on_found(void *ctx, const struct hd_secret_place *place)
+static int on_secret_found(void *ctx, const struct hd_secret_place *place)
 {
     const struct hd_table *table = &hd_tables[place->table];
     struct doctor *doctor = ctx;
@@ -93,7 +93,7 @@ static int on_found(void *ctx, const struct hd_secret_place *place)
     return err;
 }
 
-static void on_progress(void *ctx, enum hd_table_id table, uint64_t rows)
+static void on_scan_progress(void *ctx, enum hd_table_id table, uint64_t rows)
 {
     (void)ctx;
     (void)fprintf(stderr, "\r%-20s %llu rows ", hd_tables[table].name, (unsigned long long)rows);
@@ -120,8 +120,9 @@ static void summarise(const struct hd_secret_scan *scan, const struct doctor *do
 int hd_doctor_secrets(const char *url)
 {
     struct doctor doctor = {.has_progress = isatty(STDERR_FILENO)};
-    struct hd_secret_scan scan = {
-        .found = on_found, .progress = doctor.has_progress ? on_progress : NULL, .ctx = &doctor};
+    struct hd_secret_scan scan = {.found = on_secret_found,
+                                  .progress = doctor.has_progress ? on_scan_progress : NULL,
+                                  .ctx = &doctor};
     struct hd_fault fault = {0};
     struct heddle *store;
     int err;

@@ -86,12 +86,13 @@ static void count_inside(const struct hd_graph *graph, size_t *subgraphs, size_t
 }
 
 /* "3 nodes" */
-static void say(size_t count, const char *one, const char *many)
+static void print_count(size_t count, const char *one, const char *many)
 {
     (void)printf(", %zu %s", count, count == 1 ? one : many);
 }
 
-static void describe(const char *file, const struct hd_graph *graph, const struct hd_drawing *d)
+static void describe_graph(const char *file, const struct hd_graph *graph,
+                           const struct hd_drawing *d)
 {
     size_t subgraphs = 0, stops = 0, conditional = 0;
 
@@ -100,14 +101,14 @@ static void describe(const char *file, const struct hd_graph *graph, const struc
         conditional += d->edges[i].is_conditional;
     (void)printf("%s: graph \"%.*s\" is valid: %zu %s", file, (int)graph->name.len, graph->name.ptr,
                  graph->node_count - 1, graph->node_count == 2 ? "node" : "nodes");
-    say(d->edge_count, "edge", "edges");
+    print_count(d->edge_count, "edge", "edges");
     if (conditional)
         (void)printf(" (%zu conditional)", conditional);
-    say(graph->state_count, "channel", "channels");
+    print_count(graph->state_count, "channel", "channels");
     if (subgraphs)
-        say(subgraphs, "subgraph", "subgraphs");
+        print_count(subgraphs, "subgraph", "subgraphs");
     if (stops)
-        say(stops, "breakpoint", "breakpoints");
+        print_count(stops, "breakpoint", "breakpoints");
     (void)printf("\n");
 }
 
@@ -142,7 +143,7 @@ static int draw_or_describe(const struct graph_options *options, const struct fo
         return HD_EXIT_FAILED;
     }
     if (options->is_check)
-        describe(options->file, graph, &drawing);
+        describe_graph(options->file, graph, &drawing);
     else
         status = draw(format, &drawing);
     hd_drawing_fini(&drawing);

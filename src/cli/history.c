@@ -12,14 +12,14 @@
 
 #define MAX_DEPTH 512 /* maximum depth of branches drawn */
 
-struct item {
+struct checkpoint_item {
     char *id, *parent, *text;
     size_t child, sibling; /* index + 1; 0: none */
     bool is_child;
 };
 
 struct history {
-    struct item *items; /* oldest first after loading */
+    struct checkpoint_item *items; /* oldest first after loading */
     size_t count, cap;
 };
 
@@ -36,7 +36,7 @@ static char *copy(struct heddle_bytes bytes)
 }
 
 /* "step 3  loop  2026-01-31T12:34:56" */
-static char *describe(const struct heddle_tuple *tuple)
+static char *describe_checkpoint(const struct heddle_tuple *tuple)
 {
     struct hd_json metadata = {NULL}, checkpoint = {NULL};
     struct hd_slice source, ts;
@@ -60,14 +60,14 @@ done:
     return text ? text : copy((struct heddle_bytes){"?", 1});
 }
 
-static int add(void *ctx, const struct heddle_tuple *tuple)
+static int add_history_item(void *ctx, const struct heddle_tuple *tuple)
 {
     struct history *history = ctx;
-    struct item *item;
+    struct checkpoint_item *item;
 
     if (history->count == history->cap) {
         size_t cap = history->cap ? history->cap * 2 : 64;
-        struct item *items = hd_realloc(history->items, cap * sizeof(*items));
+        struct checkpoint_item *items = hd_realloc(history->items, cap * sizeof(*items));
 
         if (!items)
             return HD_ENOMEM;
@@ -75,13 +75,14 @@ static int add(void *ctx, const struct heddle_tuple *tuple)
         history->cap = cap;
     }
     item = &history->items[history->count++];
-    *item = (struct item){copy(tuple->id), copy(tuple->parent), describe(tuple), 0, 0, false};
+    *item = (struct checkpoint_item){
+        copy(tuple->id), copy(tuple->parent), describe_checkpoint(tuple), 0, 0, false};
     return item->id && item->parent && item->text ? 0 : HD_ENOMEM;
 }
 
 static int by_id(const void *a, const void *b)
 {
-    return strcmp(((const struct item *)a)->id, ((const struct item *)b)->id);
+    return strcmp(((const struct checkpoint_item *)a)->id, ((const struct checkpoint_item *)b)->id);
 }
 
 /* Children by age; a checkpoint without its parent is a root. */
@@ -89,8 +90,8 @@ static void link_items(struct history *history)
 {
     qsort(history->items, history->count, sizeof(*history->items), by_id);
     for (size_t i = history->count; i-- > 0;) {
-        struct item wanted = {.id = history->items[i].parent};
-        struct item *parent =
+        struct checkpoint_item wanted = {.id = history->items[i].parent};
+        struct checkpoint_item *parent =
             bsearch(&wanted, history->items, history->count, sizeof(*history->items), by_id);
 
         /* Ids increase; this prevents a cycle. */
@@ -106,7 +107,7 @@ static void link_items(struct history *history)
 static void draw(const struct history *history, size_t index, int depth)
 {
     while (index) {
-        const struct item *item = &history->items[index - 1];
+        const struct checkpoint_item *item = &history->items[index - 1];
 
         (void)printf("%*s%s  %s\n", depth * 2, "", item->text, item->id);
         index = item->child;
@@ -134,7 +135,7 @@ static int show_history(const struct hd_cli_thread_args *at)
 {
     struct history history = {NULL, 0, 0};
     struct heddle_error error = {0};
-    int err = hd_cli_thread_scan(at, at->ns, add, &history, &error);
+    int err = hd_cli_thread_scan(at, at->ns, add_history_item, &history, &error);
 
     if (!err && history.count == 0) {
         (void)fprintf(stderr, "heddle history: thread %s has no checkpoints in namespace \"%s\"\n",

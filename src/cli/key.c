@@ -130,7 +130,7 @@ static struct heddle *open_store(struct key_options *o, bool is_new)
     return store;
 }
 
-static int fail(int err, const struct hd_fault *fault)
+static int fail_key_command(int err, const struct hd_fault *fault)
 {
     (void)fprintf(stderr, "heddle key: %s\n", fault->code ? fault->text : hd_error_text(err));
     return HD_EXIT_FAILED;
@@ -191,7 +191,7 @@ static int create_in(struct heddle *store, const struct key_options *o, int64_t 
     if (!err)
         err = store_key(store, &key, &fault);
     if (err)
-        return fail(err, &fault);
+        return fail_key_command(err, &fault);
     printf(HD_API_KEY_PREFIX "%.*s_%.*s\n", (int)sizeof(id), id, (int)sizeof(secret), secret);
     explicit_bzero(secret, sizeof(secret));
     (void)fprintf(stderr, "This key is shown once. Requests send it as x-api-key, or behind "
@@ -268,7 +268,7 @@ static int list(struct key_options *o)
            "SUBJECT");
     err = hd_keys_scan(store, on_key, &now, &fault);
     heddle_close(store);
-    return err ? fail(err, &fault) : HD_EXIT_OK;
+    return err ? fail_key_command(err, &fault) : HD_EXIT_OK;
 }
 
 static int revoke_in(struct heddle *store, struct hd_slice id)
@@ -291,7 +291,7 @@ static int revoke_in(struct heddle *store, struct hd_slice id)
         (void)fprintf(stderr, "heddle key: there is no key %.*s\n", (int)id.len, id.ptr);
         return HD_EXIT_FAILED;
     }
-    return err ? fail(err, &fault) : HD_EXIT_OK;
+    return err ? fail_key_command(err, &fault) : HD_EXIT_OK;
 }
 
 /* Accepts the id, or the whole key. */

@@ -83,7 +83,7 @@ static void drop_first(struct hd_cli_mock_log *log)
     hd_free(entry);
 }
 
-static void append(struct hd_cli_mock_log *log, struct hd_cli_mock_entry *entry)
+static void append_log_entry(struct hd_cli_mock_log *log, struct hd_cli_mock_entry *entry)
 {
     if (log->last)
         log->last->next = entry;
@@ -112,7 +112,7 @@ int64_t hd_cli_mock_log_add(struct hd_cli_mock_log *log, const struct hd_http_re
     entry->number = log->next_number++;
     entry->status = status;
     entry->rule = rule;
-    append(log, entry);
+    append_log_entry(log, entry);
     return entry->number;
 }
 

@@ -81,7 +81,7 @@ static void break_off(uv_timer_t *timer)
     end_job(job, false);
 }
 
-static void finish(struct job *job)
+static void finish_job(struct job *job)
 {
     if (job->answer.cut > 0) {
         /* The timer is stopped: all pieces are sent. */
@@ -102,7 +102,7 @@ static void pump(struct job *job)
         job->written += hd_http_stream_write(job->ex, &part, 1);
     if (job->written == end && job->released == last_piece(job) &&
         !uv_is_active((uv_handle_t *)&job->timer))
-        finish(job);
+        finish_job(job);
 }
 
 static void on_room(void *ctx)
@@ -114,7 +114,7 @@ static void on_room(void *ctx)
         pump(job);
 }
 
-static void release(uv_timer_t *timer)
+static void release_piece(uv_timer_t *timer)
 {
     struct job *job = timer->data;
 
@@ -131,7 +131,7 @@ static void stream(struct job *job)
     hd_http_stream_begin_sse(job->ex, 200, on_room, on_gone, job);
     job->released = delay > 0 ? 1 : last_piece(job);
     if (job->released < last_piece(job))
-        (void)uv_timer_start(&job->timer, release, delay, delay);
+        (void)uv_timer_start(&job->timer, release_piece, delay, delay);
     pump(job);
 }
 
@@ -149,7 +149,7 @@ static void answer_whole(struct job *job)
     end_job(job, false);
 }
 
-static void begin(struct job *job)
+static void begin_job(struct job *job)
 {
     if (job->answer.is_stream)
         stream(job);
@@ -159,7 +159,7 @@ static void begin(struct job *job)
 
 static void on_latency(uv_timer_t *timer)
 {
-    begin(timer->data);
+    begin_job(timer->data);
 }
 
 /* Takes the answer. */
@@ -186,7 +186,7 @@ static void start_job(struct mocking *m, struct hd_exchange *ex, struct hd_mock_
     if (answer->latency_ms > 0)
         (void)uv_timer_start(&job->timer, on_latency, (uint64_t)answer->latency_ms, 0);
     else
-        begin(job);
+        begin_job(job);
 }
 
 /* ---- endpoints -------------------------------------------------------- */
@@ -202,7 +202,8 @@ static struct hd_slice shown_key(const struct hd_http_request *request)
     return key.len > 0 ? key : hd_request_value(request, HD_S("x-goog-api-key"));
 }
 
-static void answer(struct mocking *m, struct hd_exchange *ex, int err, struct hd_mock_answer *a)
+static void answer_exchange(struct mocking *m, struct hd_exchange *ex, int err,
+                            struct hd_mock_answer *a)
 {
     if (err)
         hd_answer_error(ex, hd_error_http_status(err), "%s", hd_error_text(err));
@@ -221,7 +222,7 @@ static void chat(struct mocking *m, struct hd_exchange *ex, struct hd_mock_ask *
         err = hd_mock_chat(m->mock, ask, &a);
     else
         err = hd_mock_refuse(ask->form, 401, "wrong API key", &a);
-    answer(m, ex, err, &a);
+    answer_exchange(m, ex, err, &a);
 }
 
 typedef void (*endpoint_fn)(struct mocking *m, struct hd_exchange *ex,
@@ -271,7 +272,7 @@ static void embeddings(struct mocking *m, struct hd_exchange *ex, const struct h
         err = hd_mock_embed(request->body, &a);
     else
         err = hd_mock_refuse(HD_MOCK_OPENAI, 401, "wrong API key", &a);
-    answer(m, ex, err, &a);
+    answer_exchange(m, ex, err, &a);
 }
 
 static void models(struct mocking *m, struct hd_exchange *ex, const struct hd_match *match)
@@ -279,7 +280,7 @@ static void models(struct mocking *m, struct hd_exchange *ex, const struct hd_ma
     struct hd_mock_answer a;
 
     (void)match;
-    answer(m, ex, hd_mock_models(m->mock, &a), &a);
+    answer_exchange(m, ex, hd_mock_models(m->mock, &a), &a);
 }
 
 static void show_log(struct mocking *m, struct hd_exchange *ex, const struct hd_match *match)
@@ -342,7 +343,7 @@ static void handle(void *ctx, struct hd_exchange *ex)
 
 /* ---- the command ------------------------------------------------------ */
 
-static void on_closed(void *arg)
+static void on_mock_closed(void *arg)
 {
     struct mocking *m = arg;
 
@@ -357,7 +358,7 @@ static void on_signal(uv_signal_t *handle, int signum)
 
     (void)signum;
     if (!m->is_ending)
-        hd_http_server_close(m->server, GRACE_MS, on_closed, m);
+        hd_http_server_close(m->server, GRACE_MS, on_mock_closed, m);
     m->is_ending = true;
 }
 
@@ -406,7 +407,7 @@ static int serve(struct mocking *m)
         (void)fprintf(stderr, "heddle mock-model: %s\n",
                       fault.code ? fault.text : hd_error_text(err));
         if (m->server)
-            hd_http_server_close(m->server, 0, on_closed, m);
+            hd_http_server_close(m->server, 0, on_mock_closed, m);
     } else {
         printf("A scripted model answers at http://localhost:%d/v1. Ctrl-C ends it.\n", m->port);
         (void)fflush(stdout);

@@ -53,14 +53,14 @@ static const struct file typescript[] = {TYPESCRIPT(X)};
 static const struct file native[] = {NATIVE(X)};
 #undef X
 
-struct kind {
+struct project_kind {
     const char *option;
     const struct file *files;
     size_t count;
     const char *next; /* instructions to follow before `heddle dev` */
 };
 
-static const struct kind kinds[] = {
+static const struct project_kind kinds[] = {
     {"--python", python, HD_COUNT(python),
      "  python3 -m venv .venv\n"
      "  .venv/bin/pip install -r requirements.txt\n"},
@@ -68,7 +68,7 @@ static const struct kind kinds[] = {
     {"--native", native, HD_COUNT(native), ""},
 };
 
-static int fail(const char *path)
+static int fail_path(const char *path)
 {
     (void)fprintf(stderr, "heddle new: %s: %s\n", path, strerror(errno));
     return HD_EXIT_FAILED;
@@ -98,7 +98,7 @@ static int make_folders(const char *path)
     for (const char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         (void)snprintf(part, sizeof(part), "%.*s", (int)(slash - path), path);
         if (mkdir(part, 0777) != 0 && errno != EEXIST)
-            return fail(part);
+            return fail_path(part);
     }
     return HD_EXIT_OK;
 }
@@ -111,29 +111,29 @@ static int write_file(const char *folder, const struct file *file)
 
     if ((size_t)snprintf(path, sizeof(path), "%s/%s", folder, file->name) >= sizeof(path)) {
         errno = ENAMETOOLONG;
-        return fail(folder);
+        return fail_path(folder);
     }
     status = make_folders(path);
     if (status)
         return status;
     fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0)
-        return fail(path);
+        return fail_path(path);
     while (done < *file->len) {
         ssize_t wrote = write(fd, file->text + done, *file->len - done);
 
         if (wrote < 0 && errno != EINTR) {
-            status = fail(path);
+            status = fail_path(path);
             break;
         }
         done += wrote > 0 ? (size_t)wrote : 0;
     }
     if (close(fd) != 0 && !status)
-        status = fail(path);
+        status = fail_path(path);
     return status;
 }
 
-static int write_project(const char *folder, const struct kind *kind)
+static int write_project(const char *folder, const struct project_kind *kind)
 {
     int status = HD_EXIT_OK;
 
@@ -154,7 +154,7 @@ static int write_project(const char *folder, const struct kind *kind)
 
 static int new_run(int argc, char **argv)
 {
-    const struct kind *kind = NULL;
+    const struct project_kind *kind = NULL;
     const char *folder = NULL;
 
     for (int i = 1; i < argc; i++) {

@@ -58,8 +58,8 @@ int hd_ops_option(const struct hd_command *command, struct hd_ops_options *optio
     return HD_OPS_OTHER;
 }
 
-static int load(const struct hd_command *command, const struct hd_ops_options *options,
-                struct hd_config *config)
+static int load_ops_config(const struct hd_command *command, const struct hd_ops_options *options,
+                           struct hd_config *config)
 {
     char name[] = "heddle", store[] = "--store", file[] = "--config";
     char *argv[5] = {name};
@@ -177,7 +177,7 @@ int hd_ops_begin(const struct hd_command *command, const struct hd_ops_options *
     int status;
 
     memset(ops, 0, sizeof(*ops));
-    status = load(command, options, &ops->config);
+    status = load_ops_config(command, options, &ops->config);
     if (status != 0)
         return status;
     hd_log_set_level(HD_LOG_ERROR);

@@ -84,7 +84,7 @@ static int prune_parse_args(int argc, char **argv, struct prune_options *o)
     return 0;
 }
 
-static bool read_number(const char *text, double max, double *out)
+static bool parse_limit(const char *text, double max, double *out)
 {
     char *end;
 
@@ -115,18 +115,18 @@ static int read_strategy(struct prune_options *o)
     return 0;
 }
 
-static int check(struct prune_options *o)
+static int check_prune_options(struct prune_options *o)
 {
     double number = 1;
     int status = read_strategy(o);
 
     if (status != 0)
         return status;
-    if (o->keep_last && (!read_number(o->keep_last, HD_KEEP_LAST_MAX, &number) || number < 1))
+    if (o->keep_last && (!parse_limit(o->keep_last, HD_KEEP_LAST_MAX, &number) || number < 1))
         return hd_usage_error(&hd_command_prune, "--keep-last takes a number from 1 on");
     o->prune.keep_last = (size_t)number;
     o->prune.is_dry = o->is_dry;
-    if (o->older_than && !read_number(o->older_than, MAX_MINUTES, &number))
+    if (o->older_than && !parse_limit(o->older_than, MAX_MINUTES, &number))
         return hd_usage_error(&hd_command_prune, "--older-than takes a number of minutes");
     if (o->older_than)
         o->before = hd_clock_now_us() - (int64_t)(number * MINUTE_US);
@@ -152,7 +152,8 @@ static bool is_meant(const struct pruning *p, struct hd_slice principal, struct 
 }
 
 /* Chooses the strategy; false: do not prune the thread. */
-static bool choose(struct pruning *p, const struct hd_thread_rec *thread, struct hd_prune *prune)
+static bool choose_strategy(struct pruning *p, const struct hd_thread_rec *thread,
+                            struct hd_prune *prune)
 {
     const struct prune_options *o = p->options;
     struct hd_ttl ttl = hd_ttl_read(thread->ttl);
@@ -185,7 +186,7 @@ static int on_record(void *arg, const struct hd_thread_rec *thread)
     struct hd_prune prune;
     int err;
 
-    if (!choose(p, thread, &prune))
+    if (!choose_strategy(p, thread, &prune))
         return 0;
     p->fault = (struct hd_fault){0};
     err = hd_thread_prune(p->ops->store, thread, &prune, &p->removed, &p->fault);
@@ -221,7 +222,7 @@ static int prune_bare(struct pruning *p, const struct heddle_thread *thread)
     return 0;
 }
 
-static int on_thread(void *arg, size_t which, const struct hd_cell *cells)
+static int on_prunable_thread(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct pruning *p = arg;
     struct heddle_thread thread = hd_thread_from_key(cells[HD_THREADS_ID].bytes);
@@ -250,7 +251,7 @@ static int prune_all(struct pruning *p)
 
     /* They have no time to live. */
     if (!err && p->options->has_strategy)
-        err = hd_rows_scan(p->ops->store, query, on_thread, p, &p->fault);
+        err = hd_rows_scan(p->ops->store, query, on_prunable_thread, p, &p->fault);
     return err;
 }
 
@@ -281,7 +282,7 @@ static int vacuum(struct hd_ops *ops)
     return HD_EXIT_OK;
 }
 
-static void say(const struct pruning *p)
+static void print_removed(const struct pruning *p)
 {
     const struct hd_removed *r = &p->removed;
 
@@ -293,7 +294,7 @@ static void say(const struct pruning *p)
            p->options->is_dry ? "would change" : "changed", p->busy);
 }
 
-static int work(const struct prune_options *options, struct hd_ops *ops)
+static int prune_store(const struct prune_options *options, struct hd_ops *ops)
 {
     struct pruning p = {.options = options, .ops = ops, .now = hd_clock_now_us()};
     int err;
@@ -304,7 +305,7 @@ static int work(const struct prune_options *options, struct hd_ops *ops)
     if (err)
         (void)fprintf(stderr, "heddle prune: %s\n",
                       p.fault.code ? p.fault.text : hd_error_text(err));
-    say(&p);
+    print_removed(&p);
     return err ? HD_EXIT_FAILED : HD_EXIT_OK;
 }
 
@@ -315,13 +316,13 @@ static int prune_run(int argc, char **argv)
     int status = prune_parse_args(argc, argv, &options);
 
     if (status == 0)
-        status = check(&options);
+        status = check_prune_options(&options);
     if (status != 0)
         return status;
     status = hd_ops_begin(&hd_command_prune, &options.common, false, &ops);
     if (status != 0)
         return status;
-    status = work(&options, &ops);
+    status = prune_store(&options, &ops);
     if (status == HD_EXIT_OK && options.vacuums && !options.is_dry)
         status = vacuum(&ops);
     hd_ops_end(&ops);

@@ -13,7 +13,7 @@
 #define SECOND INT64_C(1000000)
 #define MAX_WAIT 86400
 
-static void on_progress(void *ctx, uint64_t left)
+static void on_rekey_progress(void *ctx, uint64_t left)
 {
     (void)ctx;
     (void)fprintf(stderr, "\r%llu principals of this group to go ", (unsigned long long)left);
@@ -38,7 +38,7 @@ static int rekey_all(struct hd_ops *ops, bool only_counts, int64_t wait_s)
                              .auth = ops->auth,
                              .only_counts = only_counts,
                              .patience_us = wait_s * SECOND,
-                             .progress = has_progress ? on_progress : NULL};
+                             .progress = has_progress ? on_rekey_progress : NULL};
     struct hd_fault fault = {0};
     int err;
 

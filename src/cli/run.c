@@ -109,7 +109,7 @@ static void print_chunk(void *ctx, struct hd_slice ns, enum hd_stream_mode mode,
     hd_val_unref(line);
 }
 
-static void on_event(void *ctx, const struct hd_event *event)
+static void on_run_event(void *ctx, const struct hd_event *event)
 {
     struct session *s = ctx;
     struct hd_slice node = hd_event_node(event);
@@ -130,7 +130,7 @@ static void on_event(void *ctx, const struct hd_event *event)
         (void)fprintf(stderr, "heddle run: %s\n", hd_error_text(err));
 }
 
-static void on_done(void *ctx, const struct hd_run_result *result)
+static void on_run_done(void *ctx, const struct hd_run_result *result)
 {
     struct session *s = ctx;
 
@@ -163,8 +163,8 @@ static int run_once(struct session *s, const struct hd_val *input, const struct 
                                      .input = input,
                                      .command = command,
                                      .durability = durability(s),
-                                     .on_event = on_event,
-                                     .on_done = on_done,
+                                     .on_event = on_run_event,
+                                     .on_done = on_run_done,
                                      .ctx = s};
     struct hd_run *run;
     int err = hd_run_start(s->engine, &options, &run);
@@ -187,7 +187,7 @@ static struct hd_val *read_value(struct hd_slice text)
 }
 
 /* Prompts on the terminal; returns a command with all replies, or NULL without any. */
-static struct hd_val *ask(const struct hd_val *questions)
+static struct hd_val *ask_on_terminal(const struct hd_val *questions)
 {
     struct hd_val *answers = hd_val_object();
     char line[65536];
@@ -217,7 +217,7 @@ static void run_all(struct session *s, struct hd_val *input, struct hd_val *comm
 
     while (!err && s->questions && !s->options->is_json) {
         struct hd_val *questions = s->questions;
-        struct hd_val *answers = ask(questions);
+        struct hd_val *answers = ask_on_terminal(questions);
 
         s->questions = NULL;
         hd_val_unref(questions);

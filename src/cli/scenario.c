@@ -39,7 +39,7 @@ struct player {
     int err;
 };
 
-static struct hd_slice text_of(const struct hd_val *object, const char *key)
+static struct hd_slice field_text(const struct hd_val *object, const char *key)
 {
     return hd_val_get_string(hd_val_get(object, hd_slice_cstr(key)));
 }
@@ -124,8 +124,8 @@ static struct hd_address address(struct player *p, struct hd_slice thread,
     return (struct hd_address){.store = p->store,
                                .graph = p->graph,
                                .thread = thread,
-                               .ns = text_of(config, "checkpoint_ns"),
-                               .checkpoint_id = text_of(config, "checkpoint_id")};
+                               .ns = field_text(config, "checkpoint_ns"),
+                               .checkpoint_id = field_text(config, "checkpoint_id")};
 }
 
 static struct hd_val *get_state(struct player *p, struct hd_slice thread,
@@ -168,15 +168,16 @@ static struct hd_val *get_history(struct player *p, struct hd_slice thread,
     return list;
 }
 
-static struct hd_val *find(struct player *p, struct hd_slice thread, const struct hd_val *ref);
+static struct hd_val *find_checkpoint(struct player *p, struct hd_slice thread,
+                                      const struct hd_val *ref);
 
 /* The state of a task's subgraph, by a path of names. */
 static struct hd_val *find_task(struct player *p, struct hd_slice thread, const struct hd_val *ref)
 {
     const struct hd_val *of = hd_val_get(ref, HD_S("of"));
-    struct hd_val *at = of ? find(p, thread, of) : hd_val_object();
+    struct hd_val *at = of ? find_checkpoint(p, thread, of) : hd_val_object();
     struct hd_val *state = get_state(p, thread, at, true), *result;
-    struct hd_slice names = text_of(ref, "task");
+    struct hd_slice names = field_text(ref, "task");
     const struct hd_val *here = state;
 
     while (names.len > 0 && here) {
@@ -186,7 +187,7 @@ static struct hd_val *find_task(struct player *p, struct hd_slice thread, const 
 
         here = NULL;
         for (size_t i = 0; i < hd_val_count(tasks) && !here; i++) {
-            if (hd_slice_eq(text_of(hd_val_at(tasks, i), "name"), name))
+            if (hd_slice_eq(field_text(hd_val_at(tasks, i), "name"), name))
                 here = hd_val_get(hd_val_at(tasks, i), HD_S("state"));
         }
         names = hd_slice(names.ptr + name.len + (slash != NULL),
@@ -201,7 +202,7 @@ static struct hd_val *find_task(struct player *p, struct hd_slice thread, const 
 static struct hd_val *find_parent(struct player *p, struct hd_slice thread,
                                   const struct hd_val *ref)
 {
-    struct hd_val *at = find(p, thread, hd_val_get(ref, HD_S("parent")));
+    struct hd_val *at = find_checkpoint(p, thread, hd_val_get(ref, HD_S("parent")));
     struct hd_val *state = get_state(p, thread, at, false);
     struct hd_val *config = hd_val_ref(hd_val_get(state, HD_S("parent_config")));
 
@@ -210,7 +211,7 @@ static struct hd_val *find_parent(struct player *p, struct hd_slice thread,
     return config;
 }
 
-static bool is_wanted(const struct hd_val *state, const struct hd_val *ref)
+static bool is_wanted_state(const struct hd_val *state, const struct hd_val *ref)
 {
     const struct hd_val *metadata = hd_val_get(state, HD_S("metadata"));
     const struct hd_val *source = hd_val_get(ref, HD_S("source"));
@@ -220,7 +221,8 @@ static bool is_wanted(const struct hd_val *state, const struct hd_val *ref)
 }
 
 /* The config of the checkpoint that a reference names. */
-static struct hd_val *find(struct player *p, struct hd_slice thread, const struct hd_val *ref)
+static struct hd_val *find_checkpoint(struct player *p, struct hd_slice thread,
+                                      const struct hd_val *ref)
 {
     struct hd_val *history, *config = NULL;
     int64_t index;
@@ -235,7 +237,7 @@ static struct hd_val *find(struct player *p, struct hd_slice thread, const struc
     if (hd_val_get_int(hd_val_get(ref, HD_S("index")), &index))
         config = hd_val_get(hd_val_at_signed(history, index), HD_S("config"));
     for (size_t i = 0; i < hd_val_count(history) && !config; i++) {
-        if (is_wanted(hd_val_at(history, i), ref))
+        if (is_wanted_state(hd_val_at(history, i), ref))
             config = hd_val_get(hd_val_at(history, i), HD_S("config"));
     }
     config = hd_val_ref(config);
@@ -281,7 +283,7 @@ static void on_chunk(void *ctx, struct hd_slice ns, enum hd_stream_mode mode,
     }
 }
 
-static void on_event(void *ctx, const struct hd_event *event)
+static void on_player_event(void *ctx, const struct hd_event *event)
 {
     struct player *p = ctx;
     int err = hd_stream_map(event, HD_STREAM_ALL, on_chunk, p);
@@ -290,7 +292,7 @@ static void on_event(void *ctx, const struct hd_event *event)
         p->err = err;
 }
 
-static void on_done(void *ctx, const struct hd_run_result *result)
+static void on_player_done(void *ctx, const struct hd_run_result *result)
 {
     struct player *p = ctx;
 
@@ -316,10 +318,10 @@ static struct hd_slice find_interrupt(const struct hd_val *state, const struct h
     int64_t index;
 
     if (hd_val_get_int(which, &index))
-        return text_of(hd_val_at_signed(pending, index), "id");
+        return field_text(hd_val_at_signed(pending, index), "id");
     for (size_t i = 0; i < hd_val_count(pending); i++) {
         if (hd_val_equal(hd_val_get(hd_val_at(pending, i), HD_S("value")), which))
-            return text_of(hd_val_at(pending, i), "id");
+            return field_text(hd_val_at(pending, i), "id");
     }
     return hd_slice("", 0);
 }
@@ -368,19 +370,19 @@ static void start_run(struct player *p, struct hd_slice thread, const struct hd_
         .checkpoint_map = hd_val_get(config, HD_S("checkpoint_map")),
         .input = command ? NULL : hd_val_get(step, HD_S("input")),
         .command = command,
-        .durability = read_durability(text_of(step, "durability")),
+        .durability = read_durability(field_text(step, "durability")),
         .before = read_stops(hd_val_get(step, HD_S("interrupt_before")), before, HD_COUNT(before)),
         .after = read_stops(hd_val_get(step, HD_S("interrupt_after")), after, HD_COUNT(after)),
         .shows_output = p->is_invoke,
-        .on_event = on_event,
-        .on_done = on_done,
+        .on_event = on_player_event,
+        .on_done = on_player_done,
         .ctx = p,
     };
     struct hd_run *run;
     int64_t limit;
 
-    if (text_of(config, "checkpoint_ns").len == 0)
-        options.checkpoint_id = text_of(config, "checkpoint_id");
+    if (field_text(config, "checkpoint_ns").len == 0)
+        options.checkpoint_id = field_text(config, "checkpoint_id");
     if (hd_val_get_int(hd_val_get(step, HD_S("recursion_limit")), &limit))
         options.recursion_limit = (int)limit;
     p->err = hd_run_start(p->engine, &options, &run);
@@ -419,7 +421,7 @@ static void do_run(struct player *p, struct hd_slice thread, const struct hd_val
 static struct hd_update read_update(const struct hd_val *spec)
 {
     return (struct hd_update){.values = hd_val_get(spec, HD_S("values")),
-                              .as_node = text_of(spec, "as_node")};
+                              .as_node = field_text(spec, "as_node")};
 }
 
 static void do_update(struct player *p, struct hd_slice thread, const struct hd_val *step,
@@ -491,7 +493,7 @@ static void do_history(struct player *p, struct hd_slice thread, const struct hd
 
 static struct hd_val *perform(struct player *p, const struct hd_val *step)
 {
-    struct hd_slice what = text_of(step, "do"), thread = text_of(step, "thread");
+    struct hd_slice what = field_text(step, "do"), thread = field_text(step, "thread");
     const struct hd_val *from = hd_val_get(step, HD_S("from"));
     bool only_looks = hd_slice_eq(what, HD_S("state")) || hd_slice_eq(what, HD_S("history"));
     struct hd_val *config;
@@ -499,7 +501,7 @@ static struct hd_val *perform(struct player *p, const struct hd_val *step)
     if (thread.len == 0)
         thread = HD_S("main");
     note_thread(p, thread);
-    config = from ? find(p, thread, from) : hd_val_object();
+    config = from ? find_checkpoint(p, thread, from) : hd_val_object();
     p->returned = hd_val_append(p->returned, hd_val_null());
     p->record = hd_val_with(hd_val_object(), HD_S("do"), hd_val_string(what));
     p->record = hd_val_with(p->record, HD_S("thread"), hd_val_string(thread));
@@ -522,7 +524,7 @@ static struct hd_val *perform(struct player *p, const struct hd_val *step)
 
 /* ---- stored data ------------------------------------------------------ */
 
-static struct hd_slice slice(struct heddle_bytes b)
+static struct hd_slice slice_of_bytes(struct heddle_bytes b)
 {
     return hd_slice(b.data, b.len);
 }
@@ -531,7 +533,7 @@ static struct hd_val *parse(struct heddle_bytes text)
 {
     struct hd_val *val = NULL;
 
-    return hd_val_parse(slice(text), &val, NULL) == 0 ? val : NULL;
+    return hd_val_parse(slice_of_bytes(text), &val, NULL) == 0 ? val : NULL;
 }
 
 static struct hd_val *show_ids(const struct heddle_tuple *tuple, struct heddle_bytes id)
@@ -540,10 +542,10 @@ static struct hd_val *show_ids(const struct heddle_tuple *tuple, struct heddle_b
 
     if (id.len == 0)
         return hd_val_null();
-    config =
-        hd_val_with(hd_val_object(), HD_S("thread_id"), hd_val_string(slice(tuple->thread.id)));
-    config = hd_val_with(config, HD_S("checkpoint_ns"), hd_val_string(slice(tuple->ns)));
-    return hd_val_with(config, HD_S("checkpoint_id"), hd_val_string(slice(id)));
+    config = hd_val_with(hd_val_object(), HD_S("thread_id"),
+                         hd_val_string(slice_of_bytes(tuple->thread.id)));
+    config = hd_val_with(config, HD_S("checkpoint_ns"), hd_val_string(slice_of_bytes(tuple->ns)));
+    return hd_val_with(config, HD_S("checkpoint_id"), hd_val_string(slice_of_bytes(id)));
 }
 
 static struct hd_val *show_tuple(const struct heddle_tuple *tuple)
@@ -551,13 +553,15 @@ static struct hd_val *show_tuple(const struct heddle_tuple *tuple)
     struct hd_val *values = hd_val_object(), *writes = hd_val_list(), *shown, *checkpoint;
 
     for (size_t i = 0; i < tuple->value_count; i++)
-        values = hd_val_with(values, slice(tuple->values[i].channel), parse(tuple->values[i].data));
+        values = hd_val_with(values, slice_of_bytes(tuple->values[i].channel),
+                             parse(tuple->values[i].data));
     for (size_t i = 0; i < tuple->write_count; i++) {
         const struct heddle_write *write = &tuple->writes[i];
-        struct hd_val *one =
-            hd_val_with(hd_val_object(), HD_S("task_id"), hd_val_string(slice(write->task_id)));
+        struct hd_val *one = hd_val_with(hd_val_object(), HD_S("task_id"),
+                                         hd_val_string(slice_of_bytes(write->task_id)));
 
-        one = hd_val_with(one, HD_S("channel"), hd_val_string(slice(write->value.channel)));
+        one =
+            hd_val_with(one, HD_S("channel"), hd_val_string(slice_of_bytes(write->value.channel)));
         one = hd_val_with(one, HD_S("value"), parse(write->value.data));
         writes = hd_val_append(writes, one);
     }
@@ -580,7 +584,7 @@ static struct hd_val *dump_thread(struct player *p, struct hd_slice thread)
     if (heddle_list_open(p->store, &query, &list, NULL) != 0)
         return all;
     while (heddle_list_next(list, &tuple, NULL) == 0) {
-        struct hd_slice ns = slice(tuple->ns);
+        struct hd_slice ns = slice_of_bytes(tuple->ns);
         struct hd_val *items = hd_val_ref(hd_val_get(all, ns));
 
         items = hd_val_append(items ? items : hd_val_list(), show_tuple(tuple));

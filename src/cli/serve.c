@@ -60,7 +60,7 @@ static void on_quiet(void *ctx)
         uv_close((uv_handle_t *)&s->signals[i], NULL);
 }
 
-static void on_closed(void *arg)
+static void on_server_closed(void *arg)
 {
     struct serving *s = arg;
 
@@ -82,7 +82,7 @@ static void on_signal(uv_signal_t *handle, int signum)
     }
     s->is_ending = true;
     hd_log(HD_LOG_INFO, "serve", "ending; once more to stop at once");
-    hd_http_server_close(s->server, s->config.drain_us / 1000, on_closed, s);
+    hd_http_server_close(s->server, s->config.drain_us / 1000, on_server_closed, s);
     hd_api_end_streams(s->api);
 }
 
@@ -130,7 +130,7 @@ static void set_guards(const struct hd_config *config, struct hd_http_server_con
 }
 
 /* "a, b"; NULL when empty or "*". */
-static const char *join(struct hd_arena *arena, const struct hd_config_list *list)
+static const char *join_cors_list(struct hd_arena *arena, const struct hd_config_list *list)
 {
     const char *text = NULL;
 
@@ -162,9 +162,9 @@ static int set_cors(struct serving *s, struct hd_cors *cors)
     cors->origins = config->cors_allow_origins.items;
     cors->origin_count = config->cors_allow_origins.count;
     cors->allows_loopback = !config->auth.val;
-    cors->methods = join(&s->arena, &config->cors_allow_methods);
-    cors->headers = join(&s->arena, &config->cors_allow_headers);
-    cors->exposed = join(&s->arena, &config->cors_expose_headers);
+    cors->methods = join_cors_list(&s->arena, &config->cors_allow_methods);
+    cors->headers = join_cors_list(&s->arena, &config->cors_allow_headers);
+    cors->exposed = join_cors_list(&s->arena, &config->cors_expose_headers);
     cors->allow_credentials = config->cors_allow_credentials;
     cors->max_age = config->cors_max_age;
     return 0;
@@ -257,7 +257,7 @@ static const char *shown_host(const char *host)
     return strcmp(host, "127.0.0.1") == 0 ? "localhost" : host;
 }
 
-static void greet(struct hd_app *app, const char *url, const char *store)
+static void greet_operator(struct hd_app *app, const char *url, const char *store)
 {
     struct hd_slice id = app->graphs[0].id;
     bool has_users = app->config->auth.val != NULL;
@@ -294,7 +294,7 @@ static void say_where(struct serving *s)
     (void)fflush(stdout);
 }
 
-static int start(struct serving *s, struct hd_fault *fault)
+static int start_serving(struct serving *s, struct hd_fault *fault)
 {
     int err = hd_config_check_host(s->config.host, s->config.auth.val != NULL, fault);
 
@@ -319,10 +319,10 @@ static int start(struct serving *s, struct hd_fault *fault)
 }
 
 /* The start failed: the loop closes the open handles. */
-static void give_up(struct serving *s)
+static void abandon_serving(struct serving *s)
 {
     if (s->server)
-        hd_http_server_close(s->server, 0, on_closed, s);
+        hd_http_server_close(s->server, 0, on_server_closed, s);
     else if (s->app.queue)
         hd_app_drain(&s->app, on_quiet, s);
 }
@@ -335,11 +335,11 @@ static int serve(struct serving *s)
 
     if (uv_loop_init(&s->loop))
         return HD_EXIT_FAILED;
-    err = start(s, &fault);
+    err = start_serving(s, &fault);
     if (err) {
         (void)fprintf(stderr, "heddle %s: %s\n", s->command,
                       fault.code ? fault.text : hd_error_text(err));
-        give_up(s);
+        abandon_serving(s);
     } else {
         say_where(s);
         /* From here on, clients read error texts; those of `dev` are for its developer. */
@@ -354,7 +354,7 @@ static int serve(struct serving *s)
 }
 
 /* `--check`: reads everything as for serving, opens nothing. */
-static int check(struct serving *s)
+static int check_serving(struct serving *s)
 {
     struct hd_fault fault = {0};
     struct hd_rt_settings settings;
@@ -431,7 +431,7 @@ int hd_serve(const char *command, int argc, char **argv, hd_greet_fn say_hello)
         (void)fprintf(stderr, "heddle %s: %s\n", command, fault.text);
         status = HD_EXIT_USAGE;
     } else if (is_check)
-        status = check(s);
+        status = check_serving(s);
     else if (hd_graphs_open(&s->app, &s->config))
         status = serve(s);
     hd_tls_destroy(s->tls);
@@ -446,7 +446,7 @@ int hd_serve(const char *command, int argc, char **argv, hd_greet_fn say_hello)
 
 static int serve_run(int argc, char **argv)
 {
-    return hd_serve("serve", argc, argv, greet);
+    return hd_serve("serve", argc, argv, greet_operator);
 }
 
 void hd_serve_options(void)

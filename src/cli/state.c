@@ -107,7 +107,7 @@ static void print_tuple(const struct heddle_tuple *tuple)
     }
 }
 
-static struct heddle_bytes bytes_of(const char *text)
+static struct heddle_bytes bytes_of_text(const char *text)
 {
     return (struct heddle_bytes){text, strlen(text)};
 }
@@ -116,9 +116,9 @@ static int show_stored(const struct state_options *options)
 {
     const struct hd_cli_thread_args *at = &options->at;
     struct heddle_error error = {0};
-    struct heddle_key key = {.thread = {bytes_of(at->principal), bytes_of(at->thread)},
-                             .ns = bytes_of(at->ns),
-                             .id = bytes_of(options->checkpoint)};
+    struct heddle_key key = {.thread = {bytes_of_text(at->principal), bytes_of_text(at->thread)},
+                             .ns = bytes_of_text(at->ns),
+                             .id = bytes_of_text(options->checkpoint)};
     struct heddle_tuple *tuple;
     int err = heddle_get(at->store, &key, &tuple, &error);
 

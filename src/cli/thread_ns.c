@@ -139,8 +139,8 @@ static void print_namespaces(const struct namespaces *all, size_t except)
         (void)fprintf(stderr, "  and %zu more\n", all->count - MAX_SHOWN);
 }
 
-static int choose(const struct hd_command *command, struct hd_cli_thread_args *args,
-                  struct namespaces *all)
+static int choose_namespace(const struct hd_command *command, struct hd_cli_thread_args *args,
+                            struct namespaces *all)
 {
     size_t only = only_one(all);
 
@@ -183,7 +183,7 @@ int hd_cli_thread_open(const struct hd_command *command, struct hd_cli_thread_ar
         (void)fprintf(stderr, "heddle %s: %s\n", command->name,
                       error.text[0] ? error.text : heddle_error_text(err));
     else
-        status = choose(command, args, &all);
+        status = choose_namespace(command, args, &all);
     args->ns = args->chosen_ns;
     free_namespaces(&all);
     return status;

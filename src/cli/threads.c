@@ -14,7 +14,7 @@
 
 #define MAX_RECORD ((size_t)256 << 20)
 
-struct listing {
+struct thread_listing {
     struct heddle *store;
     const char *principal; /* NULL: threads of all principals */
     size_t count;
@@ -22,12 +22,12 @@ struct listing {
     struct hd_fault fault;
 };
 
-static bool is_wanted(const struct listing *l, struct hd_slice principal)
+static bool is_listed_principal(const struct thread_listing *l, struct hd_slice principal)
 {
     return !l->principal || hd_slice_eq(principal, hd_slice_cstr(l->principal));
 }
 
-static void print_thread(struct listing *l, struct hd_slice principal, struct hd_slice id,
+static void print_thread(struct thread_listing *l, struct hd_slice principal, struct hd_slice id,
                          const char *status, int64_t updated_us)
 {
     char updated[33];
@@ -42,25 +42,25 @@ static void print_thread(struct listing *l, struct hd_slice principal, struct hd
 
 static int on_record(void *arg, const struct hd_thread_rec *thread)
 {
-    struct listing *l = arg;
+    struct thread_listing *l = arg;
 
-    if (is_wanted(l, thread->principal))
+    if (is_listed_principal(l, thread->principal))
         print_thread(l, thread->principal, thread->id, hd_thread_status_name(thread->status),
                      thread->updated_at);
     return 0;
 }
 
 /* A thread without a server's record: its checkpoints come from the library or `heddle run`. */
-static int on_thread(void *arg, size_t which, const struct hd_cell *cells)
+static int on_listed_thread(void *arg, size_t which, const struct hd_cell *cells)
 {
-    struct listing *l = arg;
+    struct thread_listing *l = arg;
     struct heddle_thread thread = hd_thread_from_key(cells[HD_THREADS_ID].bytes);
     struct hd_slice principal = hd_from_public(thread.principal), id = hd_from_public(thread.id);
     struct hd_thread_rec record;
     int err;
 
     (void)which;
-    if (cells[HD_THREADS_CREATED].number == 0 || !is_wanted(l, principal))
+    if (cells[HD_THREADS_CREATED].number == 0 || !is_listed_principal(l, principal))
         return 0;
     hd_arena_reset(&l->arena);
     err = hd_thread_read(l->store, principal, id, &l->arena, &record, &l->fault);
@@ -71,14 +71,14 @@ static int on_thread(void *arg, size_t which, const struct hd_cell *cells)
     return 0;
 }
 
-static int list_threads(struct listing *l)
+static int list_threads(struct thread_listing *l)
 {
     const struct hd_query query = {
         .table = HD_THREADS, .index = HD_PRIMARY, .columns = HD_ALL_COLUMNS};
     int err = hd_threads_scan_all(l->store, on_record, l, &l->fault);
 
     if (!err)
-        err = hd_rows_scan(l->store, query, on_thread, l, &l->fault);
+        err = hd_rows_scan(l->store, query, on_listed_thread, l, &l->fault);
     if (err)
         (void)fprintf(stderr, "heddle threads: %s\n",
                       l->fault.code ? l->fault.text : hd_error_text(err));
@@ -109,8 +109,8 @@ static int threads_run(int argc, char **argv)
     options.is_of_all = !options.principal && !options.subject;
     status = hd_ops_begin(command, &options, false, &ops);
     if (status == 0) {
-        struct listing l = {.store = ops.store,
-                            .principal = options.is_of_all ? NULL : ops.principal};
+        struct thread_listing l = {.store = ops.store,
+                                   .principal = options.is_of_all ? NULL : ops.principal};
 
         hd_arena_init(&l.arena, MAX_RECORD);
         status = list_threads(&l);
