@@ -5,7 +5,7 @@
 
 /* ---- the writer ------------------------------------------------------- */
 
-static void keep(struct hd_mock_out *out, int err)
+static void keep_first_error(struct hd_mock_out *out, int err)
 {
     if (!out->err)
         out->err = err;
@@ -34,12 +34,12 @@ void hd_mock_next_piece(struct hd_mock_out *out)
     size_t before = answer->count > 0 ? answer->ends[answer->count - 1] : 0;
 
     if (answer->text.len > before)
-        keep(out, add_end(out));
+        keep_first_error(out, add_end(out));
 }
 
 void hd_mock_raw(struct hd_mock_out *out, struct hd_slice text)
 {
-    keep(out, hd_buf_append_slice(&out->answer->text, text));
+    keep_first_error(out, hd_buf_append_slice(&out->answer->text, text));
 }
 
 void hd_mock_event(struct hd_mock_out *out, struct hd_slice name)
@@ -55,7 +55,7 @@ void hd_mock_event(struct hd_mock_out *out, struct hd_slice name)
 
 void hd_mock_event_end(struct hd_mock_out *out)
 {
-    keep(out, hd_jw_finish(&out->jw));
+    keep_first_error(out, hd_jw_finish(&out->jw));
     hd_mock_raw(out, HD_S("\n\n"));
 }
 
@@ -153,7 +153,7 @@ bool hd_mock_cut_next(struct hd_mock_cutter *cutter, struct hd_slice *piece)
 
 /* ---- responses -------------------------------------------------------- */
 
-static void begin(struct hd_mock_out *out, struct hd_mock_answer *answer)
+static void begin_answer(struct hd_mock_out *out, struct hd_mock_answer *answer)
 {
     *answer = (struct hd_mock_answer){.status = 200, .rule = -1, .retry_after = -1};
     hd_buf_init(&answer->text, HD_MOCK_MAX_ANSWER);
@@ -161,10 +161,10 @@ static void begin(struct hd_mock_out *out, struct hd_mock_answer *answer)
     hd_jw_init(&out->jw, &answer->text);
 }
 
-static int end(struct hd_mock_out *out)
+static int end_answer(struct hd_mock_out *out)
 {
     if (!out->answer->is_stream)
-        keep(out, hd_jw_finish(&out->jw));
+        keep_first_error(out, hd_jw_finish(&out->jw));
     hd_mock_next_piece(out);
     if (out->err)
         hd_mock_answer_fini(out->answer);
@@ -220,10 +220,10 @@ int hd_mock_refuse(enum hd_mock_form form, int status, const char *text,
 {
     struct hd_mock_out out;
 
-    begin(&out, answer);
+    begin_answer(&out, answer);
     answer->status = status;
     write_error(&out.jw, form, status, hd_slice_cstr(error_type(status)), hd_slice_cstr(text));
-    return end(&out);
+    return end_answer(&out);
 }
 
 static void write_rule_error(struct hd_mock_out *out, const struct hd_mock_seen *seen,
@@ -252,19 +252,19 @@ static int write_reply(const struct hd_mock *mock, const struct hd_mock_seen *se
     };
     struct hd_mock_out out;
 
-    begin(&out, answer);
+    begin_answer(&out, answer);
     answer->rule = reply->rule - mock->rules;
     answer->latency_ms = reply->pace.latency_ms;
     answer->delay_ms = reply->pace.delay_ms;
     answer->hangs = reply->rule->hangs;
     if (reply->rule->status != 200) {
         write_rule_error(&out, seen, reply->rule);
-        return end(&out);
+        return end_answer(&out);
     }
     answer->is_stream = seen->is_stream;
     answer->cut = (size_t)reply->rule->cut_after;
     forms[seen->form](&out, seen, reply);
-    return end(&out);
+    return end_answer(&out);
 }
 
 int hd_mock_chat(struct hd_mock *mock, const struct hd_mock_ask *ask, struct hd_mock_answer *out)
@@ -303,7 +303,7 @@ int hd_mock_models(const struct hd_mock *mock, struct hd_mock_answer *answer)
     struct hd_json_iter it = hd_json_iter(mock->models);
     struct hd_mock_out out;
 
-    begin(&out, answer);
+    begin_answer(&out, answer);
     hd_jw_object(&out.jw);
     hd_mock_text(&out.jw, "object", HD_S("list"));
     hd_jw_key(&out.jw, HD_S("data"));
@@ -314,5 +314,5 @@ int hd_mock_models(const struct hd_mock *mock, struct hd_mock_answer *answer)
         write_model(&out.jw, hd_json_string(it.val));
     hd_jw_array_end(&out.jw);
     hd_jw_object_end(&out.jw);
-    return end(&out);
+    return end_answer(&out);
 }

@@ -22,7 +22,7 @@ static void write_usage(struct hd_jw *jw, const struct hd_mock_reply *reply, boo
     hd_jw_object_end(jw);
 }
 
-static void write_head(struct hd_jw *jw, const struct hd_mock_seen *seen)
+static void write_message_head(struct hd_jw *jw, const struct hd_mock_seen *seen)
 {
     char uuid[HD_UUID_SIZE], id[HD_UUID_SIZE + 8];
 
@@ -78,7 +78,7 @@ static void write_whole(struct hd_jw *jw, const struct hd_mock_seen *seen,
                         const struct hd_mock_reply *reply)
 {
     hd_jw_object(jw);
-    write_head(jw, seen);
+    write_message_head(jw, seen);
     hd_jw_key(jw, HD_S("content"));
     hd_jw_array(jw);
     write_text_block(jw, "thinking", reply->reasoning);
@@ -191,7 +191,7 @@ static void stream_start(struct hd_mock_out *out, const struct hd_mock_seen *see
     begin_event(out, "message_start", -1);
     hd_jw_key(jw, HD_S("message"));
     hd_jw_object(jw);
-    write_head(jw, seen);
+    write_message_head(jw, seen);
     hd_jw_key(jw, HD_S("content"));
     hd_jw_raw(jw, HD_S("[]"));
     write_stop(jw, HD_S(""));

@@ -36,7 +36,7 @@ static int append_text(struct hd_buf *out, hd_json_val content)
     return err;
 }
 
-static int text_of(struct hd_mock_seen *seen, hd_json_val content, struct hd_slice *out)
+static int read_content_text(struct hd_mock_seen *seen, hd_json_val content, struct hd_slice *out)
 {
     struct hd_buf buf;
     int err;
@@ -93,7 +93,7 @@ static int see_openai_message(struct hd_mock_seen *seen, hd_json_val message,
         return hd_fault_set(fault, HD_EINVAL, "a message has no role");
     if (hd_slice_eq(role, HD_S("system")) || hd_slice_eq(role, HD_S("developer")))
         return add_system(seen, content);
-    err = text_of(seen, content, &text);
+    err = read_content_text(seen, content, &text);
     return err ? err : add_message(seen, role, text);
 }
 
@@ -113,12 +113,12 @@ static int see_anthropic_message(struct hd_mock_seen *seen, hd_json_val message,
         if (!hd_slice_eq(hd_json_string(hd_json_get(it.val, HD_S("type"))), HD_S("tool_result")))
             continue;
         has_result = true;
-        err = text_of(seen, hd_json_get(it.val, HD_S("content")), &text);
+        err = read_content_text(seen, hd_json_get(it.val, HD_S("content")), &text);
         if (!err)
             err = add_message(seen, HD_S("tool"), text);
     }
     if (!err)
-        err = text_of(seen, content, &text);
+        err = read_content_text(seen, content, &text);
     if (err || (has_result && text.len == 0))
         return err;
     return add_message(seen, role, text);
@@ -151,7 +151,7 @@ static int see_gemini_message(struct hd_mock_seen *seen, hd_json_val message,
             err = add_message(seen, HD_S("tool"), text);
     }
     if (!err)
-        err = text_of(seen, parts, &text);
+        err = read_content_text(seen, parts, &text);
     if (err || (has_result && text.len == 0))
         return err;
     return add_message(seen, hd_slice_eq(role, HD_S("model")) ? HD_S("assistant") : HD_S("user"),

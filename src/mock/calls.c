@@ -18,8 +18,8 @@ int hd_mock_call_id(struct hd_arena *arena, struct hd_slice *out)
     return text ? 0 : HD_ENOMEM;
 }
 
-static int add(struct hd_mock_seen *seen, struct hd_mock_reply *out, struct hd_slice name,
-               struct hd_slice args)
+static int add_call(struct hd_mock_seen *seen, struct hd_mock_reply *out, struct hd_slice name,
+                    struct hd_slice args)
 {
     struct hd_mock_call *call = &out->calls[out->call_count];
     int err = hd_mock_call_id(&seen->arena, &call->id);
@@ -32,7 +32,7 @@ static int add(struct hd_mock_seen *seen, struct hd_mock_reply *out, struct hd_s
     return err;
 }
 
-static int make_room(struct hd_mock_seen *seen, struct hd_mock_reply *out)
+static int alloc_calls(struct hd_mock_seen *seen, struct hd_mock_reply *out)
 {
     out->calls = hd_arena_calloc(&seen->arena, MAX_CALLS, sizeof(*out->calls));
     return out->calls ? 0 : HD_ENOMEM;
@@ -117,13 +117,13 @@ static int read_asked(struct hd_mock_seen *seen, struct hd_slice text, struct hd
     } else if (!is_offered(seen, name)) {
         return 0;
     }
-    return add(seen, out, name, args);
+    return add_call(seen, out, name, args);
 }
 
 int hd_mock_calls_asked(struct hd_mock_seen *seen, struct hd_mock_reply *out)
 {
     struct hd_slice rest = seen->user;
-    int err = make_room(seen, out);
+    int err = alloc_calls(seen, out);
 
     while (!err && out->call_count < MAX_CALLS && rest.len > 4) {
         const char *found = memmem(rest.ptr, rest.len, "use ", 4);
@@ -195,7 +195,7 @@ static size_t offered_count(const struct hd_mock_seen *seen)
 int hd_mock_calls_offered(struct hd_mock_seen *seen, int64_t count, struct hd_mock_reply *out)
 {
     size_t offered = offered_count(seen);
-    int err = make_room(seen, out);
+    int err = alloc_calls(seen, out);
 
     for (int64_t i = 0; !err && offered > 0 && i < count; i++) {
         struct hd_slice name;
@@ -206,7 +206,7 @@ int hd_mock_calls_offered(struct hd_mock_seen *seen, int64_t count, struct hd_mo
         (void)hd_mock_offered(seen, (size_t)i % offered, &name, &schema);
         err = sample_args(&args, schema);
         if (!err)
-            err = add(seen, out, name, hd_buf_slice(&args));
+            err = add_call(seen, out, name, hd_buf_slice(&args));
         hd_buf_fini(&args);
     }
     return err;

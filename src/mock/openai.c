@@ -7,7 +7,7 @@
 
 #define US_PER_S 1000000
 
-struct writer {
+struct openai_writer {
     struct hd_mock_out *out;
     const struct hd_mock_seen *seen;
     const struct hd_mock_reply *reply;
@@ -32,7 +32,7 @@ static void write_usage(struct hd_jw *jw, const struct hd_mock_reply *reply)
     hd_jw_object_end(jw);
 }
 
-static void write_head(struct writer *w, const char *object)
+static void write_completion_head(struct openai_writer *w, const char *object)
 {
     struct hd_jw *jw = &w->out->jw;
 
@@ -80,11 +80,11 @@ static void write_message(struct hd_jw *jw, const struct hd_mock_reply *reply)
     hd_jw_object_end(jw);
 }
 
-static void write_whole(struct writer *w)
+static void write_whole(struct openai_writer *w)
 {
     struct hd_jw *jw = &w->out->jw;
 
-    write_head(w, "chat.completion");
+    write_completion_head(w, "chat.completion");
     hd_jw_key(jw, HD_S("choices"));
     hd_jw_array(jw);
     hd_jw_object(jw);
@@ -99,12 +99,12 @@ static void write_whole(struct writer *w)
 
 /* ---- streams ---------------------------------------------------------- */
 
-static void begin_delta(struct writer *w)
+static void begin_delta(struct openai_writer *w)
 {
     struct hd_jw *jw = &w->out->jw;
 
     hd_mock_event(w->out, HD_S(""));
-    write_head(w, "chat.completion.chunk");
+    write_completion_head(w, "chat.completion.chunk");
     hd_jw_key(jw, HD_S("choices"));
     hd_jw_array(jw);
     hd_jw_object(jw);
@@ -113,7 +113,7 @@ static void begin_delta(struct writer *w)
     hd_jw_object(jw);
 }
 
-static void end_delta(struct writer *w, struct hd_slice reason)
+static void end_delta(struct openai_writer *w, struct hd_slice reason)
 {
     struct hd_jw *jw = &w->out->jw;
 
@@ -129,7 +129,8 @@ static void end_delta(struct writer *w, struct hd_slice reason)
     hd_mock_event_end(w->out);
 }
 
-static void stream_text(struct writer *w, const char *member, struct hd_slice text, bool *is_first)
+static void stream_text(struct openai_writer *w, const char *member, struct hd_slice text,
+                        bool *is_first)
 {
     struct hd_mock_cutter cutter;
     struct hd_slice piece;
@@ -146,7 +147,7 @@ static void stream_text(struct writer *w, const char *member, struct hd_slice te
     }
 }
 
-static void begin_call(struct writer *w, size_t index)
+static void begin_call(struct openai_writer *w, size_t index)
 {
     struct hd_jw *jw = &w->out->jw;
 
@@ -157,7 +158,7 @@ static void begin_call(struct writer *w, size_t index)
     hd_mock_number(jw, "index", (int64_t)index);
 }
 
-static void end_call(struct writer *w, struct hd_slice arguments)
+static void end_call(struct openai_writer *w, struct hd_slice arguments)
 {
     struct hd_jw *jw = &w->out->jw;
 
@@ -169,7 +170,7 @@ static void end_call(struct writer *w, struct hd_slice arguments)
 }
 
 /* Sends the name first, then the arguments in pieces. */
-static void stream_call(struct writer *w, size_t index)
+static void stream_call(struct openai_writer *w, size_t index)
 {
     const struct hd_mock_call *call = &w->reply->calls[index];
     struct hd_jw *jw = &w->out->jw;
@@ -194,10 +195,10 @@ static void stream_call(struct writer *w, size_t index)
     }
 }
 
-static void stream_usage(struct writer *w)
+static void stream_usage(struct openai_writer *w)
 {
     hd_mock_event(w->out, HD_S(""));
-    write_head(w, "chat.completion.chunk");
+    write_completion_head(w, "chat.completion.chunk");
     hd_jw_key(&w->out->jw, HD_S("choices"));
     hd_jw_raw(&w->out->jw, HD_S("[]"));
     write_usage(&w->out->jw, w->reply);
@@ -205,7 +206,7 @@ static void stream_usage(struct writer *w)
     hd_mock_event_end(w->out);
 }
 
-static void write_stream(struct writer *w)
+static void write_stream(struct openai_writer *w)
 {
     bool is_first = true;
 
@@ -227,7 +228,7 @@ static void write_stream(struct writer *w)
 void hd_mock_openai(struct hd_mock_out *out, const struct hd_mock_seen *seen,
                     const struct hd_mock_reply *reply)
 {
-    struct writer w = {.out = out, .seen = seen, .reply = reply};
+    struct openai_writer w = {.out = out, .seen = seen, .reply = reply};
     char uuid[HD_UUID_SIZE];
 
     hd_uuid_v4(uuid);

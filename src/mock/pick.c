@@ -7,7 +7,7 @@
 
 /* ---- conditions ------------------------------------------------------- */
 
-static bool contains(struct hd_slice whole, struct hd_slice part)
+static bool text_contains(struct hd_slice whole, struct hd_slice part)
 {
     return part.len == 0 ||
            (whole.len >= part.len && memmem(whole.ptr, whole.len, part.ptr, part.len));
@@ -18,9 +18,9 @@ static bool contains_all(struct hd_slice whole, hd_json_val parts)
     struct hd_json_iter it = hd_json_iter(parts);
 
     if (hd_json_is_string(parts))
-        return contains(whole, hd_json_string(parts));
+        return text_contains(whole, hd_json_string(parts));
     while (hd_json_next(&it)) {
-        if (!contains(whole, hd_json_string(it.val)))
+        if (!text_contains(whole, hd_json_string(it.val)))
             return false;
     }
     return true;
@@ -64,7 +64,7 @@ static bool holds(const struct hd_mock *mock, const struct hd_mock_rule *rule,
 
 /* ---- texts ------------------------------------------------------------ */
 
-static int put(struct hd_buf *out, struct hd_slice text, bool in_json)
+static int put_placeholder(struct hd_buf *out, struct hd_slice text, bool in_json)
 {
     struct hd_buf quoted;
     int err;
@@ -97,15 +97,15 @@ static int put_named(struct hd_buf *out, const struct hd_mock_seen *seen, int64_
         return hd_buf_append_int(out, call);
     for (size_t i = 0; i < HD_COUNT(names); i++) {
         if (hd_slice_eq(names[i].name, name))
-            return put(out, names[i].text, in_json);
+            return put_placeholder(out, names[i].text, in_json);
     }
     *is_known = false;
     return 0;
 }
 
 /* Replaces {{name}}; unknown names stay unchanged. */
-static int fill(struct hd_mock_seen *seen, int64_t call, struct hd_slice text, bool in_json,
-                struct hd_slice *out)
+static int fill_template(struct hd_mock_seen *seen, int64_t call, struct hd_slice text,
+                         bool in_json, struct hd_slice *out)
 {
     struct hd_buf buf;
     size_t pos = 0;
@@ -150,7 +150,7 @@ static int args_text(struct hd_mock_seen *seen, int64_t number, hd_json_val args
     hd_buf_init(&buf, MAX_FILLED);
     err = args ? hd_json_write_val(&buf, args) : hd_buf_append(&buf, "{}", 2);
     if (!err)
-        err = fill(seen, number, hd_buf_slice(&buf), true, out);
+        err = fill_template(seen, number, hd_buf_slice(&buf), true, out);
     hd_buf_fini(&buf);
     return err;
 }
@@ -224,9 +224,10 @@ static int make_reply(struct hd_mock *mock, struct hd_mock_seen *seen,
     out->finish_reason = hd_json_string(rule->finish_reason);
     err = make_calls(mock, seen, rule, out);
     if (!err)
-        err = fill(seen, mock->calls, hd_json_string(rule->content), false, &out->content);
+        err = fill_template(seen, mock->calls, hd_json_string(rule->content), false, &out->content);
     if (!err)
-        err = fill(seen, mock->calls, hd_json_string(rule->reasoning), false, &out->reasoning);
+        err = fill_template(seen, mock->calls, hd_json_string(rule->reasoning), false,
+                            &out->reasoning);
     if (!err)
         count_tokens(seen, out);
     return err;

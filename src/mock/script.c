@@ -29,18 +29,19 @@ static const char default_script[] =
     "{\"content\": \"You said: {{last}}\"}"
     "]}";
 
-struct reader {
+struct script_reader {
     char path[96];
     struct hd_fault *fault;
 };
 
-static int bad(const struct reader *r, const char *name, const char *what)
+static int bad(const struct script_reader *r, const char *name, const char *what)
 {
     return hd_fault_set(r->fault, HD_EINVAL, "%s%s%s: %s", r->path, *name ? "/" : "", name, what);
 }
 
 /* Every member of the object must be one of the names. */
-static int check_members(const struct reader *r, hd_json_val object, const char *const *names)
+static int check_members(const struct script_reader *r, hd_json_val object,
+                         const char *const *names)
 {
     struct hd_json_iter it = hd_json_iter(object);
 
@@ -58,8 +59,8 @@ static int check_members(const struct reader *r, hd_json_val object, const char 
     return 0;
 }
 
-static int read_int(const struct reader *r, hd_json_val object, const char *name, int64_t min,
-                    int64_t max, int64_t *out)
+static int read_int(const struct script_reader *r, hd_json_val object, const char *name,
+                    int64_t min, int64_t max, int64_t *out)
 {
     hd_json_val val = hd_json_get(object, hd_slice_cstr(name));
     char text[96];
@@ -71,13 +72,14 @@ static int read_int(const struct reader *r, hd_json_val object, const char *name
     return bad(r, name, text);
 }
 
-static int read_text(const struct reader *r, hd_json_val object, const char *name, hd_json_val *out)
+static int read_string_member(const struct script_reader *r, hd_json_val object, const char *name,
+                              hd_json_val *out)
 {
     *out = hd_json_get(object, hd_slice_cstr(name));
     return !*out || hd_json_is_string(*out) ? 0 : bad(r, name, "must be a string");
 }
 
-static int read_bool(const struct reader *r, hd_json_val object, const char *name, bool *out)
+static int read_bool(const struct script_reader *r, hd_json_val object, const char *name, bool *out)
 {
     hd_json_val val = hd_json_get(object, hd_slice_cstr(name));
 
@@ -88,7 +90,7 @@ static int read_bool(const struct reader *r, hd_json_val object, const char *nam
 }
 
 /* A text, or a list of texts that must all match. */
-static int read_texts(const struct reader *r, hd_json_val object, const char *name,
+static int read_texts(const struct script_reader *r, hd_json_val object, const char *name,
                       hd_json_val *out)
 {
     struct hd_json_iter it;
@@ -107,7 +109,7 @@ static int read_texts(const struct reader *r, hd_json_val object, const char *na
 }
 
 /* "word", "whole", {"characters": N} or {"chunks": N}. */
-static int read_pieces(const struct reader *r, hd_json_val object, struct hd_mock_pace *pace)
+static int read_pieces(const struct script_reader *r, hd_json_val object, struct hd_mock_pace *pace)
 {
     static const char what[] =
         "must be \"word\", \"whole\", {\"characters\": N} or {\"chunks\": N}";
@@ -133,7 +135,7 @@ static int read_pieces(const struct reader *r, hd_json_val object, struct hd_moc
     return 0;
 }
 
-static int read_pace(const struct reader *r, hd_json_val object, struct hd_mock_pace *pace)
+static int read_pace(const struct script_reader *r, hd_json_val object, struct hd_mock_pace *pace)
 {
     int err = read_int(r, object, "latency_ms", 0, MAX_MS, &pace->latency_ms);
 
@@ -142,7 +144,7 @@ static int read_pace(const struct reader *r, hd_json_val object, struct hd_mock_
     return err ? err : read_pieces(r, object, pace);
 }
 
-static int read_results(const struct reader *r, hd_json_val when, struct hd_mock_rule *rule)
+static int read_results(const struct script_reader *r, hd_json_val when, struct hd_mock_rule *rule)
 {
     hd_json_val val = hd_json_get(when, HD_S("tool_results"));
 
@@ -154,7 +156,7 @@ static int read_results(const struct reader *r, hd_json_val when, struct hd_mock
     return 0;
 }
 
-static int read_when(const struct reader *r, hd_json_val when, struct hd_mock_rule *rule)
+static int read_when(const struct script_reader *r, hd_json_val when, struct hd_mock_rule *rule)
 {
     static const char *const names[] = {"contains", "equals",       "role", "user", "system",
                                         "model",    "tool_results", "tool", "call", NULL};
@@ -167,22 +169,22 @@ static int read_when(const struct reader *r, hd_json_val when, struct hd_mock_ru
     if (!err)
         err = read_texts(r, when, "system", &rule->system);
     if (!err)
-        err = read_text(r, when, "equals", &rule->equals);
+        err = read_string_member(r, when, "equals", &rule->equals);
     if (!err)
-        err = read_text(r, when, "role", &rule->role);
+        err = read_string_member(r, when, "role", &rule->role);
     if (!err)
-        err = read_text(r, when, "model", &rule->model);
+        err = read_string_member(r, when, "model", &rule->model);
     if (!err)
-        err = read_text(r, when, "tool", &rule->tool);
+        err = read_string_member(r, when, "tool", &rule->tool);
     if (!err)
         err = read_int(r, when, "call", 1, MAX_TIMES, &rule->call);
     return err ? err : read_results(r, when, rule);
 }
 
-static int check_call(const struct reader *r, hd_json_val call)
+static int check_call(const struct script_reader *r, hd_json_val call)
 {
     static const char *const names[] = {"name", "args", "id", NULL};
-    struct reader inner = *r;
+    struct script_reader inner = *r;
     hd_json_val args = hd_json_get(call, HD_S("args")), unused;
     int err;
 
@@ -192,11 +194,11 @@ static int check_call(const struct reader *r, hd_json_val call)
         err = bad(&inner, "name", "is required");
     if (!err && args && !hd_json_is_object(args) && !hd_json_is_string(args))
         err = bad(&inner, "args", "must be an object, or a string that is sent as it is");
-    return err ? err : read_text(&inner, call, "id", &unused);
+    return err ? err : read_string_member(&inner, call, "id", &unused);
 }
 
 /* A list of calls, "asked", or the number of offered tools to call. */
-static int read_calls(const struct reader *r, hd_json_val object, struct hd_mock_rule *rule)
+static int read_calls(const struct script_reader *r, hd_json_val object, struct hd_mock_rule *rule)
 {
     hd_json_val val = hd_json_get(object, HD_S("tool_calls"));
     struct hd_json_iter it = hd_json_iter(val);
@@ -218,10 +220,10 @@ static int read_calls(const struct reader *r, hd_json_val object, struct hd_mock
     return err;
 }
 
-static int read_error(const struct reader *r, hd_json_val error, struct hd_mock_rule *rule)
+static int read_error(const struct script_reader *r, hd_json_val error, struct hd_mock_rule *rule)
 {
     static const char *const names[] = {"status", "message", "type", "retry_after", NULL};
-    struct reader inner = *r;
+    struct script_reader inner = *r;
     int err;
 
     rule->status = 200;
@@ -234,16 +236,17 @@ static int read_error(const struct reader *r, hd_json_val error, struct hd_mock_
     if (!err)
         err = read_int(&inner, error, "status", 400, 599, &rule->status);
     if (!err)
-        err = read_text(&inner, error, "message", &rule->error_message);
+        err = read_string_member(&inner, error, "message", &rule->error_message);
     if (!err)
-        err = read_text(&inner, error, "type", &rule->error_type);
+        err = read_string_member(&inner, error, "type", &rule->error_type);
     return err ? err : read_int(&inner, error, "retry_after", 0, MAX_MS, &rule->retry_after);
 }
 
-static int read_usage(const struct reader *r, hd_json_val usage, struct hd_mock_rule *rule)
+static int read_rule_usage(const struct script_reader *r, hd_json_val usage,
+                           struct hd_mock_rule *rule)
 {
     static const char *const names[] = {"input_tokens", "output_tokens", NULL};
-    struct reader inner = *r;
+    struct script_reader inner = *r;
     int err;
 
     rule->input_tokens = rule->output_tokens = -1;
@@ -258,20 +261,20 @@ static int read_usage(const struct reader *r, hd_json_val usage, struct hd_mock_
     return err;
 }
 
-static int read_reply(const struct reader *r, hd_json_val val, struct hd_mock_rule *rule)
+static int read_reply(const struct script_reader *r, hd_json_val val, struct hd_mock_rule *rule)
 {
-    int err = read_text(r, val, "content", &rule->content);
+    int err = read_string_member(r, val, "content", &rule->content);
 
     if (!err)
-        err = read_text(r, val, "reasoning", &rule->reasoning);
+        err = read_string_member(r, val, "reasoning", &rule->reasoning);
     if (!err)
-        err = read_text(r, val, "finish_reason", &rule->finish_reason);
+        err = read_string_member(r, val, "finish_reason", &rule->finish_reason);
     if (!err)
         err = read_calls(r, val, rule);
     if (!err)
         err = read_error(r, hd_json_get(val, HD_S("error")), rule);
     if (!err)
-        err = read_usage(r, hd_json_get(val, HD_S("usage")), rule);
+        err = read_rule_usage(r, hd_json_get(val, HD_S("usage")), rule);
     if (!err)
         err = read_bool(r, val, "hang", &rule->hangs);
     if (!err)
@@ -279,13 +282,13 @@ static int read_reply(const struct reader *r, hd_json_val val, struct hd_mock_ru
     return err;
 }
 
-static int read_rule(const struct reader *r, hd_json_val val, struct hd_mock_rule *rule)
+static int read_rule(const struct script_reader *r, hd_json_val val, struct hd_mock_rule *rule)
 {
     static const char *const names[] = {
         "when", "times", "content", "reasoning", "tool_calls", "usage",         "error",
         "hang", "cut",   "pieces",  "delay_ms",  "latency_ms", "finish_reason", NULL};
     int err = check_members(r, val, names);
-    struct reader inner = *r;
+    struct script_reader inner = *r;
 
     rule->pace = (struct hd_mock_pace){-1, -1, HD_CUT_WORDS, 0};
     (void)snprintf(inner.path, sizeof(inner.path), "%.70s/when", r->path);
@@ -306,7 +309,7 @@ static int read_rule(const struct reader *r, hd_json_val val, struct hd_mock_rul
 static int read_rules(struct hd_mock *mock, hd_json_val rules, struct hd_fault *fault)
 {
     struct hd_json_iter it = hd_json_iter(rules);
-    struct reader r = {.fault = fault};
+    struct script_reader r = {.fault = fault};
     int err = 0;
 
     if (!hd_json_is_array(rules) || hd_json_size(rules) == 0 || hd_json_size(rules) > MAX_RULES)
@@ -326,7 +329,7 @@ static int read_script(struct hd_mock *mock, struct hd_fault *fault)
     static const char *const names[] = {"rules",    "models", "key", "latency_ms",
                                         "delay_ms", "pieces", NULL};
     hd_json_val root = hd_json_root(&mock->json), key;
-    const struct reader r = {.fault = fault};
+    const struct script_reader r = {.fault = fault};
     int err;
 
     mock->pace = (struct hd_mock_pace){0, 0, HD_CUT_WORDS, 1};
@@ -336,7 +339,7 @@ static int read_script(struct hd_mock *mock, struct hd_fault *fault)
     if (!err)
         err = read_texts(&r, root, "models", &mock->models);
     if (!err)
-        err = read_text(&r, root, "key", &key);
+        err = read_string_member(&r, root, "key", &key);
     if (err)
         return err;
     mock->key = hd_json_string(key);
