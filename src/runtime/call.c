@@ -16,7 +16,7 @@
 
 /* ---- queued messages -------------------------------------------------- */
 
-static struct hd_rt_kept *keep(const struct hd_rt_message *message)
+static struct hd_rt_kept *keep_message(const struct hd_rt_message *message)
 {
     size_t room = sizeof(struct hd_rt_kept) + message->blob_count * sizeof(struct hd_slice);
     size_t bytes = message->head.len;
@@ -54,7 +54,7 @@ static struct hd_rt_kept *keep_error(const char *type, const char *text)
 
     hd_buf_init(&head, MAX_ERROR);
     if (hd_rt_request_write_error(&head, type, HD_EUNAVAILABLE, text) == 0)
-        kept = keep(&(struct hd_rt_message){.head = hd_buf_slice(&head)});
+        kept = keep_message(&(struct hd_rt_message){.head = hd_buf_slice(&head)});
     hd_buf_fini(&head);
     return kept;
 }
@@ -74,7 +74,7 @@ static void drop_pieces(struct hd_rt_call *call)
 
 /* ---- tables of calls -------------------------------------------------- */
 
-static struct hd_rt_call **find(struct hd_rt_worker *worker, uint32_t id)
+static struct hd_rt_call **find_rt_call(struct hd_rt_worker *worker, uint32_t id)
 {
     struct hd_rt_call **at = &worker->calls[id % HD_RT_BUCKETS];
 
@@ -87,7 +87,7 @@ static uint32_t new_id(struct hd_rt_worker *worker)
 {
     do
         worker->last_id++;
-    while (worker->last_id == 0 || *find(worker, worker->last_id) ||
+    while (worker->last_id == 0 || *find_rt_call(worker, worker->last_id) ||
            worker->last_id == worker->ping_id || worker->last_id == worker->drain_id);
     return worker->last_id;
 }
@@ -95,7 +95,7 @@ static uint32_t new_id(struct hd_rt_worker *worker)
 static void leave_worker(struct hd_rt_call *call)
 {
     struct hd_rt_worker *worker = call->worker;
-    struct hd_rt_call **at = find(worker, call->id);
+    struct hd_rt_call **at = find_rt_call(worker, call->id);
 
     *at = call->next;
     for (struct hd_rt_kept *piece = call->pieces; piece; piece = piece->next)
@@ -177,14 +177,14 @@ void hd_rt_call_soon(struct hd_rt_call *call)
 
 struct hd_rt_call *hd_rt_call_find_open(struct hd_rt_worker *worker, uint32_t id)
 {
-    struct hd_rt_call *call = *find(worker, id);
+    struct hd_rt_call *call = *find_rt_call(worker, id);
 
     return call && !call->is_dropped && !call->has_end ? call : NULL;
 }
 
 /* ---- callbacks -------------------------------------------------------- */
 
-static void tell(struct hd_rt_call *call, const struct hd_rt_message *message)
+static void tell_call_end(struct hd_rt_call *call, const struct hd_rt_message *message)
 {
     end_scope(call);
     call->is_giving = true;
@@ -225,7 +225,7 @@ static void give_pieces(struct hd_rt_call *call)
         hd_rt_worker_regulate(call->worker);
 }
 
-static void settle(struct hd_rt_call *call)
+static void settle_call(struct hd_rt_call *call)
 {
     static const struct hd_rt_message nothing = {
         .head = HD_S_INIT("{\"type\":\"WorkerLost\",\"message\":\"out of memory\","
@@ -236,7 +236,7 @@ static void settle(struct hd_rt_call *call)
     if (call->is_dropped && !call->worker)
         free_call(call);
     else if (!call->is_dropped && can_tell(call))
-        tell(call, call->end_message ? &call->end_message->message : &nothing);
+        tell_call_end(call, call->end_message ? &call->end_message->message : &nothing);
 }
 
 void hd_rt_call_settle(struct hd_runtime *runtime)
@@ -246,7 +246,7 @@ void hd_rt_call_settle(struct hd_runtime *runtime)
         struct hd_rt_call *call = runtime->soon;
 
         leave_soon(call);
-        settle(call);
+        settle_call(call);
     }
 }
 
@@ -287,7 +287,7 @@ void hd_rt_call_lose_all(struct hd_rt_worker *worker)
 /* ---- incoming frames -------------------------------------------------- */
 
 /* The blobs of a frame, for the duration of a callback. */
-static struct hd_slice *split(const struct hd_frame *frame, struct hd_slice *few, size_t room)
+static struct hd_slice *split_blobs(const struct hd_frame *frame, struct hd_slice *few, size_t room)
 {
     struct hd_slice *blobs = few;
 
@@ -312,7 +312,7 @@ static void take_piece(struct hd_rt_call *call, const struct hd_rt_message *mess
         call->is_giving = false;
         return;
     }
-    piece = keep(message);
+    piece = keep_message(message);
     if (!piece) {
         hd_rt_worker_end(worker, "sends more than there is memory for");
         return;
@@ -342,10 +342,10 @@ static void take_end(struct hd_rt_call *call, enum hd_rt_end end,
     call->end = end;
     if (can_tell(call)) {
         leave_soon(call);
-        tell(call, message);
+        tell_call_end(call, message);
         return;
     }
-    call->end_message = keep(message);
+    call->end_message = keep_message(message);
     if (!call->end_message)
         call->end = HD_RT_LOST;
     hd_rt_call_soon(call);
@@ -370,7 +370,7 @@ static bool take_plain(struct hd_rt_worker *worker, const struct hd_frame *frame
 
 bool hd_rt_call_frame(struct hd_rt_worker *worker, const struct hd_frame *frame)
 {
-    struct hd_rt_call *call = *find(worker, frame->id);
+    struct hd_rt_call *call = *find_rt_call(worker, frame->id);
     struct hd_slice few[16], *blobs;
     struct hd_rt_message message = {.head = frame->head, .blob_count = frame->blob_count};
 
@@ -378,7 +378,7 @@ bool hd_rt_call_frame(struct hd_rt_worker *worker, const struct hd_frame *frame)
         return frame->id != 0 && take_plain(worker, frame);
     if (call->is_dropped && frame->type == HD_FRAME_PIECE)
         return true;
-    blobs = split(frame, few, HD_COUNT(few));
+    blobs = split_blobs(frame, few, HD_COUNT(few));
     if (!blobs) {
         hd_rt_worker_end(worker, "sends more than there is memory for");
         return true;
@@ -395,8 +395,8 @@ bool hd_rt_call_frame(struct hd_rt_worker *worker, const struct hd_frame *frame)
 
 /* ---- outgoing frames -------------------------------------------------- */
 
-static int say(struct hd_rt_worker *worker, enum hd_frame_type type, uint32_t id,
-               const struct hd_rt_message *message)
+static int send_call_frame(struct hd_rt_worker *worker, enum hd_frame_type type, uint32_t id,
+                           const struct hd_rt_message *message)
 {
     static const struct hd_rt_message nothing = {.head = HD_S_INIT("{}")};
 
@@ -408,14 +408,14 @@ static int say(struct hd_rt_worker *worker, enum hd_frame_type type, uint32_t id
 /* A hint: if out of memory it is skipped and the worker continues as before. */
 static void hint(struct hd_rt_call *call, enum hd_frame_type type)
 {
-    if (call->worker && say(call->worker, type, call->id, NULL) == HD_ENOMEM)
+    if (call->worker && send_call_frame(call->worker, type, call->id, NULL) == HD_ENOMEM)
         hd_rt_worker_end(call->worker, "out of memory for a message to it");
 }
 
 int hd_rt_call_plain(struct hd_rt_worker *worker, struct hd_slice head, uint32_t *id)
 {
     uint32_t number = new_id(worker);
-    int err = say(worker, HD_FRAME_CALL, number, &(struct hd_rt_message){.head = head});
+    int err = send_call_frame(worker, HD_FRAME_CALL, number, &(struct hd_rt_message){.head = head});
 
     if (!err)
         *id = number;
@@ -426,7 +426,7 @@ static int assign(struct hd_rt_call *call, struct hd_rt_worker *worker,
                   const struct hd_rt_message *message)
 {
     uint32_t id = new_id(worker);
-    int err = say(worker, HD_FRAME_CALL, id, message);
+    int err = send_call_frame(worker, HD_FRAME_CALL, id, message);
 
     if (err)
         return err;
@@ -461,7 +461,7 @@ static int wait_for_worker(struct hd_rt_call *call, const struct hd_rt_message *
 
     if (pool->waiting_count == HD_RT_MAX_WAITING)
         return HD_EBUSY;
-    call->asked = keep(message);
+    call->asked = keep_message(message);
     if (!call->asked)
         return HD_ENOMEM;
     call->is_waiting = true;
@@ -473,7 +473,8 @@ static int wait_for_worker(struct hd_rt_call *call, const struct hd_rt_message *
     return 0;
 }
 
-static struct hd_rt_call *make(struct hd_runtime *runtime, const struct hd_rt_call_options *options)
+static struct hd_rt_call *create_rt_call(struct hd_runtime *runtime,
+                                         const struct hd_rt_call_options *options)
 {
     struct hd_rt_call *call = hd_calloc(1, sizeof(*call));
 
@@ -510,7 +511,7 @@ int hd_runtime_call(struct hd_runtime *runtime, const struct hd_rt_call_options 
 
     if (runtime->is_draining || runtime->is_destroyed)
         return HD_ECLOSED;
-    call = make(runtime, options);
+    call = create_rt_call(runtime, options);
     if (!call)
         return HD_ENOMEM;
     err = hd_scope_make(options->scope, &call->scope);

@@ -44,7 +44,7 @@ struct parcel {
 
 /* ---- end -------------------------------------------------------------- */
 
-static void on_closed(uv_handle_t *handle)
+static void on_link_closed(uv_handle_t *handle)
 {
     struct hd_link *link = handle->data;
     void (*fn)(void *arg) = link->on_closed;
@@ -68,10 +68,10 @@ void hd_link_close(struct hd_link *link)
     }
     link->is_over = true;
     link->is_closed = true;
-    uv_close(&link->uv.handle, on_closed);
+    uv_close(&link->uv.handle, on_link_closed);
 }
 
-static void end(struct hd_link *link, const char *why)
+static void end_link(struct hd_link *link, const char *why)
 {
     if (link->is_over)
         return;
@@ -99,7 +99,7 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
 
     (void)suggested;
     if (hd_buf_reserve(&link->in, size))
-        *buf = uv_buf_init(NULL, 0); /* libuv calls on_read with UV_ENOBUFS */
+        *buf = uv_buf_init(NULL, 0); /* libuv calls on_link_read with UV_ENOBUFS */
     else
         *buf = uv_buf_init(link->in.ptr + link->in.len, (unsigned)size);
 }
@@ -112,14 +112,14 @@ static size_t give(struct hd_link *link, size_t at)
     size_t total;
 
     if (hd_frame_size(rest, link->limit, &total)) {
-        end(link, "it sent an invalid frame");
+        end_link(link, "it sent an invalid frame");
         return 0;
     }
     if (total == 0 || total > rest.len)
         return 0;
     if (hd_frame_read(hd_slice(rest.ptr, total), &frame) ||
         !link->events->on_frame(link->ctx, &frame))
-        end(link, "it sent a frame that violates the protocol");
+        end_link(link, "it sent a frame that violates the protocol");
     return link->is_over ? 0 : total;
 }
 
@@ -143,7 +143,7 @@ static void give_all(struct hd_link *link)
     }
 }
 
-static void on_read(uv_stream_t *stream, ssize_t len, const uv_buf_t *buf)
+static void on_link_read(uv_stream_t *stream, ssize_t len, const uv_buf_t *buf)
 {
     struct hd_link *link = stream->data;
 
@@ -155,9 +155,9 @@ static void on_read(uv_stream_t *stream, ssize_t len, const uv_buf_t *buf)
         link->in.len += (size_t)len;
         give_all(link);
     } else if (len == UV_ENOBUFS) {
-        end(link, "out of memory for a message from it");
+        end_link(link, "out of memory for a message from it");
     } else if (len < 0) {
-        end(link, HD_LINK_CLOSED);
+        end_link(link, HD_LINK_CLOSED);
     }
 }
 
@@ -187,7 +187,7 @@ void hd_link_set_reading(struct hd_link *link, bool is_on)
     link->is_reading = is_on;
     if (!is_on)
         (void)uv_read_stop(&link->uv.stream);
-    else if (uv_read_start(&link->uv.stream, on_alloc, on_read))
+    else if (uv_read_start(&link->uv.stream, on_alloc, on_link_read))
         link->is_reading = false; /* it is closing: pending calls time out */
 }
 
@@ -218,7 +218,7 @@ static void on_written(uv_write_t *write, int status)
     if (link->is_over)
         return;
     if (status)
-        end(link, HD_LINK_CLOSED);
+        end_link(link, HD_LINK_CLOSED);
     else
         link->events->on_sent(link->ctx);
 }
@@ -251,7 +251,7 @@ static void post_rest(struct hd_link *link, size_t done)
 
     if (post(link, &buf, 1, memory, NULL, NULL)) {
         hd_free(memory);
-        end(link, "out of memory for a message to it");
+        end_link(link, "out of memory for a message to it");
     }
 }
 
@@ -267,7 +267,7 @@ void hd_link_flush(struct hd_link *link)
         done = uv_try_write(&link->uv.stream, &buf, 1);
     if (done < 0 && done != UV_EAGAIN) {
         hd_buf_reset(&link->out);
-        end(link, HD_LINK_CLOSED);
+        end_link(link, HD_LINK_CLOSED);
         return;
     }
     if ((size_t)(done > 0 ? done : 0) < link->out.len)
@@ -285,8 +285,8 @@ static size_t size_of(const struct hd_rt_message *message)
     return sum;
 }
 
-static int join(struct hd_link *link, enum hd_frame_type type, uint32_t id,
-                const struct hd_rt_message *message)
+static int join_frame(struct hd_link *link, enum hd_frame_type type, uint32_t id,
+                      const struct hd_rt_message *message)
 {
     size_t before = link->out.len;
     int err =
@@ -342,7 +342,7 @@ int hd_link_send(struct hd_link *link, enum hd_frame_type type, uint32_t id,
         if (!err)
             return 0;
     } else {
-        err = join(link, type, id, message);
+        err = join_frame(link, type, id, message);
     }
     if (release)
         release(arg);
@@ -391,7 +391,7 @@ int hd_link_accept(uv_stream_t *listener, const struct hd_link_events *events, v
         (void)uv_tcp_keepalive(&link->uv.tcp, 1, KEEPALIVE_SECONDS);
     }
     if (!err) {
-        err = uv_read_start(&link->uv.stream, on_alloc, on_read);
+        err = uv_read_start(&link->uv.stream, on_alloc, on_link_read);
         link->is_reading = !err;
     }
     if (err) {

@@ -45,7 +45,7 @@ static bool is_hello(hd_json_val head)
     return hd_slice_eq(hd_json_string(hd_json_get(head, HD_S("op"))), HD_S("hello"));
 }
 
-static void greet(struct hd_rt_guest *guest, hd_json_val hello, uint32_t id)
+static void greet_guest(struct hd_rt_guest *guest, hd_json_val hello, uint32_t id)
 {
     struct hd_runtime *runtime = guest->runtime;
     struct hd_rt_worker *worker = NULL;
@@ -73,14 +73,14 @@ static bool on_frame(void *ctx, const struct hd_frame *frame)
                    is_hello(hd_json_root(&json));
 
     if (is_fine)
-        greet(guest, hd_json_root(&json), frame->id);
+        greet_guest(guest, hd_json_root(&json), frame->id);
     else
         see_off(guest);
     hd_json_fini(&json);
     return true;
 }
 
-static void on_end(void *ctx, const char *why)
+static void on_guest_end(void *ctx, const char *why)
 {
     (void)why;
     see_off(ctx);
@@ -91,7 +91,7 @@ static void on_sent(void *ctx)
     (void)ctx;
 }
 
-static const struct hd_link_events guest_events = {on_frame, on_end, on_sent};
+static const struct hd_link_events guest_events = {on_frame, on_guest_end, on_sent};
 
 static void on_connection(uv_stream_t *listener, int status)
 {
@@ -189,7 +189,7 @@ static int bind_tcp(struct hd_runtime *runtime, const struct addrinfo *list)
 }
 
 /* Splits host:port or [::1]:port; port 0 is any. */
-static bool split(const char *text, char *host, size_t size, const char **port)
+static bool split_address(const char *text, char *host, size_t size, const char **port)
 {
     const char *colon = strrchr(text, ':');
     size_t len = colon ? (size_t)(colon - text) : 0;
@@ -217,7 +217,7 @@ static int open_tcp(struct hd_runtime *runtime, struct hd_fault *fault)
     char host[256];
     int err;
 
-    if (!split(text, host, sizeof(host), &port))
+    if (!split_address(text, host, sizeof(host), &port))
         return hd_fault_set(fault, HD_EINVAL, "runtime.listen: `%s` is not host:port", text);
     if (!runtime->settings->key || !runtime->settings->key[0])
         return hd_fault_set(fault, HD_EINVAL, "runtime.listen needs a runtime.key");

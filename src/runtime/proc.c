@@ -50,7 +50,7 @@ struct hd_proc {
 
 /* ---- output ----------------------------------------------------------- */
 
-static void release(uv_handle_t *handle)
+static void release_handle(uv_handle_t *handle)
 {
     struct hd_proc *proc = handle->data;
     void (*fn)(void *arg) = proc->on_closed;
@@ -114,14 +114,14 @@ static void close_output(struct hd_proc *proc, struct output *output)
         return;
     log_rest(proc, output);
     output->is_open = false;
-    uv_close((uv_handle_t *)&output->pipe, release);
+    uv_close((uv_handle_t *)&output->pipe, release_handle);
 }
 
 static void close_when_silent(struct hd_proc *proc)
 {
     if (proc->is_closing && !proc->outputs[OUTPUT].is_open && !proc->outputs[ERRORS].is_open &&
         !uv_is_closing((uv_handle_t *)&proc->timer))
-        uv_close((uv_handle_t *)&proc->timer, release);
+        uv_close((uv_handle_t *)&proc->timer, release_handle);
 }
 
 static struct output *output_of(struct hd_proc *proc, const void *pipe)
@@ -137,7 +137,7 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
     *buf = uv_buf_init(proc->buffer, sizeof(proc->buffer));
 }
 
-static void on_read(uv_stream_t *stream, ssize_t len, const uv_buf_t *buf)
+static void on_output_read(uv_stream_t *stream, ssize_t len, const uv_buf_t *buf)
 {
     struct hd_proc *proc = stream->data;
     struct output *output = output_of(proc, stream);
@@ -316,7 +316,7 @@ static void listen_to(uv_loop_t *loop, struct hd_proc *proc, int i, int *fd)
     proc->open_handles++;
     if (uv_pipe_open(&output->pipe, *fd) == 0)
         *fd = -1; /* owned by the handle now */
-    if (*fd >= 0 || uv_read_start((uv_stream_t *)&output->pipe, on_alloc, on_read))
+    if (*fd >= 0 || uv_read_start((uv_stream_t *)&output->pipe, on_alloc, on_output_read))
         close_output(proc, output);
 }
 

@@ -69,7 +69,7 @@ int hd_rt_request_refuse(struct hd_link *link, uint32_t id, int code, const char
 }
 
 /* A worker without a response would wait forever. */
-static void refuse(struct hd_rt_worker *worker, uint32_t id, int code, const char *text)
+static void refuse_request(struct hd_rt_worker *worker, uint32_t id, int code, const char *text)
 {
     if (worker->link && hd_rt_request_refuse(worker->link, id, code, text) == HD_ENOMEM)
         hd_rt_worker_end(worker, "out of memory for a message to it");
@@ -91,7 +91,7 @@ static void free_box(void *arg)
     hd_free(box);
 }
 
-static struct hd_rt_request_box **find(struct hd_rt_worker *worker, uint32_t id)
+static struct hd_rt_request_box **find_box(struct hd_rt_worker *worker, uint32_t id)
 {
     struct hd_rt_request_box **at = &worker->requests[id % HD_RT_BUCKETS];
 
@@ -103,7 +103,7 @@ static struct hd_rt_request_box **find(struct hd_rt_worker *worker, uint32_t id)
 static void unlink_box(struct hd_rt_request_box *box)
 {
     struct hd_rt_worker *worker = box->worker;
-    struct hd_rt_request_box **at = find(worker, box->id);
+    struct hd_rt_request_box **at = find_box(worker, box->id);
 
     *at = box->next;
     box->worker = NULL;
@@ -154,8 +154,9 @@ static void send_answer(struct hd_rt_worker *worker, struct hd_rt_request_box *b
     int err;
 
     if (request->fault.code) {
-        refuse(worker, id, request->fault.code,
-               request->fault.text[0] ? request->fault.text : hd_error_text(request->fault.code));
+        refuse_request(worker, id, request->fault.code,
+                       request->fault.text[0] ? request->fault.text
+                                              : hd_error_text(request->fault.code));
         free_box(box);
         return;
     }
@@ -163,12 +164,12 @@ static void send_answer(struct hd_rt_worker *worker, struct hd_rt_request_box *b
         message.head = HD_S("{}");
     err = hd_link_send(worker->link, HD_FRAME_ANSWER, id, &message, free_box, box);
     if (err == HD_ELIMIT)
-        refuse(worker, id, err, "the response exceeds the maximum frame size");
+        refuse_request(worker, id, err, "the response exceeds the maximum frame size");
     else if (err && err != HD_ECLOSED)
         hd_rt_worker_end(worker, "out of memory for a message to it");
 }
 
-static void finish(struct hd_rt_request_box *box)
+static void finish_box(struct hd_rt_request_box *box)
 {
     struct hd_scope_ref *scope = box->scope;
     struct hd_rt_worker *worker = box->worker;
@@ -211,7 +212,7 @@ void hd_rt_request_answer(struct hd_rt_request *request)
     if (box->is_answered)
         return;
     box->is_answered = true;
-    finish(box);
+    finish_box(box);
 }
 
 /* ---- work on store threads -------------------------------------------- */
@@ -244,11 +245,11 @@ void hd_rt_request_wake(struct hd_runtime *runtime)
         next = box->done_next;
         if (!box->worker || box->is_cancelled || runtime->is_destroyed ||
             !hd_patience_wait(runtime->settings->patience, &box->retry, box->request.fault.code))
-            finish(box);
+            finish_box(box);
     }
 }
 
-static void work(struct hd_rt_request_box *box);
+static void run_box_work(struct hd_rt_request_box *box);
 
 /* Retries: the store was unavailable. */
 static void work_again(void *arg)
@@ -256,10 +257,10 @@ static void work_again(void *arg)
     struct hd_rt_request_box *box = arg;
 
     box->request.fault = (struct hd_fault){0};
-    work(box);
+    run_box_work(box);
 }
 
-static void work(struct hd_rt_request_box *box)
+static void run_box_work(struct hd_rt_request_box *box)
 {
     struct hd_runtime *runtime = box->request.runtime;
 
@@ -267,14 +268,14 @@ static void work(struct hd_rt_request_box *box)
     box->retry.arg = box;
     if (!runtime->store || runtime->settings->is_direct) {
         box->op->work(&box->request);
-        finish(box);
+        finish_box(box);
     } else if (heddle_defer(runtime->store, work_on_thread, box)) {
         (void)hd_fault_set(&box->request.fault, HD_ENOMEM, "there is no thread for it");
-        finish(box);
+        finish_box(box);
     }
 }
 
-static void start(struct hd_rt_request_box *box)
+static void start_box(struct hd_rt_request_box *box)
 {
     if (box->worker->started_count > HD_RT_MAX_STARTED) {
         (void)hd_fault_set(&box->request.fault, HD_ELIMIT, "more than %d such calls are open",
@@ -346,8 +347,8 @@ static void put_in(struct hd_rt_worker *worker, struct hd_rt_request_box *box)
 }
 
 /* Ops of the runtime itself; false: another op. */
-static bool is_own(struct hd_rt_worker *worker, struct hd_slice op, uint32_t id,
-                   struct hd_slice head)
+static bool is_runtime_op(struct hd_rt_worker *worker, struct hd_slice op, uint32_t id,
+                          struct hd_slice head)
 {
     if (hd_slice_eq(op, HD_S("ready"))) {
         hd_rt_worker_is_ready(worker, id, head);
@@ -361,14 +362,15 @@ static bool is_own(struct hd_rt_worker *worker, struct hd_slice op, uint32_t id,
     return false;
 }
 
-static void begin(struct hd_rt_worker *worker, struct hd_rt_request_box *box, struct hd_slice name)
+static void begin_box(struct hd_rt_worker *worker, struct hd_rt_request_box *box,
+                      struct hd_slice name)
 {
     box->op = find_op(worker->runtime, name, &box->request.ctx);
     if (!box->op)
         (void)hd_fault_set(&box->request.fault, HD_EINVAL, "there is no operation `%.*s`",
                            (int)(name.len < 64 ? name.len : 64), name.ptr);
     if (!box->op || find_scope(worker, box)) {
-        refuse(worker, box->id, box->request.fault.code, box->request.fault.text);
+        refuse_request(worker, box->id, box->request.fault.code, box->request.fault.text);
         free_box(box);
         return;
     }
@@ -376,9 +378,9 @@ static void begin(struct hd_rt_worker *worker, struct hd_rt_request_box *box, st
     put_in(worker, box);
     hd_rt_worker_regulate(worker);
     if (box->op->work)
-        work(box);
+        run_box_work(box);
     else
-        start(box);
+        start_box(box);
 }
 
 static bool take_call(struct hd_rt_worker *worker, const struct hd_frame *frame)
@@ -386,11 +388,11 @@ static bool take_call(struct hd_rt_worker *worker, const struct hd_frame *frame)
     struct hd_rt_request_box *box;
     struct hd_slice name;
 
-    if (*find(worker, frame->id))
+    if (*find_box(worker, frame->id))
         return false;
     box = make_box(worker, frame);
     if (!box) {
-        refuse(worker, frame->id, HD_ENOMEM, hd_error_text(HD_ENOMEM));
+        refuse_request(worker, frame->id, HD_ENOMEM, hd_error_text(HD_ENOMEM));
         return true;
     }
     if (hd_json_parse(&box->json, box->request.message.head, NULL) ||
@@ -400,14 +402,14 @@ static bool take_call(struct hd_rt_worker *worker, const struct hd_frame *frame)
     }
     box->request.root = hd_json_root(&box->json);
     name = hd_json_string(hd_json_get(box->request.root, HD_S("op")));
-    if (is_own(worker, name, box->id, box->request.message.head))
+    if (is_runtime_op(worker, name, box->id, box->request.message.head))
         free_box(box);
     else
-        begin(worker, box, name);
+        begin_box(worker, box, name);
     return true;
 }
 
-static void cancel(struct hd_rt_request_box *box)
+static void cancel_box(struct hd_rt_request_box *box)
 {
     if (box->is_cancelled || box->is_answered || !box->op->start)
         return;
@@ -423,9 +425,9 @@ bool hd_rt_request_frame(struct hd_rt_worker *worker, const struct hd_frame *fra
     if (frame->type == HD_FRAME_CALL)
         return take_call(worker, frame);
     /* The cancelled request may have ended already. HOLD and GO have no effect here. */
-    box = *find(worker, frame->id);
+    box = *find_box(worker, frame->id);
     if (box && frame->type == HD_FRAME_CANCEL)
-        cancel(box);
+        cancel_box(box);
     return true;
 }
 
@@ -438,7 +440,7 @@ void hd_rt_request_lose_all(struct hd_rt_worker *worker)
             struct hd_rt_request_box *box = worker->requests[i];
 
             unlink_box(box);
-            cancel(box);
+            cancel_box(box);
         }
     }
 }
@@ -460,7 +462,7 @@ void hd_rt_request_scope_ended(struct hd_runtime *runtime, const struct hd_scope
     struct hd_rt_request_box *box;
 
     while (scope->started > 0 && (box = find_started(runtime, scope)))
-        cancel(box);
+        cancel_box(box);
 }
 
 int hd_runtime_add_ops(struct hd_runtime *runtime, const struct hd_rt_op *ops, size_t count,

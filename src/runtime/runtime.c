@@ -36,7 +36,7 @@ void hd_runtime_closed(void *arg)
         free_runtime(runtime);
 }
 
-static void on_closed(uv_handle_t *handle)
+static void on_handle_closed(uv_handle_t *handle)
 {
     hd_runtime_closed(handle->data);
 }
@@ -45,11 +45,11 @@ static void close_handles(struct hd_runtime *runtime)
 {
     if (uv_is_closing((uv_handle_t *)&runtime->ticker))
         return;
-    uv_close((uv_handle_t *)&runtime->flusher, on_closed);
-    uv_close((uv_handle_t *)&runtime->later, on_closed);
-    uv_close((uv_handle_t *)&runtime->ticker, on_closed);
-    uv_close((uv_handle_t *)&runtime->child, on_closed);
-    uv_close((uv_handle_t *)&runtime->wake, on_closed);
+    uv_close((uv_handle_t *)&runtime->flusher, on_handle_closed);
+    uv_close((uv_handle_t *)&runtime->later, on_handle_closed);
+    uv_close((uv_handle_t *)&runtime->ticker, on_handle_closed);
+    uv_close((uv_handle_t *)&runtime->child, on_handle_closed);
+    uv_close((uv_handle_t *)&runtime->wake, on_handle_closed);
 }
 
 static void end_when_idle(struct hd_runtime *runtime)
@@ -99,7 +99,7 @@ static bool is_restless(const struct hd_runtime *runtime)
     return false;
 }
 
-static void on_tick(uv_timer_t *timer);
+static void on_runtime_tick(uv_timer_t *timer);
 
 static void set_pace(struct hd_runtime *runtime)
 {
@@ -107,11 +107,11 @@ static void set_pace(struct hd_runtime *runtime)
 
     if (!uv_is_closing((uv_handle_t *)&runtime->ticker) && runtime->tick_ms != ms) {
         runtime->tick_ms = ms;
-        (void)uv_timer_start(&runtime->ticker, on_tick, ms, ms);
+        (void)uv_timer_start(&runtime->ticker, on_runtime_tick, ms, ms);
     }
 }
 
-static void settle(struct hd_runtime *runtime)
+static void settle_runtime(struct hd_runtime *runtime)
 {
     int64_t now = hd_runtime_now(runtime);
 
@@ -125,7 +125,7 @@ static void settle(struct hd_runtime *runtime)
 
 static void on_later(uv_timer_t *timer)
 {
-    settle(timer->data);
+    settle_runtime(timer->data);
 }
 
 void hd_runtime_wake(struct hd_runtime *runtime)
@@ -141,7 +141,7 @@ static void kill_all(struct hd_runtime *runtime)
         hd_rt_worker_end(worker, "was killed: it did not end in time");
 }
 
-static void on_tick(uv_timer_t *timer)
+static void on_runtime_tick(uv_timer_t *timer)
 {
     struct hd_runtime *runtime = timer->data;
     int64_t now = hd_runtime_now(runtime);
@@ -152,7 +152,7 @@ static void on_tick(uv_timer_t *timer)
     hd_rt_call_tick(runtime, now);
     if (runtime->is_draining && now >= runtime->drain_until_us)
         kill_all(runtime);
-    settle(runtime);
+    settle_runtime(runtime);
 }
 
 static void on_child(uv_signal_t *handle, int number)
@@ -175,7 +175,7 @@ static void on_prepare(uv_prepare_t *handle)
             hd_link_flush(worker->link);
 }
 
-static void on_wake(uv_async_t *handle)
+static void on_requests_wake(uv_async_t *handle)
 {
     hd_rt_request_wake(handle->data);
 }
@@ -191,7 +191,7 @@ static void init_handle(struct hd_runtime *runtime, uv_handle_t *handle)
 /* Those that cannot fail come last. */
 static int init_handles(struct hd_runtime *runtime)
 {
-    if (uv_async_init(runtime->loop, &runtime->wake, on_wake))
+    if (uv_async_init(runtime->loop, &runtime->wake, on_requests_wake))
         return HD_ENOMEM;
     init_handle(runtime, (uv_handle_t *)&runtime->wake);
     (void)uv_signal_init(runtime->loop, &runtime->child);
@@ -213,8 +213,8 @@ static void ignore_sigpipe(void)
         (void)signal(SIGPIPE, SIG_IGN);
 }
 
-static struct hd_runtime *make(uv_loop_t *loop, struct heddle *store,
-                               const struct hd_rt_settings *settings)
+static struct hd_runtime *create_runtime(uv_loop_t *loop, struct heddle *store,
+                                         const struct hd_rt_settings *settings)
 {
     struct hd_runtime *runtime = hd_calloc(1, sizeof(*runtime));
 
@@ -235,7 +235,7 @@ static struct hd_runtime *make(uv_loop_t *loop, struct heddle *store,
 int hd_runtime_create(uv_loop_t *loop, struct heddle *store, const struct hd_rt_settings *settings,
                       struct hd_runtime **out, struct hd_fault *fault)
 {
-    struct hd_runtime *runtime = make(loop, store, settings);
+    struct hd_runtime *runtime = create_runtime(loop, store, settings);
     int err = runtime ? 0 : HD_ENOMEM;
 
     for (int i = 0; !err && i < HD_RT_LANGUAGES; i++)
@@ -266,7 +266,7 @@ int hd_runtime_start(struct hd_runtime *runtime, struct hd_fault *fault)
                  uv_prepare_start(&runtime->flusher, on_prepare)))
         err = hd_fault_set(fault, HD_EIO, "cannot watch processes");
     if (err) {
-        hd_listen_close(runtime, on_closed);
+        hd_listen_close(runtime, on_handle_closed);
         return err;
     }
     runtime->is_started = true;
@@ -304,7 +304,7 @@ void hd_runtime_destroy(struct hd_runtime *runtime)
         hd_rt_request_lose_all(worker);
         hd_rt_worker_end(worker, "is no longer needed");
     }
-    hd_listen_close(runtime, on_closed);
+    hd_listen_close(runtime, on_handle_closed);
     set_pace(runtime);
     hd_runtime_wake(runtime);
 }

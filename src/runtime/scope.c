@@ -6,7 +6,7 @@
 #define MAX_SCOPE ((size_t)1 << 20)
 #define MAX_VALUES ((size_t)16 << 20)
 
-static int keep(void *ctx, struct hd_val *val)
+static int keep_scope_val(void *ctx, struct hd_val *val)
 {
     struct hd_scope_ref *scope = ctx;
 
@@ -43,7 +43,7 @@ static int copy_val(struct hd_scope_ref *scope, const struct hd_val *from,
     hd_buf_fini(&text);
     if (err)
         return err;
-    err = hd_val_freeze(val, keep, scope);
+    err = hd_val_freeze(val, keep_scope_val, scope);
     if (err)
         hd_val_unref(val); /* its frozen parts are kept already */
     else

@@ -143,7 +143,7 @@ static bool on_frame(void *ctx, const struct hd_frame *frame)
     }
 }
 
-static void on_end(void *ctx, const char *why)
+static void on_worker_end(void *ctx, const char *why)
 {
     struct hd_rt_worker *worker = ctx;
 
@@ -159,7 +159,7 @@ static void on_sent(void *ctx)
     hd_rt_worker_regulate(ctx);
 }
 
-static const struct hd_link_events worker_events = {on_frame, on_end, on_sent};
+static const struct hd_link_events worker_events = {on_frame, on_worker_end, on_sent};
 
 static int write_hello(const struct hd_rt_worker *worker, struct hd_buf *out)
 {
@@ -215,7 +215,8 @@ void hd_rt_worker_is_ready(struct hd_rt_worker *worker, uint32_t id, struct hd_s
 
 /* ---- start ------------------------------------------------------------ */
 
-static struct hd_rt_worker *make(struct hd_runtime *runtime, enum hd_rt_language language, int slot)
+static struct hd_rt_worker *create_worker(struct hd_runtime *runtime, enum hd_rt_language language,
+                                          int slot)
 {
     struct hd_rt_worker *worker = hd_calloc(1, sizeof(*worker));
     struct hd_rt_worker **at = &runtime->workers;
@@ -235,7 +236,7 @@ static struct hd_rt_worker *make(struct hd_runtime *runtime, enum hd_rt_language
     return worker;
 }
 
-static void make_key(char out[HD_RT_KEY_SIZE])
+static void make_worker_key(char out[HD_RT_KEY_SIZE])
 {
     unsigned char bytes[(HD_RT_KEY_SIZE - 1) / 2];
 
@@ -248,7 +249,7 @@ int hd_rt_worker_start(struct hd_runtime *runtime, enum hd_rt_language language,
                        struct hd_rt_worker **out, struct hd_fault *fault)
 {
     const struct hd_rt_program *program = &runtime->settings->programs[language];
-    struct hd_rt_worker *worker = make(runtime, language, slot);
+    struct hd_rt_worker *worker = create_worker(runtime, language, slot);
     char address[160], key[HD_RT_KEY_SIZE + 32];
     const char *const more[] = {address, key, NULL};
     const struct hd_proc_options options = {.argv = program->argv,
@@ -262,7 +263,7 @@ int hd_rt_worker_start(struct hd_runtime *runtime, enum hd_rt_language language,
 
     if (!worker)
         return hd_fault_set(fault, HD_ENOMEM, "out of memory");
-    make_key(worker->key);
+    make_worker_key(worker->key);
     (void)snprintf(address, sizeof(address), "HEDDLE_RUNTIME_SOCKET=%s", runtime->path);
     (void)snprintf(key, sizeof(key), "HEDDLE_RUNTIME_KEY=%s", worker->key);
     err = hd_proc_start(runtime->loop, &options, &worker->proc, fault);
@@ -277,7 +278,7 @@ int hd_rt_worker_start(struct hd_runtime *runtime, enum hd_rt_language language,
 
 /* ---- hello ------------------------------------------------------------------- */
 
-static bool is_same(struct hd_slice a, struct hd_slice b)
+static bool is_same_key(struct hd_slice a, struct hd_slice b)
 {
     unsigned char differs = a.len != b.len || a.len == 0;
 
@@ -357,7 +358,7 @@ static struct hd_rt_worker *find_started(struct hd_runtime *runtime, struct hd_s
     struct hd_rt_worker *found = NULL;
 
     for (struct hd_rt_worker *worker = runtime->workers; worker; worker = worker->next)
-        if (worker->state == HD_WORKER_STARTING && is_same(key, hd_slice_cstr(worker->key)))
+        if (worker->state == HD_WORKER_STARTING && is_same_key(key, hd_slice_cstr(worker->key)))
             found = worker;
     if (found)
         memset(found->key, 0, sizeof(found->key));
@@ -393,7 +394,7 @@ static int greet_remote(struct hd_runtime *runtime, hd_json_val hello, enum hd_r
     struct hd_slice key = hd_json_string(hd_json_get(hello, HD_S("key")));
     int err, count = 0;
 
-    if (!is_same(key, hd_slice_cstr(runtime->settings->key)))
+    if (!is_same_key(key, hd_slice_cstr(runtime->settings->key)))
         return hd_fault_set(fault, HD_EACCESS, "the key is wrong");
     err = check_versions(hello, language, fault);
     if (err)
@@ -405,7 +406,7 @@ static int greet_remote(struct hd_runtime *runtime, hd_json_val hello, enum hd_r
         count += worker->slot < 0;
     if (count >= HD_RT_MAX_WORKERS || runtime->is_draining)
         return hd_fault_set(fault, HD_ELIMIT, "the server takes no more workers");
-    *out = make(runtime, language, -1);
+    *out = create_worker(runtime, language, -1);
     return *out ? 0 : hd_fault_set(fault, HD_ENOMEM, "out of memory");
 }
 
