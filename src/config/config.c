@@ -178,7 +178,7 @@ static int read_alias(struct members *members, const struct hd_config_alias *ali
 }
 
 /* A name that could be one of ours: short, and text. */
-static bool is_name(struct hd_slice key)
+static bool is_setting_name(struct hd_slice key)
 {
     return key.len > 0 && key.len < HD_CONFIG_MAX_NAME && !memchr(key.ptr, '\0', key.len);
 }
@@ -195,7 +195,7 @@ static int read_members(struct members *members, struct hd_slice prefix, hd_json
         const struct hd_config_alias *alias;
         struct hd_slice name;
 
-        if (!is_name(it.key)) {
+        if (!is_setting_name(it.key)) {
             err = unknown_member(members, it.key);
             continue;
         }
@@ -275,7 +275,7 @@ static int read_descriptor(int fd, struct hd_buf *out)
     }
 }
 
-static int read_file(struct hd_config *config, const char *path, struct hd_fault *fault)
+static int read_config_file(struct hd_config *config, const char *path, struct hd_fault *fault)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC), err;
     struct hd_buf text;
@@ -520,7 +520,7 @@ int hd_config_load(struct hd_config *config, const struct hd_config_source *sour
     if (err == 0)
         err = read_defaults(config, fault);
     if (err == 0 && path && *path)
-        err = read_file(config, path, fault);
+        err = read_config_file(config, path, fault);
     for (char **at = source->env; err == 0 && at && *at; at++) {
         if (strncmp(*at, VARIABLE_PREFIX, sizeof(VARIABLE_PREFIX) - 1) == 0)
             err = read_variable(config, *at, fault);

@@ -22,9 +22,10 @@ static int no_memory(const struct hd_config_place *place)
 }
 
 /* "--port: "x" is not …"; a secret is not repeated. */
-static int refuse(const struct hd_config_place *place, struct hd_slice text, const char *fmt, ...)
-    HD_PRINTF(3, 4);
-static int refuse(const struct hd_config_place *place, struct hd_slice text, const char *fmt, ...)
+static int refuse_value(const struct hd_config_place *place, struct hd_slice text, const char *fmt,
+                        ...) HD_PRINTF(3, 4);
+static int refuse_value(const struct hd_config_place *place, struct hd_slice text, const char *fmt,
+                        ...)
 {
     char why[160];
     va_list args;
@@ -38,7 +39,7 @@ static int refuse(const struct hd_config_place *place, struct hd_slice text, con
                         why);
 }
 
-static struct hd_slice trim(struct hd_slice text)
+static struct hd_slice trim_blanks(struct hd_slice text)
 {
     while (text.len > 0 && (text.ptr[0] == ' ' || text.ptr[0] == '\t')) {
         text.ptr++;
@@ -57,7 +58,7 @@ static int set_string(const struct hd_config_place *place, struct hd_slice text)
     struct hd_slice copy;
 
     if (text.len > 0 && memchr(text.ptr, '\0', text.len))
-        return refuse(place, text, "has a NUL in it");
+        return refuse_value(place, text, "has a NUL in it");
     if (hd_arena_copy(&place->config->arena, text, &copy) != 0)
         return no_memory(place);
     if (place->setting->check && place->setting->check(copy.ptr, &why) != 0)
@@ -76,7 +77,7 @@ static int set_bool(const struct hd_config_place *place, struct hd_slice text)
             return 0;
         }
     }
-    return refuse(place, text, "is neither true nor false");
+    return refuse_value(place, text, "is neither true nor false");
 }
 
 /* Digits only; false when there are none or too many for `max`. Takes them off the text. */
@@ -102,8 +103,8 @@ static int set_int(const struct hd_config_place *place, struct hd_slice text)
     int64_t value;
 
     if (!take_digits(&rest, setting->max, &value) || rest.len > 0 || value < setting->min)
-        return refuse(place, text, "is not a number from %lld to %lld", (long long)setting->min,
-                      (long long)setting->max);
+        return refuse_value(place, text, "is not a number from %lld to %lld",
+                            (long long)setting->min, (long long)setting->max);
     *(int *)target(place) = (int)value;
     return 0;
 }
@@ -133,8 +134,9 @@ static int set_size(const struct hd_config_place *place, struct hd_slice text)
     if (take_digits(&unit, setting->max, &value))
         shift = unit_shift(unit);
     if (shift < 0 || value > setting->max >> shift || value << shift < setting->min)
-        return refuse(place, text, "is not a number from %lld to %lld (k, m, g may follow it)",
-                      (long long)setting->min, (long long)setting->max);
+        return refuse_value(place, text,
+                            "is not a number from %lld to %lld (k, m, g may follow it)",
+                            (long long)setting->min, (long long)setting->max);
     *(size_t *)target(place) = (size_t)(value << shift);
     return 0;
 }
@@ -170,9 +172,9 @@ static int set_duration(const struct hd_config_place *place, struct hd_slice tex
     bool is_good = parse_decimal(text, setting->max, &millionths);
 
     if (!is_good || (setting->min > 0 && millionths < 100000))
-        return refuse(place, text, "is not a number of %ss from %s to %lld",
-                      strcmp(setting->value, "MINUTES") == 0 ? "minute" : "second",
-                      setting->min > 0 ? "0.1" : "0", (long long)setting->max);
+        return refuse_value(place, text, "is not a number of %ss from %s to %lld",
+                            strcmp(setting->value, "MINUTES") == 0 ? "minute" : "second",
+                            setting->min > 0 ? "0.1" : "0", (long long)setting->max);
     /* In two steps, so that a century of minutes does not overflow. */
     *(int64_t *)target(place) = millionths / 1000 * unit + millionths % 1000 * unit / 1000;
     return 0;
@@ -192,7 +194,7 @@ static int set_choice(const struct hd_config_place *place, struct hd_slice text)
         len +=
             (size_t)snprintf(all + len, sizeof(all) - len, "%s%s", i > 0 ? ", " : "", choices[i]);
     }
-    return refuse(place, text, "is none of %s", all);
+    return refuse_value(place, text, "is none of %s", all);
 }
 
 /* ---- lists -------------------------------------------------------------- */
@@ -200,7 +202,8 @@ static int set_choice(const struct hd_config_place *place, struct hd_slice text)
 /*
  * Appends a zeroed element; NULL with `fault` set on failure. Lists are short: no spare capacity.
  */
-static void *grow(const struct hd_config_place *place, void *items, size_t *count, size_t size)
+static void *grow_items(const struct hd_config_place *place, void *items, size_t *count,
+                        size_t size)
 {
     char *more;
 
@@ -233,15 +236,15 @@ static int add_to_list(const struct hd_config_place *place, struct hd_slice text
     struct hd_slice *items;
 
     if (text.len == 0 || memchr(text.ptr, '\0', text.len))
-        return refuse(place, text, "is not a value for a list");
-    items = grow(place, list->items, &list->count, sizeof(*items));
+        return refuse_value(place, text, "is not a value for a list");
+    items = grow_items(place, list->items, &list->count, sizeof(*items));
     if (!items)
         return grow_error(place);
     list->items = items;
     if (hd_arena_copy(&place->config->arena, text, &items[list->count]) != 0)
         return no_memory(place);
     if (place->setting->check && place->setting->check(items[list->count].ptr, &why) != 0)
-        return refuse(place, text, "is %s", why.text);
+        return refuse_value(place, text, "is %s", why.text);
     list->count++;
     return 0;
 }
@@ -254,8 +257,8 @@ static int add_port(const struct hd_config_place *place, struct hd_slice text)
     int *items;
 
     if (!take_digits(&rest, 65535, &value) || rest.len > 0 || value < 1)
-        return refuse(place, text, "is not a port from 1 to 65535");
-    items = grow(place, ports->items, &ports->count, sizeof(*items));
+        return refuse_value(place, text, "is not a port from 1 to 65535");
+    items = grow_items(place, ports->items, &ports->count, sizeof(*items));
     if (!items)
         return grow_error(place);
     ports->items = items;
@@ -393,15 +396,15 @@ int hd_config_check_code(const struct hd_config_place *place, struct hd_slice id
 
     switch (hd_config_code(path, &language)) {
     case HD_CODE_NAMELESS:
-        return refuse(place, id,
-                      "needs the name of what is in the file, after a colon: "
-                      "\"%.*s:graph\"",
-                      HD_SHOW(path));
+        return refuse_value(place, id,
+                            "needs the name of what is in the file, after a colon: "
+                            "\"%.*s:graph\"",
+                            HD_SHOW(path));
     case HD_CODE_UNKNOWN:
-        return refuse(place, id,
-                      "has an unknown language: \"%.*s\" is neither .py, .ts, .js nor a "
-                      "declaration (.json)",
-                      HD_SHOW(path));
+        return refuse_value(place, id,
+                            "has an unknown language: \"%.*s\" is neither .py, .ts, .js nor a "
+                            "declaration (.json)",
+                            HD_SHOW(path));
     default:
         return 0;
     }
@@ -415,19 +418,19 @@ static int add_graph(const struct hd_config_place *place, struct hd_slice id, st
     int err;
 
     if (!is_graph_id(id))
-        return refuse(
+        return refuse_value(
             place, id,
             "is not a graph's id: letters, digits, \"_\", \"-\", \".\", and spaces between "
             "them, at most %d",
             MAX_GRAPH_ID);
     if (has_graph(graphs, id))
-        return refuse(place, id, "is there twice");
+        return refuse_value(place, id, "is there twice");
     if (file.len == 0 || file.len > 4096 || memchr(file.ptr, '\0', file.len))
-        return refuse(place, id, "needs the path of a file");
+        return refuse_value(place, id, "needs the path of a file");
     err = hd_config_check_code(place, id, file);
     if (err != 0)
         return err;
-    items = grow(place, graphs->items, &graphs->count, sizeof(*items));
+    items = grow_items(place, graphs->items, &graphs->count, sizeof(*items));
     if (!items)
         return grow_error(place);
     graphs->items = items;
@@ -443,7 +446,7 @@ static int add_graph_text(const struct hd_config_place *place, struct hd_slice t
     size_t len = sign ? (size_t)(sign - text.ptr) : 0;
 
     if (!sign)
-        return refuse(place, text, "is not ID=FILE");
+        return refuse_value(place, text, "is not ID=FILE");
     return add_graph(place, hd_slice(text.ptr, len), hd_slice(sign + 1, text.len - len - 1),
                      HD_S(""));
 }
@@ -456,8 +459,9 @@ static int add_graph_json(const struct hd_config_place *place, struct hd_slice i
 
     if (!hd_json_is_string(path) ||
         (description && !hd_json_is_string(description) && !hd_json_is_null(description)))
-        return refuse(place, id, "must be a path or {\"path\": …, \"description\": …}, not %s",
-                      hd_json_type_name(val));
+        return refuse_value(place, id,
+                            "must be a path or {\"path\": …, \"description\": …}, not %s",
+                            hd_json_type_name(val));
     return add_graph(place, id, hd_json_string(path), hd_json_string(description));
 }
 
@@ -495,12 +499,12 @@ static int set_list_text(const struct hd_config_place *place, struct hd_slice te
 
     if (!place->is_more)
         clear_list(place);
-    text = trim(text);
+    text = trim_blanks(text);
     while (err == 0 && text.len > 0) {
         const char *comma = memchr(text.ptr, ',', text.len);
         size_t len = comma ? (size_t)(comma - text.ptr) : text.len;
 
-        err = add_one(place, trim(hd_slice(text.ptr, len)));
+        err = add_one(place, trim_blanks(hd_slice(text.ptr, len)));
         text = comma ? hd_slice(comma + 1, text.len - len - 1) : HD_S("");
     }
     return err;
@@ -512,7 +516,7 @@ int hd_config_set_text(const struct hd_config_place *place, struct hd_slice text
         return set_list_text(place, text);
     if (place->setting->type == HD_SETTING_TEXT)
         return set_string(place, text);
-    text = trim(text);
+    text = trim_blanks(text);
     switch (place->setting->type) {
     case HD_SETTING_BOOL:
         return set_bool(place, text);

@@ -5,7 +5,7 @@
 
 #include "base/buf.h"
 
-struct reading {
+struct dotenv_reader {
     const char *pos, *end;
     int line;
     hd_dotenv_lookup lookup;
@@ -31,7 +31,7 @@ bool hd_dotenv_is_name(struct hd_slice name)
     return name.len > 0 && name.len < 256;
 }
 
-static struct hd_dotenv_item *find(const struct hd_dotenv *env, const char *name)
+static struct hd_dotenv_item *find_dotenv_item(const struct hd_dotenv *env, const char *name)
 {
     for (size_t i = 0; i < env->count; i++) {
         if (strcmp(env->items[i].name, name) == 0)
@@ -58,7 +58,7 @@ int hd_dotenv_put(struct hd_dotenv *env, struct hd_arena *arena, struct hd_slice
         env->items = hd_arena_calloc(arena, HD_DOTENV_MAX, sizeof(*env->items));
     if (!env->items)
         return hd_fault_set(fault, HD_ENOMEM, "out of memory");
-    item = find(env, key.ptr);
+    item = find_dotenv_item(env, key.ptr);
     if (!item && env->count == HD_DOTENV_MAX)
         return hd_fault_set(fault, HD_EINVAL, "more than %d variables", HD_DOTENV_MAX);
     if (!item)
@@ -67,37 +67,37 @@ int hd_dotenv_put(struct hd_dotenv *env, struct hd_arena *arena, struct hd_slice
     return 0;
 }
 
-static int wrong(struct reading *r, const char *what)
+static int refuse_line(struct dotenv_reader *r, const char *what)
 {
     return hd_fault_set(r->fault, HD_EINVAL, "line %d: %s", r->line, what);
 }
 
-static bool at(const struct reading *r, char c)
+static bool at(const struct dotenv_reader *r, char c)
 {
     return r->pos < r->end && *r->pos == c;
 }
 
-static void skip_blanks(struct reading *r)
+static void skip_blanks(struct dotenv_reader *r)
 {
     while (r->pos < r->end && (*r->pos == ' ' || *r->pos == '\t' || *r->pos == '\r'))
         r->pos++;
 }
 
-static void skip_line(struct reading *r)
+static void skip_line(struct dotenv_reader *r)
 {
     while (r->pos < r->end && *r->pos != '\n')
         r->pos++;
 }
 
-static int add(struct reading *r, const char *bytes, size_t len)
+static int add_bytes(struct dotenv_reader *r, const char *bytes, size_t len)
 {
     int err = hd_buf_append(&r->value, bytes, len);
 
-    return err == HD_ELIMIT ? wrong(r, "the value is too long") : err;
+    return err == HD_ELIMIT ? refuse_line(r, "the value is too long") : err;
 }
 
 /* ${NAME} and ${NAME:-otherwise}; anything else that begins with a dollar stands for itself. */
-static int add_variable(struct reading *r)
+static int add_variable(struct dotenv_reader *r)
 {
     const char *close = memchr(r->pos, '}', (size_t)(r->end - r->pos));
     const char *name = r->pos + 2, *end = name, *found;
@@ -110,33 +110,33 @@ static int add_variable(struct reading *r)
     len = (size_t)(end - name);
     if (!close || len == 0 || len >= sizeof(text) ||
         (end != close && (close - end < 2 || end[0] != ':' || end[1] != '-')))
-        return add(r, r->pos++, 1);
+        return add_bytes(r, r->pos++, 1);
     memcpy(text, name, len);
     text[len] = '\0';
-    item = find(r->out, text);
+    item = find_dotenv_item(r->out, text);
     found = item ? item->value : r->lookup ? r->lookup(r->ctx, text) : NULL;
     r->pos = close + 1;
     if ((!found || !*found) && end != close)
-        return add(r, end + 2, (size_t)(close - end) - 2);
-    return found ? add(r, found, strlen(found)) : 0;
+        return add_bytes(r, end + 2, (size_t)(close - end) - 2);
+    return found ? add_bytes(r, found, strlen(found)) : 0;
 }
 
-static bool is_variable(const struct reading *r)
+static bool is_variable(const struct dotenv_reader *r)
 {
     return r->end - r->pos > 2 && r->pos[0] == '$' && r->pos[1] == '{';
 }
 
-static int add_escaped(struct reading *r)
+static int add_escaped(struct dotenv_reader *r)
 {
     static const char from[] = "nrt\"\\'$", to[] = "\n\r\t\"\\'$";
     const char *known = r->pos[1] ? strchr(from, r->pos[1]) : NULL;
-    int err = known ? add(r, &to[known - from], 1) : add(r, r->pos, 2);
+    int err = known ? add_bytes(r, &to[known - from], 1) : add_bytes(r, r->pos, 2);
 
     r->pos += 2;
     return err;
 }
 
-static int read_quoted(struct reading *r, char quote)
+static int read_quoted(struct dotenv_reader *r, char quote)
 {
     int err = 0, begun = r->line;
 
@@ -147,24 +147,24 @@ static int read_quoted(struct reading *r, char quote)
         else if (quote == '"' && is_variable(r))
             err = add_variable(r);
         else
-            err = add(r, r->pos++, 1);
+            err = add_bytes(r, r->pos++, 1);
     }
     if (err)
         return err;
     if (!at(r, quote)) {
         r->line = begun;
-        return wrong(r, "the quotation is not closed");
+        return refuse_line(r, "the quotation is not closed");
     }
     r->pos++;
     skip_blanks(r);
     if (r->pos < r->end && *r->pos != '\n' && *r->pos != '#')
-        return wrong(r, "something follows the quotation");
+        return refuse_line(r, "something follows the quotation");
     skip_line(r);
     return 0;
 }
 
 /* To the end of the line, or to a comment: a # after a blank. */
-static int read_plain(struct reading *r)
+static int read_plain(struct dotenv_reader *r)
 {
     int err = 0;
 
@@ -173,7 +173,7 @@ static int read_plain(struct reading *r)
 
         if (*r->pos == '#' && is_after_blank)
             break;
-        err = is_variable(r) ? add_variable(r) : add(r, r->pos++, 1);
+        err = is_variable(r) ? add_variable(r) : add_bytes(r, r->pos++, 1);
     }
     skip_line(r);
     while (r->value.len > 0 && strchr(" \t\r", r->value.ptr[r->value.len - 1]) &&
@@ -182,7 +182,7 @@ static int read_plain(struct reading *r)
     return err;
 }
 
-static int read_line(struct reading *r)
+static int read_line(struct dotenv_reader *r)
 {
     struct hd_slice name;
     int err;
@@ -203,7 +203,7 @@ static int read_line(struct reading *r)
         return 0;
     }
     if (name.len == 0 || !at(r, '='))
-        return wrong(r, "not NAME=value");
+        return refuse_line(r, "not NAME=value");
     r->pos++;
     skip_blanks(r);
     hd_buf_reset(&r->value);
@@ -217,7 +217,7 @@ static int read_line(struct reading *r)
 int hd_dotenv_parse(struct hd_slice text, hd_dotenv_lookup lookup, void *ctx,
                     struct hd_arena *arena, struct hd_dotenv *out, struct hd_fault *fault)
 {
-    struct reading r = {
+    struct dotenv_reader r = {
         .line = 1, .lookup = lookup, .ctx = ctx, .arena = arena, .out = out, .fault = fault};
     int err = 0;
 

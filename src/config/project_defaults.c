@@ -51,7 +51,7 @@ static const char *value_of(const char *name)
     return value && *value ? value : NULL;
 }
 
-static int refuse(const char *name, const char *instead, struct hd_fault *fault)
+static int refuse_variable(const char *name, const char *instead, struct hd_fault *fault)
 {
     if (!instead)
         return hd_fault_set(fault, HD_EINVAL,
@@ -134,7 +134,7 @@ int hd_project_check_environment(const struct hd_config *config, struct hd_fault
 {
     for (size_t i = 0; i < HD_COUNT(refused); i++) {
         if (value_of(refused[i].name))
-            return refuse(refused[i].name, refused[i].instead, fault);
+            return refuse_variable(refused[i].name, refused[i].instead, fault);
     }
     for (size_t i = 0; i < HD_COUNT(unused); i++) {
         if (value_of(unused[i].name))

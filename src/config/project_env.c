@@ -17,7 +17,7 @@ static const char *look_up(void *ctx, const char *name)
     return getenv(name);
 }
 
-static int read_text(const char *path, struct hd_buf *out, struct hd_fault *fault)
+static int read_env_text(const char *path, struct hd_buf *out, struct hd_fault *fault)
 {
     FILE *file = fopen(path, "re");
     int err;
@@ -40,8 +40,8 @@ static int read_text(const char *path, struct hd_buf *out, struct hd_fault *faul
     return err;
 }
 
-static int read_file(const struct hd_config *config, struct hd_arena *arena, struct hd_dotenv *out,
-                     struct hd_fault *fault)
+static int read_env_file(const struct hd_config *config, struct hd_arena *arena,
+                         struct hd_dotenv *out, struct hd_fault *fault)
 {
     struct hd_slice name = hd_json_string(config->env.val), folder = config->env.folder;
     bool is_relative = name.len > 0 && name.ptr[0] != '/' && folder.len > 0;
@@ -55,7 +55,7 @@ static int read_file(const struct hd_config *config, struct hd_arena *arena, str
     if (!path)
         return HD_ENOMEM;
     hd_buf_init(&text, (size_t)2 * HD_CONFIG_MAX_FILE);
-    err = read_text(path, &text, fault);
+    err = read_env_text(path, &text, fault);
     if (!err) {
         err = hd_dotenv_parse(hd_buf_slice(&text), look_up, NULL, arena, out, &why);
         if (err)
@@ -66,8 +66,8 @@ static int read_file(const struct hd_config *config, struct hd_arena *arena, str
 }
 
 /* Numbers and booleans are written as they stand. */
-static int read_object(const struct hd_config *config, struct hd_arena *arena,
-                       struct hd_dotenv *out, struct hd_fault *fault)
+static int read_env_object(const struct hd_config *config, struct hd_arena *arena,
+                           struct hd_dotenv *out, struct hd_fault *fault)
 {
     struct hd_json_iter it = hd_json_iter(config->env.val);
     int err = 0;
@@ -97,8 +97,9 @@ int hd_project_read_env(const struct hd_config *config, struct hd_arena *arena,
     if (!config->env.val)
         return 0;
     if (hd_json_is_string(config->env.val))
-        return hd_json_string(config->env.val).len > 0 ? read_file(config, arena, out, fault) : 0;
-    return read_object(config, arena, out, fault);
+        return hd_json_string(config->env.val).len > 0 ? read_env_file(config, arena, out, fault)
+                                                       : 0;
+    return read_env_object(config, arena, out, fault);
 }
 
 int hd_project_set_environment(const struct hd_config *config, struct hd_fault *fault)

@@ -81,7 +81,7 @@ int hd_ttl_write(const struct hd_ttl *ttl, struct hd_arena *arena, struct hd_sli
     return text ? 0 : HD_ENOMEM;
 }
 
-static int wrong(struct hd_fault *fault)
+static int refuse_ttl(struct hd_fault *fault)
 {
     return hd_fault_set(fault, HD_EINVAL,
                         "ttl: expected a number of minutes (0: no expiry), or an object with "
@@ -111,7 +111,7 @@ int hd_ttl_parse(const struct hd_config *config, hd_json_val val, struct hd_ttl 
         (is_given(strategy) && !find_strategy(hd_json_string(strategy), &out->strategy)) ||
         (is_given(last) && !read_keep_last(last, &out->keep_last)) ||
         (is_given(sliding) && !hd_json_is_bool(sliding)))
-        return wrong(fault);
+        return refuse_ttl(fault);
     if (is_given(sliding))
         out->is_fixed = !hd_json_is_true(sliding);
     if (out->minutes > MAX_MINUTES)
