@@ -86,7 +86,7 @@ int hd_audit_create(uv_loop_t *loop, const char *path, struct hd_audit **out,
     return 0;
 }
 
-static void on_closed(uv_handle_t *handle)
+static void on_audit_closed(uv_handle_t *handle)
 {
     hd_free(handle->data);
 }
@@ -99,12 +99,12 @@ void hd_audit_destroy(struct hd_audit *audit)
     (void)close(audit->file);
     hd_buf_fini(&audit->waiting);
     hd_free(audit->path);
-    uv_close((uv_handle_t *)&audit->turn, on_closed);
+    uv_close((uv_handle_t *)&audit->turn, on_audit_closed);
 }
 
 /* ---- entries ----------------------------------------------------------- */
 
-static void member(struct hd_jw *jw, const char *name, struct hd_slice value)
+static void put_audit_member(struct hd_jw *jw, const char *name, struct hd_slice value)
 {
     if (value.len == 0)
         return;
@@ -119,10 +119,10 @@ static const char *decision(int status)
 
 static void write_who(struct hd_jw *jw, const struct hd_identity *who)
 {
-    member(jw, "principal", who->principal);
-    member(jw, "issuer", who->issuer);
-    member(jw, "subject", who->subject);
-    member(jw, "key_id", who->key_id);
+    put_audit_member(jw, "principal", who->principal);
+    put_audit_member(jw, "issuer", who->issuer);
+    put_audit_member(jw, "subject", who->subject);
+    put_audit_member(jw, "key_id", who->key_id);
 }
 
 static void write_objects(struct hd_jw *jw, const struct hd_audit_entry *entry)
@@ -144,23 +144,23 @@ static int write_entry(struct hd_buf *out, const struct hd_audit_entry *entry)
     hd_clock_format_iso(hd_clock_now_us(), time);
     hd_jw_init(&jw, out);
     hd_jw_object(&jw);
-    member(&jw, "time", hd_slice_cstr(time));
+    put_audit_member(&jw, "time", hd_slice_cstr(time));
     if (entry->who)
         write_who(&jw, entry->who);
-    member(&jw, "act_for", entry->act_for);
-    member(&jw, "action", entry->action);
+    put_audit_member(&jw, "act_for", entry->act_for);
+    put_audit_member(&jw, "action", entry->action);
     if (entry->object_count > 0)
         write_objects(&jw, entry);
-    member(&jw, "owner", entry->owner);
+    put_audit_member(&jw, "owner", entry->owner);
     if (entry->role)
-        member(&jw, "role", hd_slice_cstr(entry->role));
+        put_audit_member(&jw, "role", hd_slice_cstr(entry->role));
     if (entry->status) {
         hd_jw_key(&jw, HD_S("status"));
         hd_jw_int(&jw, entry->status);
     }
-    member(&jw, "decision", hd_slice_cstr(decision(entry->status)));
-    member(&jw, "request_id", entry->request_id);
-    member(&jw, "peer", entry->peer);
+    put_audit_member(&jw, "decision", hd_slice_cstr(decision(entry->status)));
+    put_audit_member(&jw, "request_id", entry->request_id);
+    put_audit_member(&jw, "peer", entry->peer);
     hd_jw_object_end(&jw);
     return hd_jw_finish(&jw);
 }

@@ -47,7 +47,7 @@ static int64_t now_us(void *ctx)
 
 /* ---- secrets ---------------------------------------------------------- */
 
-static int read_all(int fd, struct hd_buf *out)
+static int read_secret_bytes(int fd, struct hd_buf *out)
 {
     char piece[MAX_SECRET];
     int err = 0;
@@ -68,7 +68,7 @@ static int read_all(int fd, struct hd_buf *out)
     return err;
 }
 
-static int read_file(const char *path, struct hd_buf *out, struct hd_fault *fault)
+static int read_secret_file(const char *path, struct hd_buf *out, struct hd_fault *fault)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC), err;
     struct stat info;
@@ -77,7 +77,7 @@ static int read_file(const char *path, struct hd_buf *out, struct hd_fault *faul
         return hd_fault_set(fault, HD_EINVAL, "%.128s: %s", path, strerror(errno));
     if (!fstat(fd, &info) && (info.st_mode & (S_IRWXG | S_IRWXO)))
         hd_log(HD_LOG_WARN, "auth", "%s can be read by others: chmod 600", path);
-    err = read_all(fd, out);
+    err = read_secret_bytes(fd, out);
     if (err && err != HD_ENOMEM)
         err = hd_fault_set(fault, HD_EINVAL, "%.128s: %s", path,
                            err == HD_EIO ? strerror(errno) : "it is too large");
@@ -100,7 +100,7 @@ static int read_secret(void *ctx, bool is_file, const char *name, struct hd_buf 
 
         if (len < 0 || (size_t)len >= sizeof(path))
             return hd_fault_set(fault, HD_EINVAL, "the path is too long");
-        return read_file(path, out, fault);
+        return read_secret_file(path, out, fault);
     }
     value = getenv(name);
     if (!value || !*value)
@@ -348,7 +348,8 @@ static int start_settling(struct hd_auth_service *gate, struct hd_identity *iden
     return err;
 }
 
-static int settle(void *ctx, struct hd_auth *auth, struct hd_identity *identity, void *handle)
+static int settle_identity(void *ctx, struct hd_auth *auth, struct hd_identity *identity,
+                           void *handle)
 {
     struct hd_app *app = ctx;
 
@@ -365,20 +366,20 @@ int hd_auth_service_settle(struct hd_auth_service *gate, struct hd_identity *ide
 /* ---- the whole -------------------------------------------------------- */
 
 /* The host's context is the app: while it is created there is no gate yet. */
-static struct hd_auth_host host_of(struct hd_app *app)
+static struct hd_auth_host auth_host_of(struct hd_app *app)
 {
     return (struct hd_auth_host){.ctx = app,
                                  .now_us = now_us,
                                  .fetch = fetch,
                                  .find_key = find_key,
-                                 .settle = settle,
+                                 .settle = settle_identity,
                                  .secret = read_secret};
 }
 
 int hd_auth_service_create(struct hd_app *app, struct hd_auth_service **out, struct hd_fault *fault)
 {
     struct hd_auth_service *gate = hd_calloc(1, sizeof(*gate));
-    struct hd_auth_host host = host_of(app);
+    struct hd_auth_host host = auth_host_of(app);
     int err;
 
     if (!gate)
@@ -452,7 +453,7 @@ const struct hd_auth *hd_auth_service_auth(const struct hd_auth_service *gate)
 int hd_auth_service_check_config(const struct hd_config *config, struct hd_fault *fault)
 {
     struct hd_app app = {.config = config};
-    struct hd_auth_host host = host_of(&app);
+    struct hd_auth_host host = auth_host_of(&app);
     struct hd_auth *auth;
     struct hd_sign_ins ways;
     int err = hd_auth_create(config->auth.val, &host, &auth, fault);
@@ -473,7 +474,7 @@ int hd_auth_service_keys(const struct hd_config *config, struct hd_auth **out,
                          struct hd_fault *fault)
 {
     struct hd_app app = {.config = config};
-    struct hd_auth_host host = host_of(&app);
+    struct hd_auth_host host = auth_host_of(&app);
 
     return hd_auth_create(config->auth.val, &host, out, fault);
 }

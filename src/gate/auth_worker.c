@@ -110,7 +110,7 @@ static void forget_all(struct hd_auth_worker *worker)
     hd_token_cache_init(&worker->cache, worker->config->cache_size);
 }
 
-static void on_ready(void *ctx, enum hd_rt_language language, struct hd_slice head)
+static void on_auth_worker_ready(void *ctx, enum hd_rt_language language, struct hd_slice head)
 {
     struct hd_auth_worker *worker = ctx;
     struct hd_json json = {NULL};
@@ -202,7 +202,7 @@ static struct hd_auth_refusal read_refusal(struct hd_auth_worker *worker, const 
 
 /* ---- authenticate ---------------------------------------------------- */
 
-struct asking {
+struct authentication {
     struct hd_auth_worker *worker;
     hd_auth_identity_fn fn;
     void *ctx;
@@ -211,12 +211,12 @@ struct asking {
     struct hd_identity *identity;
 };
 
-static struct hd_slice fingerprint_of(const struct asking *asking)
+static struct hd_slice fingerprint_of(const struct authentication *asking)
 {
     return hd_slice(asking->fingerprint, sizeof(asking->fingerprint));
 }
 
-static void end_asking(struct asking *asking, const struct hd_auth_refusal *refusal)
+static void end_asking(struct authentication *asking, const struct hd_auth_refusal *refusal)
 {
     struct hd_identity *identity = asking->identity;
 
@@ -226,7 +226,7 @@ static void end_asking(struct asking *asking, const struct hd_auth_refusal *refu
     hd_free(asking);
 }
 
-static void withdraw(struct asking *asking)
+static void withdraw(struct authentication *asking)
 {
     struct hd_auth_worker *worker = asking->worker;
 
@@ -248,7 +248,7 @@ bool hd_auth_worker_is_withdrawn(const struct hd_auth_worker *worker, struct hd_
 
 static void on_settled(void *ctx, int err)
 {
-    struct asking *asking = ctx;
+    struct authentication *asking = ctx;
     struct hd_auth_worker *worker = asking->worker;
     int64_t ttl = worker->config->code_cache_us;
 
@@ -315,7 +315,7 @@ static bool is_subject(struct hd_slice text)
     return text.len > 0 && text.len <= HD_MAX_SUBJECT;
 }
 
-static int fill_identity(struct asking *asking, hd_json_val user)
+static int fill_identity(struct authentication *asking, hd_json_val user)
 {
     const struct hd_principal_key *key = hd_auth_key(asking->worker->auth, 0);
     struct hd_identity *identity = asking->identity;
@@ -343,7 +343,7 @@ static int fill_identity(struct asking *asking, hd_json_val user)
     return err;
 }
 
-static void admit(struct asking *asking, hd_json_val user)
+static void admit(struct authentication *asking, hd_json_val user)
 {
     int err;
 
@@ -363,7 +363,7 @@ static void admit(struct asking *asking, hd_json_val user)
 
 static void on_asked(void *ctx, enum hd_rt_end end, const struct hd_rt_message *message)
 {
-    struct asking *asking = ctx;
+    struct authentication *asking = ctx;
     struct hd_auth_refusal refusal = unavailable;
     struct hd_json json = {NULL};
 
@@ -445,7 +445,7 @@ static int add_others(struct hd_buf *out, const struct hd_http_request *request)
 }
 
 /* All that are there, by name and length, so that none can be taken for another. */
-static int read_credential(struct asking *asking, const struct hd_http_request *request)
+static int read_credential(struct authentication *asking, const struct hd_http_request *request)
 {
     const struct hd_auth_config *config = asking->worker->config;
     struct hd_buf buf;
@@ -536,7 +536,7 @@ static int call(struct hd_auth_worker *worker, struct hd_slice head, const struc
                                 : HD_ECLOSED;
 }
 
-static int send_request(struct asking *asking, const struct hd_http_request *request,
+static int send_request(struct authentication *asking, const struct hd_http_request *request,
                         struct hd_slice path_params)
 {
     struct hd_buf head;
@@ -551,7 +551,7 @@ static int send_request(struct asking *asking, const struct hd_http_request *req
 }
 
 /* True if the cache has the result; then the callback has been called. */
-static bool is_remembered(struct asking *asking)
+static bool is_remembered(struct authentication *asking)
 {
     struct hd_auth_worker *worker = asking->worker;
     struct hd_identity *known =
@@ -570,7 +570,7 @@ int hd_auth_worker_authenticate(struct hd_auth_worker *worker,
                                 const struct hd_http_request *request, struct hd_slice path_params,
                                 hd_auth_identity_fn fn, void *ctx)
 {
-    struct asking *asking;
+    struct authentication *asking;
     int err;
 
     if (worker->asked >= MAX_ASKED || (worker->is_told && worker->has_failed)) {
@@ -580,7 +580,7 @@ int hd_auth_worker_authenticate(struct hd_auth_worker *worker,
     asking = hd_calloc(1, sizeof(*asking));
     if (!asking)
         return HD_ENOMEM;
-    *asking = (struct asking){.worker = worker, .fn = fn, .ctx = ctx};
+    *asking = (struct authentication){.worker = worker, .fn = fn, .ctx = ctx};
     worker->asked++;
     err = read_credential(asking, request);
     if (!err && is_remembered(asking))
@@ -674,7 +674,7 @@ static void on_answered(void *ctx, enum hd_rt_end end, const struct hd_rt_messag
     hd_json_fini(&json);
 }
 
-static void put_text(struct hd_jw *jw, const char *name, struct hd_slice text)
+static void put_question_text(struct hd_jw *jw, const char *name, struct hd_slice text)
 {
     hd_jw_key(jw, hd_slice_cstr(name));
     hd_jw_string(jw, text);
@@ -686,10 +686,10 @@ static int write_question(struct hd_buf *out, const struct hd_auth_action *quest
 
     hd_jw_init(&jw, out);
     hd_jw_object(&jw);
-    put_text(&jw, "op", HD_S("authorize"));
-    put_text(&jw, "resource", hd_slice_cstr(question->resource));
-    put_text(&jw, "action", hd_slice_cstr(question->action));
-    put_text(&jw, "handler", question->handler);
+    put_question_text(&jw, "op", HD_S("authorize"));
+    put_question_text(&jw, "resource", hd_slice_cstr(question->resource));
+    put_question_text(&jw, "action", hd_slice_cstr(question->action));
+    put_question_text(&jw, "handler", question->handler);
     hd_jw_key(&jw, HD_S("user"));
     hd_user_put(&jw, question->who);
     hd_jw_key(&jw, HD_S("value"));
@@ -737,7 +737,7 @@ int hd_auth_worker_create(struct hd_app *app, struct hd_auth_service *gate,
     hd_arena_init(&worker->arena, MAX_HEAD);
     hd_map_init(&worker->withdrawn, MAX_WITHDRAWN);
     hd_token_cache_init(&worker->cache, worker->config->cache_size);
-    err = hd_app_on_ready(app, on_ready, worker);
+    err = hd_app_on_ready(app, on_auth_worker_ready, worker);
     if (err) {
         hd_auth_worker_destroy(worker);
         return err;

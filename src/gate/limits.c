@@ -22,7 +22,7 @@ enum {
     PAGE = 500
 };
 
-struct usage {
+struct principal_usage {
     int64_t count[HD_LIMITS]; /* runs and streams */
     int64_t requests_until;   /* the time at which all requests so far would have been even */
     int64_t bytes;
@@ -34,7 +34,7 @@ struct usage {
 struct hd_limits {
     struct hd_limits_config config;
     uv_mutex_t lock;
-    struct hd_map map; /* of struct usage, by principal */
+    struct hd_map map; /* of struct principal_usage, by principal */
     size_t tidy_at;
     _Atomic uint64_t refused[HD_LIMITS];
 };
@@ -88,7 +88,7 @@ static bool applies(const struct hd_limits *limits, struct hd_slice principal, e
     return limits && principal.len > 0 && limits->config.most[limit] > 0;
 }
 
-static int refuse(struct hd_limits *limits, enum hd_limit limit, int64_t seconds)
+static int count_refusal(struct hd_limits *limits, enum hd_limit limit, int64_t seconds)
 {
     atomic_fetch_add_explicit(&limits->refused[limit], 1, memory_order_relaxed);
     return seconds < 1 ? 1 : (int)seconds;
@@ -96,7 +96,7 @@ static int refuse(struct hd_limits *limits, enum hd_limit limit, int64_t seconds
 
 /* ---- principals in memory ---------------------------------------------- */
 
-static bool is_idle(const struct usage *usage, int64_t now)
+static bool is_idle(const struct principal_usage *usage, int64_t now)
 {
     return usage->count[HD_LIMIT_RUNS] == 0 && usage->count[HD_LIMIT_STREAMS] == 0 &&
            usage->requests_until <= now && !usage->is_measured &&
@@ -128,9 +128,9 @@ static void tidy(struct hd_limits *limits, int64_t now)
 }
 
 /* NULL: no memory. */
-static struct usage *usage_of(struct hd_limits *limits, struct hd_slice principal)
+static struct principal_usage *usage_of(struct hd_limits *limits, struct hd_slice principal)
 {
-    struct usage *usage = hd_map_get(&limits->map, principal);
+    struct principal_usage *usage = hd_map_get(&limits->map, principal);
 
     if (usage)
         return usage;
@@ -153,7 +153,7 @@ static struct usage *usage_of(struct hd_limits *limits, struct hd_slice principa
 int hd_limits_request(struct hd_limits *limits, struct hd_slice principal)
 {
     int64_t now = hd_clock_monotonic_us(), share, until;
-    struct usage *usage;
+    struct principal_usage *usage;
     int retry = 0;
 
     if (!applies(limits, principal, HD_LIMIT_REQUESTS))
@@ -164,7 +164,8 @@ int hd_limits_request(struct hd_limits *limits, struct hd_slice principal)
     if (usage) {
         until = (usage->requests_until > now ? usage->requests_until : now) + share;
         if (until > now + MINUTE)
-            retry = refuse(limits, HD_LIMIT_REQUESTS, (until - now - MINUTE + SECOND - 1) / SECOND);
+            retry = count_refusal(limits, HD_LIMIT_REQUESTS,
+                                  (until - now - MINUTE + SECOND - 1) / SECOND);
         else
             usage->requests_until = until;
     }
@@ -174,10 +175,10 @@ int hd_limits_request(struct hd_limits *limits, struct hd_slice principal)
 
 /* ---- runs and streams -------------------------------------------------- */
 
-static int take(struct hd_limits *limits, struct hd_slice principal, enum hd_limit limit,
-                bool is_forced)
+static int take_slot(struct hd_limits *limits, struct hd_slice principal, enum hd_limit limit,
+                     bool is_forced)
 {
-    struct usage *usage;
+    struct principal_usage *usage;
     int retry = 0;
 
     if (!applies(limits, principal, limit))
@@ -185,7 +186,7 @@ static int take(struct hd_limits *limits, struct hd_slice principal, enum hd_lim
     uv_mutex_lock(&limits->lock);
     usage = usage_of(limits, principal);
     if (usage && !is_forced && usage->count[limit] >= limits->config.most[limit])
-        retry = refuse(limits, limit, BUSY_SECONDS);
+        retry = count_refusal(limits, limit, BUSY_SECONDS);
     else if (usage)
         usage->count[limit]++;
     uv_mutex_unlock(&limits->lock);
@@ -194,17 +195,17 @@ static int take(struct hd_limits *limits, struct hd_slice principal, enum hd_lim
 
 int hd_limits_take(struct hd_limits *limits, struct hd_slice principal, enum hd_limit limit)
 {
-    return take(limits, principal, limit, false);
+    return take_slot(limits, principal, limit, false);
 }
 
 void hd_limits_hold(struct hd_limits *limits, struct hd_slice principal, enum hd_limit limit)
 {
-    (void)take(limits, principal, limit, true);
+    (void)take_slot(limits, principal, limit, true);
 }
 
 void hd_limits_give(struct hd_limits *limits, struct hd_slice principal, enum hd_limit limit)
 {
-    struct usage *usage;
+    struct principal_usage *usage;
 
     if (!applies(limits, principal, limit))
         return;
@@ -255,7 +256,7 @@ static int on_item(void *arg, const struct hd_item_rec *item)
 }
 
 /* Bytes of the records themselves. */
-static int on_thread(void *arg, const struct hd_thread_rec *thread)
+static int on_thread_size(void *arg, const struct hd_thread_rec *thread)
 {
     *(int64_t *)arg += (int64_t)(thread->metadata.len + thread->config.len +
                                  thread->interrupts.len + thread->error.len);
@@ -300,7 +301,7 @@ int hd_principal_bytes(struct heddle *store, struct hd_slice principal, int64_t 
     int err = add_threads(store, principal, &sum, fault);
 
     if (!err)
-        err = hd_threads_scan(store, principal, false, on_thread, &sum, fault);
+        err = hd_threads_scan(store, principal, false, on_thread_size, &sum, fault);
     if (!err)
         err = hd_assistants_scan(store, principal, on_assistant, &versions, fault);
     if (!err)
@@ -317,7 +318,7 @@ int hd_principal_bytes(struct heddle *store, struct hd_slice principal, int64_t 
 static bool begin_measuring(struct hd_limits *limits, struct hd_slice principal, int64_t *bytes)
 {
     int64_t most = limits->config.most[HD_LIMIT_BYTES], now = hd_clock_monotonic_us();
-    struct usage *usage;
+    struct principal_usage *usage;
     bool is_ours = false;
 
     uv_mutex_lock(&limits->lock);
@@ -340,7 +341,7 @@ static bool begin_measuring(struct hd_limits *limits, struct hd_slice principal,
 static void end_measuring(struct hd_limits *limits, struct hd_slice principal, int err,
                           int64_t bytes)
 {
-    struct usage *usage;
+    struct principal_usage *usage;
 
     uv_mutex_lock(&limits->lock);
     usage = hd_map_get(&limits->map, principal);
@@ -371,13 +372,13 @@ int hd_limits_room(struct hd_limits *limits, struct heddle *store, struct hd_sli
     if (!err)
         *retry = bytes < limits->config.most[HD_LIMIT_BYTES]
                      ? 0
-                     : refuse(limits, HD_LIMIT_BYTES, FULL_SECONDS);
+                     : count_refusal(limits, HD_LIMIT_BYTES, FULL_SECONDS);
     return err;
 }
 
 void hd_limits_freed(struct hd_limits *limits, struct hd_slice principal)
 {
-    struct usage *usage;
+    struct principal_usage *usage;
 
     if (!applies(limits, principal, HD_LIMIT_BYTES))
         return;

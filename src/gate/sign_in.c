@@ -188,7 +188,7 @@ const char *hd_signer_address(const struct hd_signer *signer, size_t index)
 
 /* ---- the end of an exchange ------------------------------------------- */
 
-static void end(struct exchange *e)
+static void end_exchange(struct exchange *e)
 {
     e->signer->exchanges--;
     e->fn(e->ctx, &e->result);
@@ -196,11 +196,11 @@ static void end(struct exchange *e)
     hd_free(e);
 }
 
-static void refuse(struct exchange *e, int status, const char *text)
+static void refuse_exchange(struct exchange *e, int status, const char *text)
 {
     e->result = (struct hd_signed){.status = status, .retry_s = status == 503 ? 5 : 0};
     (void)snprintf(e->result.text, sizeof(e->result.text), "%s", text);
-    end(e);
+    end_exchange(e);
 }
 
 /* ---- what came back --------------------------------------------------- */
@@ -217,8 +217,8 @@ static bool is_of_issuer(const struct exchange *e, const struct hd_identity *ide
 static void try_other(struct exchange *e)
 {
     if (e->has_tried_access) {
-        refuse(e, 403,
-               "this server does not accept the tokens that the issuer gave (auth.issuers)");
+        refuse_exchange(
+            e, 403, "this server does not accept the tokens that the issuer gave (auth.issuers)");
         return;
     }
     e->has_tried_access = true;
@@ -232,7 +232,7 @@ static void on_verdict(void *ctx, enum hd_auth_verdict verdict, struct hd_identi
 
     (void)reason;
     if (verdict == HD_AUTH_UNAVAILABLE) {
-        refuse(e, 503, "the token cannot be verified at the moment");
+        refuse_exchange(e, 503, "the token cannot be verified at the moment");
         return;
     }
     if (verdict == HD_AUTH_FINE && is_of_issuer(e, identity)) {
@@ -241,7 +241,7 @@ static void on_verdict(void *ctx, enum hd_auth_verdict verdict, struct hd_identi
         e->result = (struct hd_signed){.status = 200, .refresh_token = e->tokens.refresh_token};
         e->result.token = e->has_tried_access ? e->tokens.id_token : e->tokens.access_token;
         e->result.expires_in = identity->expires_at == 0 ? -1 : left > 0 ? left : 0;
-        end(e);
+        end_exchange(e);
         return;
     }
     try_other(e);
@@ -270,7 +270,7 @@ static void verify(struct exchange *e)
             hd_auth_service_check(e->signer->gate, hd_buf_slice(&header), HD_S(""), on_verdict, e);
     hd_buf_fini_secret(&header);
     if (err)
-        refuse(e, 503, hd_error_text(err));
+        refuse_exchange(e, 503, hd_error_text(err));
 }
 
 /* Only the error code is shown: the description may contain parts of the request. */
@@ -284,10 +284,10 @@ static void refuse_as_issuer(struct exchange *e)
                (int)e->provider->way->issuer->alias.len, e->provider->way->issuer->alias.ptr,
                e->tokens.error);
     (void)snprintf(text, sizeof(text), "the issuer refused: %s", e->tokens.error);
-    refuse(e, is_clients ? 400 : 502, text);
+    refuse_exchange(e, is_clients ? 400 : 502, text);
 }
 
-static void on_answer(void *ctx, const struct hd_client_response *response)
+static void on_token_answer(void *ctx, const struct hd_client_response *response)
 {
     struct exchange *e = ctx;
     int err;
@@ -296,16 +296,16 @@ static void on_answer(void *ctx, const struct hd_client_response *response)
         hd_log(HD_LOG_WARN, "auth", "page.sign_in: the token endpoint of %.*s: %s",
                (int)e->provider->way->issuer->alias.len, e->provider->way->issuer->alias.ptr,
                response->error);
-        refuse(e, 502, "the issuer cannot be reached");
+        refuse_exchange(e, 502, "the issuer cannot be reached");
         return;
     }
     err = hd_json_parse(&e->answer, response->body, NULL);
     if (!err)
         err = hd_oidc_tokens_read(&e->tokens, hd_json_root(&e->answer));
     if (err == HD_ENOMEM)
-        refuse(e, 503, hd_error_text(err));
+        refuse_exchange(e, 503, hd_error_text(err));
     else if (err || (response->status != 200 && !e->tokens.error[0]))
-        refuse(e, 502, "the issuer's answer is none");
+        refuse_exchange(e, 502, "the issuer's answer is none");
     else if (response->status != 200 || e->tokens.error[0])
         refuse_as_issuer(e);
     else
@@ -329,7 +329,7 @@ static int send_form(struct exchange *e, struct hd_slice form, const char *autho
                                            .max_body = HD_MAX_OIDC_BYTES};
     struct hd_client_request *request;
 
-    return hd_client_send(e->signer->http, &what, on_answer, e, &request);
+    return hd_client_send(e->signer->http, &what, on_token_answer, e, &request);
 }
 
 static void ask_for_tokens(void *ctx)
@@ -342,7 +342,7 @@ static void ask_for_tokens(void *ctx)
     int err;
 
     if (!e->provider->known.token_endpoint) {
-        refuse(e, 503, "the issuer is unavailable");
+        refuse_exchange(e, 503, "the issuer is unavailable");
         return;
     }
     hd_buf_init(&form, MAX_FORM);
@@ -357,7 +357,7 @@ static void ask_for_tokens(void *ctx)
     hd_buf_fini_secret(&form);
     hd_buf_fini_secret(&authorization);
     if (err)
-        refuse(e, 503, hd_error_text(err));
+        refuse_exchange(e, 503, hd_error_text(err));
 }
 
 /* ---- rate limit by address ------------------------------------------- */
@@ -401,7 +401,7 @@ void hd_signer_exchange(struct hd_signer *signer, struct hd_slice name,
             .signer = signer, .provider = provider, .grant = *grant, .fn = fn, .ctx = ctx};
         signer->exchanges++;
         if (hd_signer_prepare(signer, ask_for_tokens, e))
-            refuse(e, 503, hd_error_text(HD_ENOMEM));
+            refuse_exchange(e, 503, hd_error_text(HD_ENOMEM));
     }
 }
 

@@ -66,7 +66,7 @@ void hd_worker_access_close(struct hd_worker_access *pass)
 }
 
 /* Takes the same time wherever they differ. */
-static bool is_same(const char *a, const char *b)
+static bool is_same_token(const char *a, const char *b)
 {
     unsigned char differs = 0;
 
@@ -82,7 +82,7 @@ const struct hd_worker_access *hd_worker_access_find(const struct hd_app *app,
         return NULL;
     for (const struct hd_worker_access *pass = app->passes[bucket_of(token)]; pass;
          pass = pass->next) {
-        if (is_same(pass->token, token.ptr))
+        if (is_same_token(pass->token, token.ptr))
             return pass;
     }
     return NULL;
@@ -142,7 +142,7 @@ int hd_worker_access_open_run(struct hd_app *app, struct hd_slice actor,
 /* ---- the address ------------------------------------------------------ */
 
 /* The server's address on this machine: loopback reaches every listening address. */
-static const char *host_of(const struct hd_config *config)
+static const char *reachable_host(const struct hd_config *config)
 {
     if (!*config->host || strcmp(config->host, "0.0.0.0") == 0 || strcmp(config->host, "::") == 0)
         return "127.0.0.1";
@@ -152,7 +152,7 @@ static const char *host_of(const struct hd_config *config)
 void hd_worker_access_put(struct hd_jw *jw, const struct hd_app *app,
                           const struct hd_worker_access *pass)
 {
-    const char *host = host_of(app->config);
+    const char *host = reachable_host(app->config);
     bool is_v6 = strchr(host, ':') && host[0] != '[';
     char url[512];
 
