@@ -4,8 +4,8 @@
 #include "store/rows.h"
 
 /* Borrows from the cells, but for what is in the body. */
-static int decode(const struct hd_cell *cells, struct hd_arena *arena, struct hd_key_rec *out,
-                  struct hd_fault *fault)
+static int decode_api_key(const struct hd_cell *cells, struct hd_arena *arena,
+                          struct hd_key_rec *out, struct hd_fault *fault)
 {
     struct hd_slice subject, admin;
     const struct hd_member members[] = {{"subject", &subject}, {"admin", &admin}};
@@ -34,20 +34,20 @@ int hd_key_read(struct heddle *store, struct hd_slice id, struct hd_arena *arena
     struct hd_cell cells[HD_MAX_COLUMNS];
     int err = hd_record_get(store, HD_API_KEYS, &key, 1, arena, cells, fault);
 
-    return err ? err : decode(cells, arena, out, fault);
+    return err ? err : decode_api_key(cells, arena, out, fault);
 }
 
-struct scan {
+struct key_scan {
     hd_key_fn fn;
     void *arg;
 };
 
-static int on_row(void *arg, const struct hd_cell *cells, struct hd_arena *arena,
-                  struct hd_fault *fault)
+static int on_key_row(void *arg, const struct hd_cell *cells, struct hd_arena *arena,
+                      struct hd_fault *fault)
 {
-    const struct scan *scan = arg;
+    const struct key_scan *scan = arg;
     struct hd_key_rec key;
-    int err = decode(cells, arena, &key, fault);
+    int err = decode_api_key(cells, arena, &key, fault);
 
     return err ? err : scan->fn(scan->arg, &key);
 }
@@ -55,12 +55,12 @@ static int on_row(void *arg, const struct hd_cell *cells, struct hd_arena *arena
 int hd_keys_scan(struct heddle *store, hd_key_fn fn, void *arg, struct hd_fault *fault)
 {
     struct hd_query query = {.table = HD_API_KEYS, .index = HD_PRIMARY, .columns = HD_ALL_COLUMNS};
-    struct scan scan = {.fn = fn, .arg = arg};
+    struct key_scan scan = {.fn = fn, .arg = arg};
 
-    return hd_record_scan(store, query, on_row, &scan, fault);
+    return hd_record_scan(store, query, on_key_row, &scan, fault);
 }
 
-static int write_row(struct hd_batch_builder *batch, struct hd_key_rec *rec, enum hd_op_kind kind)
+static int write_key(struct hd_batch_builder *batch, struct hd_key_rec *rec, enum hd_op_kind kind)
 {
     struct hd_record_writer writer;
     struct hd_slice body;
@@ -90,7 +90,7 @@ static int write_row(struct hd_batch_builder *batch, struct hd_key_rec *rec, enu
 int hd_key_add(struct hd_batch_builder *batch, struct hd_key_rec *key)
 {
     key->rev = 0;
-    return write_row(batch, key, HD_OP_ADD);
+    return write_key(batch, key, HD_OP_ADD);
 }
 
 int hd_key_put(struct hd_batch_builder *batch, struct hd_key_rec *key)
@@ -98,7 +98,7 @@ int hd_key_put(struct hd_batch_builder *batch, struct hd_key_rec *key)
     const struct hd_cell id = hd_cell_bytes(key->key.id);
     int err = hd_batch_expect(batch, HD_API_KEYS, &id, HD_API_KEYS_REV, key->rev);
 
-    return err ? err : write_row(batch, key, HD_OP_PUT);
+    return err ? err : write_key(batch, key, HD_OP_PUT);
 }
 
 struct hd_slice hd_key_lane(void)

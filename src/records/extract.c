@@ -19,7 +19,7 @@ struct parser {
     struct hd_fault *fault;
 };
 
-static int fail(const struct parser *p, const char *what)
+static int refuse_extract_path(const struct parser *p, const char *what)
 {
     return hd_fault_set(p->fault, HD_EINVAL, "extract: \"%.*s\": %s at character %zu of \"%.*s\"",
                         HD_SHOW(p->name), what, p->pos + 1, HD_SHOW(p->text));
@@ -41,11 +41,11 @@ static int parse_key(struct parser *p)
     struct hd_extract_step *step = add_step(p);
 
     if (!step)
-        return fail(p, "too many steps");
+        return refuse_extract_path(p, "too many steps");
     while (p->pos < p->text.len && !is_at(p, '.') && !is_at(p, '[') && !is_at(p, ']'))
         p->pos++;
     if (p->pos == begin)
-        return fail(p, "a key is missing");
+        return refuse_extract_path(p, "a key is missing");
     step->key = hd_slice(p->text.ptr + begin, p->pos - begin);
     return 0;
 }
@@ -58,7 +58,7 @@ static int parse_quoted(struct parser *p, struct hd_extract_step *step)
     const char *end = memchr(begin, quote, p->text.len - p->pos);
 
     if (!end)
-        return fail(p, "a quote that does not end");
+        return refuse_extract_path(p, "a quote that does not end");
     step->key = hd_slice(begin, (size_t)(end - begin));
     p->pos += step->key.len + 1;
     return 0;
@@ -72,11 +72,11 @@ static int parse_index(struct parser *p, struct hd_extract_step *step)
 
     while (p->pos < p->text.len && p->text.ptr[p->pos] >= '0' && p->text.ptr[p->pos] <= '9') {
         if (value > INT32_MAX)
-            return fail(p, "too great an index");
+            return refuse_extract_path(p, "too great an index");
         value = value * 10 + (p->text.ptr[p->pos++] - '0');
     }
     if (p->pos == begin)
-        return fail(p, "an index or a quoted key is missing");
+        return refuse_extract_path(p, "an index or a quoted key is missing");
     step->is_index = true;
     /* -0 is what -0 is everywhere else: the first. */
     step->index = is_negative ? -value : value;
@@ -89,11 +89,11 @@ static int parse_bracket(struct parser *p)
     int err;
 
     if (!step)
-        return fail(p, "too many steps");
+        return refuse_extract_path(p, "too many steps");
     p->pos++;
     err = is_at(p, '"') || is_at(p, '\'') ? parse_quoted(p, step) : parse_index(p, step);
     if (err == 0 && !is_at(p, ']'))
-        err = fail(p, "\"]\" is missing");
+        err = refuse_extract_path(p, "\"]\" is missing");
     p->pos++;
     return err;
 }
@@ -125,7 +125,7 @@ static int parse_steps(struct parser *p)
         } else if (is_at(p, '[')) {
             err = parse_bracket(p);
         } else {
-            err = fail(p, "\".\" or \"[\" is missing");
+            err = refuse_extract_path(p, "\".\" or \"[\" is missing");
         }
     }
     return err == 0 ? check_member(p) : err;

@@ -31,8 +31,8 @@ int hd_invitation_id(struct hd_slice token, char id[HD_INVITATION_ID_SIZE])
 /* ---- reading ---------------------------------------------------------- */
 
 /* Borrows from the cells. */
-static int decode(const struct hd_cell *cells, struct hd_invitation_rec *out,
-                  struct hd_fault *fault)
+static int decode_invitation(const struct hd_cell *cells, struct hd_invitation_rec *out,
+                             struct hd_fault *fault)
 {
     int64_t role = cells[HD_INVITATIONS_ROLE].number;
     struct hd_slice uses;
@@ -71,21 +71,21 @@ int hd_invitation_read(struct heddle *store, struct hd_slice id, int64_t now,
     int err = hd_record_get(store, HD_INVITATIONS, &key, 1, arena, cells, fault);
 
     if (!err)
-        err = decode(cells, out, fault);
+        err = decode_invitation(cells, out, fault);
     return !err && is_over(out, now) ? HD_ENOTFOUND : err;
 }
 
-struct scan {
+struct invitation_scan {
     hd_invitation_fn fn;
     void *arg;
     struct hd_fault *fault;
 };
 
-static int on_row(void *arg, size_t which, const struct hd_cell *cells)
+static int on_invitation_row(void *arg, size_t which, const struct hd_cell *cells)
 {
-    const struct scan *scan = arg;
+    const struct invitation_scan *scan = arg;
     struct hd_invitation_rec invitation;
-    int err = decode(cells, &invitation, scan->fault);
+    int err = decode_invitation(cells, &invitation, scan->fault);
 
     (void)which;
     return err ? err : scan->fn(scan->arg, &invitation);
@@ -95,20 +95,20 @@ int hd_invitations_scan(struct heddle *store, struct hd_slice owner, struct hd_s
                         hd_invitation_fn fn, void *arg, struct hd_fault *fault)
 {
     const struct hd_cell prefix[] = {hd_cell_bytes(owner), hd_cell_bytes(thread_id)};
-    struct scan scan = {.fn = fn, .arg = arg, .fault = fault};
+    struct invitation_scan scan = {.fn = fn, .arg = arg, .fault = fault};
     struct hd_query query = {.table = HD_INVITATIONS,
                              .index = HD_INVITATIONS_BY_THREAD,
                              .prefix = prefix,
                              .prefix_count = HD_COUNT(prefix),
                              .columns = HD_ALL_COLUMNS};
 
-    return hd_rows_scan(store, query, on_row, &scan, fault);
+    return hd_rows_scan(store, query, on_invitation_row, &scan, fault);
 }
 
 /* ---- writing ---------------------------------------------------------- */
 
-static int write_row(struct hd_batch_builder *batch, struct hd_invitation_rec *invitation,
-                     enum hd_op_kind kind)
+static int write_invitation(struct hd_batch_builder *batch, struct hd_invitation_rec *invitation,
+                            enum hd_op_kind kind)
 {
     struct hd_record_writer writer;
     struct hd_slice body;
@@ -146,7 +146,7 @@ int hd_invitation_add(struct hd_batch_builder *batch, const struct hd_thread_rec
     invitation->rev = 0;
     invitation->owner = thread->principal;
     invitation->thread_id = thread->id;
-    return err ? err : write_row(batch, invitation, HD_OP_ADD);
+    return err ? err : write_invitation(batch, invitation, HD_OP_ADD);
 }
 
 int hd_invitation_use(struct hd_batch_builder *batch, struct hd_invitation_rec *invitation)
@@ -159,7 +159,7 @@ int hd_invitation_use(struct hd_batch_builder *batch, struct hd_invitation_rec *
     invitation->left--;
     if (invitation->left <= 0)
         return hd_batch_delete(batch, HD_INVITATIONS, &key, 1);
-    return write_row(batch, invitation, HD_OP_PUT);
+    return write_invitation(batch, invitation, HD_OP_PUT);
 }
 
 int hd_invitation_delete(struct hd_batch_builder *batch, struct hd_slice id)

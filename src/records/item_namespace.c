@@ -160,7 +160,7 @@ void hd_label_set_fini(struct hd_label_set *set)
     *set = (struct hd_label_set){0};
 }
 
-static int grow(struct hd_label_set *set)
+static int grow_labels(struct hd_label_set *set)
 {
     size_t cap = set->cap ? set->cap * 2 : 16;
     struct hd_item_namespace *items;
@@ -204,7 +204,7 @@ int hd_label_set_add(struct hd_label_set *set, const struct hd_item_namespace *l
     if (!err && set->count == set->limit)
         err = HD_ELIMIT;
     if (!err)
-        err = grow(set);
+        err = grow_labels(set);
     if (!err)
         err = copy_labels(set, hd_buf_slice(&text));
     if (!err)

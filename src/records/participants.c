@@ -31,14 +31,14 @@ struct grant {
     int64_t created_at;
 };
 
-struct finding {
+struct grant_finding {
     struct hd_arena *arena;
     struct grant *grants;
 };
 
 static int on_grant(void *arg, size_t which, const struct hd_cell *cells)
 {
-    struct finding *finding = arg;
+    struct grant_finding *finding = arg;
     enum hd_role role = role_of(cells);
     struct grant *grant;
 
@@ -61,7 +61,7 @@ static bool is_older(const struct grant *a, const struct grant *b)
     return hd_slice_cmp(a->owner, b->owner) < 0;
 }
 
-static int choose(const struct grant *grants, struct hd_slice *owner, enum hd_role *role)
+static int choose_grant(const struct grant *grants, struct hd_slice *owner, enum hd_role *role)
 {
     const struct grant *oldest = grants;
 
@@ -87,7 +87,7 @@ int hd_participation_find(struct heddle *store, struct hd_slice actor,
 {
     struct hd_cell keys[1 + HD_MAX_ORGANISATIONS][2];
     struct hd_query queries[1 + HD_MAX_ORGANISATIONS];
-    struct finding finding = {.arena = arena};
+    struct grant_finding finding = {.arena = arena};
     int err;
 
     if (count > HD_MAX_ORGANISATIONS)
@@ -103,14 +103,14 @@ int hd_participation_find(struct heddle *store, struct hd_slice actor,
                                                   1u << HD_PARTICIPANTS_CREATED};
     }
     err = hd_rows_read(store, queries, count + 1, on_grant, &finding, fault);
-    return err ? err : choose(finding.grants, owner, role);
+    return err ? err : choose_grant(finding.grants, owner, role);
 }
 
 /* ---- reading ---------------------------------------------------------- */
 
 /* Borrows from the cells. */
-static int decode(const struct hd_cell *cells, struct hd_arena *arena,
-                  struct hd_participant_rec *out, struct hd_fault *fault)
+static int decode_participant(const struct hd_cell *cells, struct hd_arena *arena,
+                              struct hd_participant_rec *out, struct hd_fault *fault)
 {
     struct hd_slice issuer, subject, organisation;
     const struct hd_member members[] = {
@@ -142,30 +142,30 @@ int hd_participant_read(struct heddle *store, struct hd_slice member, struct hd_
     struct hd_cell cells[HD_MAX_COLUMNS];
     int err = hd_record_get(store, HD_PARTICIPANTS, key, HD_COUNT(key), arena, cells, fault);
 
-    return err ? err : decode(cells, arena, out, fault);
+    return err ? err : decode_participant(cells, arena, out, fault);
 }
 
-struct scan {
+struct participant_scan {
     hd_participant_fn fn;
     void *arg;
 };
 
-static int on_row(void *arg, const struct hd_cell *cells, struct hd_arena *arena,
-                  struct hd_fault *fault)
+static int on_participant_row(void *arg, const struct hd_cell *cells, struct hd_arena *arena,
+                              struct hd_fault *fault)
 {
-    const struct scan *scan = arg;
+    const struct participant_scan *scan = arg;
     struct hd_participant_rec participant;
-    int err = decode(cells, arena, &participant, fault);
+    int err = decode_participant(cells, arena, &participant, fault);
 
     return err ? err : scan->fn(scan->arg, &participant);
 }
 
-static int scan_all(struct heddle *store, struct hd_query query, hd_participant_fn fn, void *arg,
-                    struct hd_fault *fault)
+static int scan_participants(struct heddle *store, struct hd_query query, hd_participant_fn fn,
+                             void *arg, struct hd_fault *fault)
 {
-    struct scan scan = {.fn = fn, .arg = arg};
+    struct participant_scan scan = {.fn = fn, .arg = arg};
 
-    return hd_record_scan(store, query, on_row, &scan, fault);
+    return hd_record_scan(store, query, on_participant_row, &scan, fault);
 }
 
 int hd_participations_scan(struct heddle *store, struct hd_slice member, hd_participant_fn fn,
@@ -175,7 +175,7 @@ int hd_participations_scan(struct heddle *store, struct hd_slice member, hd_part
     struct hd_query query = {
         .table = HD_PARTICIPANTS, .index = HD_PRIMARY, .prefix = &prefix, .prefix_count = 1};
 
-    return scan_all(store, query, fn, arg, fault);
+    return scan_participants(store, query, fn, arg, fault);
 }
 
 int hd_participants_scan(struct heddle *store, struct hd_slice owner, struct hd_slice thread_id,
@@ -187,7 +187,7 @@ int hd_participants_scan(struct heddle *store, struct hd_slice owner, struct hd_
                              .prefix = prefix,
                              .prefix_count = HD_COUNT(prefix)};
 
-    return scan_all(store, query, fn, arg, fault);
+    return scan_participants(store, query, fn, arg, fault);
 }
 
 static int on_counted(void *arg, size_t which, const struct hd_cell *cells)
@@ -217,7 +217,7 @@ int hd_participants_count(struct heddle *store, struct hd_slice owner, struct hd
 
 /* ---- all that is shared ------------------------------------------------ */
 
-struct list {
+struct shared_list {
     struct hd_arena *arena;
     struct hd_shared *items;
     size_t count, cap;
@@ -226,7 +226,7 @@ struct list {
 
 static int on_shared(void *arg, size_t which, const struct hd_cell *cells)
 {
-    struct list *list = arg;
+    struct shared_list *list = arg;
     struct hd_shared *item;
     int err;
 
@@ -289,7 +289,7 @@ int hd_participations_list(struct heddle *store, struct hd_slice actor,
                            struct hd_arena *arena, struct hd_shared **out, size_t *out_count,
                            struct hd_fault *fault)
 {
-    struct list list = {.arena = arena, .fault = fault};
+    struct shared_list list = {.arena = arena, .fault = fault};
     int err = 0;
 
     for (size_t i = 0; !err && i <= count; i++) {
@@ -314,8 +314,8 @@ int hd_participations_list(struct heddle *store, struct hd_slice actor,
 
 /* ---- writing ---------------------------------------------------------- */
 
-static int encode_body(const struct hd_participant_rec *participant, struct hd_arena *arena,
-                       struct hd_slice *out)
+static int encode_participant(const struct hd_participant_rec *participant, struct hd_arena *arena,
+                              struct hd_slice *out)
 {
     struct hd_record_writer writer;
 
@@ -332,7 +332,7 @@ int hd_participant_add(struct hd_batch_builder *batch, const struct hd_thread_re
     /* The creation time distinguishes a thread from a later one with the same id. */
     const struct hd_cell key[] = {hd_cell_bytes(thread->principal), hd_cell_bytes(thread->id)};
     struct hd_slice body;
-    int err = encode_body(participant, &batch->arena, &body);
+    int err = encode_participant(participant, &batch->arena, &body);
 
     if (!err)
         err =

@@ -10,8 +10,8 @@
 /* ---- reading ---------------------------------------------------------- */
 
 /* Borrows from the cells, but for moved_to. */
-static int decode(const struct hd_cell *cells, struct hd_arena *arena, struct hd_principal_rec *out,
-                  struct hd_fault *fault)
+static int decode_principal(const struct hd_cell *cells, struct hd_arena *arena,
+                            struct hd_principal_rec *out, struct hd_fault *fault)
 {
     struct hd_slice kind, moved;
     const struct hd_member members[] = {{"organisation", &kind}, {"moved_to", &moved}};
@@ -40,20 +40,20 @@ int hd_principal_read(struct heddle *store, struct hd_slice id, struct hd_arena 
     struct hd_cell cells[HD_MAX_COLUMNS];
     int err = hd_record_get(store, HD_PRINCIPALS, &key, 1, arena, cells, fault);
 
-    return err ? err : decode(cells, arena, out, fault);
+    return err ? err : decode_principal(cells, arena, out, fault);
 }
 
-struct scan {
+struct principal_scan {
     hd_principal_fn fn;
     void *arg;
 };
 
-static int on_row(void *arg, const struct hd_cell *cells, struct hd_arena *arena,
-                  struct hd_fault *fault)
+static int on_principal_row(void *arg, const struct hd_cell *cells, struct hd_arena *arena,
+                            struct hd_fault *fault)
 {
     struct hd_principal_rec principal;
-    const struct scan *scan = arg;
-    int err = decode(cells, arena, &principal, fault);
+    const struct principal_scan *scan = arg;
+    int err = decode_principal(cells, arena, &principal, fault);
 
     return err ? err : scan->fn(scan->arg, &principal);
 }
@@ -67,9 +67,9 @@ int hd_principals_scan(struct heddle *store, struct hd_slice after, hd_principal
                              .after = &behind,
                              .after_count = after.len > 0,
                              .columns = HD_ALL_COLUMNS};
-    struct scan scan = {.fn = fn, .arg = arg};
+    struct principal_scan scan = {.fn = fn, .arg = arg};
 
-    return hd_record_scan(store, query, on_row, &scan, fault);
+    return hd_record_scan(store, query, on_principal_row, &scan, fault);
 }
 
 /* ---- writing ---------------------------------------------------------- */
@@ -79,8 +79,8 @@ struct hd_slice hd_principal_lane(void)
     return HD_S(":principals");
 }
 
-static int write_row(struct hd_batch_builder *batch, struct hd_principal_rec *principal,
-                     enum hd_op_kind kind)
+static int write_principal(struct hd_batch_builder *batch, struct hd_principal_rec *principal,
+                           enum hd_op_kind kind)
 {
     struct hd_record_writer writer;
     struct hd_slice body;
@@ -112,7 +112,7 @@ static int write_row(struct hd_batch_builder *batch, struct hd_principal_rec *pr
 int hd_principal_add(struct hd_batch_builder *batch, struct hd_principal_rec *principal)
 {
     principal->rev = 0;
-    return write_row(batch, principal, HD_OP_PUT_NEW);
+    return write_principal(batch, principal, HD_OP_PUT_NEW);
 }
 
 int hd_principal_put(struct hd_batch_builder *batch, struct hd_principal_rec *principal)
@@ -120,7 +120,7 @@ int hd_principal_put(struct hd_batch_builder *batch, struct hd_principal_rec *pr
     const struct hd_cell key = hd_cell_bytes(principal->id);
     int err = hd_batch_expect(batch, HD_PRINCIPALS, &key, HD_PRINCIPALS_REV, principal->rev);
 
-    return err ? err : write_row(batch, principal, HD_OP_PUT);
+    return err ? err : write_principal(batch, principal, HD_OP_PUT);
 }
 
 int hd_principal_delete(struct hd_batch_builder *batch, struct hd_slice id)
@@ -162,7 +162,7 @@ static int on_candidate(void *arg, size_t which, const struct hd_cell *cells)
     return 0;
 }
 
-static int read_all(struct heddle *store, struct candidates *all, struct hd_fault *fault)
+static int read_candidates(struct heddle *store, struct candidates *all, struct hd_fault *fault)
 {
     struct hd_query queries[MAX_KEYS];
     struct hd_cell keys[MAX_KEYS];
@@ -179,7 +179,7 @@ static int read_all(struct heddle *store, struct candidates *all, struct hd_faul
 }
 
 /* The one that is in use, or the newest; HD_EBUSY: it is on its way. */
-static int choose(const struct candidates *all, size_t *out)
+static int choose_candidate(const struct candidates *all, size_t *out)
 {
     *out = 0;
     for (size_t i = 0; i < all->count; i++) {
@@ -193,7 +193,8 @@ static int choose(const struct candidates *all, size_t *out)
     return 0;
 }
 
-static int add_row(struct heddle *store, struct hd_principal_rec *principal, struct hd_fault *fault)
+static int add_principal(struct heddle *store, struct hd_principal_rec *principal,
+                         struct hd_fault *fault)
 {
     struct hd_batch_builder builder;
     struct hd_batch batch;
@@ -250,16 +251,16 @@ int hd_principal_settle(struct heddle *store, const struct hd_auth *auth,
 
         err = derive_all(auth, kind, alias, subject, &all);
         if (!err)
-            err = read_all(store, &all, fault);
+            err = read_candidates(store, &all, fault);
         if (!err)
-            err = choose(&all, &chosen);
+            err = choose_candidate(&all, &chosen);
         if (err)
             return err;
         memcpy(out, all.ids[chosen], HD_PRINCIPAL_SIZE);
         principal.id = hd_slice_cstr(out);
         principal.key_id = hd_auth_key(auth, chosen)->id;
         if (!all.is_stored[chosen])
-            err = add_row(store, &principal, fault);
+            err = add_principal(store, &principal, fault);
         else if (all.states[chosen] != HD_PRINCIPAL_HERE)
             err = bring_back(store, principal.id, fault);
     }

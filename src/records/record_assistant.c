@@ -25,8 +25,8 @@ static int decode_body(struct hd_slice body, struct hd_arena *arena, struct hd_a
 }
 
 /* Borrows from the cells, as the other one. */
-static int decode(const struct hd_cell *cells, struct hd_arena *arena, struct hd_assistant_rec *out,
-                  struct hd_fault *fault)
+static int decode_assistant(const struct hd_cell *cells, struct hd_arena *arena,
+                            struct hd_assistant_rec *out, struct hd_fault *fault)
 {
     int err;
 
@@ -64,7 +64,7 @@ int hd_assistant_read(struct heddle *store, struct hd_slice principal, struct hd
     struct hd_cell cells[HD_MAX_COLUMNS];
     int err = hd_record_get(store, HD_ASSISTANTS, key, HD_COUNT(key), arena, cells, fault);
 
-    return err ? err : decode(cells, arena, out, fault);
+    return err ? err : decode_assistant(cells, arena, out, fault);
 }
 
 int hd_assistant_read_version(struct heddle *store, struct hd_slice principal, struct hd_slice id,
@@ -101,30 +101,30 @@ int hd_assistant_last_version(struct heddle *store, struct hd_slice principal, s
     return hd_rows_read(store, &query, 1, on_last, out, fault);
 }
 
-struct scan {
+struct assistant_scan {
     enum hd_table_id table;
     hd_assistant_fn fn;
     void *arg;
 };
 
-static int on_row(void *arg, const struct hd_cell *cells, struct hd_arena *arena,
-                  struct hd_fault *fault)
+static int on_assistant_row(void *arg, const struct hd_cell *cells, struct hd_arena *arena,
+                            struct hd_fault *fault)
 {
-    const struct scan *scan = arg;
+    const struct assistant_scan *scan = arg;
     struct hd_assistant_rec assistant;
-    int err = scan->table == HD_ASSISTANTS ? decode(cells, arena, &assistant, fault)
+    int err = scan->table == HD_ASSISTANTS ? decode_assistant(cells, arena, &assistant, fault)
                                            : decode_version(cells, arena, &assistant, fault);
 
     return err ? err : scan->fn(scan->arg, &assistant);
 }
 
-static int scan_all(struct heddle *store, struct hd_query query, hd_assistant_fn fn, void *arg,
-                    struct hd_fault *fault)
+static int scan_assistants(struct heddle *store, struct hd_query query, hd_assistant_fn fn,
+                           void *arg, struct hd_fault *fault)
 {
-    struct scan scan = {.table = query.table, .fn = fn, .arg = arg};
+    struct assistant_scan scan = {.table = query.table, .fn = fn, .arg = arg};
 
     query.index = HD_PRIMARY;
-    return hd_record_scan(store, query, on_row, &scan, fault);
+    return hd_record_scan(store, query, on_assistant_row, &scan, fault);
 }
 
 int hd_assistants_scan(struct heddle *store, struct hd_slice principal, hd_assistant_fn fn,
@@ -133,7 +133,7 @@ int hd_assistants_scan(struct heddle *store, struct hd_slice principal, hd_assis
     const struct hd_cell prefix = hd_cell_bytes(principal);
     struct hd_query query = {.table = HD_ASSISTANTS, .prefix = &prefix, .prefix_count = 1};
 
-    return scan_all(store, query, fn, arg, fault);
+    return scan_assistants(store, query, fn, arg, fault);
 }
 
 int hd_assistant_versions_scan(struct heddle *store, struct hd_slice principal, struct hd_slice id,
@@ -145,13 +145,13 @@ int hd_assistant_versions_scan(struct heddle *store, struct hd_slice principal, 
                              .prefix_count = HD_COUNT(prefix),
                              .is_reverse = true};
 
-    return scan_all(store, query, fn, arg, fault);
+    return scan_assistants(store, query, fn, arg, fault);
 }
 
 /* ---- writing ---------------------------------------------------------- */
 
-static int encode_body(const struct hd_assistant_rec *assistant, struct hd_arena *arena,
-                       struct hd_slice *out)
+static int encode_assistant(const struct hd_assistant_rec *assistant, struct hd_arena *arena,
+                            struct hd_slice *out)
 {
     struct hd_record_writer writer;
 
@@ -165,8 +165,8 @@ static int encode_body(const struct hd_assistant_rec *assistant, struct hd_arena
     return hd_record_end(&writer, arena, out);
 }
 
-static int write_row(struct hd_batch_builder *batch, const struct hd_assistant_rec *assistant,
-                     enum hd_op_kind kind, struct hd_slice body)
+static int write_assistant(struct hd_batch_builder *batch, const struct hd_assistant_rec *assistant,
+                           enum hd_op_kind kind, struct hd_slice body)
 {
     const struct hd_cell row[] = {
         [HD_ASSISTANTS_PRINCIPAL] = hd_cell_bytes(assistant->principal),
@@ -199,10 +199,10 @@ static int add_version(struct hd_batch_builder *batch, const struct hd_assistant
 int hd_assistant_add(struct hd_batch_builder *batch, const struct hd_assistant_rec *assistant)
 {
     struct hd_slice body;
-    int err = encode_body(assistant, &batch->arena, &body);
+    int err = encode_assistant(assistant, &batch->arena, &body);
 
     if (!err)
-        err = write_row(batch, assistant, HD_OP_ADD, body);
+        err = write_assistant(batch, assistant, HD_OP_ADD, body);
     return err ? err : add_version(batch, assistant, body);
 }
 
@@ -212,12 +212,12 @@ int hd_assistant_put(struct hd_batch_builder *batch, const struct hd_assistant_r
     const struct hd_cell key[] = {hd_cell_bytes(assistant->principal),
                                   hd_cell_bytes(assistant->id)};
     struct hd_slice body;
-    int err = encode_body(assistant, &batch->arena, &body);
+    int err = encode_assistant(assistant, &batch->arena, &body);
 
     if (!err)
         err = hd_batch_expect(batch, HD_ASSISTANTS, key, HD_ASSISTANTS_VERSION, from);
     if (!err)
-        err = write_row(batch, assistant, HD_OP_PUT, body);
+        err = write_assistant(batch, assistant, HD_OP_PUT, body);
     if (!err && is_new_version)
         err = add_version(batch, assistant, body);
     return err;

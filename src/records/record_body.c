@@ -19,7 +19,7 @@ static void skip_space(struct cursor *c)
         c->at++;
 }
 
-static bool take(struct cursor *c, char wanted)
+static bool take_mark(struct cursor *c, char wanted)
 {
     skip_space(c);
     if (c->at == c->end || *c->at != wanted)
@@ -63,7 +63,7 @@ static bool skip_nested(struct cursor *c)
     return true;
 }
 
-static bool is_plain(char c)
+static bool is_scalar_char(char c)
 {
     return c != ',' && c != '}' && c != ']' && c != ' ' && c != '\t' && c != '\n' && c != '\r' &&
            c != ':' && c != '"';
@@ -84,7 +84,7 @@ static bool take_value(struct cursor *c, struct hd_slice *raw)
     } else if (*c->at == '{' || *c->at == '[') {
         is_whole = skip_nested(c);
     } else {
-        while (c->at < c->end && is_plain(*c->at))
+        while (c->at < c->end && is_scalar_char(*c->at))
             c->at++;
     }
     *raw = hd_slice(first, (size_t)(c->at - first));
@@ -107,18 +107,18 @@ int hd_record_split(struct hd_slice body, const struct hd_member *members, size_
 
     for (size_t i = 0; i < count; i++)
         *members[i].raw = hd_slice(NULL, 0);
-    if (!take(&c, '{'))
+    if (!take_mark(&c, '{'))
         return HD_ECORRUPT;
-    if (take(&c, '}'))
+    if (take_mark(&c, '}'))
         return 0;
     do {
         skip_space(&c);
-        if (c.at == c.end || *c.at != '"' || !take_value(&c, &name) || !take(&c, ':') ||
+        if (c.at == c.end || *c.at != '"' || !take_value(&c, &name) || !take_mark(&c, ':') ||
             !take_value(&c, &raw))
             return HD_ECORRUPT;
         set_member(hd_slice(name.ptr + 1, name.len - 2), raw, members, count);
-    } while (take(&c, ','));
-    return take(&c, '}') ? 0 : HD_ECORRUPT;
+    } while (take_mark(&c, ','));
+    return take_mark(&c, '}') ? 0 : HD_ECORRUPT;
 }
 
 int hd_record_text(struct hd_slice raw, struct hd_arena *arena, struct hd_slice *out)
@@ -257,16 +257,16 @@ int hd_record_get(struct heddle *store, enum hd_table_id table, const struct hd_
     return hd_record_first(store, query, arena, cells, fault);
 }
 
-struct scan {
+struct record_scan {
     hd_record_fn fn;
     void *arg;
     struct hd_fault *fault;
     struct hd_arena arena; /* of one record */
 };
 
-static int on_row(void *arg, size_t which, const struct hd_cell *cells)
+static int on_record_row(void *arg, size_t which, const struct hd_cell *cells)
 {
-    struct scan *scan = arg;
+    struct record_scan *scan = arg;
 
     (void)which;
     hd_arena_reset(&scan->arena);
@@ -276,12 +276,12 @@ static int on_row(void *arg, size_t which, const struct hd_cell *cells)
 int hd_record_scan(struct heddle *store, struct hd_query query, hd_record_fn fn, void *arg,
                    struct hd_fault *fault)
 {
-    struct scan scan = {.fn = fn, .arg = arg, .fault = fault};
+    struct record_scan scan = {.fn = fn, .arg = arg, .fault = fault};
     int err;
 
     query.columns = HD_ALL_COLUMNS;
     hd_arena_init(&scan.arena, SIZE_MAX / 2);
-    err = hd_rows_scan(store, query, on_row, &scan, fault);
+    err = hd_rows_scan(store, query, on_record_row, &scan, fault);
     hd_arena_fini(&scan.arena);
     return err;
 }

@@ -35,8 +35,8 @@ static int decode_body(struct hd_slice body, struct hd_arena *arena, struct hd_c
 }
 
 /* Borrows from the cells. */
-static int decode(const struct hd_cell *cells, struct hd_arena *arena, struct hd_cron_rec *out,
-                  struct hd_fault *fault)
+static int decode_cron(const struct hd_cell *cells, struct hd_arena *arena, struct hd_cron_rec *out,
+                       struct hd_fault *fault)
 {
     int err;
 
@@ -58,30 +58,30 @@ int hd_cron_read(struct heddle *store, struct hd_slice principal, struct hd_slic
     struct hd_cell cells[HD_MAX_COLUMNS];
     int err = hd_record_get(store, HD_CRONS, key, HD_COUNT(key), arena, cells, fault);
 
-    return err ? err : decode(cells, arena, out, fault);
+    return err ? err : decode_cron(cells, arena, out, fault);
 }
 
-struct scan {
+struct cron_scan {
     hd_cron_fn fn;
     void *arg;
 };
 
-static int on_row(void *arg, const struct hd_cell *cells, struct hd_arena *arena,
-                  struct hd_fault *fault)
+static int on_cron_row(void *arg, const struct hd_cell *cells, struct hd_arena *arena,
+                       struct hd_fault *fault)
 {
-    const struct scan *scan = arg;
+    const struct cron_scan *scan = arg;
     struct hd_cron_rec cron;
-    int err = decode(cells, arena, &cron, fault);
+    int err = decode_cron(cells, arena, &cron, fault);
 
     return err ? err : scan->fn(scan->arg, &cron);
 }
 
-static int scan_all(struct heddle *store, struct hd_query query, hd_cron_fn fn, void *arg,
-                    struct hd_fault *fault)
+static int scan_crons(struct heddle *store, struct hd_query query, hd_cron_fn fn, void *arg,
+                      struct hd_fault *fault)
 {
-    struct scan scan = {.fn = fn, .arg = arg};
+    struct cron_scan scan = {.fn = fn, .arg = arg};
 
-    return hd_record_scan(store, query, on_row, &scan, fault);
+    return hd_record_scan(store, query, on_cron_row, &scan, fault);
 }
 
 int hd_crons_scan(struct heddle *store, struct hd_slice principal, hd_cron_fn fn, void *arg,
@@ -91,7 +91,7 @@ int hd_crons_scan(struct heddle *store, struct hd_slice principal, hd_cron_fn fn
     struct hd_query query = {
         .table = HD_CRONS, .index = HD_PRIMARY, .prefix = &prefix, .prefix_count = 1};
 
-    return scan_all(store, query, fn, arg, fault);
+    return scan_crons(store, query, fn, arg, fault);
 }
 
 int hd_crons_due(struct heddle *store, int64_t before, hd_cron_fn fn, void *arg,
@@ -100,12 +100,12 @@ int hd_crons_due(struct heddle *store, int64_t before, hd_cron_fn fn, void *arg,
     const struct hd_cell high = hd_cell_int(before);
     struct hd_query query = {.table = HD_CRONS, .index = HD_CRONS_DUE, .high = &high};
 
-    return scan_all(store, query, fn, arg, fault);
+    return scan_crons(store, query, fn, arg, fault);
 }
 
 /* ---- writing ---------------------------------------------------------- */
 
-static int encode_body(const struct hd_cron_rec *cron, struct hd_arena *arena, struct hd_slice *out)
+static int encode_cron(const struct hd_cron_rec *cron, struct hd_arena *arena, struct hd_slice *out)
 {
     struct hd_record_writer writer;
 
@@ -123,10 +123,11 @@ static int encode_body(const struct hd_cron_rec *cron, struct hd_arena *arena, s
     return hd_record_end(&writer, arena, out);
 }
 
-static int write_row(struct hd_batch_builder *batch, struct hd_cron_rec *cron, enum hd_op_kind kind)
+static int write_cron(struct hd_batch_builder *batch, struct hd_cron_rec *cron,
+                      enum hd_op_kind kind)
 {
     struct hd_slice body;
-    int err = encode_body(cron, &batch->arena, &body);
+    int err = encode_cron(cron, &batch->arena, &body);
 
     if (err)
         return err;
@@ -147,7 +148,7 @@ static int write_row(struct hd_batch_builder *batch, struct hd_cron_rec *cron, e
 int hd_cron_add(struct hd_batch_builder *batch, struct hd_cron_rec *cron)
 {
     cron->rev = 0;
-    return write_row(batch, cron, HD_OP_ADD);
+    return write_cron(batch, cron, HD_OP_ADD);
 }
 
 int hd_cron_put(struct hd_batch_builder *batch, struct hd_cron_rec *cron)
@@ -155,7 +156,7 @@ int hd_cron_put(struct hd_batch_builder *batch, struct hd_cron_rec *cron)
     const struct hd_cell key[] = {hd_cell_bytes(cron->principal), hd_cell_bytes(cron->id)};
     int err = hd_batch_expect(batch, HD_CRONS, key, HD_CRONS_REV, cron->rev);
 
-    return err ? err : write_row(batch, cron, HD_OP_PUT);
+    return err ? err : write_cron(batch, cron, HD_OP_PUT);
 }
 
 int hd_cron_delete(struct hd_batch_builder *batch, struct hd_slice principal, struct hd_slice id)

@@ -17,7 +17,7 @@ int hd_item_check(struct hd_slice ns, struct hd_slice key, struct hd_fault *faul
 /* ---- reading ---------------------------------------------------------- */
 
 /* Borrows from the cells. */
-static void decode(const struct hd_cell *cells, struct hd_item_rec *out)
+static void decode_item(const struct hd_cell *cells, struct hd_item_rec *out)
 {
     *out = (struct hd_item_rec){
         .principal = cells[HD_ITEMS_PRINCIPAL].bytes,
@@ -47,25 +47,25 @@ int hd_item_read(struct heddle *store, struct hd_slice principal, struct hd_slic
 
     if (err)
         return err;
-    decode(cells, out);
+    decode_item(cells, out);
     return is_over(out, hd_clock_now_us()) ? HD_ENOTFOUND : 0;
 }
 
-struct scan {
+struct item_scan {
     hd_item_fn fn;
     void *arg;
     int64_t now; /* 0: also expired ones */
     bool is_ended;
 };
 
-static int on_row(void *arg, size_t which, const struct hd_cell *cells)
+static int on_item_row(void *arg, size_t which, const struct hd_cell *cells)
 {
-    struct scan *scan = arg;
+    struct item_scan *scan = arg;
     struct hd_item_rec item;
     int answer;
 
     (void)which;
-    decode(cells, &item);
+    decode_item(cells, &item);
     if (scan->now && is_over(&item, scan->now))
         return 0;
     answer = scan->fn(scan->arg, &item);
@@ -108,17 +108,17 @@ int hd_items_scan(struct heddle *store, struct hd_slice principal, struct hd_sli
                   bool with_values, hd_item_fn fn, void *arg, struct hd_fault *fault)
 {
     const struct hd_cell cells[] = {hd_cell_bytes(principal), hd_cell_bytes(prefix)};
-    struct scan scan = {.fn = fn, .arg = arg, .now = hd_clock_now_us()};
+    struct item_scan scan = {.fn = fn, .arg = arg, .now = hd_clock_now_us()};
     struct hd_query query = {.table = HD_ITEMS,
                              .index = HD_PRIMARY,
                              .prefix = cells,
                              .prefix_count = prefix.len ? 2 : 1,
                              .columns = with_values ? HD_ALL_COLUMNS : ALL_BUT_VALUE};
-    int err = hd_rows_scan(store, query, on_row, &scan, fault);
+    int err = hd_rows_scan(store, query, on_item_row, &scan, fault);
 
     if (err || scan.is_ended || prefix.len == 0)
         return err;
-    return scan_below(store, query, prefix, on_row, &scan, fault);
+    return scan_below(store, query, prefix, on_item_row, &scan, fault);
 }
 
 int hd_items_expired(struct heddle *store, int64_t now, hd_item_fn fn, void *arg,
@@ -127,14 +127,14 @@ int hd_items_expired(struct heddle *store, int64_t now, hd_item_fn fn, void *arg
     const struct hd_cell high = hd_cell_int(now + 1);
     struct hd_query query = {
         .table = HD_ITEMS, .index = HD_ITEMS_BY_EXPIRY, .high = &high, .columns = ALL_BUT_VALUE};
-    struct scan scan = {.fn = fn, .arg = arg};
+    struct item_scan scan = {.fn = fn, .arg = arg};
 
-    return hd_rows_scan(store, query, on_row, &scan, fault);
+    return hd_rows_scan(store, query, on_item_row, &scan, fault);
 }
 
 static int pick_some(struct heddle *store, struct hd_slice principal,
                      const struct hd_item_name *names, size_t count, unsigned columns,
-                     struct scan *scan, struct hd_fault *fault)
+                     struct item_scan *scan, struct hd_fault *fault)
 {
     struct hd_cell cells[MAX_PICKED][3];
     struct hd_query queries[MAX_PICKED];
@@ -149,13 +149,13 @@ static int pick_some(struct heddle *store, struct hd_slice principal,
                                        .prefix_count = HD_COUNT(cells[i]),
                                        .columns = columns};
     }
-    return hd_rows_read(store, queries, count, on_row, scan, fault);
+    return hd_rows_read(store, queries, count, on_item_row, scan, fault);
 }
 
 int hd_items_pick(struct heddle *store, struct hd_slice principal, const struct hd_item_name *names,
                   size_t count, bool with_values, hd_item_fn fn, void *arg, struct hd_fault *fault)
 {
-    struct scan scan = {.fn = fn, .arg = arg, .now = hd_clock_now_us()};
+    struct item_scan scan = {.fn = fn, .arg = arg, .now = hd_clock_now_us()};
     int err = 0;
 
     for (size_t at = 0; !err && !scan.is_ended && at < count; at += MAX_PICKED)

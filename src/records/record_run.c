@@ -122,8 +122,8 @@ static int decode_body(struct hd_slice body, struct hd_arena *arena, struct hd_r
 }
 
 /* Borrows from the cells. */
-static int decode(const struct hd_cell *cells, struct hd_arena *arena, struct hd_run_rec *out,
-                  struct hd_fault *fault)
+static int decode_run(const struct hd_cell *cells, struct hd_arena *arena, struct hd_run_rec *out,
+                      struct hd_fault *fault)
 {
     int err;
 
@@ -142,7 +142,7 @@ static int decode(const struct hd_cell *cells, struct hd_arena *arena, struct hd
     return err == HD_ECORRUPT ? hd_record_damaged(HD_RUNS, out->run_id, fault) : err;
 }
 
-static int read_one(struct heddle *store, int index, const struct hd_cell *prefix, unsigned count,
+static int read_run(struct heddle *store, int index, const struct hd_cell *prefix, unsigned count,
                     struct hd_arena *arena, struct hd_run_rec *out, struct hd_fault *fault)
 {
     struct hd_query query = {.table = HD_RUNS,
@@ -153,7 +153,7 @@ static int read_one(struct heddle *store, int index, const struct hd_cell *prefi
     struct hd_cell cells[HD_MAX_COLUMNS];
     int err = hd_record_first(store, query, arena, cells, fault);
 
-    return err ? err : decode(cells, arena, out, fault);
+    return err ? err : decode_run(cells, arena, out, fault);
 }
 
 int hd_run_read(struct heddle *store, struct hd_slice principal, struct hd_slice thread_id,
@@ -163,7 +163,7 @@ int hd_run_read(struct heddle *store, struct hd_slice principal, struct hd_slice
     const struct hd_cell key[] = {hd_cell_bytes(principal), hd_cell_bytes(thread_id),
                                   hd_cell_bytes(run_id)};
 
-    return read_one(store, HD_PRIMARY, key, HD_COUNT(key), arena, out, fault);
+    return read_run(store, HD_PRIMARY, key, HD_COUNT(key), arena, out, fault);
 }
 
 int hd_run_find(struct heddle *store, struct hd_slice principal, struct hd_slice run_id,
@@ -171,11 +171,11 @@ int hd_run_find(struct heddle *store, struct hd_slice principal, struct hd_slice
 {
     const struct hd_cell key[] = {hd_cell_bytes(run_id), hd_cell_bytes(principal)};
 
-    return read_one(store, HD_RUNS_BY_RUN, key, HD_COUNT(key), arena, out, fault);
+    return read_run(store, HD_RUNS_BY_RUN, key, HD_COUNT(key), arena, out, fault);
 }
 
 /* A list that grows in an arena. */
-struct list {
+struct run_list {
     struct hd_arena *arena;
     struct hd_fault *fault;
     size_t skip; /* rows that are passed over first */
@@ -184,7 +184,7 @@ struct list {
     size_t cap;
 };
 
-static int make_room(struct list *list)
+static int grow_runs(struct run_list *list)
 {
     size_t cap = list->cap ? list->cap * 2 : 8;
     struct hd_run_rec *grown;
@@ -203,7 +203,7 @@ static int make_room(struct list *list)
 
 static int on_listed(void *arg, size_t which, const struct hd_cell *cells)
 {
-    struct list *list = arg;
+    struct run_list *list = arg;
     struct hd_cell kept[HD_MAX_COLUMNS];
     int err;
 
@@ -212,18 +212,18 @@ static int on_listed(void *arg, size_t which, const struct hd_cell *cells)
         list->skip--;
         return 0;
     }
-    err = make_room(list);
+    err = grow_runs(list);
     if (!err)
         err = hd_record_keep(list->arena, HD_RUNS, cells, kept);
     if (!err)
-        err = decode(kept, list->arena, &list->runs[list->count], list->fault);
+        err = decode_run(kept, list->arena, &list->runs[list->count], list->fault);
     if (!err)
         list->count++;
     return err;
 }
 
 static int read_list(struct heddle *store, const struct hd_query *queries, size_t query_count,
-                     struct list *list, struct hd_run_rec **out, size_t *count)
+                     struct run_list *list, struct hd_run_rec **out, size_t *count)
 {
     int err = hd_rows_read(store, queries, query_count, on_listed, list, list->fault);
 
@@ -268,7 +268,7 @@ int hd_runs_active(struct heddle *store, struct hd_slice principal, struct hd_sl
         query_state(HD_RUN_STATE_RUNNING, principal, thread_id, running),
         query_state(HD_RUN_STATE_PENDING, principal, thread_id, pending),
     };
-    struct list list = {.arena = arena, .fault = fault};
+    struct run_list list = {.arena = arena, .fault = fault};
     int err = read_list(store, queries, HD_COUNT(queries), &list, out, count);
 
     if (!err && *count > 1)
@@ -299,7 +299,7 @@ int hd_runs_list(struct heddle *store, struct hd_slice principal, struct hd_slic
                              .prefix = by_key,
                              .prefix_count = HD_COUNT(by_key),
                              .columns = HD_ALL_COLUMNS};
-    struct list list = {.arena = arena, .fault = fault, .skip = offset};
+    struct run_list list = {.arena = arena, .fault = fault, .skip = offset};
 
     *out = NULL;
     *count = 0;
@@ -314,7 +314,7 @@ int hd_runs_list(struct heddle *store, struct hd_slice principal, struct hd_slic
 
 /* ---- writing ---------------------------------------------------------- */
 
-static int encode_body(const struct hd_run_rec *run, struct hd_arena *arena, struct hd_slice *out)
+static int encode_run(const struct hd_run_rec *run, struct hd_arena *arena, struct hd_slice *out)
 {
     struct hd_record_writer writer;
 
@@ -338,10 +338,10 @@ static int encode_body(const struct hd_run_rec *run, struct hd_arena *arena, str
     return hd_record_end(&writer, arena, out);
 }
 
-static int write_row(struct hd_batch_builder *batch, struct hd_run_rec *run, enum hd_op_kind kind)
+static int write_run(struct hd_batch_builder *batch, struct hd_run_rec *run, enum hd_op_kind kind)
 {
     struct hd_slice body;
-    int err = encode_body(run, &batch->arena, &body);
+    int err = encode_run(run, &batch->arena, &body);
 
     if (err)
         return err;
@@ -365,7 +365,7 @@ static int write_row(struct hd_batch_builder *batch, struct hd_run_rec *run, enu
 int hd_run_add(struct hd_batch_builder *batch, struct hd_run_rec *run)
 {
     run->rev = 0;
-    return write_row(batch, run, HD_OP_ADD);
+    return write_run(batch, run, HD_OP_ADD);
 }
 
 int hd_run_put(struct hd_batch_builder *batch, struct hd_run_rec *run)
@@ -374,7 +374,7 @@ int hd_run_put(struct hd_batch_builder *batch, struct hd_run_rec *run)
                                   hd_cell_bytes(run->run_id)};
     int err = hd_batch_expect(batch, HD_RUNS, key, HD_RUNS_REV, run->rev);
 
-    return err ? err : write_row(batch, run, HD_OP_PUT);
+    return err ? err : write_run(batch, run, HD_OP_PUT);
 }
 
 int hd_run_delete(struct hd_batch_builder *batch, const struct hd_run_rec *run)

@@ -83,8 +83,8 @@ static int decode_rest(struct hd_slice raw, struct hd_arena *arena, struct hd_th
 }
 
 /* Borrows from the cells. */
-static int decode(const struct hd_cell *cells, struct hd_arena *arena, struct hd_thread_rec *out,
-                  struct hd_fault *fault)
+static int decode_thread(const struct hd_cell *cells, struct hd_arena *arena,
+                         struct hd_thread_rec *out, struct hd_fault *fault)
 {
     struct hd_slice head, rest, order, last_run;
     const struct hd_member members[] = {
@@ -126,30 +126,30 @@ int hd_thread_read(struct heddle *store, struct hd_slice principal, struct hd_sl
     struct hd_cell cells[HD_MAX_COLUMNS];
     int err = hd_record_get(store, HD_THREAD_INFO, key, HD_COUNT(key), arena, cells, fault);
 
-    return err ? err : decode(cells, arena, out, fault);
+    return err ? err : decode_thread(cells, arena, out, fault);
 }
 
-struct scan {
+struct thread_scan {
     hd_thread_fn fn;
     void *arg;
 };
 
-static int on_row(void *arg, const struct hd_cell *cells, struct hd_arena *arena,
-                  struct hd_fault *fault)
+static int on_thread_row(void *arg, const struct hd_cell *cells, struct hd_arena *arena,
+                         struct hd_fault *fault)
 {
-    const struct scan *scan = arg;
+    const struct thread_scan *scan = arg;
     struct hd_thread_rec thread;
-    int err = decode(cells, arena, &thread, fault);
+    int err = decode_thread(cells, arena, &thread, fault);
 
     return err ? err : scan->fn(scan->arg, &thread);
 }
 
-static int scan_all(struct heddle *store, struct hd_query query, hd_thread_fn fn, void *arg,
-                    struct hd_fault *fault)
+static int scan_threads(struct heddle *store, struct hd_query query, hd_thread_fn fn, void *arg,
+                        struct hd_fault *fault)
 {
-    struct scan scan = {.fn = fn, .arg = arg};
+    struct thread_scan scan = {.fn = fn, .arg = arg};
 
-    return hd_record_scan(store, query, on_row, &scan, fault);
+    return hd_record_scan(store, query, on_thread_row, &scan, fault);
 }
 
 int hd_threads_scan(struct heddle *store, struct hd_slice principal, bool is_newest_first,
@@ -162,7 +162,7 @@ int hd_threads_scan(struct heddle *store, struct hd_slice principal, bool is_new
                              .prefix_count = 1,
                              .is_reverse = is_newest_first};
 
-    return scan_all(store, query, fn, arg, fault);
+    return scan_threads(store, query, fn, arg, fault);
 }
 
 int hd_threads_scan_updated(struct heddle *store, struct hd_slice principal, bool is_newest_first,
@@ -175,14 +175,14 @@ int hd_threads_scan_updated(struct heddle *store, struct hd_slice principal, boo
                              .prefix_count = 1,
                              .is_reverse = is_newest_first};
 
-    return scan_all(store, query, fn, arg, fault);
+    return scan_threads(store, query, fn, arg, fault);
 }
 
 int hd_threads_scan_all(struct heddle *store, hd_thread_fn fn, void *arg, struct hd_fault *fault)
 {
     struct hd_query query = {.table = HD_THREAD_INFO, .index = HD_PRIMARY};
 
-    return scan_all(store, query, fn, arg, fault);
+    return scan_threads(store, query, fn, arg, fault);
 }
 
 int hd_threads_expired(struct heddle *store, int64_t now, hd_thread_fn fn, void *arg,
@@ -192,7 +192,7 @@ int hd_threads_expired(struct heddle *store, int64_t now, hd_thread_fn fn, void 
     struct hd_query query = {
         .table = HD_THREAD_INFO, .index = HD_THREAD_INFO_BY_EXPIRY, .high = &high};
 
-    return scan_all(store, query, fn, arg, fault);
+    return scan_threads(store, query, fn, arg, fault);
 }
 
 /* ---- writing ---------------------------------------------------------- */
@@ -231,8 +231,8 @@ static int encode_rest(const struct hd_thread_rec *thread, struct hd_arena *aren
     return hd_record_end(&writer, arena, out);
 }
 
-static int encode_body(const struct hd_thread_rec *thread, struct hd_arena *arena,
-                       struct hd_slice *out)
+static int encode_thread(const struct hd_thread_rec *thread, struct hd_arena *arena,
+                         struct hd_slice *out)
 {
     struct hd_record_writer writer;
     struct hd_slice head, rest;
@@ -258,11 +258,11 @@ static int encode_body(const struct hd_thread_rec *thread, struct hd_arena *aren
     return hd_record_end(&writer, arena, out);
 }
 
-static int write_row(struct hd_batch_builder *batch, struct hd_thread_rec *thread,
-                     enum hd_op_kind kind)
+static int write_thread(struct hd_batch_builder *batch, struct hd_thread_rec *thread,
+                        enum hd_op_kind kind)
 {
     struct hd_slice body;
-    int err = encode_body(thread, &batch->arena, &body);
+    int err = encode_thread(thread, &batch->arena, &body);
 
     if (err)
         return err;
@@ -287,7 +287,7 @@ static int write_row(struct hd_batch_builder *batch, struct hd_thread_rec *threa
 int hd_thread_add(struct hd_batch_builder *batch, struct hd_thread_rec *thread)
 {
     thread->rev = 0;
-    return write_row(batch, thread, HD_OP_ADD);
+    return write_thread(batch, thread, HD_OP_ADD);
 }
 
 int hd_thread_put(struct hd_batch_builder *batch, struct hd_thread_rec *thread)
@@ -295,7 +295,7 @@ int hd_thread_put(struct hd_batch_builder *batch, struct hd_thread_rec *thread)
     const struct hd_cell key[] = {hd_cell_bytes(thread->principal), hd_cell_bytes(thread->id)};
     int err = hd_batch_expect(batch, HD_THREAD_INFO, key, HD_THREAD_INFO_REV, thread->rev);
 
-    return err ? err : write_row(batch, thread, HD_OP_PUT);
+    return err ? err : write_thread(batch, thread, HD_OP_PUT);
 }
 
 void hd_ttl_touch(struct hd_thread_rec *thread, int64_t now)

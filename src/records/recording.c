@@ -100,7 +100,7 @@ int hd_kept_read(struct hd_slice text, struct hd_kept_exchange *out)
 
 /* ---- recording -------------------------------------------------------- */
 
-static void on_stored(void *arg, int code, const struct heddle_error *error)
+static void on_exchange_stored(void *arg, int code, const struct heddle_error *error)
 {
     (void)arg;
     if (code && code != HD_ECONFLICT) /* otherwise its thread was deleted */
@@ -116,8 +116,8 @@ static int64_t next_seq(struct hd_recording *recording)
     return recording->last_seq;
 }
 
-static int add_row(struct hd_recording *recording, struct hd_batch_builder *batch,
-                   const struct hd_record_request *request, struct hd_slice text)
+static int add_exchange(struct hd_recording *recording, struct hd_batch_builder *batch,
+                        const struct hd_record_request *request, struct hd_slice text)
 {
     struct hd_slice principal, thread, run, data;
     struct hd_arena *arena = &batch->arena;
@@ -148,8 +148,8 @@ static int expect_thread(struct hd_batch_builder *batch, const struct hd_run_opt
     return err ? err : hd_thread_fence_expect(batch, key, options->guard);
 }
 
-static int store(struct hd_recording *recording, const struct hd_record_request *request,
-                 struct hd_slice text)
+static int store_exchange(struct hd_recording *recording, const struct hd_record_request *request,
+                          struct hd_slice text)
 {
     const struct hd_run_options *options = &request->run->options;
     struct hd_batch_builder batch;
@@ -163,9 +163,9 @@ static int store(struct hd_recording *recording, const struct hd_record_request 
     if (!err && options->guard)
         err = expect_thread(&batch, options);
     if (!err)
-        err = add_row(recording, &batch, request, text);
+        err = add_exchange(recording, &batch, request, text);
     if (!err)
-        err = hd_rows_apply_async(recording->store, lane, &batch, on_stored, NULL);
+        err = hd_rows_apply_async(recording->store, lane, &batch, on_exchange_stored, NULL);
     if (err)
         hd_batch_fini(&batch);
     hd_arena_fini(&arena);
@@ -198,7 +198,7 @@ static void on_wrote(void *ctx, const struct hd_record_request *request,
     if (!err)
         err = hd_kept_write(&text, &kept);
     if (!err)
-        err = store(ctx, request, hd_buf_slice(&text));
+        err = store_exchange(ctx, request, hd_buf_slice(&text));
     if (err)
         hd_log(HD_LOG_ERROR, "record", "an exchange was not recorded: %s", hd_error_text(err));
     hd_buf_fini(&place);

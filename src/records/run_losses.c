@@ -4,7 +4,7 @@
 #include "records/record.h"
 #include "store/rows.h"
 
-static int on_row(void *arg, size_t which, const struct hd_cell *cells)
+static int on_loss_row(void *arg, size_t which, const struct hd_cell *cells)
 {
     int64_t *counts = arg;
 
@@ -28,7 +28,7 @@ static int count_rows(struct heddle *store, struct hd_slice thread, struct hd_sl
                                         .prefix = by_thread,
                                         .prefix_count = HD_COUNT(by_thread)}};
 
-    return hd_rows_read(store, queries, HD_COUNT(queries), on_row, counts, fault);
+    return hd_rows_read(store, queries, HD_COUNT(queries), on_loss_row, counts, fault);
 }
 
 int hd_run_losses_add(struct hd_run_losses *losses, struct heddle *store, struct hd_slice principal,

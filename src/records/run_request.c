@@ -18,25 +18,27 @@ const char *hd_multitask_name(enum hd_multitask multitask)
 /* ---- members by type -------------------------------------------------- */
 
 /* The member, NULL when it is null or not there. */
-static hd_json_val member(hd_json_val object, const char *name)
+static hd_json_val given_member(hd_json_val object, const char *name)
 {
     hd_json_val val = hd_json_get(object, hd_slice_cstr(name));
 
     return hd_json_is_null(val) ? NULL : val;
 }
 
-static int wrong(struct hd_fault *fault, const char *name, const char *wanted, hd_json_val val)
+static int refuse_member_type(struct hd_fault *fault, const char *name, const char *wanted,
+                              hd_json_val val)
 {
     return hd_fault_set(fault, HD_EINVAL, "%s: expected %s, not %s", name, wanted,
                         hd_json_type_name(val));
 }
 
-static int read_object(hd_json_val body, const char *name, hd_json_val *out, struct hd_fault *fault)
+static int read_object_member(hd_json_val body, const char *name, hd_json_val *out,
+                              struct hd_fault *fault)
 {
-    hd_json_val val = member(body, name);
+    hd_json_val val = given_member(body, name);
 
     if (val && !hd_json_is_object(val))
-        return wrong(fault, name, "an object", val);
+        return refuse_member_type(fault, name, "an object", val);
     *out = val;
     return 0;
 }
@@ -44,10 +46,10 @@ static int read_object(hd_json_val body, const char *name, hd_json_val *out, str
 static int read_string(hd_json_val body, const char *name, struct hd_slice *out,
                        struct hd_fault *fault)
 {
-    hd_json_val val = member(body, name);
+    hd_json_val val = given_member(body, name);
 
     if (val && !hd_json_is_string(val))
-        return wrong(fault, name, "a string", val);
+        return refuse_member_type(fault, name, "a string", val);
     if (val)
         *out = hd_json_string(val);
     return 0;
@@ -55,10 +57,10 @@ static int read_string(hd_json_val body, const char *name, struct hd_slice *out,
 
 static int read_bool(hd_json_val body, const char *name, bool *out, struct hd_fault *fault)
 {
-    hd_json_val val = member(body, name);
+    hd_json_val val = given_member(body, name);
 
     if (val && !hd_json_is_bool(val))
-        return wrong(fault, name, "true or false", val);
+        return refuse_member_type(fault, name, "true or false", val);
     if (val)
         *out = hd_json_is_true(val);
     return 0;
@@ -68,7 +70,7 @@ static int read_bool(hd_json_val body, const char *name, bool *out, struct hd_fa
 static int read_word(hd_json_val body, const char *name, const char *const *words, int *out,
                      struct hd_fault *fault)
 {
-    hd_json_val val = member(body, name);
+    hd_json_val val = given_member(body, name);
     struct hd_slice word = hd_json_string(val);
 
     if (!val)
@@ -91,18 +93,18 @@ static int read_word(hd_json_val body, const char *name, const char *const *word
 static int read_names(hd_json_val body, const char *name, bool allows_all, hd_json_val *out,
                       struct hd_fault *fault)
 {
-    hd_json_val val = member(body, name);
+    hd_json_val val = given_member(body, name);
     struct hd_json_iter it = hd_json_iter(val);
 
     *out = val;
     if (!val || (allows_all && hd_slice_eq(hd_json_string(val), HD_S("*"))))
         return 0;
     if (!hd_json_is_array(val))
-        return wrong(fault, name, allows_all ? "\"*\" or a list of names" : "a list of strings",
-                     val);
+        return refuse_member_type(
+            fault, name, allows_all ? "\"*\" or a list of names" : "a list of strings", val);
     while (hd_json_next(&it)) {
         if (!hd_json_is_string(it.val))
-            return wrong(fault, name, "a list of strings", it.val);
+            return refuse_member_type(fault, name, "a list of strings", it.val);
     }
     return 0;
 }
@@ -118,24 +120,24 @@ static int read_what(struct hd_run_request *request, hd_json_val body, struct hd
         return err;
     if (request->assistant_id.len == 0)
         return hd_fault_set(fault, HD_EINVAL, "assistant_id: required");
-    request->input = member(body, "input");
-    err = read_object(body, "command", &request->command, fault);
+    request->input = given_member(body, "input");
+    err = read_object_member(body, "command", &request->command, fault);
     if (!err)
-        err = read_object(body, "metadata", &request->metadata, fault);
+        err = read_object_member(body, "metadata", &request->metadata, fault);
     if (!err)
-        err = read_object(body, "config", &request->config, fault);
+        err = read_object_member(body, "config", &request->config, fault);
     if (!err && request->config) {
-        err = read_object(request->config, "configurable", &request->configurable, fault);
+        err = read_object_member(request->config, "configurable", &request->configurable, fault);
         if (err && fault)
             hd_fault_set(fault, err, "config.configurable: expected an object");
     }
-    request->context = member(body, "context");
+    request->context = given_member(body, "context");
     return err;
 }
 
 static int read_limit(const struct hd_run_request *request, struct hd_fault *fault)
 {
-    hd_json_val val = member(request->config, "recursion_limit");
+    hd_json_val val = given_member(request->config, "recursion_limit");
     int64_t limit;
 
     if (!val)
@@ -153,30 +155,30 @@ static int read_checkpoint(struct hd_run_request *request, hd_json_val body, str
 
     err = read_string(body, "checkpoint_id", &request->checkpoint_id, fault);
     if (!err)
-        err = read_object(body, "checkpoint", &checkpoint, fault);
+        err = read_object_member(body, "checkpoint", &checkpoint, fault);
     if (err || !checkpoint)
         return err;
     err = read_string(checkpoint, "checkpoint_id", &request->checkpoint_id, fault);
     if (!err)
         err = read_string(checkpoint, "checkpoint_ns", &request->checkpoint_ns, fault);
     if (!err)
-        err = read_object(checkpoint, "checkpoint_map", &request->checkpoint_map, fault);
+        err = read_object_member(checkpoint, "checkpoint_map", &request->checkpoint_map, fault);
     return err;
 }
 
 static int read_modes(struct hd_run_request *request, hd_json_val body, struct hd_fault *fault)
 {
-    hd_json_val val = member(body, "stream_mode");
+    hd_json_val val = given_member(body, "stream_mode");
     struct hd_json_iter it = hd_json_iter(val);
     int err = 0;
 
     if (hd_json_is_string(val))
         err = hd_mode_add(hd_json_string(val), &request->modes, fault);
     else if (val && !hd_json_is_array(val))
-        return wrong(fault, "stream_mode", "a string or a list of strings", val);
+        return refuse_member_type(fault, "stream_mode", "a string or a list of strings", val);
     while (!err && hd_json_is_array(val) && hd_json_next(&it)) {
         if (!hd_json_is_string(it.val))
-            return wrong(fault, "stream_mode", "a list of strings", it.val);
+            return refuse_member_type(fault, "stream_mode", "a list of strings", it.val);
         err = hd_mode_add(hd_json_string(it.val), &request->modes, fault);
     }
     if (!err && request->modes == 0)
@@ -186,7 +188,7 @@ static int read_modes(struct hd_run_request *request, hd_json_val body, struct h
 
 static int read_delay(struct hd_run_request *request, hd_json_val body, struct hd_fault *fault)
 {
-    hd_json_val val = member(body, "after_seconds");
+    hd_json_val val = given_member(body, "after_seconds");
     double seconds = 0;
 
     if (!val)

@@ -51,7 +51,7 @@ int hd_thread_heads_set(struct hd_arena *arena, struct hd_slice *heads, struct h
     return err;
 }
 
-static struct heddle_bytes bytes_of(struct hd_slice s)
+static struct heddle_bytes public_bytes(struct hd_slice s)
 {
     return (struct heddle_bytes){s.ptr, s.len};
 }
@@ -64,7 +64,7 @@ static int find_checkpoint(struct heddle *store, const struct heddle_thread *thr
                            struct hd_slice ns, struct hd_slice id, struct hd_arena *arena,
                            struct hd_slice *found, struct hd_slice *run_id, struct hd_fault *fault)
 {
-    struct heddle_bytes wanted_ns = bytes_of(ns), wanted = bytes_of(id);
+    struct heddle_bytes wanted_ns = public_bytes(ns), wanted = public_bytes(id);
     struct heddle_query query = {.principal = thread->principal,
                                  .thread = &thread->id,
                                  .ns = &wanted_ns,
@@ -94,7 +94,7 @@ static int find_checkpoint(struct heddle *store, const struct heddle_thread *thr
 int hd_thread_heads_check(struct heddle *store, struct hd_slice principal, struct hd_slice thread,
                           struct hd_slice ns, struct hd_slice id, struct hd_fault *fault)
 {
-    const struct heddle_thread of = {bytes_of(principal), bytes_of(thread)};
+    const struct heddle_thread of = {public_bytes(principal), public_bytes(thread)};
 
     return find_checkpoint(store, &of, ns, id, NULL, NULL, NULL, fault);
 }
@@ -103,7 +103,7 @@ int hd_thread_heads_follow(struct heddle *store, struct hd_thread_rec *thread, s
                            struct hd_slice id, struct hd_slice run_id, struct hd_arena *arena,
                            struct hd_fault *fault)
 {
-    const struct heddle_thread of = {bytes_of(thread->principal), bytes_of(thread->id)};
+    const struct heddle_thread of = {public_bytes(thread->principal), public_bytes(thread->id)};
     struct hd_slice latest = {NULL, 0}, maker = run_id;
     int err = find_checkpoint(store, &of, ns, hd_slice(NULL, 0), arena, &latest, NULL, fault);
 
@@ -116,14 +116,14 @@ int hd_thread_heads_follow(struct heddle *store, struct hd_thread_rec *thread, s
     return hd_thread_heads_set(arena, &thread->heads, ns, id);
 }
 
-struct made {
+struct made_order {
     struct hd_order order;
     struct hd_arena *arena;
 };
 
 static int on_made(void *arg, size_t which, const struct hd_cell *cells)
 {
-    struct made *made = arg;
+    struct made_order *made = arg;
     struct hd_slice id, parent;
     int err = hd_arena_copy(made->arena, cells[HD_CHECKPOINTS_ID].bytes, &id);
 
@@ -137,8 +137,8 @@ int hd_thread_heads_beside(struct heddle *store, struct hd_slice principal, stru
                            struct hd_slice ns, struct hd_slice run_id, struct hd_arena *arena,
                            struct hd_slice *out, struct hd_fault *fault)
 {
-    const struct heddle_thread of = {bytes_of(principal), bytes_of(thread)};
-    struct made made = {.arena = arena};
+    const struct heddle_thread of = {public_bytes(principal), public_bytes(thread)};
+    struct made_order made = {.arena = arena};
     struct hd_slice key, maker = {NULL, 0};
     int err = find_checkpoint(store, &of, ns, hd_slice(NULL, 0), arena, NULL, &maker, fault);
 
