@@ -42,7 +42,7 @@ struct replay {
 
 /* ---- a run's place ---------------------------------------------------- */
 
-struct place {
+struct run_place {
     struct hd_slice root;
     const struct hd_app_graph *graph;
 };
@@ -52,14 +52,14 @@ static struct hd_val *configurable_of(const struct hd_val *kwargs)
     return hd_val_get(hd_val_get(kwargs, HD_S("config")), HD_S("configurable"));
 }
 
-static struct place place_of(const struct replay *r, const struct hd_val *kwargs)
+static struct run_place run_place_of(const struct replay *r, const struct hd_val *kwargs)
 {
     const struct hd_val *configurable = configurable_of(kwargs);
     struct hd_slice graph = hd_val_get_string(hd_val_get(configurable, HD_S("graph_id")));
 
-    return (struct place){.root =
-                              hd_val_get_string(hd_val_get(configurable, HD_S("checkpoint_ns"))),
-                          .graph = hd_app_graph(r->app, graph)};
+    return (struct run_place){
+        .root = hd_val_get_string(hd_val_get(configurable, HD_S("checkpoint_ns"))),
+        .graph = hd_app_graph(r->app, graph)};
 }
 
 /* ---- the states of a run ---------------------------------------------- */
@@ -74,7 +74,7 @@ static int on_state(void *ctx, const struct hd_val *state)
 }
 
 /* Newest first: the root graph's, of one run. */
-static int read_states(const struct replay *r, struct heddle *store, const struct place *place,
+static int read_states(const struct replay *r, struct heddle *store, const struct run_place *place,
                        struct hd_slice run_id, struct hd_val **out)
 {
     const struct hd_address at = {.store = store,
@@ -161,7 +161,7 @@ static int compare(struct replay *r, struct hd_diff *diff, const struct hd_val *
 
 /* ---- edits ------------------------------------------------------------ */
 
-static struct heddle_bytes bytes_of(struct hd_slice s)
+static struct heddle_bytes public_bytes(struct hd_slice s)
 {
     return (struct heddle_bytes){s.ptr, s.len};
 }
@@ -189,7 +189,7 @@ static int put_copy(struct replay *r, const struct heddle_tuple *tuple, const ch
         err = hd_val_render(&versions, hd_val_get(body, HD_S("channel_versions")));
     if (!err) {
         const struct heddle_checkpoint copy = {
-            .thread = {bytes_of(r->principal), bytes_of(r->thread)},
+            .thread = {public_bytes(r->principal), public_bytes(r->thread)},
             .ns = tuple->ns,
             .id = {id, strlen(id)},
             .checkpoint = {text.ptr, text.len},
@@ -209,8 +209,9 @@ static int put_copy(struct replay *r, const struct heddle_tuple *tuple, const ch
 /* A state that no run has made: it is taken over as it is stored. */
 static int take_over(struct replay *r, struct hd_slice root, struct hd_slice id)
 {
-    const struct heddle_key key = {
-        .thread = {bytes_of(r->principal), bytes_of(r->thread)}, bytes_of(root), bytes_of(id)};
+    const struct heddle_key key = {.thread = {public_bytes(r->principal), public_bytes(r->thread)},
+                                   public_bytes(root),
+                                   public_bytes(id)};
     struct heddle_error error = {0};
     struct heddle_tuple *tuple = NULL;
     char new_id[HD_UUID_SIZE];
@@ -229,8 +230,9 @@ static int take_over(struct replay *r, struct hd_slice root, struct hd_slice id)
 /* The newest checkpoint that was made again; empty: none. */
 static int newest(const struct replay *r, struct hd_slice root, char out[HD_UUID_SIZE])
 {
-    const struct heddle_key key = {
-        .thread = {bytes_of(r->principal), bytes_of(r->thread)}, bytes_of(root), {NULL, 0}};
+    const struct heddle_key key = {.thread = {public_bytes(r->principal), public_bytes(r->thread)},
+                                   public_bytes(root),
+                                   {NULL, 0}};
     struct heddle_error error = {0};
     struct heddle_tuple *tuple = NULL;
     int err = heddle_get(r->app->store, &key, &tuple, &error);
@@ -247,7 +249,7 @@ static int newest(const struct replay *r, struct hd_slice root, char out[HD_UUID
 /* ---- the request, as it is made again --------------------------------- */
 
 /* The checkpoint it continued from; one that is no longer the newest must be named. */
-static int find_start(struct replay *r, const struct place *place, const struct hd_val *then,
+static int find_start(struct replay *r, const struct run_place *place, const struct hd_val *then,
                       bool *was_edited, struct hd_val **start)
 {
     struct hd_slice parent = id_in(state_at(then, 0), HD_S("parent_config"));
@@ -387,7 +389,7 @@ static int perform(struct replay *r, const struct hd_run_rec *stored, const stru
     return err;
 }
 
-static int replay_in(struct replay *r, struct hd_replayed *out, const struct place *place,
+static int replay_in(struct replay *r, struct hd_replayed *out, const struct run_place *place,
                      const struct hd_val *kwargs)
 {
     struct hd_val *then = NULL, *now = NULL, *start = NULL, *again = NULL;
@@ -426,12 +428,12 @@ static int replay_run(struct replay *r, size_t number)
 {
     struct hd_replayed out = {.run = &r->runs[r->count - number], .number = number};
     struct hd_val *kwargs = NULL;
-    struct place place;
+    struct run_place place;
     int err = hd_val_parse_json(out.run->kwargs, &kwargs, r->fault);
 
     if (err)
         return err;
-    place = place_of(r, kwargs);
+    place = run_place_of(r, kwargs);
     if (!place.graph)
         err = hd_fault_set(r->fault, HD_ENOTFOUND, "run %.*s is of a graph that is not here",
                            (int)out.run->run_id.len, out.run->run_id.ptr);

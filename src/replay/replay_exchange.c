@@ -50,8 +50,8 @@ static bool is_same_place(const struct kept *kept, const struct hd_record_reques
            hd_slice_eq(kept->exchange.method, request->method);
 }
 
-static struct kept *find(struct hd_replaying *replaying, const struct hd_record_request *request,
-                         struct hd_slice place)
+static struct kept *find_kept(struct hd_replaying *replaying,
+                              const struct hd_record_request *request, struct hd_slice place)
 {
     struct kept *similar = NULL;
 
@@ -70,10 +70,10 @@ static struct kept *find(struct hd_replaying *replaying, const struct hd_record_
 
 /* ---- noting ----------------------------------------------------------- */
 
-static void note(struct hd_replaying *replaying, const char *fmt, ...) HD_PRINTF(2, 3);
+static void note_line(struct hd_replaying *replaying, const char *fmt, ...) HD_PRINTF(2, 3);
 
 /* Notes beyond the limit are only counted. */
-static void note(struct hd_replaying *replaying, const char *fmt, ...)
+static void note_line(struct hd_replaying *replaying, const char *fmt, ...)
 {
     char line[1024];
     va_list args;
@@ -100,14 +100,14 @@ static int compare(struct hd_replaying *replaying, struct hd_slice place, struct
         return 0;
     if (hd_val_parse_json(then, &a, NULL) || hd_val_parse_json(now, &b, NULL)) {
         replaying->notes.differing++;
-        note(replaying, "  %.*s: the request differs\n", (int)place.len, place.ptr);
+        note_line(replaying, "  %.*s: the request differs\n", (int)place.len, place.ptr);
     } else {
         hd_diff_init(&diff);
         err = hd_diff_find(&diff, a, b, &differs);
         if (!err && differs) {
             replaying->notes.differing++;
-            note(replaying, "  %.*s: the request differs at %s\n", (int)place.len, place.ptr,
-                 diff.path.ptr);
+            note_line(replaying, "  %.*s: the request differs at %s\n", (int)place.len, place.ptr,
+                      diff.path.ptr);
         }
         hd_diff_fini(&diff);
     }
@@ -130,12 +130,13 @@ static void miss(struct hd_replaying *replaying, const struct hd_record_request 
     if (is_session_stream(request))
         return;
     replaying->notes.missing++;
-    note(replaying, "  %.*s: %.*s %.*s was not recorded\n", (int)place.len, place.ptr,
-         (int)request->method.len, request->method.ptr, (int)request->url.len, request->url.ptr);
+    note_line(replaying, "  %.*s: %.*s %.*s was not recorded\n", (int)place.len, place.ptr,
+              (int)request->method.len, request->method.ptr, (int)request->url.len,
+              request->url.ptr);
 }
 
-static bool on_answer(void *ctx, const struct hd_record_request *request,
-                      struct hd_record_answer *answer)
+static bool on_replay_answer(void *ctx, const struct hd_record_request *request,
+                             struct hd_record_answer *answer)
 {
     struct hd_replaying *replaying = ctx;
     struct kept *kept = NULL;
@@ -144,7 +145,7 @@ static bool on_answer(void *ctx, const struct hd_record_request *request,
     *answer = (struct hd_record_answer){.tries = 1};
     hd_buf_init(&place, HD_RECORDING_LIMIT);
     if (!hd_place_write(&place, request))
-        kept = find(replaying, request, hd_buf_slice(&place));
+        kept = find_kept(replaying, request, hd_buf_slice(&place));
     if (kept && compare(replaying, kept->exchange.place, kept->exchange.request, request->body))
         kept = NULL;
     if (kept) {
@@ -166,7 +167,7 @@ static bool on_answer(void *ctx, const struct hd_record_request *request,
 
 /* ---- reading ---------------------------------------------------------- */
 
-static int add(struct hd_replaying *replaying, struct hd_slice run, struct hd_slice text)
+static int add_kept(struct hd_replaying *replaying, struct hd_slice run, struct hd_slice text)
 {
     struct kept *kept;
     int err;
@@ -192,14 +193,14 @@ static int add(struct hd_replaying *replaying, struct hd_slice run, struct hd_sl
     return err;
 }
 
-static int on_row(void *arg, size_t query, const struct hd_cell *cells)
+static int on_exchange_row(void *arg, size_t query, const struct hd_cell *cells)
 {
     struct hd_replaying *replaying = arg;
     struct hd_slice text;
     int err = hd_unpack_copy(&replaying->arena, cells[HD_EXCHANGES_DATA].bytes, &text);
 
     (void)query;
-    return err ? err : add(replaying, cells[HD_EXCHANGES_RUN].bytes, text);
+    return err ? err : add_kept(replaying, cells[HD_EXCHANGES_RUN].bytes, text);
 }
 
 int hd_replaying_create(struct heddle *store, struct hd_slice principal, struct hd_slice thread,
@@ -219,8 +220,8 @@ int hd_replaying_create(struct heddle *store, struct hd_slice principal, struct 
     hd_arena_init(&replaying->arena, MAX_BYTES);
     hd_buf_init(&replaying->notes.text, MAX_NOTES);
     hd_buf_init(&replaying->told.text, MAX_NOTES);
-    replaying->recorder = (struct hd_recorder){.answer = on_answer, .ctx = replaying};
-    err = hd_rows_scan(store, query, on_row, replaying, fault);
+    replaying->recorder = (struct hd_recorder){.answer = on_replay_answer, .ctx = replaying};
+    err = hd_rows_scan(store, query, on_exchange_row, replaying, fault);
     if (err) {
         hd_replaying_destroy(replaying);
         return err;
