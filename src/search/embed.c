@@ -185,9 +185,9 @@ const struct hd_slice *hd_embedder_fields(const struct hd_embedder *embedder, si
 
 /* ---- requests --------------------------------------------------------- */
 
-static int ask(struct hd_embedding *embedding);
+static int request_vectors(struct hd_embedding *embedding);
 
-static void end(struct hd_embedding *embedding, int err, const char *why)
+static void end_embedding(struct hd_embedding *embedding, int err, const char *why)
 {
     struct hd_slice name = embedding->embedder->name;
     struct hd_fault fault = {0};
@@ -200,7 +200,7 @@ static void end(struct hd_embedding *embedding, int err, const char *why)
 }
 
 /* Keeps the vectors received and requests the rest. */
-static void take(struct hd_embedding *embedding, struct hd_slice data)
+static void keep_part(struct hd_embedding *embedding, struct hd_slice data)
 {
     struct part *part = hd_malloc(sizeof(*part) + data.len);
     int err = part ? 0 : HD_ENOMEM;
@@ -213,10 +213,10 @@ static void take(struct hd_embedding *embedding, struct hd_slice data)
         embedding->last = &part->next;
         embedding->asked += embedding->pending;
         if (embedding->asked < embedding->count)
-            err = ask(embedding);
+            err = request_vectors(embedding);
     }
     if (err || embedding->asked == embedding->count)
-        end(embedding, err, hd_error_text(err));
+        end_embedding(embedding, err, hd_error_text(err));
 }
 
 static void on_response(void *ctx, const struct hd_client_response *response)
@@ -225,31 +225,31 @@ static void on_response(void *ctx, const struct hd_client_response *response)
     char why[64];
 
     if (response->error) {
-        end(embedding, HD_EUNAVAILABLE, "its server does not answer");
+        end_embedding(embedding, HD_EUNAVAILABLE, "its server does not answer");
     } else if (response->status != 200) {
         snprintf(why, sizeof(why), "the server answered with status %ld", response->status);
-        end(embedding, HD_EUNAVAILABLE, why);
+        end_embedding(embedding, HD_EUNAVAILABLE, why);
     } else {
-        take(embedding, response->body);
+        keep_part(embedding, response->body);
     }
 }
 
 /* Errors of the function have their place in the worker's log: their texts may hold anything. */
-static void on_end(void *ctx, enum hd_rt_end how, const struct hd_rt_message *message)
+static void on_function_end(void *ctx, enum hd_rt_end how, const struct hd_rt_message *message)
 {
     struct hd_embedding *embedding = ctx;
 
     if (how == HD_RT_ANSWERED)
-        take(embedding, message->blob_count > 0 ? message->blobs[0] : HD_S(""));
+        keep_part(embedding, message->blob_count > 0 ? message->blobs[0] : HD_S(""));
     else
-        end(embedding, HD_EUNAVAILABLE,
-            how == HD_RT_REFUSED ? "the function failed"
-            : how == HD_RT_LATE  ? "the function took too long"
-                                 : "there is no worker that has it");
+        end_embedding(embedding, HD_EUNAVAILABLE,
+                      how == HD_RT_REFUSED ? "the function failed"
+                      : how == HD_RT_LATE  ? "the function took too long"
+                                           : "there is no worker that has it");
 }
 
 /* The next texts: as many as one request may have, and one at least. */
-static size_t choose(const struct hd_embedding *embedding)
+static size_t choose_texts(const struct hd_embedding *embedding)
 {
     size_t count = 0, bytes = 0;
 
@@ -280,7 +280,7 @@ static int ask_worker(struct hd_embedding *embedding, struct hd_buf *body)
                                          .blob_count = 1,
                                          .timeout_us = TIMEOUT_MS * 1000LL,
                                          .patience_us = PATIENCE_US,
-                                         .on_end = on_end,
+                                         .on_end = on_function_end,
                                          .ctx = embedding};
     struct hd_rt_call *call;
     struct hd_jw jw;
@@ -323,13 +323,13 @@ static int ask_server(struct hd_embedding *embedding, struct hd_buf *body)
     return err ? err : hd_client_send(e->app->http, &what, on_response, embedding, &request);
 }
 
-static int ask(struct hd_embedding *embedding)
+static int request_vectors(struct hd_embedding *embedding)
 {
     struct hd_buf body;
     int err;
 
     hd_buf_init(&body, SIZE_MAX / 2);
-    embedding->pending = choose(embedding);
+    embedding->pending = choose_texts(embedding);
     err = embedding->embedder->is_remote ? ask_worker(embedding, &body)
                                          : ask_server(embedding, &body);
     hd_buf_fini(&body);
@@ -348,7 +348,7 @@ int hd_embed(struct hd_embedder *embedder, const struct hd_slice *texts, size_t 
         .embedder = embedder, .texts = texts, .count = count, .done = done, .ctx = ctx};
     embedding->last = &embedding->parts;
     *out = embedding; /* before anything can call back */
-    err = ask(embedding);
+    err = request_vectors(embedding);
     if (err) {
         *out = NULL;
         hd_embedding_free(embedding);
@@ -372,7 +372,7 @@ void hd_embedding_free(struct hd_embedding *embedding)
 
 /* ---- reading what came ------------------------------------------------ */
 
-static int refuse(struct hd_fault *fault, const char *what)
+static int refuse_vectors(struct hd_fault *fault, const char *what)
 {
     return hd_fault_set(fault, HD_EUNAVAILABLE, "store.index.embed: %s", what);
 }
@@ -409,15 +409,15 @@ static int read_numbers(const struct hd_embedder *e, hd_json_val list, float *ou
                             hd_json_size(list), e->dims);
     while (hd_json_next(&it)) {
         if (!hd_json_double(it.val, &number))
-            return refuse(fault, "a vector has something in it that is no number");
+            return refuse_vectors(fault, "a vector has something in it that is no number");
         *out++ = (float)number;
     }
     return 0;
 }
 
 /* {"data": [{"index": 0, "embedding": […]}, …]} */
-static int read_answer(const struct hd_embedder *e, const struct part *part, float *out,
-                       struct hd_fault *fault)
+static int read_embeddings(const struct hd_embedder *e, const struct part *part, float *out,
+                           struct hd_fault *fault)
 {
     struct hd_json json = {NULL};
     struct hd_json_iter it;
@@ -426,18 +426,18 @@ static int read_answer(const struct hd_embedder *e, const struct part *part, flo
     int err;
 
     if (hd_json_parse(&json, part->data, NULL))
-        return refuse(fault, "the server's answer is no JSON");
+        return refuse_vectors(fault, "the server's answer is no JSON");
     data = hd_json_get(hd_json_root(&json), HD_S("data"));
     it = hd_json_iter(data);
     err = hd_json_is_array(data) && hd_json_size(data) == part->count
               ? 0
-              : refuse(fault, "the server answered with another number of vectors");
+              : refuse_vectors(fault, "the server answered with another number of vectors");
     while (!err && hd_json_next(&it)) {
         int64_t index = (int64_t)count++;
 
         (void)hd_json_int(hd_json_get(it.val, HD_S("index")), &index);
         if (index < 0 || (size_t)index >= part->count)
-            err = refuse(fault, "the server answered with a vector of no text");
+            err = refuse_vectors(fault, "the server answered with a vector of no text");
         else
             err = read_numbers(e, hd_json_get(it.val, HD_S("embedding")),
                                out + (size_t)index * e->dims, fault);
@@ -454,7 +454,7 @@ static int make_unit(float *vector, size_t dims, struct hd_fault *fault)
     for (size_t i = 0; i < dims; i++)
         sum += (double)vector[i] * (double)vector[i];
     if (!isfinite(sum))
-        return refuse(fault, "a vector has something in it that is no number");
+        return refuse_vectors(fault, "a vector has something in it that is no number");
     for (size_t i = 0; sum > 0 && i < dims; i++)
         vector[i] = (float)(vector[i] / sqrt(sum));
     return 0;
@@ -472,7 +472,7 @@ int hd_embedding_read(struct hd_embedding *embedding, const float **out, struct 
         return HD_ENOMEM;
     at = embedding->vectors;
     for (const struct part *part = embedding->parts; !err && part; part = part->next) {
-        err = e->is_remote ? read_floats(e, part, at, fault) : read_answer(e, part, at, fault);
+        err = e->is_remote ? read_floats(e, part, at, fault) : read_embeddings(e, part, at, fault);
         at += part->count * e->dims;
     }
     for (size_t i = 0; !err && i < embedding->count; i++)

@@ -177,7 +177,7 @@ static bool is_within(struct hd_slice part, char open, char close)
     return part.len >= 2 && part.ptr[0] == open && part.ptr[part.len - 1] == close;
 }
 
-static int find(struct hd_embed_texts *texts, hd_json_val value, struct hd_slice path);
+static int find_at_path(struct hd_embed_texts *texts, hd_json_val value, struct hd_slice path);
 
 static int find_each(struct hd_embed_texts *texts, hd_json_val value, struct hd_slice path)
 {
@@ -185,7 +185,7 @@ static int find_each(struct hd_embed_texts *texts, hd_json_val value, struct hd_
     int err = 0;
 
     while (!err && hd_json_next(&it))
-        err = find(texts, it.val, path);
+        err = find_at_path(texts, it.val, path);
     return err;
 }
 
@@ -224,7 +224,7 @@ static int find_element(struct hd_embed_texts *texts, hd_json_val list, struct h
         number += (int64_t)hd_json_size(list);
     for (int64_t i = 0; number >= 0 && hd_json_next(&it); i++) {
         if (i == number)
-            return find(texts, it.val, path);
+            return find_at_path(texts, it.val, path);
     }
     return 0;
 }
@@ -268,7 +268,7 @@ static int find_fields(struct hd_embed_texts *texts, hd_json_val value, struct h
 }
 
 /* As deep as the path is long, which is limited. */
-static int find(struct hd_embed_texts *texts, hd_json_val value, struct hd_slice path)
+static int find_at_path(struct hd_embed_texts *texts, hd_json_val value, struct hd_slice path)
 {
     struct hd_slice part;
 
@@ -281,7 +281,7 @@ static int find(struct hd_embed_texts *texts, hd_json_val value, struct hd_slice
     if (hd_slice_eq(part, HD_S("*")))
         return find_each(texts, value, path);
     value = hd_json_is_object(value) ? hd_json_get(value, part) : NULL;
-    return value ? find(texts, value, path) : 0;
+    return value ? find_at_path(texts, value, path) : 0;
 }
 
 int hd_embed_find(struct hd_embed_texts *texts, hd_json_val value, struct hd_slice path)
@@ -290,5 +290,5 @@ int hd_embed_find(struct hd_embed_texts *texts, hd_json_val value, struct hd_sli
         return HD_ELIMIT;
     if (path.len == 0 || hd_slice_eq(path, HD_S("$")))
         return texts->count < HD_EMBED_MAX_TEXTS ? add_json(texts, value) : HD_ELIMIT;
-    return find(texts, value, path);
+    return find_at_path(texts, value, path);
 }

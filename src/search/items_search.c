@@ -27,7 +27,7 @@ struct found {
     double score; /* NAN: none */
 };
 
-struct search {
+struct items_search {
     const struct hd_items *items;
     const struct hd_item_search *what;
     struct found *found;
@@ -59,7 +59,8 @@ static int name_of(struct hd_slice ns, struct hd_slice key, struct hd_buf *out)
     return err ? err : hd_buf_append_slice(out, key);
 }
 
-static int add_score(struct search *search, const struct hd_vectors_rec *vectors, double *value)
+static int add_score(struct items_search *search, const struct hd_vectors_rec *vectors,
+                     double *value)
 {
     size_t dims = hd_embedder_dims(search->items->app->embedder);
     struct score *score = hd_arena_alloc(&search->arena, sizeof(*score));
@@ -80,7 +81,7 @@ static int add_score(struct search *search, const struct hd_vectors_rec *vectors
 
 static int on_vectors(void *arg, const struct hd_vectors_rec *vectors)
 {
-    struct search *search = arg;
+    struct items_search *search = arg;
     double ignored;
 
     if ((size_t)vectors->dims != hd_embedder_dims(search->items->app->embedder))
@@ -88,7 +89,8 @@ static int on_vectors(void *arg, const struct hd_vectors_rec *vectors)
     return add_score(search, vectors, &ignored);
 }
 
-static int find_score(const struct search *search, const struct hd_item_rec *item, double *out)
+static int find_score(const struct items_search *search, const struct hd_item_rec *item,
+                      double *out)
 {
     const struct score *score;
     struct hd_buf name;
@@ -108,7 +110,7 @@ static int find_score(const struct search *search, const struct hd_item_rec *ite
 
 /* ---- which match ------------------------------------------------------ */
 
-static int matches(const struct search *search, const struct hd_item_rec *item, bool *out)
+static int matches(const struct items_search *search, const struct hd_item_rec *item, bool *out)
 {
     struct hd_json json = {NULL};
     int err;
@@ -123,7 +125,7 @@ static int matches(const struct search *search, const struct hd_item_rec *item, 
     return err;
 }
 
-static int make_room(struct search *search)
+static int grow_found(struct items_search *search)
 {
     size_t cap = search->cap ? search->cap * 2 : 64;
     struct found *grown;
@@ -140,14 +142,14 @@ static int make_room(struct search *search)
 
 static int on_item(void *arg, const struct hd_item_rec *item)
 {
-    struct search *search = arg;
+    struct items_search *search = arg;
     struct found *found;
     bool is_match;
     int err = matches(search, item, &is_match);
 
     if (err || !is_match)
         return err;
-    err = make_room(search);
+    err = grow_found(search);
     if (err)
         return err;
     found = &search->found[search->count];
@@ -177,7 +179,7 @@ static int compare_found(const void *a, const void *b)
     return order != 0 ? order : hd_slice_cmp(one->key, other->key);
 }
 
-static int show_found(struct search *search, struct hd_batch_builder *batch, struct hd_jw *jw)
+static int show_found(struct items_search *search, struct hd_batch_builder *batch, struct hd_jw *jw)
 {
     const struct hd_items *items = search->items;
     const struct hd_item_search *what = search->what;
@@ -202,7 +204,7 @@ static int show_found(struct search *search, struct hd_batch_builder *batch, str
     return err;
 }
 
-static int show_sorted(struct search *search, struct hd_jw *jw)
+static int show_sorted(struct items_search *search, struct hd_jw *jw)
 {
     struct hd_batch_builder batch;
     int err;
@@ -228,7 +230,7 @@ static int show_sorted(struct search *search, struct hd_jw *jw)
  * certain, all items are compared.
  */
 struct near {
-    struct search *search;
+    struct items_search *search;
     struct hd_item_name *names;
     size_t count, cap;
     size_t counts[2]; /* in the namespace, below it */
@@ -268,7 +270,7 @@ static double greatest_unnamed(const struct near *near, size_t limit)
     return greatest + (1.25 * (double)dims + 16) * 0x1p-23;
 }
 
-static void forget(struct search *search)
+static void forget(struct items_search *search)
 {
     search->count = 0;
     hd_map_fini(&search->scores);
@@ -278,7 +280,7 @@ static void forget(struct search *search)
 
 static int pick_near(struct near *near, size_t limit, size_t wanted, enum progress *out)
 {
-    struct search *search = near->search;
+    struct items_search *search = near->search;
     const struct hd_items *items = search->items;
     double bound = greatest_unnamed(near, limit);
     size_t sure = 0;
@@ -294,8 +296,8 @@ static int pick_near(struct near *near, size_t limit, size_t wanted, enum progre
     return err;
 }
 
-static int ask_near(struct search *search, struct hd_slice vector, size_t limit, size_t wanted,
-                    enum progress *out)
+static int ask_near(struct items_search *search, struct hd_slice vector, size_t limit,
+                    size_t wanted, enum progress *out)
 {
     const struct hd_items *items = search->items;
     struct near near = {.search = search, .cap = 2 * limit, .last = {NAN, NAN}};
@@ -312,7 +314,7 @@ static int ask_near(struct search *search, struct hd_slice vector, size_t limit,
     return err;
 }
 
-static int find_near(struct search *search, enum progress *out)
+static int find_near(struct items_search *search, enum progress *out)
 {
     const struct hd_item_search *what = search->what;
     size_t wanted = (size_t)what->offset + (size_t)what->limit;
@@ -332,7 +334,7 @@ static int find_near(struct search *search, enum progress *out)
     return err > 0 ? 0 : err;
 }
 
-static int find_all(struct search *search, enum progress progress)
+static int find_all(struct items_search *search, enum progress progress)
 {
     const struct hd_items *items = search->items;
     const struct hd_item_search *what = search->what;
@@ -354,7 +356,7 @@ static int find_all(struct search *search, enum progress progress)
 int hd_items_search(const struct hd_items *items, const struct hd_item_search *what,
                     struct hd_jw *jw)
 {
-    struct search search = {.items = items, .what = what};
+    struct items_search search = {.items = items, .what = what};
     enum progress progress;
     int err;
 
@@ -375,7 +377,7 @@ int hd_items_search(const struct hd_items *items, const struct hd_item_search *w
 
 /* ---- namespaces ------------------------------------------------------- */
 
-struct listing {
+struct namespace_listing {
     const struct hd_items *items;
     const struct hd_ns_search *what;
     struct hd_slice from; /* all that match begin with it */
@@ -384,7 +386,7 @@ struct listing {
 };
 
 /* The labels of a prefix before its first wildcard. */
-static int find_start(struct listing *listing)
+static int find_start(struct namespace_listing *listing)
 {
     const struct hd_ns_search *what = listing->what;
     struct hd_item_namespace fixed = {.count = 0};
@@ -416,7 +418,7 @@ static bool is_match(const struct hd_ns_search *what, const struct hd_item_names
 
 static int on_namespace(void *arg, struct hd_slice ns)
 {
-    struct listing *listing = arg;
+    struct namespace_listing *listing = arg;
     struct hd_item_namespace labels;
     int err;
 
@@ -432,7 +434,7 @@ static int on_namespace(void *arg, struct hd_slice ns)
 /* Only those that have items which are seen. */
 static int on_listed(void *arg, const struct hd_item_rec *item)
 {
-    struct listing *listing = arg;
+    struct namespace_listing *listing = arg;
     bool is_seen;
     int err = listing->items->sees(listing->items->ctx, item, &is_seen);
 
@@ -441,7 +443,7 @@ static int on_listed(void *arg, const struct hd_item_rec *item)
     return err < 0 ? err : 0;
 }
 
-static void show_namespaces(struct listing *listing, struct hd_jw *jw)
+static void show_namespaces(struct namespace_listing *listing, struct hd_jw *jw)
 {
     size_t end = (size_t)(listing->what->offset + listing->what->limit);
 
@@ -461,7 +463,7 @@ static void show_namespaces(struct listing *listing, struct hd_jw *jw)
 int hd_items_namespaces(const struct hd_items *items, const struct hd_ns_search *what,
                         struct hd_jw *jw)
 {
-    struct listing listing = {.items = items, .what = what};
+    struct namespace_listing listing = {.items = items, .what = what};
     int err = find_start(&listing);
 
     if (err)

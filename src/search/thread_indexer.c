@@ -30,13 +30,13 @@ struct noted {
 };
 
 /* A thread as one of the two tables has it. */
-struct entry {
+struct thread_entry {
     struct hd_slice principal, thread_id;
     int64_t rev;
 };
 
 struct page {
-    struct entry entries[PAGE];
+    struct thread_entry entries[PAGE];
     size_t count;
 };
 
@@ -219,7 +219,7 @@ int hd_thread_indexer_catch_up(struct hd_app *app, struct hd_slice principal, bo
 
 /* ---- comparing all threads --------------------------------------------- */
 
-struct reading {
+struct page_reading {
     struct page *page;
     struct hd_arena *arena;
     unsigned rev_column;
@@ -227,8 +227,8 @@ struct reading {
 
 static int on_entry(void *arg, size_t which, const struct hd_cell *cells)
 {
-    struct reading *reading = arg;
-    struct entry *entry = &reading->page->entries[reading->page->count++];
+    struct page_reading *reading = arg;
+    struct thread_entry *entry = &reading->page->entries[reading->page->count++];
     int err = hd_arena_copy(reading->arena, cells[0].bytes, &entry->principal);
 
     (void)which;
@@ -248,20 +248,20 @@ static int read_page(struct hd_thread_indexer *texts, enum hd_table_id table, un
                                    .after_count = HD_COUNT(after),
                                    .limit = PAGE,
                                    .columns = 1u << rev_column};
-    struct reading reading = {.page = page, .arena = arena, .rev_column = rev_column};
+    struct page_reading reading = {.page = page, .arena = arena, .rev_column = rev_column};
 
     page->count = 0;
     return hd_rows_read(texts->app->store, &query, 1, on_entry, &reading, &texts->fault);
 }
 
-static int compare_entries(const struct entry *a, const struct entry *b)
+static int compare_entries(const struct thread_entry *a, const struct thread_entry *b)
 {
     int order = hd_slice_cmp(a->principal, b->principal);
 
     return order != 0 ? order : hd_slice_cmp(a->thread_id, b->thread_id);
 }
 
-static int move_to(struct hd_thread_indexer *texts, const struct entry *entry)
+static int move_to(struct hd_thread_indexer *texts, const struct thread_entry *entry)
 {
     int err;
 
@@ -282,7 +282,7 @@ static int compare_pages(struct hd_thread_indexer *texts, const struct page *thr
     int err = 0;
 
     for (size_t i = 0; !err && i < threads->count && updated < MAX_JOB; i++) {
-        const struct entry *thread = &threads->entries[i];
+        const struct thread_entry *thread = &threads->entries[i];
 
         while (at < indexed->count && compare_entries(&indexed->entries[at], thread) < 0)
             at++;
@@ -338,7 +338,7 @@ static void begin_comparison(struct hd_thread_indexer *texts)
 
 /* ---- jobs -------------------------------------------------------------- */
 
-static void work(void *arg)
+static void index_threads(void *arg)
 {
     struct hd_thread_indexer *texts = arg;
     int64_t began = hd_clock_monotonic_us();
@@ -355,7 +355,7 @@ static void work(void *arg)
     texts->took = hd_clock_monotonic_us() - began;
 }
 
-static void on_timer(uv_timer_t *timer);
+static void on_index_timer(uv_timer_t *timer);
 
 static void on_worked(void *arg)
 {
@@ -368,30 +368,30 @@ static void on_worked(void *arg)
     if (texts->is_stopped)
         texts->stopped(texts->stopped_ctx);
     else if (texts->err)
-        uv_timer_start(&texts->timer, on_timer, RETRY_MS, 0);
+        uv_timer_start(&texts->timer, on_index_timer, RETRY_MS, 0);
     else if (texts->has_more) /* rest as long as it took, so that runs come first */
-        uv_timer_start(&texts->timer, on_timer, (uint64_t)texts->took / 1000 + 1, 0);
+        uv_timer_start(&texts->timer, on_index_timer, (uint64_t)texts->took / 1000 + 1, 0);
 }
 
-static void on_timer(uv_timer_t *timer)
+static void on_index_timer(uv_timer_t *timer)
 {
     struct hd_thread_indexer *texts = timer->data;
 
     texts->fault = (struct hd_fault){0};
     texts->is_working = true;
-    if (hd_defer_run(texts->app->defer, work, on_worked, texts)) {
+    if (hd_defer_run(texts->app->defer, index_threads, on_worked, texts)) {
         texts->is_working = false;
-        uv_timer_start(timer, on_timer, RETRY_MS, 0);
+        uv_timer_start(timer, on_index_timer, RETRY_MS, 0);
     }
 }
 
-static void on_wake(uv_async_t *wake)
+static void on_index_wake(uv_async_t *wake)
 {
     struct hd_thread_indexer *texts = wake->data;
 
     if (texts->reader && !texts->is_working && !texts->is_stopped &&
         !uv_is_active((uv_handle_t *)&texts->timer))
-        uv_timer_start(&texts->timer, on_timer, SOON_MS, 0);
+        uv_timer_start(&texts->timer, on_index_timer, SOON_MS, 0);
 }
 
 /* ---- from start to end ------------------------------------------------- */
@@ -411,7 +411,7 @@ int hd_thread_indexer_create(struct hd_app *app, struct hd_thread_indexer **out)
         hd_free(texts);
         return HD_ENOMEM;
     }
-    if (uv_async_init(app->loop, &texts->wake, on_wake)) {
+    if (uv_async_init(app->loop, &texts->wake, on_index_wake)) {
         uv_cond_destroy(&texts->finished);
         uv_mutex_destroy(&texts->lock);
         hd_free(texts);
@@ -434,7 +434,7 @@ int hd_thread_indexer_create(struct hd_app *app, struct hd_thread_indexer **out)
 void hd_thread_indexer_start(struct hd_thread_indexer *texts, hd_thread_texts_reader reader)
 {
     texts->reader = reader;
-    uv_timer_start(&texts->timer, on_timer, 0, 0);
+    uv_timer_start(&texts->timer, on_index_timer, 0, 0);
 }
 
 void hd_thread_indexer_stop(struct hd_thread_indexer *texts, void (*done)(void *ctx), void *ctx)
@@ -447,7 +447,7 @@ void hd_thread_indexer_stop(struct hd_thread_indexer *texts, void (*done)(void *
         done(ctx);
 }
 
-static void on_closed(uv_handle_t *handle)
+static void on_indexer_closed(uv_handle_t *handle)
 {
     struct hd_thread_indexer *texts = handle->data;
     struct noted *noted;
@@ -468,6 +468,6 @@ void hd_thread_indexer_destroy(struct hd_thread_indexer *texts)
 {
     if (!texts)
         return;
-    uv_close((uv_handle_t *)&texts->timer, on_closed);
-    uv_close((uv_handle_t *)&texts->wake, on_closed);
+    uv_close((uv_handle_t *)&texts->timer, on_indexer_closed);
+    uv_close((uv_handle_t *)&texts->wake, on_indexer_closed);
 }

@@ -233,7 +233,7 @@ static int add_all(struct update *u)
 }
 
 /* A word that is stored: it stays, or goes. */
-static int on_stored(void *arg, size_t which, const struct hd_cell *cells)
+static int on_stored_word(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct update *u = arg;
     struct hd_slice word;
@@ -283,7 +283,7 @@ static int store_words(struct update *u)
     int err = hd_batch_expect(&u->batch, HD_THREAD_INFO, key, HD_THREAD_INFO_REV, u->thread.rev);
 
     if (!err)
-        err = hd_rows_read(u->app->store, &query, 1, on_stored, u, u->fault);
+        err = hd_rows_read(u->app->store, &query, 1, on_stored_word, u, u->fault);
     if (!err)
         err = add_rows(u);
     if (!err)
@@ -396,7 +396,7 @@ static void set_bounds(struct bounds *bounds, struct hd_slice term)
         hd_slice(bounds->room, term.len + hd_utf8_put(0x10ffff, bounds->room + term.len)));
 }
 
-static int on_any(void *arg, size_t which, const struct hd_cell *cells)
+static int on_matching_word(void *arg, size_t which, const struct hd_cell *cells)
 {
     (void)which;
     (void)cells;
@@ -419,7 +419,7 @@ static int has_term(struct heddle *store, struct hd_slice principal, struct hd_s
     query.low = &bounds.low;
     query.high = &bounds.high;
     *out = false;
-    return hd_rows_read(store, &query, 1, on_any, out, fault);
+    return hd_rows_read(store, &query, 1, on_matching_word, out, fault);
 }
 
 int hd_thread_texts_match(struct heddle *store, struct hd_slice principal,
@@ -434,15 +434,15 @@ int hd_thread_texts_match(struct heddle *store, struct hd_slice principal,
     return err;
 }
 
-struct finding {
+struct term_finding {
     const struct hd_map *among; /* NULL: any thread */
     struct hd_map *found;
     size_t rows;
 };
 
-static int on_found(void *arg, size_t which, const struct hd_cell *cells)
+static int on_found_thread(void *arg, size_t which, const struct hd_cell *cells)
 {
-    struct finding *f = arg;
+    struct term_finding *f = arg;
     struct hd_slice id = cells[HD_THREAD_WORDS_ID].bytes;
 
     (void)which;
@@ -454,7 +454,7 @@ static int on_found(void *arg, size_t which, const struct hd_cell *cells)
 }
 
 static int find_term(struct heddle *store, struct hd_slice principal, struct hd_slice term,
-                     struct finding *f, struct hd_fault *fault)
+                     struct term_finding *f, struct hd_fault *fault)
 {
     const struct hd_cell prefix = hd_cell_bytes(principal);
     struct bounds bounds;
@@ -466,7 +466,7 @@ static int find_term(struct heddle *store, struct hd_slice principal, struct hd_
     set_bounds(&bounds, term);
     query.low = &bounds.low;
     query.high = &bounds.high;
-    return hd_rows_scan(store, query, on_found, f, fault);
+    return hd_rows_scan(store, query, on_found_thread, f, fault);
 }
 
 /* Moves those of `from` that have the term to `to`. */
@@ -493,7 +493,7 @@ static int narrow(struct heddle *store, struct hd_slice principal, struct hd_sli
                   bool is_first, struct hd_map *found, bool *is_common, struct hd_fault *fault)
 {
     struct hd_map among = *found;
-    struct finding f = {.among = is_first ? NULL : &among, .found = found};
+    struct term_finding f = {.among = is_first ? NULL : &among, .found = found};
     int err = 0;
 
     hd_map_init(found, MAX_FOUND);

@@ -34,7 +34,7 @@ static const struct range separators[] = {
     {0xd800, 0xf8ff}, {0xfe10, 0xfe6f}, {0xff00, 0xff0f},   {0xff1a, 0xff20},   {0xff3b, 0xff40},
     {0xff5b, 0xff65}, {0xfff0, 0xffff}, {0x1f000, 0x1faff}, {0xe0000, 0x10ffff}};
 
-enum kind { SEPARATOR, LETTER, UNSPACED };
+enum char_kind { SEPARATOR, LETTER, UNSPACED };
 
 static bool is_in(uint32_t c, const struct range *ranges, size_t count)
 {
@@ -45,7 +45,7 @@ static bool is_in(uint32_t c, const struct range *ranges, size_t count)
     return false;
 }
 
-static enum kind kind_of(uint32_t c)
+static enum char_kind char_kind_of(uint32_t c)
 {
     if (c < 0x80)
         return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
@@ -118,14 +118,14 @@ static int add_unspaced(struct splitter *s, uint32_t c)
     return err;
 }
 
-static int split(struct hd_slice text, struct splitter *s)
+static int split_words(struct hd_slice text, struct splitter *s)
 {
     const char *pos = text.ptr, *end = text.len > 0 ? text.ptr + text.len : text.ptr;
     int err = 0;
 
     while (!err && pos != end) {
         uint32_t c = hd_utf8_next(&pos, end);
-        enum kind kind = kind_of(c);
+        enum char_kind kind = char_kind_of(c);
 
         if (kind != LETTER)
             err = end_word(s);
@@ -145,12 +145,12 @@ int hd_words_of_text(struct hd_slice text, hd_word_fn fn, void *arg)
 {
     struct splitter s = {.fn = fn, .arg = arg};
 
-    return split(text, &s);
+    return split_words(text, &s);
 }
 
 int hd_words_of_search(struct hd_slice text, hd_word_fn fn, void *arg)
 {
     struct splitter s = {.fn = fn, .arg = arg, .is_search = true};
 
-    return split(text, &s);
+    return split_words(text, &s);
 }
