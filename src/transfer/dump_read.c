@@ -4,13 +4,13 @@
 #include "records/record_internal.h"
 #include "transfer/dump_internal.h"
 
-struct reader {
+struct line_reader {
     struct hd_arena *arena;
     struct hd_dump_line *line;
     struct hd_fault *fault;
 };
 
-static int wrong(struct reader *r, const char *column)
+static int refuse_column(struct line_reader *r, const char *column)
 {
     return hd_fault_set(r->fault, HD_EINVAL, "the column %s of %s is not what it should be", column,
                         hd_tables[r->line->table].name);
@@ -18,7 +18,7 @@ static int wrong(struct reader *r, const char *column)
 
 /* ---- cells ------------------------------------------------------------ */
 
-static int read_stored(struct reader *r, enum hd_dump_column kind, hd_json_val val,
+static int read_stored(struct line_reader *r, enum hd_dump_column kind, hd_json_val val,
                        struct hd_slice raw, struct hd_slice own, struct hd_slice *out)
 {
     hd_json_val stored = hd_json_get(val, HD_S("stored"));
@@ -42,7 +42,7 @@ static int read_stored(struct reader *r, enum hd_dump_column kind, hd_json_val v
     return err;
 }
 
-static int read_cell(struct reader *r, unsigned column, hd_json_val val, struct hd_slice raw)
+static int read_cell(struct line_reader *r, unsigned column, hd_json_val val, struct hd_slice raw)
 {
     const struct hd_column *declared = &hd_tables[r->line->table].columns[column];
     enum hd_dump_column kind = hd_dump_column(r->line->table, column);
@@ -69,7 +69,8 @@ static int read_cell(struct reader *r, unsigned column, hd_json_val val, struct 
     return err == HD_ECORRUPT || err == HD_ELIMIT ? HD_EINVAL : err;
 }
 
-static int read_column(struct reader *r, unsigned column, hd_json_val row, struct hd_slice raw_row)
+static int read_column(struct line_reader *r, unsigned column, hd_json_val row,
+                       struct hd_slice raw_row)
 {
     const char *name = hd_tables[r->line->table].columns[column].name;
     hd_json_val val = hd_json_get(row, hd_slice_cstr(name));
@@ -79,12 +80,12 @@ static int read_column(struct reader *r, unsigned column, hd_json_val row, struc
 
     if (!err)
         err = read_cell(r, column, val, raw);
-    return err && err != HD_ENOMEM ? wrong(r, name) : err;
+    return err && err != HD_ENOMEM ? refuse_column(r, name) : err;
 }
 
 /* ---- lines ------------------------------------------------------------ */
 
-static int find_table(struct reader *r, struct hd_slice name)
+static int find_table(struct line_reader *r, struct hd_slice name)
 {
     for (int i = 0; i < HD_TABLE_COUNT; i++) {
         const struct hd_table *table = &hd_tables[i];
@@ -100,7 +101,7 @@ static int find_table(struct reader *r, struct hd_slice name)
                         (int)(name.len < 40 ? name.len : 40), name.ptr);
 }
 
-static int read_row(struct reader *r, hd_json_val root, struct hd_slice text)
+static int read_row(struct line_reader *r, hd_json_val root, struct hd_slice text)
 {
     hd_json_val row = hd_json_get(root, HD_S("row"));
     struct hd_slice raw = {NULL, 0};
@@ -126,7 +127,7 @@ static int read_row(struct reader *r, hd_json_val root, struct hd_slice text)
     return err;
 }
 
-static int read_header(struct reader *r, hd_json_val root)
+static int read_header(struct line_reader *r, hd_json_val root)
 {
     r->line->kind = HD_DUMP_HEADER;
     if (!hd_slice_eq(hd_json_string(hd_json_get(root, HD_S("heddle"))), HD_S("export")) ||
@@ -139,7 +140,7 @@ static int read_header(struct reader *r, hd_json_val root)
     return 0;
 }
 
-static int read_root(struct reader *r, hd_json_val root, struct hd_slice text)
+static int read_line_object(struct line_reader *r, hd_json_val root, struct hd_slice text)
 {
     hd_json_val end = hd_json_get(root, HD_S("end"));
     hd_json_val thread = hd_json_get(root, HD_S("thread"));
@@ -161,13 +162,13 @@ static int read_root(struct reader *r, hd_json_val root, struct hd_slice text)
 int hd_dump_read(struct hd_slice line, struct hd_arena *arena, struct hd_dump_line *out,
                  struct hd_fault *fault)
 {
-    struct reader r = {arena, out, fault};
+    struct line_reader r = {arena, out, fault};
     struct hd_json json = {NULL};
     int err = hd_json_parse(&json, line, fault);
 
     *out = (struct hd_dump_line){.kind = HD_DUMP_END};
     if (!err)
-        err = read_root(&r, hd_json_root(&json), line);
+        err = read_line_object(&r, hd_json_root(&json), line);
     hd_json_fini(&json);
     return err;
 }

@@ -219,8 +219,8 @@ static int read_part(struct hd_ref_builder *builder, hd_json_val val, struct hd_
     return err ? err : hd_ref_builder_segment(builder, &segment);
 }
 
-static int read_parts(struct hd_buf *out, hd_json_val val, struct hd_slice own,
-                      struct hd_arena *arena)
+static int read_ref_parts(struct hd_buf *out, hd_json_val val, struct hd_slice own,
+                          struct hd_arena *arena)
 {
     struct hd_json_iter it = hd_json_iter(hd_json_get(val, HD_S("parts")));
     struct hd_ref_builder builder;
@@ -245,7 +245,7 @@ int hd_dump_read_ref(struct hd_buf *out, hd_json_val val, struct hd_slice own,
     int err;
 
     if (hd_json_is_array(hd_json_get(val, HD_S("parts"))))
-        return read_parts(out, val, own, arena);
+        return read_ref_parts(out, val, own, arena);
     err = hd_dump_read_bytes(val, hd_slice(NULL, 0), arena, &bytes);
     return err ? err : hd_ref_write_inline(out, bytes);
 }

@@ -13,7 +13,7 @@ const enum hd_table_id hd_dump_principal_tables[] = {
     HD_ASSISTANTS, HD_ASSISTANT_VERSIONS, HD_ITEMS, HD_VECTORS, HD_CRONS, HD_TABLE_COUNT,
 };
 
-static bool is_listed(const enum hd_table_id *list, enum hd_table_id table)
+static bool is_listed_table(const enum hd_table_id *list, enum hd_table_id table)
 {
     while (*list != HD_TABLE_COUNT && *list != table)
         list++;
@@ -25,7 +25,7 @@ static bool is_address(enum hd_table_id table, const char *name)
 {
     if (strcmp(name, "principal") == 0)
         return true;
-    return strcmp(name, "thread_id") == 0 && is_listed(hd_dump_thread_tables, table);
+    return strcmp(name, "thread_id") == 0 && is_listed_table(hd_dump_thread_tables, table);
 }
 
 bool hd_dump_is_packed(enum hd_table_id table, unsigned column)
@@ -76,8 +76,8 @@ enum hd_dump_column hd_dump_column(enum hd_table_id table, unsigned column)
     const struct hd_column *declared = &hd_tables[table].columns[column];
     enum hd_dump_column kind;
 
-    if (is_address(table, declared->name) ||
-        (!is_listed(hd_dump_thread_tables, table) && !is_listed(hd_dump_principal_tables, table)))
+    if (is_address(table, declared->name) || (!is_listed_table(hd_dump_thread_tables, table) &&
+                                              !is_listed_table(hd_dump_principal_tables, table)))
         return HD_DUMP_LEFT_OUT;
     if (special(table, column, &kind))
         return kind;
@@ -146,7 +146,7 @@ static int put_readable(struct hd_jw *jw, enum hd_dump_column kind, struct hd_sl
 }
 
 /* Plain text as a string; what is not UTF-8 as an object. */
-static void put_text(struct hd_jw *jw, struct hd_slice bytes, struct hd_arena *arena)
+static void put_text_cell(struct hd_jw *jw, struct hd_slice bytes, struct hd_arena *arena)
 {
     struct hd_buf text;
     struct hd_jw inner;
@@ -178,7 +178,7 @@ static int put_cell(struct hd_jw *jw, enum hd_table_id table, unsigned column,
     else if (kind == HD_DUMP_INT)
         hd_jw_int(jw, cell->number);
     else if (kind == HD_DUMP_TEXT)
-        put_text(jw, cell->bytes, arena);
+        put_text_cell(jw, cell->bytes, arena);
     else if (kind == HD_DUMP_BYTES)
         hd_dump_write_bytes(jw, cell->bytes, true, arena);
     else

@@ -18,7 +18,7 @@
 #define MAX_ROW ((size_t)2 << 30)
 #define THREADS_PAGE 100
 
-struct writer {
+struct export_writer {
     struct hd_export *export;
     enum hd_table_id table;
     struct hd_arena arena; /* of one row */
@@ -26,7 +26,7 @@ struct writer {
     struct hd_fault *fault;
 };
 
-static int flush(struct writer *w)
+static int flush_line(struct export_writer *w)
 {
     size_t len = w->line.len;
     bool is_written = fwrite(w->line.ptr, 1, len, w->export->out) == len;
@@ -35,9 +35,9 @@ static int flush(struct writer *w)
     return is_written ? 0 : hd_fault_set(w->fault, HD_EIO, "the file cannot be written");
 }
 
-static int on_row(void *arg, size_t which, const struct hd_cell *cells)
+static int on_exported_row(void *arg, size_t which, const struct hd_cell *cells)
 {
-    struct writer *w = arg;
+    struct export_writer *w = arg;
     struct hd_cell row[HD_MAX_COLUMNS];
     int err = 0;
 
@@ -51,12 +51,12 @@ static int on_row(void *arg, size_t which, const struct hd_cell *cells)
     if (!err)
         err = hd_dump_write_row(&w->line, w->table, row, &w->arena);
     if (!err)
-        err = flush(w);
+        err = flush_line(w);
     w->export->rows++;
     return err;
 }
 
-static int write_table(struct writer *w, enum hd_table_id table, int index,
+static int write_table(struct export_writer *w, enum hd_table_id table, int index,
                        const struct hd_cell *prefix, unsigned count)
 {
     struct hd_query query = {.table = table,
@@ -66,7 +66,7 @@ static int write_table(struct writer *w, enum hd_table_id table, int index,
                              .columns = HD_ALL_COLUMNS};
 
     w->table = table;
-    return hd_rows_scan(w->export->store, query, on_row, w, w->fault);
+    return hd_rows_scan(w->export->store, query, on_exported_row, w, w->fault);
 }
 
 /* ---- a thread --------------------------------------------------------- */
@@ -80,7 +80,7 @@ static int on_epoch(void *arg, size_t which, const struct hd_cell *cells)
 }
 
 /* -1: the library has no such thread. */
-static int read_epoch(struct writer *w, const struct hd_cell *key, int64_t *out)
+static int read_epoch(struct export_writer *w, const struct hd_cell *key, int64_t *out)
 {
     struct hd_query query = {.table = HD_THREADS,
                              .index = HD_PRIMARY,
@@ -98,7 +98,7 @@ static bool is_of_library(enum hd_table_id table)
            table == HD_CHUNKS;
 }
 
-static int write_tables(struct writer *w, struct hd_slice thread, const struct hd_cell *key)
+static int write_tables(struct export_writer *w, struct hd_slice thread, const struct hd_cell *key)
 {
     struct hd_cell own[] = {hd_cell_bytes(w->export->principal), hd_cell_bytes(thread)};
     int64_t before, after;
@@ -123,7 +123,7 @@ static int write_tables(struct writer *w, struct hd_slice thread, const struct h
     return err;
 }
 
-static int write_thread(struct writer *w, struct hd_slice thread)
+static int write_thread(struct export_writer *w, struct hd_slice thread)
 {
     struct heddle_thread id = {hd_to_public(w->export->principal), hd_to_public(thread)};
     struct hd_arena arena;
@@ -140,7 +140,7 @@ static int write_thread(struct writer *w, struct hd_slice thread)
     if (!err)
         err = hd_buf_append_slice(&w->line, HD_S("}\n"));
     if (!err)
-        err = flush(w);
+        err = flush_line(w);
     if (!err) {
         cell = hd_cell_bytes(key);
         w->export->threads++;
@@ -152,7 +152,7 @@ static int write_thread(struct writer *w, struct hd_slice thread)
 
 /* ---- beginning and end -------------------------------------------------- */
 
-static int write_header(struct writer *w, const char *kind)
+static int write_header(struct export_writer *w, const char *kind)
 {
     char now[33];
     int err;
@@ -161,29 +161,29 @@ static int write_header(struct writer *w, const char *kind)
     err = hd_buf_printf(
         &w->line, "{\"heddle\":\"export\",\"version\":%d,\"of\":\"%s\",\"created_at\":\"%s\"}\n",
         HD_DUMP_VERSION, kind, now);
-    return err ? err : flush(w);
+    return err ? err : flush_line(w);
 }
 
-static int write_end(struct writer *w)
+static int write_end(struct export_writer *w)
 {
     int err = hd_buf_printf(&w->line, "{\"end\":%llu}\n", (unsigned long long)w->export->rows);
 
     if (!err)
-        err = flush(w);
+        err = flush_line(w);
     if (!err && fflush(w->export->out) != 0)
         err = hd_fault_set(w->fault, HD_EIO, "the file cannot be written");
     return err;
 }
 
-static void writer_init(struct writer *w, struct hd_export *export, struct hd_fault *fault)
+static void writer_init(struct export_writer *w, struct hd_export *export, struct hd_fault *fault)
 {
-    *w = (struct writer){.export = export, .fault = fault};
+    *w = (struct export_writer){.export = export, .fault = fault};
     export->threads = export->rows = 0;
     hd_arena_init(&w->arena, MAX_ROW);
     hd_buf_init(&w->line, HD_DUMP_MAX_LINE + 1);
 }
 
-static void writer_fini(struct writer *w)
+static void writer_fini(struct export_writer *w)
 {
     hd_buf_fini(&w->line);
     hd_arena_fini(&w->arena);
@@ -191,7 +191,7 @@ static void writer_fini(struct writer *w)
 
 int hd_export_thread(struct hd_export *export, struct hd_slice thread, struct hd_fault *fault)
 {
-    struct writer w;
+    struct export_writer w;
     int err;
 
     writer_init(&w, export, fault);
@@ -206,13 +206,13 @@ int hd_export_thread(struct hd_export *export, struct hd_slice thread, struct hd
 
 /* ---- everything of a principal ------------------------------------------ */
 
-static int on_thread(void *arg, const struct hd_thread_rec *thread)
+static int on_exported_thread(void *arg, const struct hd_thread_rec *thread)
 {
     return write_thread(arg, thread->id);
 }
 
 /* Threads that exist only in the library. */
-static int write_unrecorded(struct writer *w, struct heddle_bytes id)
+static int write_unrecorded(struct export_writer *w, struct heddle_bytes id)
 {
     struct hd_thread_rec record;
     struct hd_arena arena;
@@ -225,7 +225,7 @@ static int write_unrecorded(struct writer *w, struct heddle_bytes id)
     return err == HD_ENOTFOUND ? write_thread(w, hd_from_public(id)) : err;
 }
 
-static int write_library_threads(struct writer *w)
+static int write_library_threads(struct export_writer *w)
 {
     struct heddle_threads *page = NULL;
     struct heddle_bytes after = {NULL, 0};
@@ -255,7 +255,7 @@ static int write_library_threads(struct writer *w)
 int hd_export_all(struct hd_export *export, struct hd_fault *fault)
 {
     struct hd_cell principal = hd_cell_bytes(export->principal);
-    struct writer w;
+    struct export_writer w;
     int err;
 
     writer_init(&w, export, fault);
@@ -264,7 +264,8 @@ int hd_export_all(struct hd_export *export, struct hd_fault *fault)
          table++)
         err = write_table(&w, *table, HD_PRIMARY, &principal, 1);
     if (!err)
-        err = hd_threads_scan(export->store, export->principal, false, on_thread, &w, fault);
+        err =
+            hd_threads_scan(export->store, export->principal, false, on_exported_thread, &w, fault);
     if (!err)
         err = write_library_threads(&w);
     if (!err)

@@ -56,7 +56,7 @@ static int bad(struct importer *im, const char *what)
 
 /* ---- lines ------------------------------------------------------------ */
 
-static int read_text(struct importer *im)
+static int read_line_text(struct importer *im)
 {
     int c, err = 0;
 
@@ -80,7 +80,7 @@ static int next_line(struct importer *im)
     int err;
 
     im->import->line++;
-    err = read_text(im);
+    err = read_line_text(im);
     if (err == HD_ENOTFOUND)
         im->import->line--;
     if (err)
@@ -176,18 +176,18 @@ static int check_end(struct importer *im)
 }
 
 /* Goes through the file; `row`, `begin` and `end` may be NULL. */
-struct pass {
+struct import_pass {
     int (*begin)(struct importer *im); /* a thread has begun */
     int (*row)(struct importer *im);
     int (*end)(struct importer *im); /* its last row was read */
 };
 
-static int end_section(struct importer *im, const struct pass *pass)
+static int end_section(struct importer *im, const struct import_pass *pass)
 {
     return im->thread.len > 0 && pass->end ? pass->end(im) : 0;
 }
 
-static int on_line(struct importer *im, const struct pass *pass)
+static int on_line(struct importer *im, const struct import_pass *pass)
 {
     int err = 0;
 
@@ -221,7 +221,7 @@ static int on_line(struct importer *im, const struct pass *pass)
 }
 
 /* Up to line `last`; 0: to the end, which must be there. */
-static int go_through(struct importer *im, const struct pass *pass, uint64_t last)
+static int go_through(struct importer *im, const struct import_pass *pass, uint64_t last)
 {
     int err = 0;
 
@@ -244,7 +244,7 @@ static int go_through(struct importer *im, const struct pass *pass, uint64_t las
 
 /* ---- whether something is there already --------------------------------- */
 
-static int on_any(void *arg, size_t which, const struct hd_cell *cells)
+static int on_existing_row(void *arg, size_t which, const struct hd_cell *cells)
 {
     (void)which;
     (void)cells;
@@ -252,13 +252,13 @@ static int on_any(void *arg, size_t which, const struct hd_cell *cells)
     return 0;
 }
 
-static int look(struct importer *im, enum hd_table_id table, const struct hd_cell *key,
-                unsigned count, bool *is_there)
+static int look_for_key(struct importer *im, enum hd_table_id table, const struct hd_cell *key,
+                        unsigned count, bool *is_there)
 {
     struct hd_query query = {
         .table = table, .index = HD_PRIMARY, .prefix = key, .prefix_count = count, .limit = 1};
 
-    return hd_rows_read(im->import->store, &query, 1, on_any, is_there, im->fault);
+    return hd_rows_read(im->import->store, &query, 1, on_existing_row, is_there, im->fault);
 }
 
 static int exists(struct importer *im, const char *what, struct hd_slice id)
@@ -272,10 +272,10 @@ static int look_for_thread(struct importer *im)
     struct hd_cell own[] = {hd_cell_bytes(im->import->principal), hd_cell_bytes(im->thread)};
     struct hd_cell key = hd_cell_bytes(im->key);
     bool is_there = false;
-    int err = look(im, HD_THREAD_INFO, own, 2, &is_there);
+    int err = look_for_key(im, HD_THREAD_INFO, own, 2, &is_there);
 
     if (!err && !is_there)
-        err = look(im, HD_THREADS, &key, 1, &is_there);
+        err = look_for_key(im, HD_THREADS, &key, 1, &is_there);
     if (err || !is_there)
         return err;
     return im->import->replaces ? 0 : exists(im, "thread", im->thread);
@@ -312,14 +312,14 @@ static int look_for_row(struct importer *im)
         return 0;
     err = stored_row(im, &im->arena, row);
     if (!err)
-        err = look(im, im->line.table, row, hd_tables[im->line.table].key_count, &is_there);
+        err = look_for_key(im, im->line.table, row, hd_tables[im->line.table].key_count, &is_there);
     return !err && is_there ? exists(im, "a row of", hd_slice_cstr(hd_tables[im->line.table].name))
                             : err;
 }
 
 /* ---- taking away ------------------------------------------------------ */
 
-static int apply(struct importer *im, struct hd_batch_builder *builder)
+static int apply_import(struct importer *im, struct hd_batch_builder *builder)
 {
     struct hd_batch batch = hd_batch_view(builder);
     int err = 0;
@@ -352,7 +352,7 @@ static int remove_thread(struct importer *im)
         err = hd_participants_delete(im->import->store, &batch, im->import->principal, im->thread,
                                      im->fault);
     if (!err)
-        err = apply(im, &batch);
+        err = apply_import(im, &batch);
     if (!err && heddle_delete_thread(im->import->store, &id, &error) != 0)
         err = hd_fault_set(im->fault, error.code, "%s", error.text);
     hd_batch_fini(&batch);
@@ -385,7 +385,7 @@ static int take_row_back(struct importer *im)
     err = stored_row(im, &im->batch.arena, row);
     if (!err)
         err = hd_batch_delete(&im->batch, im->line.table, row, hd_tables[im->line.table].key_count);
-    return err ? err : apply(im, &im->batch);
+    return err ? err : apply_import(im, &im->batch);
 }
 
 /* ---- bringing in ------------------------------------------------------ */
@@ -403,12 +403,12 @@ static int add_thread_row(struct importer *im, const struct hd_cell *row)
     cells[HD_THREADS_CREATED] = hd_cell_int(0);
     err = hd_batch_row(&im->batch, HD_OP_ADD, HD_THREADS, cells);
     if (!err)
-        err = apply(im, &im->batch);
+        err = apply_import(im, &im->batch);
     im->is_begun = !err;
     return err;
 }
 
-static int flush(struct importer *im)
+static int flush_import(struct importer *im)
 {
     int err = 0;
 
@@ -416,7 +416,7 @@ static int flush(struct importer *im)
         return 0;
     if (im->thread.len > 0 && im->has_library)
         err = hd_batch_expect_epoch(&im->batch, im->key, im->epoch, 0, 0);
-    return err ? err : apply(im, &im->batch);
+    return err ? err : apply_import(im, &im->batch);
 }
 
 /* Runs that were active at the source cannot continue here. */
@@ -462,13 +462,13 @@ static int bring_row(struct importer *im)
     end_run(im, row);
     err = hd_batch_row(batch, replaces ? HD_OP_PUT : HD_OP_ADD, im->line.table, row);
     if (!err && (im->batch.bytes > BATCH_BYTES || im->batch.count > BATCH_ROWS))
-        err = flush(im);
+        err = flush_import(im);
     return err;
 }
 
 static int start_thread(struct importer *im)
 {
-    int err = flush(im); /* rows of the principal: the thread has nothing yet */
+    int err = flush_import(im); /* rows of the principal: the thread has nothing yet */
 
     im->is_begun = false;
     hd_batch_reset(&im->last);
@@ -481,23 +481,24 @@ static int start_thread(struct importer *im)
 static int finish_thread(struct importer *im)
 {
     struct hd_store *store = hd_store_of(im->import->store);
-    int err = flush(im);
+    int err = flush_import(im);
 
     if (!err && im->has_library)
         err = hd_check_thread(store, im->key, im->fault);
     if (!err && im->has_library)
         err = hd_batch_renew(&im->last, im->key, im->epoch, im->epoch + 1, im->created);
     if (!err)
-        err = apply(im, &im->last);
+        err = apply_import(im, &im->last);
     im->import->threads++;
     return err;
 }
 
 /* ---- all of it -------------------------------------------------------- */
 
-static const struct pass checking = {.begin = look_for_thread, .row = look_for_row};
-static const struct pass bringing = {.begin = start_thread, .row = bring_row, .end = finish_thread};
-static const struct pass removing = {.begin = take_thread_back, .row = take_row_back};
+static const struct import_pass checking = {.begin = look_for_thread, .row = look_for_row};
+static const struct import_pass bringing = {
+    .begin = start_thread, .row = bring_row, .end = finish_thread};
+static const struct import_pass removing = {.begin = take_thread_back, .row = take_row_back};
 
 /* The first error matters more than whether this works. */
 static void take_back(struct importer *im)
@@ -526,7 +527,7 @@ static int bring_all(struct importer *im)
     err = go_through(im, &bringing, 0);
     if (!err) {
         im->thread = hd_slice(NULL, 0);
-        err = flush(im);
+        err = flush_import(im);
     }
     if (err)
         take_back(im);

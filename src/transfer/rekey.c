@@ -39,7 +39,7 @@ static const struct hd_principal_key *new_key(const struct hd_rekey *rekey)
 
 /* ---- rows of principals ----------------------------------------------- */
 
-static int apply(struct moving *m, struct hd_batch_builder *builder)
+static int apply_principals(struct moving *m, struct hd_batch_builder *builder)
 {
     struct hd_batch batch = hd_batch_view(builder);
     int err = hd_rows_apply(m->rekey->store, hd_principal_lane(), &batch, NULL, m->fault);
@@ -59,7 +59,7 @@ static int set_state(struct moving *m, struct hd_principal_rec *principal,
     principal->state = state;
     err = hd_principal_put(&batch, principal);
     if (!err)
-        err = apply(m, &batch);
+        err = apply_principals(m, &batch);
     hd_batch_fini(&batch);
     return err;
 }
@@ -92,7 +92,7 @@ static int set_moved(struct moving *m, struct hd_principal_rec *old)
     if (!err)
         err = hd_principal_put(&batch, old);
     if (!err)
-        err = apply(m, &batch);
+        err = apply_principals(m, &batch);
     hd_batch_fini(&batch);
     return err;
 }
@@ -125,7 +125,7 @@ static int find_other(struct moving *m, const struct hd_principal_rec *principal
     return err ? err : hd_arena_copy(&m->arena, hd_slice_cstr(to), out);
 }
 
-static int keep(struct moving *m, const struct hd_principal_rec *principal)
+static int keep_journey(struct moving *m, const struct hd_principal_rec *principal)
 {
     struct journey *journey = &m->group[m->count];
     struct hd_principal_rec *kept = &journey->principal;
@@ -162,7 +162,7 @@ static int on_principal(void *arg, const struct hd_principal_rec *principal)
     err = hd_buf_append_slice(&m->after, principal->id);
     if (err || !must_move(m, principal))
         return err;
-    return keep(m, principal);
+    return keep_journey(m, principal);
 }
 
 static int choose_group(struct moving *m)
@@ -308,7 +308,7 @@ static int on_run(void *arg, size_t which, const struct hd_cell *cells)
         err = hd_run_put(&batch, &run);
     }
     if (!err)
-        err = apply(m, &batch);
+        err = apply_principals(m, &batch);
     hd_batch_fini(&batch);
     m->rekey->rows += !err;
     return err == HD_ENOTFOUND || err == HD_ECONFLICT ? 0 : err;

@@ -17,7 +17,7 @@
 #define THREADS_PAGE 100
 
 /* The columns of a principal in a table, and the column that changes with a row. */
-struct place {
+struct principal_place {
     enum hd_table_id table;
     int index;            /* with the principal as first column */
     unsigned column;      /* of the principal */
@@ -29,7 +29,7 @@ struct place {
  * In this order: see rekey.h. A thread is complete under its new principal before participants are
  * redirected there, so the tables after FIRST_AFTER wait for all threads.
  */
-static const struct place places[] = {
+static const struct principal_place places[] = {
     {HD_THREAD_INFO, HD_PRIMARY, HD_THREAD_INFO_PRINCIPAL, HD_THREAD_INFO_REV, HD_OP_ADD},
     {HD_RUNS, HD_PRIMARY, HD_RUNS_PRINCIPAL, HD_RUNS_REV, HD_OP_ADD},
     {HD_EVENT_PAGES, HD_PRIMARY, HD_EVENT_PAGES_PRINCIPAL, HD_EVENT_PAGES_LAST, HD_OP_PUT},
@@ -51,14 +51,14 @@ static const struct place places[] = {
 
 enum { FIRST_AFTER = 5 };
 
-struct pass {
+struct move_pass {
     struct hd_mover *mover;
-    const struct place *place;
+    const struct principal_place *place;
     struct hd_batch_builder batch;
     size_t rows; /* in the batch */
 };
 
-static struct hd_query query_of(const struct place *place, const struct hd_cell *from)
+static struct hd_query query_of(const struct principal_place *place, const struct hd_cell *from)
 {
     return (struct hd_query){.table = place->table,
                              .index = place->index,
@@ -71,7 +71,7 @@ static struct hd_query query_of(const struct place *place, const struct hd_cell 
 
 static int on_counted(void *arg, size_t which, const struct hd_cell *cells)
 {
-    struct pass *pass = arg;
+    struct move_pass *pass = arg;
 
     (void)which;
     (void)cells;
@@ -83,7 +83,7 @@ static int on_counted(void *arg, size_t which, const struct hd_cell *cells)
 int hd_mover_count(struct hd_mover *mover)
 {
     struct hd_cell from = hd_cell_bytes(mover->from);
-    struct pass pass = {.mover = mover};
+    struct move_pass pass = {.mover = mover};
     int err = 0;
 
     for (size_t i = 0; !err && i < HD_COUNT(places); i++) {
@@ -98,7 +98,7 @@ int hd_mover_count(struct hd_mover *mover)
 
 /* ---- runs under way ----------------------------------------------------- */
 
-static int on_any(void *arg, size_t which, const struct hd_cell *cells)
+static int on_active_run(void *arg, size_t which, const struct hd_cell *cells)
 {
     (void)which;
     (void)cells;
@@ -124,7 +124,7 @@ static int find_active(struct hd_mover *mover, struct hd_slice thread, bool *is_
                                        .limit = 1};
     }
     *is_so = false;
-    return hd_rows_read(mover->rekey->store, queries, 2, on_any, is_so, mover->fault);
+    return hd_rows_read(mover->rekey->store, queries, 2, on_active_run, is_so, mover->fault);
 }
 
 int hd_mover_is_busy(struct hd_mover *mover, bool *is_so)
@@ -134,7 +134,7 @@ int hd_mover_is_busy(struct hd_mover *mover, bool *is_so)
 
 /* ---- rows ------------------------------------------------------------- */
 
-static int flush(struct pass *pass)
+static int flush_pass(struct move_pass *pass)
 {
     struct hd_batch batch = hd_batch_view(&pass->batch);
     int err = 0;
@@ -166,7 +166,7 @@ static int thread_keys(const struct hd_mover *mover, struct hd_slice thread, str
 }
 
 /* Writers that remember the thread must look again, and will not find its record. */
-static int fence(struct pass *pass, struct hd_slice thread)
+static int fence(struct move_pass *pass, struct hd_slice thread)
 {
     struct hd_store *store = hd_store_of(pass->mover->rekey->store);
     struct hd_slice from, to;
@@ -181,7 +181,7 @@ static int fence(struct pass *pass, struct hd_slice thread)
 }
 
 /* A run that has not ended, and its thread, stay for now. */
-static int must_stay(struct pass *pass, const struct hd_cell *cells, bool *is_so)
+static int must_stay(struct move_pass *pass, const struct hd_cell *cells, bool *is_so)
 {
     enum hd_run_state state;
 
@@ -193,9 +193,9 @@ static int must_stay(struct pass *pass, const struct hd_cell *cells, bool *is_so
     return 0;
 }
 
-static int add_move(struct pass *pass, const struct hd_cell *cells)
+static int add_move(struct move_pass *pass, const struct hd_cell *cells)
 {
-    const struct place *place = pass->place;
+    const struct principal_place *place = pass->place;
     const struct hd_table *table = &hd_tables[place->table];
     struct hd_cell row[HD_MAX_COLUMNS], key[HD_MAX_COLUMNS];
     int err = 0;
@@ -220,9 +220,9 @@ static int add_move(struct pass *pass, const struct hd_cell *cells)
     return err;
 }
 
-static int on_row(void *arg, size_t which, const struct hd_cell *cells)
+static int on_moved_row(void *arg, size_t which, const struct hd_cell *cells)
 {
-    struct pass *pass = arg;
+    struct move_pass *pass = arg;
     bool stays;
     int err = must_stay(pass, cells, &stays);
 
@@ -238,23 +238,23 @@ static int on_row(void *arg, size_t which, const struct hd_cell *cells)
         err = add_move(pass, cells);
     if (!err && (pass->place->table == HD_THREAD_INFO || pass->rows >= BATCH_ROWS ||
                  pass->batch.bytes > BATCH_BYTES))
-        err = flush(pass);
+        err = flush_pass(pass);
     return err;
 }
 
 static int move_rows(struct hd_mover *mover, size_t first, size_t end)
 {
     struct hd_cell from = hd_cell_bytes(mover->from);
-    struct pass pass = {.mover = mover};
+    struct move_pass pass = {.mover = mover};
     int err = 0;
 
     hd_batch_init(&pass.batch);
     for (size_t i = first; !err && i < end; i++) {
         pass.place = &places[i];
-        err = hd_rows_scan(mover->rekey->store, query_of(&places[i], &from), on_row, &pass,
+        err = hd_rows_scan(mover->rekey->store, query_of(&places[i], &from), on_moved_row, &pass,
                            mover->fault);
         if (!err)
-            err = flush(&pass);
+            err = flush_pass(&pass);
     }
     hd_batch_fini(&pass.batch);
     return err;

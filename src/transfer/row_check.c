@@ -159,7 +159,7 @@ static int report_row(struct row_checker *c, const struct hd_cell *cells, unsign
     return err;
 }
 
-static int on_row(void *arg, size_t which, const struct hd_cell *cells)
+static int on_checked_row(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct row_checker *c = arg;
 
@@ -189,7 +189,7 @@ int hd_rows_check(struct heddle *store, uint64_t *rows, struct hd_fault *fault)
             .table = (enum hd_table_id)table, .index = HD_PRIMARY, .columns = HD_ALL_COLUMNS};
 
         c.table = query.table;
-        err = hd_rows_scan(store, query, on_row, &c, fault);
+        err = hd_rows_scan(store, query, on_checked_row, &c, fault);
     }
     hd_arena_fini(&c.arena);
     *rows = c.rows;

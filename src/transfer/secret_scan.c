@@ -54,7 +54,7 @@ static int on_finding(void *ctx, const struct hd_secret_finding *finding)
     return is_principal(s, finding) ? 0 : s->scan->found(s->scan->ctx, &place);
 }
 
-static int look(struct scanner *s, struct hd_slice text)
+static int look_at_text(struct scanner *s, struct hd_slice text)
 {
     return hd_secret_find(text, on_finding, s);
 }
@@ -69,10 +69,10 @@ static int look_at_ref(struct scanner *s, struct hd_slice encoded)
     if (err)
         return err;
     if (ref.is_inline)
-        return look(s, ref.inline_bytes);
+        return look_at_text(s, ref.inline_bytes);
     for (size_t i = 0; !err && i < ref.segment_count; i++) {
         if (!ref.segments[i].is_extent)
-            err = look(s, ref.segments[i].literal);
+            err = look_at_text(s, ref.segments[i].literal);
     }
     return err;
 }
@@ -86,7 +86,7 @@ static int look_at_body(struct scanner *s, struct hd_slice packed)
     if (!err)
         err = hd_checkpoint_body_parse(encoded, &s->arena, &body);
     if (!err)
-        err = look(s, body.json);
+        err = look_at_text(s, body.json);
     for (size_t i = 0; !err && i < body.entry_count; i++)
         err = look_at_ref(s, body.entries[i].ref);
     return err;
@@ -148,7 +148,7 @@ static int look_at_chunk(struct scanner *s, struct hd_slice packed)
     int err = hd_unpack_copy(&s->arena, packed, &piece);
 
     if (!err)
-        err = look(s, piece);
+        err = look_at_text(s, piece);
     if (!err && !is_same_stream(s))
         err = begin_stream(s);
     if (!err)
@@ -180,9 +180,9 @@ static int look_at_page(struct scanner *s, struct hd_slice packed)
             hd_read_byte(&reader, &is_last) || hd_read_lenslice(&reader, &name) ||
             hd_read_lenslice(&reader, &data))
             return HD_ECORRUPT;
-        err = look(s, data);
+        err = look_at_text(s, data);
         if (!err)
-            err = look(s, name);
+            err = look_at_text(s, name);
     }
     return err;
 }
@@ -192,7 +192,7 @@ static int look_at_webhook(struct scanner *s, struct hd_slice packed)
     struct hd_slice text;
     int err = hd_unpack_copy(&s->arena, packed, &text);
 
-    return err ? err : look(s, text);
+    return err ? err : look_at_text(s, text);
 }
 
 static int look_at_exchange(struct scanner *s, struct hd_slice packed)
@@ -209,7 +209,7 @@ static int look_at_exchange(struct scanner *s, struct hd_slice packed)
     const struct hd_slice parts[] = {kept.url, kept.request, kept.error, kept.body, kept.place};
 
     for (size_t i = 0; !err && i < HD_COUNT(parts); i++)
-        err = look(s, parts[i]);
+        err = look_at_text(s, parts[i]);
     return err;
 }
 
@@ -231,10 +231,10 @@ static int look_at_cell(struct scanner *s, const struct hd_cell *cell)
         return look_at_exchange(s, cell->bytes);
     if (s->table == HD_OUTBOX && s->column == HD_OUTBOX_BODY)
         return look_at_webhook(s, cell->bytes);
-    return look(s, cell->bytes);
+    return look_at_text(s, cell->bytes);
 }
 
-static int on_row(void *arg, size_t which, const struct hd_cell *cells)
+static int on_scanned_row(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct scanner *s = arg;
     uint64_t *rows = &s->scan->rows[s->table];
@@ -268,7 +268,7 @@ int hd_secret_scan(struct heddle *store, struct hd_secret_scan *scan, struct hd_
             .table = (enum hd_table_id)table, .index = HD_PRIMARY, .columns = HD_ALL_COLUMNS};
 
         s.table = query.table;
-        err = hd_rows_scan(store, query, on_row, &s, fault);
+        err = hd_rows_scan(store, query, on_scanned_row, &s, fault);
     }
     hd_buf_fini(&s.stream);
     hd_buf_fini(&s.joined);
