@@ -101,8 +101,8 @@ static struct hd_val *answers_left(const struct hd_val *resume, const struct hd_
     return left;
 }
 
-static int leave(const struct hd_val *command, const struct hd_val *before,
-                 const struct hd_val *now, struct hd_answers_left *out)
+static int leave_answers(const struct hd_val *command, const struct hd_val *before,
+                         const struct hd_val *now, struct hd_answers_left *out)
 {
     struct hd_val *left = answers_left(hd_val_get(command, HD_S("resume")), before, now);
 
@@ -121,9 +121,10 @@ static int leave(const struct hd_val *command, const struct hd_val *before,
     return out->command ? 0 : HD_ENOMEM;
 }
 
-static int check(struct hd_app *app, const struct hd_run_rec *run, struct hd_slice checkpoint_id,
-                 const struct hd_val *kwargs, const struct hd_val *before,
-                 struct hd_answers_left *out, struct hd_fault *fault)
+static int check_answers(struct hd_app *app, const struct hd_run_rec *run,
+                         struct hd_slice checkpoint_id, const struct hd_val *kwargs,
+                         const struct hd_val *before, struct hd_answers_left *out,
+                         struct hd_fault *fault)
 {
     const struct hd_val *configurable =
         hd_val_get(hd_val_get(kwargs, HD_S("config")), HD_S("configurable"));
@@ -150,7 +151,7 @@ static int check(struct hd_app *app, const struct hd_run_rec *run, struct hd_sli
 
     err = read_asked(&at, &now, fault);
     if (!err && !hd_val_equal(before, now))
-        err = leave(command, before, now, out);
+        err = leave_answers(command, before, now, out);
     hd_val_unref(now);
     return err;
 }
@@ -166,7 +167,7 @@ int hd_answers_check(struct hd_app *app, const struct hd_run_rec *run,
     if (!err)
         err = hd_val_parse_json(asked.len > 0 ? asked : HD_S("{}"), &before, fault);
     if (!err)
-        err = check(app, run, checkpoint_id, kwargs, before, out, fault);
+        err = check_answers(app, run, checkpoint_id, kwargs, before, out, fault);
     hd_val_unref(before);
     hd_val_unref(kwargs);
     return err;

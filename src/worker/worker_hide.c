@@ -69,7 +69,7 @@ static bool is_json(struct heddle_bytes type)
     return hd_slice_eq(tag, HD_S("hd1")) || hd_slice_eq(tag, HD_S("json"));
 }
 
-static const char *find(struct hd_slice text, struct hd_slice needle)
+static const char *find_needle(struct hd_slice text, struct hd_slice needle)
 {
     return text.len >= needle.len ? memmem(text.ptr, text.len, needle.ptr, needle.len) : NULL;
 }
@@ -84,7 +84,7 @@ static int replace(struct hd_slice *text, struct hd_slice needle, struct hd_slic
     int err = 0;
 
     hd_buf_init(&buf, SIZE_MAX / 2);
-    while (!err && (at = find(rest, needle))) {
+    while (!err && (at = find_needle(rest, needle))) {
         size_t before = (size_t)(at - rest.ptr);
 
         err = hd_buf_append(&buf, rest.ptr, before);
@@ -108,7 +108,7 @@ static int blot_out(struct hd_slice *text, struct hd_slice needle, struct hd_are
     int err = hd_arena_copy(arena, *text, text);
 
     rest = *text;
-    while (!err && (at = find(rest, needle))) {
+    while (!err && (at = find_needle(rest, needle))) {
         size_t before = (size_t)(at - rest.ptr);
 
         memset((char *)at, '*', needle.len);
@@ -128,7 +128,7 @@ int hd_hidden_hide(const struct hd_hidden *hidden, struct heddle_value *value,
         const struct hd_hidden_text *one = &hidden->texts[i];
         struct hd_slice needle = has_json ? one->escaped : one->text;
 
-        if (!find(text, needle))
+        if (!find_needle(text, needle))
             continue;
         err =
             has_json ? replace(&text, needle, one->marker, arena) : blot_out(&text, needle, arena);

@@ -34,7 +34,7 @@ struct batch {
 
 /* ---- members of an operation ------------------------------------------ */
 
-static hd_json_val member(hd_json_val op, const char *name)
+static hd_json_val op_member(hd_json_val op, const char *name)
 {
     hd_json_val val = hd_json_get(op, hd_slice_cstr(name));
 
@@ -44,7 +44,7 @@ static hd_json_val member(hd_json_val op, const char *name)
 static int read_int(const struct batch *batch, hd_json_val op, const char *name, int64_t min,
                     int64_t *out)
 {
-    hd_json_val val = member(op, name);
+    hd_json_val val = op_member(op, name);
 
     if (!val)
         return 0;
@@ -63,24 +63,24 @@ static int read_labels(const struct batch *batch, hd_json_val list, const char *
 static int read_place(const struct batch *batch, hd_json_val op, struct hd_item_place *out)
 {
     struct hd_item_namespace labels;
-    int err = read_labels(batch, member(op, "namespace"), "namespace", &labels);
+    int err = read_labels(batch, op_member(op, "namespace"), "namespace", &labels);
 
     if (!err && labels.count == 0)
         err = hd_fault_set(batch->items.fault, HD_EINVAL, "namespace: expected labels");
     return err ? err
-               : hd_item_place(&batch->items, &labels, hd_json_string(member(op, "key")), out);
+               : hd_item_place(&batch->items, &labels, hd_json_string(op_member(op, "key")), out);
 }
 
 static bool refreshes(const struct batch *batch, hd_json_val op)
 {
-    hd_json_val val = member(op, "refresh_ttl");
+    hd_json_val val = op_member(op, "refresh_ttl");
 
     return val ? hd_json_is_true(val) : batch->items.app->config->ttl_refresh_on_read;
 }
 
 /* ---- putting ---------------------------------------------------------- */
 
-static int render(const struct batch *batch, hd_json_val val, struct hd_slice *out)
+static int render_item_value(const struct batch *batch, hd_json_val val, struct hd_slice *out)
 {
     struct heddle_value hidden = {.type = hd_to_public(HD_S("json"))};
     struct hd_buf buf;
@@ -115,7 +115,7 @@ static int add_texts(struct batch *batch, struct hd_item_change *change, hd_json
 static int read_put(struct batch *batch, hd_json_val op)
 {
     struct hd_item_change *change = &batch->changes[batch->change_count];
-    hd_json_val value = member(op, "value");
+    hd_json_val value = op_member(op, "value");
     int err = read_place(batch, op, &change->place);
 
     change->is_deletion = !value;
@@ -125,11 +125,11 @@ static int read_put(struct batch *batch, hd_json_val op)
     if (!err && value)
         err = hd_item_namespace_check_put(&change->place.labels, batch->items.fault);
     if (!err && value)
-        err = hd_item_ttl(&batch->items, member(op, "ttl"), &change->ttl_us);
+        err = hd_item_ttl(&batch->items, op_member(op, "ttl"), &change->ttl_us);
     if (!err && value)
-        err = render(batch, value, &change->value);
+        err = render_item_value(batch, value, &change->value);
     if (!err && value)
-        err = add_texts(batch, change, member(op, "index"));
+        err = add_texts(batch, change, op_member(op, "index"));
     batch->change_count += !err;
     return err;
 }
@@ -165,9 +165,9 @@ static const float *take_vectors(struct batch *batch, size_t count)
 
 static int answer_search(struct batch *batch, hd_json_val op, struct hd_jw *jw)
 {
-    struct hd_item_search search = {.limit = 10, .filter = member(op, "filter")};
+    struct hd_item_search search = {.limit = 10, .filter = op_member(op, "filter")};
     struct hd_item_namespace labels;
-    int err = read_labels(batch, member(op, "namespace_prefix"), "namespace_prefix", &labels);
+    int err = read_labels(batch, op_member(op, "namespace_prefix"), "namespace_prefix", &labels);
 
     if (!err)
         err = hd_items_join(&batch->items, &labels, &search.prefix);
@@ -179,7 +179,7 @@ static int answer_search(struct batch *batch, hd_json_val op, struct hd_jw *jw)
         err = read_int(batch, op, "offset", 0, &search.offset);
     if (err)
         return err;
-    search.query = hd_json_string(member(op, "query"));
+    search.query = hd_json_string(op_member(op, "query"));
     search.refreshes = refreshes(batch, op);
     if (search.query.len > 0)
         search.vector = take_vectors(batch, 1);
@@ -199,7 +199,7 @@ static int read_match(const struct batch *batch, hd_json_val condition, struct h
 
 static int answer_namespaces(struct batch *batch, hd_json_val op, struct hd_jw *jw)
 {
-    hd_json_val conditions = member(op, "match_conditions");
+    hd_json_val conditions = op_member(op, "match_conditions");
     struct hd_json_iter it = hd_json_iter(conditions);
     struct hd_ns_search search = {.limit = 100};
     struct hd_ns_match *matches =
@@ -259,7 +259,7 @@ static int read_ops(struct batch *batch)
     }
     it = hd_json_iter(batch->ops);
     while (!err && batch->app->embedder && hd_json_next(&it)) {
-        struct hd_slice query = hd_json_string(member(it.val, "query"));
+        struct hd_slice query = hd_json_string(op_member(it.val, "query"));
 
         if (is_op(it.val, "search") && query.len > 0)
             err = hd_embed_texts_add(&batch->texts, query);
@@ -348,7 +348,7 @@ static void carry_out_now(void *arg)
     batch->err = carry_out(batch);
 }
 
-static void end(void *arg)
+static void end_batch(void *arg)
 {
     struct batch *batch = arg;
 
@@ -357,10 +357,10 @@ static void end(void *arg)
     hd_rt_request_answer(batch->request);
 }
 
-static void fail(struct batch *batch, int err)
+static void fail_batch(struct batch *batch, int err)
 {
     batch->err = err;
-    end(batch);
+    end_batch(batch);
 }
 
 static void on_embedded(void *ctx, int err, const struct hd_fault *fault)
@@ -370,9 +370,9 @@ static void on_embedded(void *ctx, int err, const struct hd_fault *fault)
     if (err)
         batch->request->fault = *fault;
     else
-        err = hd_defer_run(batch->app->defer, carry_out_now, end, batch);
+        err = hd_defer_run(batch->app->defer, carry_out_now, end_batch, batch);
     if (err)
-        fail(batch, err);
+        fail_batch(batch, err);
 }
 
 static void after_reading(void *arg)
@@ -381,13 +381,13 @@ static void after_reading(void *arg)
     int err;
 
     if (batch->err || batch->texts.count == 0) {
-        end(batch);
+        end_batch(batch);
         return;
     }
     err = hd_embed(batch->app->embedder, batch->texts.list, batch->texts.count, on_embedded, batch,
                    &batch->embedding);
     if (err)
-        fail(batch, err);
+        fail_batch(batch, err);
 }
 
 void hd_worker_items_start(struct hd_rt_request *request)
@@ -404,5 +404,5 @@ void hd_worker_items_start(struct hd_rt_request *request)
     batch->request = request;
     err = hd_defer_run(batch->app->defer, read_and_perhaps_carry_out, after_reading, batch);
     if (err)
-        fail(batch, err);
+        fail_batch(batch, err);
 }

@@ -45,7 +45,7 @@ struct hd_worker_run {
     struct hd_fault fault;
 };
 
-static void end(struct hd_worker_run *remote);
+static void end_remote(struct hd_worker_run *remote);
 static int send_run(struct hd_worker_run *remote);
 
 const struct hd_worker_run_options *hd_worker_run_options(const struct hd_worker_run *remote)
@@ -100,7 +100,7 @@ static void let_values_go(struct hd_worker_run_options *o)
         hd_val_unref((struct hd_val *)(uintptr_t)*values[i]);
 }
 
-static void on_closed(uv_handle_t *handle)
+static void on_remote_closed(uv_handle_t *handle)
 {
     struct hd_worker_run *remote = handle->data;
 
@@ -115,11 +115,11 @@ static void free_remote(struct hd_worker_run *remote)
     hd_val_unref(remote->state);
     hd_buf_fini(&remote->output);
     hd_arena_fini(&remote->arena);
-    uv_close((uv_handle_t *)&remote->timer, on_closed);
+    uv_close((uv_handle_t *)&remote->timer, on_remote_closed);
 }
 
-static int make(struct hd_app *app, const struct hd_worker_run_options *options,
-                struct hd_worker_run **out)
+static int make_remote(struct hd_app *app, const struct hd_worker_run_options *options,
+                       struct hd_worker_run **out)
 {
     struct hd_worker_run *remote = hd_calloc(1, sizeof(*remote));
     int err;
@@ -156,8 +156,8 @@ static const char *text_at(const struct hd_val *state, struct hd_slice which,
 }
 
 /* Fills in the result, as the engine does for its runs, from the stored state. */
-static void describe(struct hd_worker_run *remote, struct hd_worker_run_result *result,
-                     struct hd_val **asked)
+static void describe_result(struct hd_worker_run *remote, struct hd_worker_run_result *result,
+                            struct hd_val **asked)
 {
     const struct hd_val *state = remote->state;
     struct hd_run_result *run = &result->run;
@@ -180,12 +180,12 @@ static void describe(struct hd_worker_run *remote, struct hd_worker_run_result *
     run->stopped_at = step + 1;
 }
 
-static void finish(struct hd_worker_run *remote)
+static void finish_remote(struct hd_worker_run *remote)
 {
     struct hd_worker_run_result result = {.output = hd_buf_slice(&remote->output)};
     struct hd_val *asked = NULL;
 
-    describe(remote, &result, &asked);
+    describe_result(remote, &result, &asked);
     if (result.run.status == HD_RUN_FAILED || result.run.status == HD_RUN_CANCELLED)
         result.output = hd_slice(NULL, 0);
     remote->options.on_done(remote->options.ctx, &result);
@@ -201,7 +201,7 @@ void hd_worker_run_keep(struct hd_worker_run *remote)
 void hd_worker_run_let_go(struct hd_worker_run *remote)
 {
     if (--remote->kept == 0 && remote->is_waiting)
-        finish(remote);
+        finish_remote(remote);
 }
 
 /* ---- the final state -------------------------------------------------- */
@@ -238,7 +238,7 @@ static bool has_same(const struct hd_val *a, const struct hd_val *b, struct hd_s
 }
 
 /* True if this run made the state: compares the run id and, for a delegate, the parent task. */
-static bool is_own(const struct hd_worker_run *remote)
+static bool is_own_state(const struct hd_worker_run *remote)
 {
     const struct hd_val *metadata = hd_val_get(remote->state, HD_S("metadata"));
 
@@ -257,7 +257,7 @@ static void find_state(struct hd_worker_run *remote)
     struct hd_slice at;
 
     remote->own[0] = '\0';
-    if (get_state(remote, hd_slice(NULL, 0)) || is_own(remote))
+    if (get_state(remote, hd_slice(NULL, 0)) || is_own_state(remote))
         return;
     hd_arena_init(&arena, MAX_OWN);
     remote->err = hd_thread_heads_beside(remote->app->store, o->principal, o->thread, o->root,
@@ -290,10 +290,10 @@ static void on_left(void *arg)
                (int)remote->options.run_id.len, remote->options.run_id.ptr, remote->fault.text);
     remote->is_waiting = true;
     if (remote->kept == 0)
-        finish(remote);
+        finish_remote(remote);
 }
 
-static void fail(struct hd_worker_run *remote, const char *type, const char *text)
+static void fail_remote(struct hd_worker_run *remote, const char *type, const char *text)
 {
     struct hd_buf head;
     struct hd_jw jw;
@@ -317,7 +317,7 @@ static void fail(struct hd_worker_run *remote, const char *type, const char *tex
     hd_buf_fini(&head);
 }
 
-static void end(struct hd_worker_run *remote)
+static void end_remote(struct hd_worker_run *remote)
 {
     const struct hd_worker_run_answer *answer = &remote->answer;
 
@@ -372,12 +372,12 @@ static int begin_again(struct hd_worker_run *remote)
     return send_run(remote);
 }
 
-static void on_progress(void *arg)
+static void on_progress_read(void *arg)
 {
     struct hd_worker_run *remote = arg;
     int err = remote->err;
 
-    if (!err && is_own(remote)) {
+    if (!err && is_own_state(remote)) {
         remote->is_continued = true;
         remote->options.goes_on_at = hd_slice_cstr(remote->own);
     }
@@ -385,18 +385,18 @@ static void on_progress(void *arg)
     remote->state = NULL;
     if (remote->is_cancelled) {
         remote->answer.status = HD_RUN_CANCELLED;
-        end(remote);
+        end_remote(remote);
         return;
     }
     if (!err && remote->options.losses.count >= HD_MAX_LOSSES) {
-        end(remote); /* with the error of the last worker */
+        end_remote(remote); /* with the error of the last worker */
         return;
     }
     if (!err)
         err = begin_again(remote);
     if (err) {
-        fail(remote, "RuntimeError", remote->err ? remote->fault.text : hd_error_text(err));
-        end(remote);
+        fail_remote(remote, "RuntimeError", remote->err ? remote->fault.text : hd_error_text(err));
+        end_remote(remote);
     }
 }
 
@@ -407,7 +407,7 @@ static bool try_again(struct hd_worker_run *remote)
 
     if (remote->is_cancelled || !was_there)
         return false;
-    return hd_defer_patiently(remote->app->defer, read_progress, on_progress, remote) == 0;
+    return hd_defer_patiently(remote->app->defer, read_progress, on_progress_read, remote) == 0;
 }
 
 /* ---- calls ------------------------------------------------------------ */
@@ -463,8 +463,8 @@ static void take_answer(struct hd_worker_run *remote, const struct hd_rt_message
     if (!err && message->blob_count > 0)
         err = hd_worker_run_redact(message->blobs[0], remote->options.secrets, &remote->output);
     if (err)
-        fail(remote, "RuntimeError",
-             err == HD_EINVAL ? "the worker's answer cannot be read" : hd_error_text(err));
+        fail_remote(remote, "RuntimeError",
+                    err == HD_EINVAL ? "the worker's answer cannot be read" : hd_error_text(err));
 }
 
 static void end_pass(struct hd_worker_run *remote)
@@ -473,7 +473,7 @@ static void end_pass(struct hd_worker_run *remote)
     remote->pass = NULL;
 }
 
-static void on_end(void *ctx, enum hd_rt_end how, const struct hd_rt_message *message)
+static void on_call_end(void *ctx, enum hd_rt_end how, const struct hd_rt_message *message)
 {
     struct hd_worker_run *remote = ctx;
 
@@ -483,12 +483,12 @@ static void on_end(void *ctx, enum hd_rt_end how, const struct hd_rt_message *me
         take_answer(remote, message);
     else if (hd_worker_run_read_error(message->head, remote->options.secrets, &remote->arena,
                                       &remote->answer))
-        fail(remote, "RuntimeError", "the worker was lost");
+        fail_remote(remote, "RuntimeError", "the worker was lost");
     if (how == HD_RT_LOST && try_again(remote))
         return;
     if (how != HD_RT_ANSWERED && remote->is_cancelled)
         remote->answer.status = HD_RUN_CANCELLED;
-    end(remote);
+    end_remote(remote);
 }
 
 static int send_run(struct hd_worker_run *remote)
@@ -524,7 +524,7 @@ static int send_run(struct hd_worker_run *remote)
         .is_run = !o->is_inner,
         .patience_us = remote->app->runtime_settings.start_timeout_us,
         .on_piece = on_piece,
-        .on_end = on_end,
+        .on_end = on_call_end,
         .ctx = remote,
     };
 
@@ -547,7 +547,7 @@ int hd_worker_run_start(struct hd_app *app, const struct hd_worker_run_options *
 
     if (!app->runtime)
         return HD_ECLOSED;
-    err = make(app, options, &remote);
+    err = make_remote(app, options, &remote);
     if (err)
         return err;
     err = send_run(remote);
@@ -573,7 +573,7 @@ static void on_grace(uv_timer_t *timer)
     remote->call = NULL;
     end_pass(remote);
     remote->answer.status = HD_RUN_CANCELLED;
-    end(remote);
+    end_remote(remote);
 }
 
 void hd_worker_run_cancel(struct hd_worker_run *remote)

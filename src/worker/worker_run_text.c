@@ -27,7 +27,7 @@ static const struct {
     {"tools", HD_STREAM_TOOLS},
 };
 
-static void put_text(struct hd_jw *jw, const char *name, struct hd_slice text)
+static void put_run_text(struct hd_jw *jw, const char *name, struct hd_slice text)
 {
     hd_jw_key(jw, hd_slice_cstr(name));
     hd_jw_string(jw, text);
@@ -139,7 +139,7 @@ static int put_beginning(struct hd_jw *jw, const struct hd_worker_run_options *o
                          struct hd_buf *input)
 {
     if (options->checkpoint_id.len > 0)
-        put_text(jw, "checkpoint_id", options->checkpoint_id);
+        put_run_text(jw, "checkpoint_id", options->checkpoint_id);
     put_val(jw, "checkpoint_map", options->checkpoint_map);
     if (!hd_val_is_null(options->command)) {
         put_val(jw, "command", options->command);
@@ -161,11 +161,11 @@ int hd_worker_run_write_run(const struct hd_worker_run_options *options, int att
 
     hd_jw_init(&jw, head);
     hd_jw_object(&jw);
-    put_text(&jw, "op", HD_S("run"));
-    put_text(&jw, "graph", options->graph->id);
-    put_text(&jw, "run_id", options->run_id);
-    put_text(&jw, "thread_id", options->thread);
-    put_text(&jw, "assistant_id", options->assistant_id);
+    put_run_text(&jw, "op", HD_S("run"));
+    put_run_text(&jw, "graph", options->graph->id);
+    put_run_text(&jw, "run_id", options->run_id);
+    put_run_text(&jw, "thread_id", options->thread);
+    put_run_text(&jw, "assistant_id", options->assistant_id);
     hd_jw_key(&jw, HD_S("attempt"));
     hd_jw_int(&jw, attempt);
     put_modes(&jw, options->modes);
@@ -174,8 +174,9 @@ int hd_worker_run_write_run(const struct hd_worker_run_options *options, int att
         put_flag(&jw, "quiet", true);
     put_val(&jw, "interrupt_before", options->before);
     put_val(&jw, "interrupt_after", options->after);
-    put_text(&jw, "durability", options->durability.len > 0 ? options->durability : HD_S("async"));
-    put_text(&jw, "checkpoint_ns", HD_S(""));
+    put_run_text(&jw, "durability",
+                 options->durability.len > 0 ? options->durability : HD_S("async"));
+    put_run_text(&jw, "checkpoint_ns", HD_S(""));
     if (app)
         hd_worker_access_put(&jw, app, pass);
     err = put_config(&jw, options);
@@ -184,7 +185,7 @@ int hd_worker_run_write_run(const struct hd_worker_run_options *options, int att
     if (!err && !is_continued)
         err = put_beginning(&jw, options, input);
     else if (!err && options->goes_on_at.len > 0)
-        put_text(&jw, "checkpoint_id", options->goes_on_at);
+        put_run_text(&jw, "checkpoint_id", options->goes_on_at);
     hd_jw_object_end(&jw);
     return err ? err : hd_jw_finish(&jw);
 }
@@ -249,7 +250,7 @@ static void put_file(struct hd_jw *jw, struct hd_slice file)
     if (slash && hd_errors_are_hidden())
         file = hd_slice(slash + 1, (size_t)(file.ptr + file.len - slash - 1));
     if (file.len > 0)
-        put_text(jw, "file", file);
+        put_run_text(jw, "file", file);
 }
 
 /* Writes {"error", "message", …}, as in the event for clients. */
@@ -260,8 +261,8 @@ static int write_error(hd_json_val error, struct hd_slice type, struct hd_slice 
 
     hd_jw_init(&jw, out);
     hd_jw_object(&jw);
-    put_text(&jw, "error", type);
-    put_text(&jw, "message", message);
+    put_run_text(&jw, "error", type);
+    put_run_text(&jw, "message", message);
     if (!hd_errors_are_hidden()) /* the log has it */
         put_member(&jw, "traceback", hd_json_get(error, HD_S("traceback")));
     put_file(&jw, hd_json_string(hd_json_get(error, HD_S("file"))));
@@ -370,8 +371,8 @@ static int status_of(struct hd_slice name, enum hd_run_status *out)
     return HD_EINVAL;
 }
 
-static int read_parts(hd_json_val root, const struct hd_val *secrets, struct hd_arena *arena,
-                      struct hd_worker_run_answer *out)
+static int read_answer_parts(hd_json_val root, const struct hd_val *secrets, struct hd_arena *arena,
+                             struct hd_worker_run_answer *out)
 {
     hd_json_val tools = hd_json_get(root, HD_S("tools"));
     int err = status_of(hd_json_string(hd_json_get(root, HD_S("status"))), &out->status);
@@ -392,7 +393,7 @@ int hd_worker_run_read_answer(struct hd_slice head, const struct hd_val *secrets
 
     *out = (struct hd_worker_run_answer){.status = HD_RUN_FAILED};
     if (!err)
-        err = read_parts(hd_json_root(&json), secrets, arena, out);
+        err = read_answer_parts(hd_json_root(&json), secrets, arena, out);
     hd_json_fini(&json);
     return err;
 }

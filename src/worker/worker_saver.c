@@ -21,7 +21,7 @@ static struct heddle_thread thread_of(const struct hd_worker_op *op)
 }
 
 /* Fails with the store's error message. */
-static int tell(struct hd_worker_op *op, int err, const struct heddle_error *error)
+static int set_store_fault(struct hd_worker_op *op, int err, const struct heddle_error *error)
 {
     return err ? hd_fault_set(&op->request->fault, err, "%s",
                               error->text[0] ? error->text : hd_error_text(err))
@@ -64,7 +64,7 @@ static struct hd_slice relative(const struct hd_worker_op *op, struct heddle_byt
     return hd_ns_split(op->scope->root, hd_from_public(stored), &ns) ? ns : HD_S("");
 }
 
-static int finish(struct hd_worker_op *op, struct hd_wire_out *out)
+static int finish_answer(struct hd_worker_op *op, struct hd_wire_out *out)
 {
     int err = hd_jw_finish(&out->jw);
 
@@ -97,7 +97,7 @@ static int answer_tuple(struct hd_worker_op *op, const struct heddle_tuple *tupl
     else
         hd_jw_null(&out.jw);
     hd_jw_object_end(&out.jw);
-    return finish(op, &out);
+    return finish_answer(op, &out);
 }
 
 int hd_worker_get(struct hd_worker_op *op)
@@ -112,7 +112,7 @@ int hd_worker_get(struct hd_worker_op *op)
         return err;
     err = heddle_get(op->app->store, &key, &tuple, &error);
     if (err && err != HD_ENOTFOUND)
-        return tell(op, err, &error);
+        return set_store_fault(op, err, &error);
     if (!tuple)
         return answer_tuple(op, NULL);
     op->request->free_blobs = free_tuple; /* the blobs borrow from it */
@@ -125,7 +125,7 @@ int hd_worker_get(struct hd_worker_op *op)
 /* ---- list ------------------------------------------------------------- */
 
 /* Copies bytes that are valid only until heddle_list_next(). */
-static int keep(struct hd_arena *arena, struct heddle_bytes *bytes)
+static int keep_bytes(struct hd_arena *arena, struct heddle_bytes *bytes)
 {
     struct hd_slice copy;
     int err = hd_arena_copy(arena, hd_from_public(*bytes), &copy);
@@ -142,7 +142,7 @@ static int keep_values(struct hd_arena *arena, struct heddle_tuple *tuple)
 
     for (size_t i = 0; !err && i < tuple->value_count; i++) {
         values[i] = tuple->values[i];
-        err = keep(arena, &values[i].data);
+        err = keep_bytes(arena, &values[i].data);
     }
     tuple->values = values;
     return err;
@@ -155,7 +155,7 @@ static int keep_writes(struct hd_arena *arena, const struct heddle_write **list,
 
     for (size_t i = 0; !err && i < count; i++) {
         writes[i] = (*list)[i];
-        err = keep(arena, &writes[i].value.data);
+        err = keep_bytes(arena, &writes[i].value.data);
     }
     *list = writes;
     return err;
@@ -164,10 +164,10 @@ static int keep_writes(struct hd_arena *arena, const struct heddle_write **list,
 /* Copies the bytes that become blobs; the rest is copied into the head. */
 static int keep_tuple(struct hd_arena *arena, struct heddle_tuple *tuple)
 {
-    int err = keep(arena, &tuple->checkpoint);
+    int err = keep_bytes(arena, &tuple->checkpoint);
 
     if (!err)
-        err = keep(arena, &tuple->metadata);
+        err = keep_bytes(arena, &tuple->metadata);
     if (!err)
         err = keep_values(arena, tuple);
     if (!err)
@@ -177,7 +177,7 @@ static int keep_tuple(struct hd_arena *arena, struct heddle_tuple *tuple)
     return err;
 }
 
-struct listing {
+struct checkpoint_listing {
     struct heddle_bytes thread, ns, id, before;
     struct heddle_query query;
     int64_t limit; /* negative: none */
@@ -222,7 +222,7 @@ static int read_filter(struct hd_worker_op *op, struct heddle_bytes *out)
     return err;
 }
 
-static int read_listing(struct hd_worker_op *op, struct listing *listing)
+static int read_listing(struct hd_worker_op *op, struct checkpoint_listing *listing)
 {
     struct heddle_query *query = &listing->query;
     struct hd_slice ns;
@@ -252,8 +252,8 @@ static bool has_room(const struct hd_wire_out *out, size_t shown, const struct h
                           out->count + hd_wire_tuple_blobs(next) <= HD_WIRE_MAX_BLOBS);
 }
 
-static int show_list(struct hd_worker_op *op, struct listing *listing, struct heddle_list *list,
-                     struct hd_wire_out *out, bool *more)
+static int show_list(struct hd_worker_op *op, struct checkpoint_listing *listing,
+                     struct heddle_list *list, struct hd_wire_out *out, bool *more)
 {
     const struct heddle_tuple *found;
     struct heddle_error error = {0};
@@ -266,7 +266,7 @@ static int show_list(struct hd_worker_op *op, struct listing *listing, struct he
 
         err = heddle_list_next(list, &found, &error);
         if (err)
-            return err == HD_ENOTFOUND ? 0 : tell(op, err, &error);
+            return err == HD_ENOTFOUND ? 0 : set_store_fault(op, err, &error);
         if (!hd_ns_split(op->scope->root, hd_from_public(found->ns), &ns))
             continue; /* of another agent */
         *more = !has_room(out, shown, found);
@@ -285,7 +285,7 @@ int hd_worker_list(struct hd_worker_op *op)
 {
     struct heddle_list *list = NULL;
     struct heddle_error error = {0};
-    struct listing listing;
+    struct checkpoint_listing listing;
     struct hd_wire_out out;
     bool more = false;
     int err = read_listing(op, &listing);
@@ -296,7 +296,7 @@ int hd_worker_list(struct hd_worker_op *op)
         return err;
     err = heddle_list_open(op->app->store, &listing.query, &list, &error);
     if (err)
-        return tell(op, err, &error);
+        return set_store_fault(op, err, &error);
     hd_jw_object(&out.jw);
     hd_jw_key(&out.jw, HD_S("tuples"));
     hd_jw_array(&out.jw);
@@ -306,7 +306,7 @@ int hd_worker_list(struct hd_worker_op *op)
     hd_jw_key(&out.jw, HD_S("more"));
     hd_jw_bool(&out.jw, more);
     hd_jw_object_end(&out.jw);
-    return err ? err : finish(op, &out);
+    return err ? err : finish_answer(op, &out);
 }
 
 /* ---- put and writes --------------------------------------------------- */
@@ -316,7 +316,7 @@ static int tell_stored(struct hd_worker_op *op, int err, const struct heddle_err
 {
     if (err == HD_ENOTFOUND)
         return hd_fault_set(&op->request->fault, HD_ECLOSED, "the thread was deleted");
-    return tell(op, err, error);
+    return set_store_fault(op, err, error);
 }
 
 static int read_values(struct hd_worker_op *op, const struct hd_hidden *hidden,
@@ -473,7 +473,7 @@ int hd_worker_history(struct hd_worker_op *op)
         return err;
     err = heddle_delta_history(op->app->store, &key, channels, count, &histories, &error);
     if (err)
-        return tell(op, err, &error);
+        return set_store_fault(op, err, &error);
     op->request->free_blobs = free_histories;
     op->request->free_arg = histories;
     err = hd_wire_init(&out, &op->request->head, op->in.arena, count_blobs(histories));
@@ -483,5 +483,5 @@ int hd_worker_history(struct hd_worker_op *op)
     hd_jw_key(&out.jw, HD_S("channels"));
     hd_wire_histories(&out, histories);
     hd_jw_object_end(&out.jw);
-    return finish(op, &out);
+    return finish_answer(op, &out);
 }

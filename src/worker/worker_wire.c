@@ -7,8 +7,8 @@
 
 /* ---- reading ---------------------------------------------------------- */
 
-static int refuse(const struct hd_wire_in *in, const char *what, const char *expected,
-                  hd_json_val found)
+static int refuse_argument(const struct hd_wire_in *in, const char *what, const char *expected,
+                           hd_json_val found)
 {
     return hd_fault_set(in->fault, HD_EINVAL, "%s: expected %s, found %s", what, expected,
                         hd_json_type_name(found));
@@ -22,7 +22,7 @@ int hd_wire_string(const struct hd_wire_in *in, const char *name, struct hd_slic
     if (!val || hd_json_is_null(val))
         return 0;
     if (!hd_json_is_string(val))
-        return refuse(in, name, "a string", val);
+        return refuse_argument(in, name, "a string", val);
     *out = hd_json_string(val);
     return 0;
 }
@@ -33,7 +33,7 @@ static int blob_at(const struct hd_wire_in *in, const char *what, hd_json_val nu
     int64_t index;
 
     if (!hd_json_int(number, &index))
-        return refuse(in, what, "the number of a blob", number);
+        return refuse_argument(in, what, "the number of a blob", number);
     if (index < 0 || (uint64_t)index >= in->message->blob_count)
         return hd_fault_set(in->fault, HD_EINVAL, "%s: there is no blob %lld", what,
                             (long long)index);
@@ -41,7 +41,7 @@ static int blob_at(const struct hd_wire_in *in, const char *what, hd_json_val nu
     return 0;
 }
 
-static int render(const struct hd_wire_in *in, hd_json_val val, struct hd_slice *out)
+static int render_argument(const struct hd_wire_in *in, hd_json_val val, struct hd_slice *out)
 {
     struct hd_buf buf;
     int err;
@@ -62,7 +62,7 @@ int hd_wire_text(const struct hd_wire_in *in, const char *name, struct hd_slice 
     *out = HD_S("");
     if (!val)
         return 0;
-    return number ? blob_at(in, name, number, out) : render(in, val, out);
+    return number ? blob_at(in, name, number, out) : render_argument(in, val, out);
 }
 
 static int read_value(const struct hd_wire_in *in, hd_json_val list, struct heddle_value *out)
@@ -73,14 +73,14 @@ static int read_value(const struct hd_wire_in *in, hd_json_val list, struct hedd
     int err = 0;
 
     if (!hd_json_is_array(list) || hd_json_size(list) != 3)
-        return refuse(in, "values", "[channel, type, blob]", list);
+        return refuse_argument(in, "values", "[channel, type, blob]", list);
     for (; !err && hd_json_next(&it); i++) {
         if (hd_json_is_string(it.val))
             parts[i] = hd_json_string(it.val);
         else if (i == 2)
             err = blob_at(in, "values", it.val, &parts[i]);
         else
-            err = refuse(in, "values", "a string", it.val);
+            err = refuse_argument(in, "values", "a string", it.val);
     }
     if (!err)
         *out = (struct heddle_value){hd_to_public(parts[0]), hd_to_public(parts[1]),
@@ -97,7 +97,7 @@ int hd_wire_values(const struct hd_wire_in *in, struct heddle_value **out, size_
 
     *count = 0;
     if (list && !hd_json_is_array(list))
-        return refuse(in, "values", "a list", list);
+        return refuse_argument(in, "values", "a list", list);
     *out = hd_arena_calloc(in->arena, hd_json_size(list), sizeof(**out));
     if (!*out)
         return HD_ENOMEM;
@@ -138,7 +138,7 @@ static void put_string(struct hd_wire_out *out, struct heddle_bytes bytes)
     hd_jw_string(&out->jw, hd_from_public(bytes));
 }
 
-static void put_text(struct hd_wire_out *out, const char *name, struct heddle_bytes text)
+static void put_text_blob(struct hd_wire_out *out, const char *name, struct heddle_bytes text)
 {
     hd_jw_key(&out->jw, hd_slice_cstr(name));
     if (out->count == out->room) {
@@ -202,8 +202,8 @@ void hd_wire_tuple(struct hd_wire_out *out, const struct heddle_tuple *tuple, st
         put_string(out, tuple->parent);
     else
         hd_jw_null(jw);
-    put_text(out, "checkpoint", tuple->checkpoint);
-    put_text(out, "metadata", tuple->metadata);
+    put_text_blob(out, "checkpoint", tuple->checkpoint);
+    put_text_blob(out, "metadata", tuple->metadata);
     put_values(out, tuple->values, tuple->value_count);
     put_writes(out, "writes", tuple->writes, tuple->write_count, true);
     put_writes(out, "sends", tuple->sends, tuple->send_count, true);
