@@ -1,4 +1,4 @@
-// What both servers run in JavaScript: an echo, and an agent that calls a tool five times.
+// The JavaScript graphs of both servers: an echo, and an agent that calls a tool five times.
 import { AIMessage, ToolMessage } from "@langchain/core/messages";
 import { END, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
 

@@ -17,7 +17,7 @@ function check(what, isTrue) {
     else failed++;
 }
 
-// ESM and CommonJS have classes of their own: by what LangChain itself asks.
+// ESM and CommonJS have separate classes, so the check is LangChain's own.
 const isMessage = (value) => BaseMessage.isInstance?.(value) ?? value instanceof BaseMessage;
 const kinds = [HumanMessage, AIMessage, ToolMessage].map((each) => each.lc_name());
 

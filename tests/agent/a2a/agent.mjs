@@ -1,7 +1,7 @@
 // An A2A agent on the official SDK: `node agent.mjs new` on its 1.x line (which also speaks 0.3),
-// `node agent.mjs old` on the 0.3 line. The first word of a message says what it does.
+// `node agent.mjs old` on the 0.3 line. The first word of a message selects the behaviour.
 //
-// Each path is an agent with a card of its own. GET /seen tells what was asked for and cancelled.
+// Each path is an agent with its own card. GET /seen returns the requested and the cancelled tasks.
 import express from "express";
 
 const isOld = process.argv[2] === "old";
@@ -15,7 +15,7 @@ const { TaskState, Role } = isOld ? {} : await import(sdk);
 const TOKEN = "Bearer a2a-token-4711";
 const seen = { requests: [], cancelled: [], closed: 0, metadata: [] };
 
-// ---- one way to say things in both lines of the SDK ------------------------
+// ---- one interface to both lines of the SDK ------------------------
 
 const state = (name) =>
     isOld ? name : TaskState[`TASK_STATE_${name.toUpperCase().replaceAll("-", "_")}`];

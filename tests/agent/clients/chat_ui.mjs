@@ -15,7 +15,7 @@ const configurable = {
     http_tools: [JSON.parse(tool)],
 };
 
-// What useStream keeps of a run: values, and messages put together from chunks by their ids.
+// The state that useStream keeps of a run: values, and messages assembled from chunks by their ids.
 class Shown {
     values = {};
     interrupts = [];
@@ -133,14 +133,14 @@ async function anInterruptIsAnswered(answer, check) {
     assert.equal((await client.threads.get(thread)).status, "idle");
 }
 
-// Whether there is a server at all: asked before anything else.
+// The first request checks that the server is there.
 async function theServerSaysWhoItIs() {
     const answer = await fetch(`${url}/info`, { headers: { "X-Api-Key": "" } });
     assert.ok(answer.ok);
 }
 
 // The list at the side: by the graph when the assistant is named so, by the assistant when it is an id. The
-// threads say nothing of themselves when they are made; the first run does.
+// metadata of a new thread is empty; the first run fills it.
 async function theSideListsThreads() {
     const { thread_id: thread } = await client.threads.create({});
     const content = [{ type: "text", text: "hello list" }];
@@ -178,8 +178,8 @@ async function aQuestionOfTheMiddlewareIsAnswered(decision, check) {
     check(values.messages[2].content);
 }
 
-// "Mark as resolved" is taken as LangGraph takes it: the question stays. What is said instead of an answer comes
-// with a result for every call that has none, and the thread goes on.
+// "Mark as resolved" works as in LangGraph: the interrupt stays. A new message instead of a reply brings a result
+// for every call that lacks one, and the thread continues.
 async function aQuestionIsLeft() {
     const { thread_id: thread } = await client.threads.create({});
     const asks = { config: { configurable: { ...configurable, approval: ["weather"] } } };

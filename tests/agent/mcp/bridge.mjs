@@ -1,5 +1,5 @@
 // Puts a server that speaks MCP on standard input and output behind streamable HTTP, one process
-// for each session, and tells what passes:
+// for each session, and prints the messages:
 //
 //   node bridge.mjs PROGRAM [ARGUMENT…]
 //
@@ -45,7 +45,7 @@ async function open() {
         sessions.delete(front.sessionId);
         child.close();
     };
-    // What belongs to no request goes to the stream that the client listens on.
+    // Messages of no request go to the stream that the client listens on.
     child.onmessage = (message) => front.send(message).catch(() => {});
     await front.start();
     await child.start();

@@ -10,7 +10,7 @@ import "./store.mjs";
 import "./crons.mjs";
 import "./branching.mjs";
 
-// What these tests do not call, and why.
+// Methods that these tests do not call, with the reason.
 const LEFT_OUT = { "threads.stream": "the thread-centric protocol has tests of its own" };
 
 describe("the client", () => {

@@ -23,7 +23,7 @@ class Conversation {
         return this;
     }
 
-    /** What is on the screen. */
+    /** The visible messages. */
     get shown() {
         return this.context.threadHead ? texts(this.context.threadHead.values) : [];
     }

@@ -1,4 +1,4 @@
-// What the suites share: the client, a record of what was called, words to write tests with.
+// Shared by the suites: the client, a record of the calls, helpers for tests.
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "@langchain/langgraph-sdk";

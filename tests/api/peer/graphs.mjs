@@ -24,7 +24,7 @@ const pause = (ms, signal) =>
         });
     });
 
-/** A model that says what `text` gives for the messages, word by word. */
+/** A model that streams the result of `text` for the messages, word by word. */
 class Script extends BaseChatModel {
     constructor(text, delay = 0, toolCalls = () => []) {
         super({});
