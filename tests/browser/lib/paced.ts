@@ -32,7 +32,7 @@ async function lastOf(asked: IncomingMessage): Promise<string> {
 
 /**
  * A message with "count" gets `pieces`, the last `held` of them after finish(); other messages get
- * "You said: …". `{{call}}` in a piece is the number of the request.
+ * an echo. `{{call}}` in a piece is the number of the request.
  */
 export async function startPacedModel(pieces: string[], held: number): Promise<PacedModel> {
     let calls = 0;
