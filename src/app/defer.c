@@ -30,7 +30,7 @@ struct hd_defer {
     struct task **tail;
 };
 
-static void finish(struct task *task)
+static void finish_task(struct task *task)
 {
     struct hd_defer *defer = task->defer;
 
@@ -51,10 +51,10 @@ static void work_on_thread(void *arg)
         task->err = task->attempt(task->arg);
     else
         task->work(task->arg);
-    finish(task);
+    finish_task(task);
 }
 
-static void on_wake(uv_async_t *handle)
+static void on_defer_wake(uv_async_t *handle)
 {
     struct hd_defer *defer = handle->data;
     struct task *list;
@@ -88,7 +88,7 @@ int hd_defer_create(uv_loop_t *loop, struct heddle *store, bool is_direct,
         hd_free(defer);
         return HD_ENOMEM;
     }
-    if (uv_async_init(loop, &defer->wake, on_wake)) {
+    if (uv_async_init(loop, &defer->wake, on_defer_wake)) {
         pthread_mutex_destroy(&defer->lock);
         hd_free(defer);
         return HD_ENOMEM;
@@ -102,7 +102,7 @@ int hd_defer_create(uv_loop_t *loop, struct heddle *store, bool is_direct,
     return 0;
 }
 
-static void on_closed(uv_handle_t *handle)
+static void on_defer_closed(uv_handle_t *handle)
 {
     struct hd_defer *defer = handle->data;
 
@@ -113,7 +113,7 @@ static void on_closed(uv_handle_t *handle)
 void hd_defer_destroy(struct hd_defer *defer)
 {
     if (defer)
-        uv_close((uv_handle_t *)&defer->wake, on_closed);
+        uv_close((uv_handle_t *)&defer->wake, on_defer_closed);
 }
 
 /* Repeats the attempt after an outage. */
@@ -124,10 +124,10 @@ static void attempt_again(void *arg)
     if (heddle_defer(task->defer->store, work_on_thread, task) == 0)
         return;
     task->retry.until_us = 1; /* no more retries: the latest result is final */
-    finish(task);
+    finish_task(task);
 }
 
-static int start(const struct task *wanted)
+static int start_task(const struct task *wanted)
 {
     struct hd_defer *defer = wanted->defer;
     struct task *task = hd_malloc(sizeof(*task));
@@ -154,7 +154,7 @@ int hd_defer_run(struct hd_defer *defer, void (*work)(void *arg), void (*done)(v
 {
     const struct task task = {.defer = defer, .work = work, .done = done, .arg = arg};
 
-    return start(&task);
+    return start_task(&task);
 }
 
 int hd_defer_patiently(struct hd_defer *defer, int (*work)(void *arg), void (*done)(void *arg),
@@ -162,7 +162,7 @@ int hd_defer_patiently(struct hd_defer *defer, int (*work)(void *arg), void (*do
 {
     const struct task task = {.defer = defer, .attempt = work, .done = done, .arg = arg};
 
-    return start(&task);
+    return start_task(&task);
 }
 
 size_t hd_defer_count(const struct hd_defer *defer)
