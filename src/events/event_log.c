@@ -17,7 +17,7 @@
 
 /* ---- all logs --------------------------------------------------------- */
 
-static void on_tick(uv_timer_t *timer);
+static void on_log_tick(uv_timer_t *timer);
 
 int hd_event_logs_create(uv_loop_t *loop, struct heddle *store,
                          const struct hd_event_log_limits *limits, struct hd_event_logs **out)
@@ -27,7 +27,7 @@ int hd_event_logs_create(uv_loop_t *loop, struct heddle *store,
     if (!feeds)
         return HD_ENOMEM;
     if (uv_timer_init(loop, &feeds->timer) ||
-        uv_timer_start(&feeds->timer, on_tick, TICK_MS, TICK_MS)) {
+        uv_timer_start(&feeds->timer, on_log_tick, TICK_MS, TICK_MS)) {
         hd_free(feeds);
         return HD_EIO;
     }
@@ -41,7 +41,7 @@ int hd_event_logs_create(uv_loop_t *loop, struct heddle *store,
     return 0;
 }
 
-static void on_closed(uv_handle_t *handle)
+static void on_logs_closed(uv_handle_t *handle)
 {
     hd_free(handle->data);
 }
@@ -56,7 +56,7 @@ void hd_event_logs_destroy(struct hd_event_logs *feeds)
         hd_event_log_drop(feeds->oldest);
     }
     hd_map_fini(&feeds->map);
-    uv_close((uv_handle_t *)&feeds->timer, on_closed);
+    uv_close((uv_handle_t *)&feeds->timer, on_logs_closed);
 }
 
 size_t hd_event_logs_bytes(const struct hd_event_logs *feeds)
@@ -85,8 +85,8 @@ static void link_feed(struct hd_event_log *feed)
 
 /* ---- one log ---------------------------------------------------------- */
 
-static bool make_key(struct hd_slice principal, struct hd_slice thread, char out[MAX_KEY],
-                     struct hd_slice *key)
+static bool make_log_key(struct hd_slice principal, struct hd_slice thread, char out[MAX_KEY],
+                         struct hd_slice *key)
 {
     if (principal.len + 1 + thread.len > MAX_KEY)
         return false;
@@ -105,7 +105,7 @@ struct hd_event_log *hd_event_log_find(struct hd_event_logs *feeds, struct hd_sl
     char buffer[MAX_KEY];
     struct hd_slice key;
 
-    return make_key(principal, thread, buffer, &key) ? hd_map_get(&feeds->map, key) : NULL;
+    return make_log_key(principal, thread, buffer, &key) ? hd_map_get(&feeds->map, key) : NULL;
 }
 
 static struct hd_event_log *make_feed(struct hd_event_logs *feeds, struct hd_slice key,
@@ -136,7 +136,7 @@ struct hd_event_log *hd_event_log_get(struct hd_event_logs *feeds, struct hd_sli
     struct hd_slice key;
     struct hd_event_log *feed;
 
-    if (!make_key(principal, thread, buffer, &key))
+    if (!make_log_key(principal, thread, buffer, &key))
         return NULL;
     feed = hd_map_get(&feeds->map, key);
     if (!feed)
@@ -297,7 +297,7 @@ static void keep_limits(struct hd_event_log *feed)
 }
 
 /* Stores waiting pages, and drops idle logs. */
-static void on_tick(uv_timer_t *timer)
+static void on_log_tick(uv_timer_t *timer)
 {
     struct hd_event_logs *feeds = timer->data;
     int64_t now = hd_clock_monotonic_us();
@@ -425,7 +425,7 @@ static void announce(struct hd_event_log *feed, const struct hd_entry *entry)
     }
 }
 
-static void append(struct hd_event_log *feed, struct hd_entry *entry)
+static void append_entry(struct hd_event_log *feed, struct hd_entry *entry)
 {
     size_t size = entry_size(entry);
 
@@ -448,7 +448,7 @@ int hd_event_log_add(struct hd_event_log *feed, const struct hd_event_log_entry 
         return HD_ENOMEM;
     }
     feed->seq++;
-    append(feed, entry);
+    append_entry(feed, entry);
     if (news->is_stored)
         hd_page_add(feed, entry);
     if (news->is_held && !feed->held)
@@ -515,7 +515,7 @@ void hd_cursor_close(struct hd_cursor *cursor)
         watch_lag(feed);
 }
 
-static bool is_wanted(const struct hd_cursor *cursor, const struct hd_entry *entry)
+static bool is_entry_wanted(const struct hd_cursor *cursor, const struct hd_entry *entry)
 {
     if (cursor->run_id[0] && memcmp(cursor->run_id, entry->run_id, HD_UUID_SIZE) != 0)
         return false;
@@ -524,7 +524,7 @@ static bool is_wanted(const struct hd_cursor *cursor, const struct hd_entry *ent
 
 const struct hd_entry *hd_cursor_peek(struct hd_cursor *cursor)
 {
-    while (cursor->at && !is_wanted(cursor, cursor->at))
+    while (cursor->at && !is_entry_wanted(cursor, cursor->at))
         hd_cursor_advance(cursor);
     return cursor->at;
 }

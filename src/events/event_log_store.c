@@ -84,7 +84,7 @@ void hd_page_forget(struct hd_event_log *feed)
     feed->is_dirty = false;
 }
 
-static void on_stored(void *arg, int code, const struct heddle_error *error)
+static void on_page_stored(void *arg, int code, const struct heddle_error *error)
 {
     (void)arg;
     if (code && code != HD_ECONFLICT) /* HD_ECONFLICT: the thread was deleted */
@@ -131,7 +131,7 @@ void hd_event_log_guard(struct hd_event_log *feed, int64_t guard)
 }
 
 /* Adds the page as a row; its values are copied to the builder's arena. */
-static int add_row(struct hd_batch_builder *batch, const struct hd_event_log *feed)
+static int add_page_row(struct hd_batch_builder *batch, const struct hd_event_log *feed)
 {
     struct hd_slice principal, thread;
     struct hd_arena *arena = &batch->arena;
@@ -158,10 +158,10 @@ void hd_event_log_flush(struct hd_event_log *feed)
     hd_batch_init(&batch);
     err = feed->guard ? expect_thread(&batch, feed) : 0;
     if (!err)
-        err = add_row(&batch, feed);
+        err = add_page_row(&batch, feed);
     if (!err)
         err = hd_rows_apply_async(feed->feeds->store, hd_slice(feed->key, feed->key_len), &batch,
-                                  on_stored, NULL);
+                                  on_page_stored, NULL);
     if (err) {
         hd_batch_fini(&batch);
         hd_log(HD_LOG_ERROR, "feed", "a page of events was not stored: %s", hd_error_text(err));
@@ -198,7 +198,7 @@ bool hd_event_log_has_large(const struct hd_event_log *feed)
 
 /* ---- read ------------------------------------------------------------- */
 
-struct reading {
+struct page_reading {
     struct hd_arena *arena;
     struct hd_arena scratch; /* for one unpacked page */
     struct hd_entry **tail;
@@ -206,7 +206,7 @@ struct reading {
     uint64_t after;
 };
 
-static int decode(struct reading *reading, struct hd_reader *r, struct hd_slice run)
+static int decode_entry(struct page_reading *reading, struct hd_reader *r, struct hd_slice run)
 {
     struct hd_slice name, data;
     struct hd_entry *entry;
@@ -236,7 +236,7 @@ static int decode(struct reading *reading, struct hd_reader *r, struct hd_slice 
 }
 
 /* True if the page must be read. The run's first page sets the number where reading starts. */
-static bool is_wanted(struct reading *reading, const struct hd_cell *cells)
+static bool is_page_wanted(struct page_reading *reading, const struct hd_cell *cells)
 {
     uint64_t before = (uint64_t)cells[HD_EVENT_PAGES_FIRST].number - 1;
 
@@ -252,15 +252,15 @@ static bool is_wanted(struct reading *reading, const struct hd_cell *cells)
     return true;
 }
 
-static int on_page(void *arg, size_t which, const struct hd_cell *cells)
+static int on_event_page(void *arg, size_t which, const struct hd_cell *cells)
 {
-    struct reading *reading = arg;
+    struct page_reading *reading = arg;
     struct hd_slice plain;
     struct hd_reader r;
     int err;
 
     (void)which;
-    if (!is_wanted(reading, cells))
+    if (!is_page_wanted(reading, cells))
         return 0;
     hd_arena_reset(&reading->scratch);
     err = hd_unpack_copy(&reading->scratch, cells[HD_EVENT_PAGES_DATA].bytes, &plain);
@@ -268,7 +268,7 @@ static int on_page(void *arg, size_t which, const struct hd_cell *cells)
         return err;
     r = hd_reader(plain);
     while (!err && r.pos < r.end)
-        err = decode(reading, &r, cells[HD_EVENT_PAGES_RUN].bytes);
+        err = decode_entry(reading, &r, cells[HD_EVENT_PAGES_RUN].bytes);
     return err;
 }
 
@@ -282,12 +282,12 @@ int hd_pages_read(struct heddle *store, struct hd_slice principal, struct hd_sli
                              .prefix = prefix,
                              .prefix_count = HD_COUNT(prefix),
                              .columns = HD_ALL_COLUMNS};
-    struct reading reading = {.arena = arena, .tail = out, .run = run, .after = *after};
+    struct page_reading reading = {.arena = arena, .tail = out, .run = run, .after = *after};
     int err;
 
     *out = NULL;
     hd_arena_init(&reading.scratch, 2 * HD_PAGE_LIMIT);
-    err = hd_rows_read(store, &query, 1, on_page, &reading, fault);
+    err = hd_rows_read(store, &query, 1, on_event_page, &reading, fault);
     hd_arena_fini(&reading.scratch);
     *after = reading.run.len > 0 ? UINT64_MAX : reading.after;
     return err;
