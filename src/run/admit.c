@@ -38,10 +38,10 @@ struct attempt {
     struct hd_val *secrets; /* removed from the stored values; NULL: none */
 };
 
-static int refuse(struct attempt *t, int status, const char *fmt, ...) HD_PRINTF(3, 4);
+static int refuse_run(struct attempt *t, int status, const char *fmt, ...) HD_PRINTF(3, 4);
 
 /* Refuses the run; returns the error that ends the attempt. */
-static int refuse(struct attempt *t, int status, const char *fmt, ...)
+static int refuse_run(struct attempt *t, int status, const char *fmt, ...)
 {
     char text[200];
     va_list args;
@@ -53,7 +53,7 @@ static int refuse(struct attempt *t, int status, const char *fmt, ...)
     return hd_fault_set(t->fault, HD_EINVAL, "%s", text);
 }
 
-static int render(struct hd_arena *arena, struct hd_val *val, struct hd_slice *out)
+static int render_val(struct hd_arena *arena, struct hd_val *val, struct hd_slice *out)
 {
     struct hd_buf buf;
     int err = val ? 0 : HD_ENOMEM;
@@ -189,7 +189,8 @@ static int follow_map(struct attempt *t)
     if (!hd_json_is_string(root))
         root = hd_json_get(map, t->ns);
     if (!hd_json_is_string(root))
-        return refuse(t, 422, "checkpoint_map: needed to run from the checkpoint of a subgraph");
+        return refuse_run(t, 422,
+                          "checkpoint_map: needed to run from the checkpoint of a subgraph");
     hd_buf_init(&buf, MAX_KWARGS);
     err = write_map(t, &buf);
     if (!err)
@@ -224,7 +225,7 @@ static int check_checkpoint(struct attempt *t)
     if (t->checkpoint_id.len > 0)
         err = hd_thread_heads_check(t->a->app->store, t->a->principal, t->thread.id, t->ns,
                                     t->checkpoint_id, t->fault);
-    return err == HD_ENOTFOUND ? refuse(t, 404, "Checkpoint not found") : err;
+    return err == HD_ENOTFOUND ? refuse_run(t, 404, "Checkpoint not found") : err;
 }
 
 /* ---- assistant and thread --------------------------------------------- */
@@ -237,10 +238,10 @@ static int find_assistant(struct attempt *t)
 
     if (err != HD_ENOTFOUND)
         return err;
-    return refuse(t, 404,
-                  "No assistant found for \"%.*s\". Make sure the assistant ID is for a valid "
-                  "assistant or a valid graph ID.",
-                  (int)(id.len < 60 ? id.len : 60), id.ptr);
+    return refuse_run(t, 404,
+                      "No assistant found for \"%.*s\". Make sure the assistant ID is for a valid "
+                      "assistant or a valid graph ID.",
+                      (int)(id.len < 60 ? id.len : 60), id.ptr);
 }
 
 /* Deletes an expired thread and returns HD_ENOTFOUND for it. */
@@ -268,7 +269,7 @@ static int init_thread(struct attempt *t, struct hd_slice id)
         return 0;
     metadata = hd_val_with(hd_val_object(), HD_S("owner"), hd_val_string(t->a->subject));
     metadata = hd_secrets_take(merge_text(metadata, t->a->stamps), &t->secrets);
-    err = render(t->a->arena, metadata, &t->thread.metadata);
+    err = render_val(t->a->arena, metadata, &t->thread.metadata);
     hd_val_unref(metadata);
     return err;
 }
@@ -296,8 +297,8 @@ static int find_thread(struct attempt *t)
     if (err != HD_ENOTFOUND)
         return err;
     if (!may_create(t))
-        return refuse(t, 404, "Thread with ID %.*s not found", (int)a->thread_id.len,
-                      a->thread_id.ptr);
+        return refuse_run(t, 404, "Thread with ID %.*s not found", (int)a->thread_id.len,
+                          a->thread_id.ptr);
     return init_thread(t, a->thread_id);
 }
 
@@ -322,9 +323,9 @@ static int check_active(struct attempt *t)
     if (err)
         return err;
     if (t->active_count > 0 && t->a->request->multitask == HD_MULTITASK_REJECT)
-        return refuse(t, 409,
-                      "Thread is already running a task. Wait for it to finish or choose a "
-                      "different multitask strategy.");
+        return refuse_run(t, 409,
+                          "Thread is already running a task. Wait for it to finish or choose a "
+                          "different multitask strategy.");
     return 0;
 }
 
@@ -600,7 +601,7 @@ static int make_run(struct attempt *t, const struct hd_val *merged)
     if (!err)
         err = hd_arena_copy(a->arena, hd_buf_slice(&kwargs), &a->run.kwargs);
     if (!err)
-        err = render(a->arena, metadata, &a->run.metadata);
+        err = render_val(a->arena, metadata, &a->run.metadata);
     hd_buf_fini(&kwargs);
     hd_val_unref(context);
     hd_val_unref(config);
@@ -688,9 +689,9 @@ static int fill_thread(struct attempt *t, const struct hd_val *merged, int64_t n
     config = take_rest(t, merge_json(config, t->a->request->config));
     config = hd_val_without(config, HD_S("metadata"));
     config = hd_val_with(config, HD_S("configurable"), what_sticks(t, merged));
-    err = render(t->a->arena, metadata, &thread->metadata);
+    err = render_val(t->a->arena, metadata, &thread->metadata);
     if (!err)
-        err = render(t->a->arena, config, &thread->config);
+        err = render_val(t->a->arena, config, &thread->config);
     hd_val_unref(metadata);
     hd_val_unref(config);
     if (thread->status != HD_THREAD_BUSY) {
@@ -710,7 +711,7 @@ static int fill_thread(struct attempt *t, const struct hd_val *merged, int64_t n
     return err ? err : hd_ttl_standard(t->a->app->config, t->a->arena, &thread->ttl);
 }
 
-static int store(struct attempt *t)
+static int store_admission(struct attempt *t)
 {
     struct hd_batch_builder batch;
     struct hd_batch view;
@@ -787,11 +788,11 @@ static int try_once(struct attempt *t)
         err = fill_thread(t, merged, now);
     hd_val_unref(merged);
     if (!err && t->secrets)
-        err = render(t->a->arena, t->secrets, &t->a->run.secrets);
+        err = render_val(t->a->arena, t->secrets, &t->a->run.secrets);
     if (!err)
         err = list_cancelled(t);
     if (!err)
-        err = store(t);
+        err = store_admission(t);
     t->a->event_seq = t->thread.event_seq;
     t->a->run.thread_created = t->thread.created_at;
     return err;

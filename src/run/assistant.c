@@ -19,7 +19,7 @@ int hd_assistant_system_id(struct hd_slice graph_id, char out[37])
 }
 
 /* Writes the description as JSON: from the configuration, else from the graph's file. */
-static int describe(const struct hd_app_graph *graph, struct hd_buf *out)
+static int write_description(const struct hd_app_graph *graph, struct hd_buf *out)
 {
     struct hd_slice text =
         graph->description.len > 0 ? graph->description : hd_app_shape(graph)->description;
@@ -70,7 +70,7 @@ static int install_missing(struct hd_app *app, const struct hd_app_graph *graph,
     err = hd_assistant_read(app->store, hd_slice(NULL, 0), hd_slice_cstr(graph->assistant_id),
                             &arena, &found, fault);
     if (err == HD_ENOTFOUND) {
-        err = describe(graph, &description);
+        err = write_description(graph, &description);
         if (!err)
             err = install(app, graph, hd_buf_slice(&description), &arena, fault);
     }

@@ -23,12 +23,12 @@
 #define MAX_READ ((size_t)256 << 20)
 #define MAX_NS ((size_t)1 << 20)
 
-static void begin(struct hd_delegate *d);
+static void begin_delegate(struct hd_delegate *d);
 static void on_child_done(void *ctx, const struct hd_run_result *result);
 
 /* ---- finding ---------------------------------------------------------- */
 
-struct finding {
+struct assistant_finding {
     struct hd_app *app;
     struct hd_arena arena;
     struct hd_slice actor, wanted;
@@ -42,7 +42,7 @@ struct finding {
 /* Ids and graphs precede names. Names are not unique: the first match wins. */
 static int on_assistant(void *arg, const struct hd_assistant_rec *assistant)
 {
-    struct finding *f = arg;
+    struct assistant_finding *f = arg;
     int err;
 
     if (!hd_slice_eq(assistant->name, f->wanted))
@@ -58,7 +58,7 @@ static int on_assistant(void *arg, const struct hd_assistant_rec *assistant)
     return err ? err : 1;
 }
 
-static int find_by_name(struct finding *f)
+static int find_by_name(struct assistant_finding *f)
 {
     int err = hd_assistants_scan(f->app->store, f->actor, on_assistant, f, &f->fault);
 
@@ -69,7 +69,7 @@ static int find_by_name(struct finding *f)
 
 static int find_work(void *arg)
 {
-    struct finding *f = arg;
+    struct assistant_finding *f = arg;
     int err;
 
     f->fault = (struct hd_fault){0};
@@ -87,7 +87,7 @@ static int find_work(void *arg)
     return err;
 }
 
-static struct hd_val *describe(const struct finding *f)
+static struct hd_val *describe_assistant(const struct assistant_finding *f)
 {
     struct hd_val *object = hd_val_object(), *text = NULL;
 
@@ -98,10 +98,10 @@ static struct hd_val *describe(const struct finding *f)
     return hd_val_with(object, HD_S("description"), text ? text : hd_val_null());
 }
 
-static void on_found(void *arg)
+static void on_assistant_found(void *arg)
 {
-    struct finding *f = arg;
-    struct hd_val *assistant = f->is_found ? describe(f) : NULL;
+    struct assistant_finding *f = arg;
+    struct hd_val *assistant = f->is_found ? describe_assistant(f) : NULL;
 
     f->fn(f->arg, assistant);
     hd_val_unref(assistant);
@@ -113,7 +113,7 @@ int hd_delegate_find(struct hd_delegation *delegation, struct hd_slice actor,
                      struct hd_slice assistant,
                      void (*found)(void *arg, const struct hd_val *assistant), void *arg)
 {
-    struct finding *f = hd_calloc(1, sizeof(*f));
+    struct assistant_finding *f = hd_calloc(1, sizeof(*f));
     int err;
 
     if (!f)
@@ -126,7 +126,7 @@ int hd_delegate_find(struct hd_delegation *delegation, struct hd_slice actor,
     if (!err)
         err = hd_arena_copy(&f->arena, assistant, &f->wanted);
     if (!err)
-        err = hd_defer_patiently(delegation->app->defer, find_work, on_found, f);
+        err = hd_defer_patiently(delegation->app->defer, find_work, on_assistant_found, f);
     if (err) {
         hd_arena_fini(&f->arena);
         hd_free(f);
@@ -134,8 +134,8 @@ int hd_delegate_find(struct hd_delegation *delegation, struct hd_slice actor,
     return err;
 }
 
-static int find(void *ctx, struct hd_run *run, struct hd_slice assistant,
-                void (*found)(void *arg, const struct hd_val *assistant), void *arg)
+static int find_callee(void *ctx, struct hd_run *run, struct hd_slice assistant,
+                       void (*found)(void *arg, const struct hd_val *assistant), void *arg)
 {
     return hd_delegate_find(ctx, run->options.actor, assistant, found, arg);
 }
@@ -228,8 +228,8 @@ static void begin_next(struct hd_delegation *delegation)
 
     while (d) {
         if (d->state == HD_DELEGATE_WAITS && !holder(d)) {
-            begin(d);
-            d = delegation->first; /* begin() may have changed the list */
+            begin_delegate(d);
+            d = delegation->first; /* begin_delegate() may have changed the list */
         } else {
             d = d->next;
         }
@@ -249,7 +249,7 @@ static void let_go(struct hd_delegate *d)
     hd_loop_advance(root);
 }
 
-static void end(struct hd_delegate *d, const struct hd_run_result *result)
+static void end_delegate(struct hd_delegate *d, const struct hd_run_result *result)
 {
     struct hd_delegation *delegation = d->delegation;
 
@@ -267,14 +267,14 @@ static void end(struct hd_delegate *d, const struct hd_run_result *result)
     begin_next(delegation);
 }
 
-static void fail(struct hd_delegate *d, int err, const struct hd_fault *fault)
+static void fail_delegate(struct hd_delegate *d, int err, const struct hd_fault *fault)
 {
     const struct hd_run_result result = {
         .status = HD_RUN_FAILED,
         .error_type = err == HD_EINVAL ? "ValueError" : "RuntimeError",
         .error_text = fault && fault->code ? fault->text : hd_error_text(err)};
 
-    end(d, &result);
+    end_delegate(d, &result);
 }
 
 /* Adds its message chunks and its stopped tools to those of the run that called it. */
@@ -298,7 +298,7 @@ void hd_delegate_ended(struct hd_delegate *d, const struct hd_run_result *result
     d->remote = NULL;
     if (d->parent)
         add_facts(d->parent, result);
-    end(d, result);
+    end_delegate(d, result);
 }
 
 static void on_child_done(void *ctx, const struct hd_run_result *result)
@@ -352,7 +352,7 @@ static void hold_chain(struct hd_delegate *d, int by)
     }
 }
 
-static void on_event(void *ctx, const struct hd_event *event)
+static void on_delegate_event(void *ctx, const struct hd_event *event)
 {
     struct hd_delegate *d = ctx;
     unsigned modes = d->is_cancelled ? 0 : hd_run_execute_modes(d->active);
@@ -474,7 +474,7 @@ static int launch(struct hd_delegate *d, const struct hd_delegate_values *values
         .shows_output = true,
         .origins = &d->active->origins,
         .around = d->task,
-        .on_event = on_event,
+        .on_event = on_delegate_event,
         .on_done = on_child_done,
         .ctx = d,
     };
@@ -485,7 +485,7 @@ static int launch(struct hd_delegate *d, const struct hd_delegate_values *values
     return err;
 }
 
-static void on_read(void *arg)
+static void on_state_read(void *arg)
 {
     struct hd_delegate *d = arg;
     struct hd_delegate_values values;
@@ -495,7 +495,7 @@ static void on_read(void *arg)
     if (d->is_cancelled) {
         const struct hd_run_result stopped = {.status = HD_RUN_CANCELLED};
 
-        end(d, &stopped);
+        end_delegate(d, &stopped);
         return;
     }
     if (!err)
@@ -505,20 +505,21 @@ static void on_read(void *arg)
         hd_delegate_values_fini(&values);
     }
     if (err)
-        fail(d, err, &d->fault);
+        fail_delegate(d, err, &d->fault);
 }
 
-static void begin(struct hd_delegate *d)
+static void begin_delegate(struct hd_delegate *d)
 {
     int err;
 
     d->state = HD_DELEGATE_READS;
-    err = hd_defer_patiently(d->delegation->app->defer, read_work, on_read, d);
+    err = hd_defer_patiently(d->delegation->app->defer, read_work, on_state_read, d);
     if (err)
-        fail(d, err, NULL);
+        fail_delegate(d, err, NULL);
 }
 
-static int make(struct hd_delegation *delegation, struct hd_task *task, struct hd_delegate **out)
+static int make_delegate(struct hd_delegation *delegation, struct hd_task *task,
+                         struct hd_delegate **out)
 {
     struct hd_run *parent = task->loop->run;
     struct hd_delegate *d = hd_calloc(1, sizeof(*d));
@@ -547,7 +548,7 @@ static int make(struct hd_delegation *delegation, struct hd_task *task, struct h
     return err;
 }
 
-static void append(struct hd_delegate *d)
+static void append_delegate(struct hd_delegate *d)
 {
     struct hd_delegate **link = &d->delegation->first;
 
@@ -556,14 +557,14 @@ static void append(struct hd_delegate *d)
     *link = d;
 }
 
-static int start(void *ctx, struct hd_task *task, struct hd_slice assistant_id,
-                 struct hd_slice tool_call_id, const struct hd_val *input,
-                 const struct hd_val *answer,
-                 void (*done)(void *arg, const struct hd_run_result *result), void *arg,
-                 struct hd_delegate **out)
+static int start_delegate(void *ctx, struct hd_task *task, struct hd_slice assistant_id,
+                          struct hd_slice tool_call_id, const struct hd_val *input,
+                          const struct hd_val *answer,
+                          void (*done)(void *arg, const struct hd_run_result *result), void *arg,
+                          struct hd_delegate **out)
 {
     struct hd_delegate *d;
-    int err = make(ctx, task, &d);
+    int err = make_delegate(ctx, task, &d);
 
     if (err)
         return err;
@@ -586,12 +587,12 @@ int hd_delegate_start(struct hd_delegate *d)
 {
     int err;
 
-    append(d);
+    append_delegate(d);
     d->err = check_chain(d, &d->fault);
     if (!d->err && holder(d))
         return 0; /* queued */
     d->state = HD_DELEGATE_READS;
-    err = hd_defer_patiently(d->delegation->app->defer, read_work, on_read, d);
+    err = hd_defer_patiently(d->delegation->app->defer, read_work, on_state_read, d);
     if (err) {
         unlink_delegate(d);
         hd_delegate_free(d);
@@ -609,11 +610,11 @@ void hd_delegate_stop(struct hd_delegate *d)
     else if (d->remote)
         hd_worker_run_cancel(d->remote);
     else if (d->state == HD_DELEGATE_WAITS)
-        end(d, &stopped);
+        end_delegate(d, &stopped);
 }
 
 /* The parent ends after this run, whose pending writes count as the parent's (`saving`). */
-static void cancel(void *ctx, struct hd_delegate *d)
+static void cancel_delegate(void *ctx, struct hd_delegate *d)
 {
     struct hd_delegation *delegation = ctx;
 
@@ -652,8 +653,8 @@ int hd_delegation_create(struct hd_app *app, struct hd_delegation **out)
     if (!delegation)
         return HD_ENOMEM;
     delegation->app = app;
-    delegation->table =
-        (struct hd_delegates){.find = find, .start = start, .cancel = cancel, .ctx = delegation};
+    delegation->table = (struct hd_delegates){
+        .find = find_callee, .start = start_delegate, .cancel = cancel_delegate, .ctx = delegation};
     *out = delegation;
     return 0;
 }

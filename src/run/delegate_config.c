@@ -118,7 +118,7 @@ static struct hd_val *make_configurable(const struct hd_delegate *d, const struc
 }
 
 /* The run's metadata, with this assistant, and the task and tool call that wait for it. */
-static struct hd_val *make_metadata(const struct hd_delegate *d)
+static struct hd_val *make_delegate_metadata(const struct hd_delegate *d)
 {
     struct hd_val *metadata = hd_val_object();
 
@@ -157,8 +157,8 @@ static bool has_id(const struct hd_val *ids, struct hd_slice id)
 }
 
 /* The value for interrupt `index` of `count`: from an object by id, from a list, or the value. */
-static const struct hd_val *choose(const struct hd_val *answer, size_t index, size_t count,
-                                   struct hd_slice id)
+static const struct hd_val *choose_answer(const struct hd_val *answer, size_t index, size_t count,
+                                          struct hd_slice id)
 {
     if (hd_val_is_object(answer) && hd_val_get(answer, id))
         return hd_val_get(answer, id);
@@ -182,7 +182,7 @@ static int make_command(const struct hd_delegate *d, const struct hd_val *asked,
     *out = NULL;
     for (size_t i = 0; answers && i < count; i++) {
         struct hd_slice id = id_of(hd_val_at(open, i));
-        const struct hd_val *answer = choose(d->answer, i, count, id);
+        const struct hd_val *answer = choose_answer(d->answer, i, count, id);
 
         if (!ids || has_id(ids, id))
             answers = hd_val_with(answers, id, hd_val_ref(answer));
@@ -196,7 +196,8 @@ static int make_command(const struct hd_delegate *d, const struct hd_val *asked,
 }
 
 /* Fails if another task has used the assistant since the interrupt. */
-static int answer(const struct hd_delegate *d, struct hd_val **out, struct hd_fault *fault)
+static int answer_interrupts(const struct hd_delegate *d, struct hd_val **out,
+                             struct hd_fault *fault)
 {
     const struct hd_val *metadata = hd_val_get(d->state_then, HD_S("metadata"));
     struct hd_slice task = hd_val_get_string(hd_val_get(metadata, HD_S(HD_META_TASK)));
@@ -228,14 +229,14 @@ int hd_delegate_values(const struct hd_delegate *d, struct hd_delegate_values *o
     if (d->actor.len > 0)
         out->context = hd_user_drop(out->context);
     out->context = hd_secrets_take(out->context, &out->secrets);
-    out->metadata = make_metadata(d);
+    out->metadata = make_delegate_metadata(d);
     hd_val_get_int(hd_val_get(config, HD_S("recursion_limit")), &out->recursion_limit);
     if (out->recursion_limit > INT32_MAX || out->recursion_limit < 0)
         out->recursion_limit = INT32_MAX;
     if (!out->config || !out->context || !out->metadata)
         err = HD_ENOMEM;
     if (!err && d->answer)
-        err = answer(d, &out->command, fault);
+        err = answer_interrupts(d, &out->command, fault);
     hd_val_unref(config);
     if (err)
         hd_delegate_values_fini(out);

@@ -26,7 +26,7 @@ static void on_piece(void *ctx, struct hd_slice ns, enum hd_stream_mode mode, st
 }
 
 /* Parses the output: the waiting task expects a value, not text. */
-static void on_done(void *ctx, const struct hd_worker_run_result *result)
+static void on_delegate_done(void *ctx, const struct hd_worker_run_result *result)
 {
     struct hd_run_result run = result->run;
     struct hd_val *output = NULL;
@@ -45,7 +45,7 @@ struct hd_delegate *hd_delegate_of(const struct hd_worker_run *remote)
 {
     const struct hd_worker_run_options *options = hd_worker_run_options(remote);
 
-    return options->on_done == on_done ? options->ctx : NULL;
+    return options->on_done == on_delegate_done ? options->ctx : NULL;
 }
 
 /* True if the run was started for the same task: then it resumes at its last checkpoint. */
@@ -66,8 +66,8 @@ static struct hd_val *plain_command(const struct hd_val *command)
                        resume ? hd_val_ref(resume) : hd_val_null());
 }
 
-static int start(struct hd_delegate *d, const struct hd_delegate_values *values,
-                 const struct hd_val *config, const struct hd_val *command)
+static int start_in_worker(struct hd_delegate *d, const struct hd_delegate_values *values,
+                           const struct hd_val *config, const struct hd_val *command)
 {
     const struct hd_delegate_caller caller = hd_delegate_caller(d);
     const struct hd_worker_run_options options = {
@@ -93,7 +93,7 @@ static int start(struct hd_delegate *d, const struct hd_delegate_values *values,
         .subgraphs = d->active->subgraphs,
         .is_inner = true,
         .on_piece = on_piece,
-        .on_done = on_done,
+        .on_done = on_delegate_done,
         .ctx = d,
     };
     int err = hd_worker_run_start(d->delegation->app, &options, &d->remote);
@@ -115,7 +115,7 @@ int hd_delegate_launch_remote(struct hd_delegate *d, const struct hd_delegate_va
     if (!config)
         err = HD_ENOMEM;
     if (!err)
-        err = start(d, values, config, command);
+        err = start_in_worker(d, values, config, command);
     hd_val_unref(command);
     hd_val_unref(config);
     return err;

@@ -20,24 +20,24 @@ static const char *const statuses[] = {[HD_RUN_DONE] = "done",
                                        [HD_RUN_FAILED] = "failed",
                                        [HD_RUN_CANCELLED] = "cancelled"};
 
-static void put_text(struct hd_jw *jw, const char *name, const char *text)
+static void put_result_text(struct hd_jw *jw, const char *name, const char *text)
 {
     hd_jw_key(jw, hd_slice_cstr(name));
     hd_jw_string(jw, hd_slice_cstr(text ? text : ""));
 }
 
-static int write_head(struct hd_buf *out, const struct hd_run_result *result)
+static int write_result_head(struct hd_buf *out, const struct hd_run_result *result)
 {
     struct hd_jw jw;
 
     hd_jw_init(&jw, out);
     hd_jw_object(&jw);
-    put_text(&jw, "status", statuses[result->status]);
+    put_result_text(&jw, "status", statuses[result->status]);
     if (result->status == HD_RUN_FAILED) {
         hd_jw_key(&jw, HD_S("error"));
         hd_jw_object(&jw);
-        put_text(&jw, "type", result->error_type);
-        put_text(&jw, "message", result->error_text);
+        put_result_text(&jw, "type", result->error_type);
+        put_result_text(&jw, "message", result->error_text);
         hd_jw_object_end(&jw);
     }
     if (result->status == HD_RUN_INTERRUPTED && result->interrupts) {
@@ -69,39 +69,39 @@ static int write_output(struct hd_rt_request *request, const struct hd_val *outp
 }
 
 /* Replies and releases the worker's run, which may then end. */
-static void answer(struct hd_rt_request *request, struct hd_worker_run *caller)
+static void answer_call(struct hd_rt_request *request, struct hd_worker_run *caller)
 {
     hd_rt_request_answer(request);
     hd_worker_run_let_go(caller);
 }
 
-static void refuse(struct hd_rt_request *request, struct hd_worker_run *caller, int err,
-                   const char *text)
+static void refuse_call(struct hd_rt_request *request, struct hd_worker_run *caller, int err,
+                        const char *text)
 {
     hd_fault_set(&request->fault, err, "%s", text ? text : hd_error_text(err));
-    answer(request, caller);
+    answer_call(request, caller);
 }
 
 void hd_delegate_answer(struct hd_delegate *d, const struct hd_run_result *result)
 {
     struct hd_rt_request *request = d->request;
     struct hd_worker_run *caller = d->caller;
-    int err = write_head(&request->head, result);
+    int err = write_result_head(&request->head, result);
 
     if (!err && result->status == HD_RUN_DONE)
         err = write_output(request, result->output);
     request->state = NULL;
     hd_delegate_free(d);
     if (err)
-        refuse(request, caller, err, NULL);
+        refuse_call(request, caller, err, NULL);
     else
-        answer(request, caller);
+        answer_call(request, caller);
 }
 
 /* ---- start ------------------------------------------------------------ */
 
 /* A call whose assistant is being looked up. */
-struct asking {
+struct delegate_call {
     struct hd_delegation *delegation;
     struct hd_rt_request *request;
     struct hd_worker_run *caller;
@@ -111,7 +111,7 @@ struct asking {
 
 static void on_cancel_asking(struct hd_rt_request *request)
 {
-    struct asking *asking = request->state;
+    struct delegate_call *asking = request->state;
 
     asking->is_cancelled = true;
 }
@@ -123,14 +123,15 @@ static void on_cancel(struct hd_rt_request *request)
 }
 
 /* The namespace in a key: node:<task> in `node:<task>#2`. */
-static struct hd_slice place_of(struct hd_slice key)
+static struct hd_slice namespace_of_key(struct hd_slice key)
 {
     const char *mark = key.len > 0 ? memrchr(key.ptr, '#', key.len) : NULL;
 
     return mark ? hd_slice(key.ptr, (size_t)(mark - key.ptr)) : key;
 }
 
-static int fill(struct hd_delegate *d, const struct asking *asking, struct hd_slice assistant_id)
+static int fill_delegate(struct hd_delegate *d, const struct delegate_call *asking,
+                         struct hd_slice assistant_id)
 {
     const struct hd_worker_run_options *options = hd_worker_run_options(asking->caller);
     int err = hd_arena_copy(&d->arena, options->principal, &d->principal);
@@ -145,11 +146,12 @@ static int fill(struct hd_delegate *d, const struct asking *asking, struct hd_sl
         err = hd_arena_copy(&d->arena, assistant_id, &d->assistant_id);
     if (!err)
         err = hd_val_parse_json(asking->input, &d->input, &asking->request->fault);
-    d->place = place_of(d->task_id);
+    d->place = namespace_of_key(d->task_id);
     return err;
 }
 
-static int make(const struct asking *asking, struct hd_slice assistant_id, struct hd_delegate **out)
+static int make_called_delegate(const struct delegate_call *asking, struct hd_slice assistant_id,
+                                struct hd_delegate **out)
 {
     struct hd_delegate *d = hd_calloc(1, sizeof(*d));
     int err;
@@ -162,7 +164,7 @@ static int make(const struct asking *asking, struct hd_slice assistant_id, struc
     d->outer = hd_delegate_of(asking->caller);
     d->active = d->outer ? d->outer->active : hd_worker_run_options(asking->caller)->ctx;
     hd_arena_init(&d->arena, MAX_READ);
-    err = fill(d, asking, assistant_id);
+    err = fill_delegate(d, asking, assistant_id);
     if (err)
         hd_delegate_free(d);
     else
@@ -170,9 +172,9 @@ static int make(const struct asking *asking, struct hd_slice assistant_id, struc
     return err;
 }
 
-static void on_found(void *arg, const struct hd_val *assistant)
+static void on_callee_found(void *arg, const struct hd_val *assistant)
 {
-    struct asking *asking = arg;
+    struct delegate_call *asking = arg;
     struct hd_rt_request *request = asking->request;
     struct hd_delegate *d = NULL;
     int err = 0;
@@ -184,7 +186,8 @@ static void on_found(void *arg, const struct hd_val *assistant)
                            (int)(asking->assistant.len < 100 ? asking->assistant.len : 100),
                            asking->assistant.ptr);
     if (!err)
-        err = make(asking, hd_val_get_string(hd_val_get(assistant, HD_S("assistant_id"))), &d);
+        err = make_called_delegate(
+            asking, hd_val_get_string(hd_val_get(assistant, HD_S("assistant_id"))), &d);
     if (!err) {
         request->state = d;
         request->on_cancel = on_cancel;
@@ -193,12 +196,12 @@ static void on_found(void *arg, const struct hd_val *assistant)
     if (err) {
         request->state = NULL;
         request->on_cancel = NULL;
-        refuse(request, asking->caller, err, NULL);
+        refuse_call(request, asking->caller, err, NULL);
     }
     hd_free(asking);
 }
 
-static int read_request(struct asking *asking)
+static int read_request(struct delegate_call *asking)
 {
     struct hd_rt_request *request = asking->request;
     const struct hd_wire_in in = {.message = &request->message,
@@ -218,10 +221,10 @@ static int read_request(struct asking *asking)
     return err;
 }
 
-static void start(struct hd_rt_request *request)
+static void start_call(struct hd_rt_request *request)
 {
     struct hd_worker_run *caller = request->scope->owner;
-    struct asking *asking = caller ? hd_calloc(1, sizeof(*asking)) : NULL;
+    struct delegate_call *asking = caller ? hd_calloc(1, sizeof(*asking)) : NULL;
     int err = asking ? 0 : HD_ENOMEM;
 
     if (!caller) {
@@ -231,27 +234,28 @@ static void start(struct hd_rt_request *request)
     }
     hd_worker_run_keep(caller);
     if (!err) {
-        *asking = (struct asking){.delegation = request->ctx, .request = request, .caller = caller};
+        *asking = (struct delegate_call){
+            .delegation = request->ctx, .request = request, .caller = caller};
         err = read_request(asking);
     }
     if (!err) {
         request->state = asking;
         request->on_cancel = on_cancel_asking;
         err = hd_delegate_find(asking->delegation, hd_worker_run_options(caller)->actor,
-                               asking->assistant, on_found, asking);
+                               asking->assistant, on_callee_found, asking);
     }
     if (err) {
         request->state = NULL;
         request->on_cancel = NULL;
         hd_free(asking);
-        refuse(request, caller, err, NULL);
+        refuse_call(request, caller, err, NULL);
     }
 }
 
 int hd_delegation_add_ops(struct hd_delegation *delegation)
 {
     static const struct hd_rt_op ops[] = {
-        {.name = "delegate", .start = start, .needs_scope = true},
+        {.name = "delegate", .start = start_call, .needs_scope = true},
     };
 
     return hd_runtime_add_ops(delegation->app->runtime, ops, HD_COUNT(ops), delegation);

@@ -43,8 +43,8 @@ int hd_pending_admission_add(struct hd_pending_admissions *all, struct hd_slice 
 }
 
 /* The link to the run's entry, or the end of the list. Call it with the lock held. */
-static struct hd_pending_admission **place_of(struct hd_pending_admissions *all,
-                                              struct hd_slice principal, struct hd_slice run_id)
+static struct hd_pending_admission **link_of_run(struct hd_pending_admissions *all,
+                                                 struct hd_slice principal, struct hd_slice run_id)
 {
     struct hd_pending_admission **link = &all->first;
 
@@ -74,7 +74,7 @@ void hd_pending_admission_leave(struct hd_pending_admissions *all, struct hd_sli
     struct hd_pending_admission **link, *admission = NULL;
 
     uv_mutex_lock(&all->lock);
-    link = place_of(all, principal, run_id);
+    link = link_of_run(all, principal, run_id);
     if (*link && (*link)->is_met)
         (*link)->order = 0; /* no longer blocks later runs */
     else
@@ -90,7 +90,7 @@ void hd_pending_admission_set_order(struct hd_pending_admissions *all, struct hd
     struct hd_pending_admission *admission;
 
     uv_mutex_lock(&all->lock);
-    admission = *place_of(all, principal, run_id);
+    admission = *link_of_run(all, principal, run_id);
     if (admission) {
         snprintf(admission->thread_id, sizeof(admission->thread_id), "%.*s", (int)thread_id.len,
                  thread_id.ptr);
@@ -122,7 +122,7 @@ struct hd_pending_admission *hd_pending_admission_find(struct hd_pending_admissi
     struct hd_pending_admission *admission;
 
     uv_mutex_lock(&all->lock);
-    admission = *place_of(all, principal, run_id);
+    admission = *link_of_run(all, principal, run_id);
     if (admission)
         admission->is_met = true;
     uv_mutex_unlock(&all->lock);
@@ -136,7 +136,7 @@ struct hd_pending_admission *hd_pending_admission_take(struct hd_pending_admissi
     struct hd_pending_admission *admission;
 
     uv_mutex_lock(&all->lock);
-    admission = unlink_at(all, place_of(all, principal, run_id));
+    admission = unlink_at(all, link_of_run(all, principal, run_id));
     uv_mutex_unlock(&all->lock);
     return admission;
 }

@@ -197,7 +197,7 @@ struct counter {
     int64_t *bytes;
 };
 
-static int on_row(void *arg, size_t which, const struct hd_cell *cells)
+static int count_thread_row(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct counter *counter = arg;
 
@@ -226,7 +226,7 @@ static int count_rows(struct heddle *store, const struct hd_thread_rec *thread,
                                  .prefix_count = HD_COUNT(key),
                                  .columns = HD_ALL_COLUMNS};
 
-        err = hd_rows_scan(store, query, on_row, &counters[i], fault);
+        err = hd_rows_scan(store, query, count_thread_row, &counters[i], fault);
     }
     return err;
 }

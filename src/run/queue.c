@@ -22,10 +22,10 @@
 #define MAX_RETRY_US 5000000 /* up to this */
 #define HELD_US 5000         /* until a run held by a pending admission is checked again */
 
-static void on_tick(uv_timer_t *timer);
+static void on_queue_tick(uv_timer_t *timer);
 static void meet(struct hd_active_run *active, struct hd_pending_admission *admission);
 static void turn_away(struct hd_pending_admission *admission);
-static void go_on(struct hd_queue *queue);
+static void queue_resume(struct hd_queue *queue);
 static void set_timer(struct hd_queue *queue, int64_t wait_us);
 
 int hd_queue_create(struct hd_app *app, struct hd_queue **out)
@@ -52,7 +52,7 @@ int hd_queue_create(struct hd_app *app, struct hd_queue **out)
     return 0;
 }
 
-static void on_closed(uv_handle_t *handle)
+static void on_queue_closed(uv_handle_t *handle)
 {
     hd_free(handle->data);
 }
@@ -86,7 +86,7 @@ void hd_queue_destroy(struct hd_queue *queue)
     hd_map_fini(&queue->thread_queues);
     hd_buf_fini(&queue->scratch);
     hd_pending_admissions_fini(&queue->admissions);
-    uv_close((uv_handle_t *)&queue->timer, on_closed);
+    uv_close((uv_handle_t *)&queue->timer, on_queue_closed);
 }
 
 struct hd_queue_counts hd_queue_counts(const struct hd_queue *queue)
@@ -99,8 +99,8 @@ struct hd_queue_counts hd_queue_counts(const struct hd_queue *queue)
 
 /* ---- thread queues ---------------------------------------------------- */
 
-static bool make_key(struct hd_slice principal, struct hd_slice thread, struct hd_buf *room,
-                     struct hd_slice *key)
+static bool make_thread_key(struct hd_slice principal, struct hd_slice thread, struct hd_buf *room,
+                            struct hd_slice *key)
 {
     hd_buf_reset(room);
     if (hd_buf_append_slice(room, principal) || hd_buf_append_byte(room, ':') ||
@@ -115,7 +115,7 @@ static struct hd_thread_queue *find_thread_queue(struct hd_queue *queue, struct 
 {
     struct hd_slice key;
 
-    return make_key(principal, thread, &queue->scratch, &key)
+    return make_thread_key(principal, thread, &queue->scratch, &key)
                ? hd_map_get(&queue->thread_queues, key)
                : NULL;
 }
@@ -354,7 +354,7 @@ static int promote(void *arg)
     return promotion->err;
 }
 
-static void begin(struct hd_active_run *active)
+static void begin_run(struct hd_active_run *active)
 {
     active->is_started = true;
     hd_run_log("run started", &active->rec, HD_RUN_STATE_RUNNING);
@@ -376,12 +376,12 @@ static void on_promoted(void *arg)
         hd_log(HD_LOG_ERROR, "run", "cannot begin a run: %s", promotion->fault.text);
         hd_run_execute_fail(active, "RuntimeError", "the database did not answer");
     } else {
-        begin(active);
+        begin_run(active);
     }
     hd_free(promotion);
 }
 
-static void start(struct hd_thread_queue *thread_queue, struct hd_active_run *active)
+static void start_queued_run(struct hd_thread_queue *thread_queue, struct hd_active_run *active)
 {
     struct hd_queue *queue = thread_queue->queue;
     struct promotion *promotion;
@@ -391,7 +391,7 @@ static void start(struct hd_thread_queue *thread_queue, struct hd_active_run *ac
     queue->pending--;
     queue->running++;
     if (active->rec.status == HD_RUN_STATE_RUNNING && active->rec.attempt == 1) {
-        begin(active);
+        begin_run(active);
         return;
     }
     promotion = hd_calloc(1, sizeof(*promotion));
@@ -440,7 +440,7 @@ static void line_up(struct hd_thread_queue *thread_queue)
 }
 
 /* Starts due runs while slots are free. */
-static void go_on(struct hd_queue *queue)
+static void queue_resume(struct hd_queue *queue)
 {
     size_t limit = (size_t)queue->app->config->max_runs;
 
@@ -455,7 +455,7 @@ static void go_on(struct hd_queue *queue)
         }
         active = thread_queue->is_busy ? NULL : find_due(thread_queue, &next);
         if (active)
-            start(thread_queue, active);
+            start_queued_run(thread_queue, active);
         else
             line_up(thread_queue);
     }
@@ -470,7 +470,7 @@ static void set_timer(struct hd_queue *queue, int64_t wait_us)
     if (wait > TICK_MS)
         wait = TICK_MS;
     if (!uv_is_active((uv_handle_t *)&queue->timer) || uv_timer_get_due_in(&queue->timer) > wait)
-        uv_timer_start(&queue->timer, on_tick, wait, 0);
+        uv_timer_start(&queue->timer, on_queue_tick, wait, 0);
 }
 
 void hd_queue_later(struct hd_active_run *active)
@@ -517,7 +517,7 @@ static bool is_quiet(const struct hd_queue *queue)
 }
 
 /* Stops runs that exceed their timeout, starts due runs, and restarts the timer if needed. */
-static void on_tick(uv_timer_t *timer)
+static void on_queue_tick(uv_timer_t *timer)
 {
     struct hd_queue *queue = timer->data;
     int64_t mono = hd_clock_monotonic_us();
@@ -541,7 +541,7 @@ static void on_tick(uv_timer_t *timer)
             hd_run_execute_stop(active, HD_STOP_TIMEOUT);
         line_up(thread_queue);
     }
-    go_on(queue);
+    queue_resume(queue);
     if (next != INT64_MAX)
         set_timer(queue, next);
 }
@@ -584,7 +584,7 @@ static int queue_add(struct hd_queue *queue, const struct hd_run_rec *run, int64
     hd_run_log("run admitted", &active->rec, active->rec.status);
     insert(thread_queue, active);
     line_up(thread_queue);
-    go_on(queue);
+    queue_resume(queue);
     set_timer(queue, 0); /* it also checks timeouts */
     meet(active, admission);
     return 0;
@@ -620,7 +620,7 @@ void hd_queue_ended(struct hd_active_run *active)
         line_up(thread_queue);
     else if (!thread_queue->is_ready)
         drop_thread_queue(thread_queue);
-    go_on(queue);
+    queue_resume(queue);
     if (queue->is_draining)
         set_timer(queue, 0);
 }
@@ -676,7 +676,7 @@ static bool is_at_work(const struct hd_active_run *active)
     return active->thread_queue->is_busy && active->thread_queue->first == active;
 }
 
-static void cancel(struct hd_active_run *active, enum hd_cancel action)
+static void cancel_run(struct hd_active_run *active, enum hd_cancel action)
 {
     enum hd_stop stop = action == HD_CANCEL_ROLLBACK ? HD_STOP_ROLLBACK : HD_STOP_INTERRUPT;
     bool was_stopped = active->stop != HD_STOP_NONE;
@@ -698,7 +698,7 @@ static void meet(struct hd_active_run *active, struct hd_pending_admission *admi
     if (active->waiters)
         active->waiters->link = &active->waiters;
     if (admission->is_cancelled)
-        cancel(active, admission->action);
+        cancel_run(active, admission->action);
     hd_free(admission);
 }
 
@@ -726,7 +726,7 @@ bool hd_queue_cancel(struct hd_queue *queue, struct hd_slice principal, struct h
         active ? NULL : hd_pending_admission_find(&queue->admissions, principal, run_id);
 
     if (active)
-        cancel(active, action);
+        cancel_run(active, action);
     if (admission) {
         admission->is_cancelled = true;
         admission->action = action;
@@ -750,7 +750,7 @@ size_t hd_queue_cancel_all(struct hd_queue *queue, struct hd_slice principal, bo
                 !(is_at_work(active) ? running : pending))
                 continue;
             fn(ctx, &active->rec);
-            cancel(active, action);
+            cancel_run(active, action);
             count++;
         }
     }
@@ -818,6 +818,6 @@ int hd_queue_recover(struct hd_queue *queue, struct hd_fault *fault)
     queue->is_draining = false;
     if (queue->recovered > 0)
         hd_log(HD_LOG_INFO, "run", "%zu runs were in flight: they go on", queue->recovered);
-    go_on(queue);
+    queue_resume(queue);
     return err;
 }

@@ -16,7 +16,7 @@
 
 #define MAX_READ ((size_t)256 << 20)
 
-static struct heddle_bytes bytes_of(struct hd_slice s)
+static struct heddle_bytes bytes_of_slice(struct hd_slice s)
 {
     return (struct heddle_bytes){s.ptr, s.len};
 }
@@ -45,7 +45,8 @@ static enum hd_thread_status status_after(const struct hd_run_commit *ending,
 }
 
 /* Sets the status. `rest` keeps it for the case that the other runs leave no result. */
-static void settle(struct hd_thread_rec *thread, const struct hd_run_commit *ending, size_t others)
+static void settle_thread(struct hd_thread_rec *thread, const struct hd_run_commit *ending,
+                          size_t others)
 {
     enum hd_thread_status status = status_after(ending, thread);
 
@@ -190,7 +191,7 @@ static int plan_thread(struct heddle *store, const struct hd_run_commit *ending,
     if (!err && !has_come_to_something(ending) && (others > 0 || !thread->has_rest))
         err = restore_head(store, thread, run, arena, fault);
     if (!err)
-        settle(thread, ending, others);
+        settle_thread(thread, ending, others);
     return err;
 }
 
@@ -235,7 +236,7 @@ struct old_pages {
     size_t count;
 };
 
-static int on_page(void *arg, size_t which, const struct hd_cell *cells)
+static int on_old_page(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct old_pages *old = arg;
     int64_t first = cells[HD_EVENT_PAGES_FIRST].number;
@@ -289,7 +290,7 @@ static int find_old_pages(struct heddle *store, const struct hd_run_rec *run, bo
                                    .is_reverse = true,
                                    .columns = 1u << HD_EVENT_PAGES_LAST | data};
 
-    return hd_rows_read(store, &query, 1, on_page, old, fault);
+    return hd_rows_read(store, &query, 1, on_old_page, old, fault);
 }
 
 /* Reads the data of pages, for their sizes, only if the limit of bytes may be exceeded. */
@@ -385,8 +386,9 @@ static int roll_back(struct heddle *store, const struct hd_run_commit *ending,
                      struct hd_fault *fault)
 {
     const struct hd_run_rec *run = ending->run;
-    const struct heddle_thread thread = {bytes_of(run->principal), bytes_of(run->thread_id)};
-    const struct heddle_bytes id = bytes_of(run->run_id);
+    const struct heddle_thread thread = {bytes_of_slice(run->principal),
+                                         bytes_of_slice(run->thread_id)};
+    const struct heddle_bytes id = bytes_of_slice(run->run_id);
     struct heddle_error error = {0};
     int err = hd_origins_restore(store, ending->origins, &thread, run->thread_created, fault);
 
@@ -394,7 +396,7 @@ static int roll_back(struct heddle *store, const struct hd_run_commit *ending,
         err = 0; /* the thread was deleted */
     if (err)
         return err;
-    err = heddle_delete_runs(store, bytes_of(run->principal), &id, 1, &error);
+    err = heddle_delete_runs(store, bytes_of_slice(run->principal), &id, 1, &error);
     return err ? hd_fault_set(fault, err, "%s", error.text) : 0;
 }
 
@@ -434,7 +436,7 @@ int hd_run_commit_store(struct hd_app *app, const struct hd_run_commit *ending,
     return err;
 }
 
-static int on_any(void *arg, size_t which, const struct hd_cell *cells)
+static int on_any_checkpoint(void *arg, size_t which, const struct hd_cell *cells)
 {
     (void)which;
     (void)cells;
@@ -461,7 +463,7 @@ int hd_run_has_checkpoint(struct heddle *store, const struct hd_run_rec *run, bo
                                        .limit = 1,
                                        .columns = 0};
 
-        err = hd_rows_read(store, &query, 1, on_any, out, fault);
+        err = hd_rows_read(store, &query, 1, on_any_checkpoint, out, fault);
     }
     hd_arena_fini(&arena);
     return err > 0 ? 0 : err;

@@ -128,7 +128,7 @@ struct ending_task {
     struct hd_fault fault;
 };
 
-static void store(void *arg)
+static void store_ending(void *arg)
 {
     struct ending_task *task = arg;
 
@@ -147,7 +147,7 @@ static void drop_feed(struct hd_active_run *active)
         hd_event_log_drop(feed);
 }
 
-static void end(struct hd_active_run *active, struct hd_webhook *webhook)
+static void end_active_run(struct hd_active_run *active, struct hd_webhook *webhook)
 {
     hd_run_log("run ended", &active->rec, active->outcome.status);
     render_output(active);
@@ -183,7 +183,7 @@ static void try_later(struct hd_active_run *active, int err, const struct hd_fau
     hd_queue_later(active);
 }
 
-static void on_stored(void *arg)
+static void on_ending_stored(void *arg)
 {
     struct ending_task *task = arg;
     struct hd_active_run *active = task->active;
@@ -200,7 +200,7 @@ static void on_stored(void *arg)
         if (!active->is_temporary)
             hd_thread_indexer_note(active->app->texts, active->rec.principal,
                                    active->rec.thread_id);
-        end(active, task->webhook);
+        end_active_run(active, task->webhook);
     }
     hd_free(task);
 }
@@ -237,7 +237,7 @@ static struct hd_page_limits limits_of(const struct hd_active_run *active)
     };
 }
 
-static struct hd_run_commit describe(struct hd_active_run *active)
+static struct hd_run_commit describe_ending(struct hd_active_run *active)
 {
     return (struct hd_run_commit){
         .run = &active->rec,
@@ -266,11 +266,11 @@ void hd_run_complete_again(struct hd_active_run *active)
     if (task) {
         render_output(active);
         task->active = active;
-        task->ending = describe(active);
+        task->ending = describe_ending(active);
         task->webhook = hd_run_webhook(active);
         task->ending.webhook = hd_webhook_row(task->webhook);
     }
-    if (!task || hd_defer_run(active->app->defer, store, on_stored, task)) {
+    if (!task || hd_defer_run(active->app->defer, store_ending, on_ending_stored, task)) {
         hd_webhook_cancel(task ? task->webhook : NULL);
         hd_free(task);
         hd_queue_later(active);

@@ -26,8 +26,8 @@ static bool is_heard(const struct hd_active_run *active)
     return active->is_streamed || active->is_resumable || hd_event_log_has_readers(active->feed);
 }
 
-static void tell(struct hd_active_run *active, uint32_t mode, struct hd_slice name,
-                 struct hd_slice data)
+static void tell_log(struct hd_active_run *active, uint32_t mode, struct hd_slice name,
+                     struct hd_slice data)
 {
     const struct hd_event_log_entry news = {.run_id = active->rec.run_id,
                                             .mode = mode,
@@ -49,7 +49,7 @@ static void tell_val(struct hd_active_run *active, uint32_t mode, struct hd_slic
         hd_log(HD_LOG_WARN, "run", "an event is too large");
         return;
     }
-    tell(active, mode, name, hd_buf_slice(scratch));
+    tell_log(active, mode, name, hd_buf_slice(scratch));
 }
 
 static void on_partial(void *ctx, const char *event, const struct hd_val *data)
@@ -162,7 +162,8 @@ void hd_run_execute_emit_text(struct hd_active_run *active, struct hd_slice ns,
     if (!is_looked_at(active, mode)) {
         if ((active->modes & (uint32_t)mode) &&
             (ns.len == 0 || active->subgraphs || mode == HD_STREAM_MESSAGES))
-            tell(active, (uint32_t)mode, event_name(active, mode, ns, room, sizeof(room)), text);
+            tell_log(active, (uint32_t)mode, event_name(active, mode, ns, room, sizeof(room)),
+                     text);
         return;
     }
     if (hd_val_parse_json(text, &data, NULL))
@@ -194,7 +195,7 @@ unsigned hd_run_execute_modes(const struct hd_active_run *active)
     return is_heard(active) ? hd_run_execute_all_modes(active) : 0;
 }
 
-static void on_event(void *ctx, const struct hd_event *event)
+static void on_run_event(void *ctx, const struct hd_event *event)
 {
     struct hd_active_run *active = ctx;
     unsigned modes = hd_run_execute_modes(active);
@@ -227,7 +228,7 @@ void hd_run_execute_emit_metadata(struct hd_active_run *active)
     if (hd_jw_finish(&jw))
         hd_log(HD_LOG_WARN, "run", "out of memory: an event is missing");
     else
-        tell(active, 0, HD_S("metadata"), hd_buf_slice(scratch));
+        tell_log(active, 0, HD_S("metadata"), hd_buf_slice(scratch));
 }
 
 /* ---- end -------------------------------------------------------------- */
@@ -343,7 +344,7 @@ void hd_run_execute_ended(struct hd_active_run *active, const struct hd_run_resu
         hd_buf_reset(&active->interrupts);
 }
 
-static void on_done(void *ctx, const struct hd_run_result *result)
+static void on_run_done(void *ctx, const struct hd_run_result *result)
 {
     struct hd_active_run *active = ctx;
 
@@ -473,8 +474,8 @@ static int start_engine(struct hd_active_run *active, const struct hd_val *metad
         .shows_output = true,
         .origins = &active->origins,
         .asks_again = active->is_answered || !active->is_continued,
-        .on_event = on_event,
-        .on_done = on_done,
+        .on_event = on_run_event,
+        .on_done = on_run_done,
         .ctx = active,
     };
 
@@ -509,7 +510,7 @@ static int make_command(const struct hd_active_run *active, struct hd_val **out)
     return *out ? 0 : HD_ENOMEM;
 }
 
-static int begin(struct hd_active_run *active)
+static int begin_execution(struct hd_active_run *active)
 {
     struct hd_val *metadata = hd_run_execute_metadata(active);
     struct hd_val *command = NULL;
@@ -550,7 +551,7 @@ void hd_run_execute(struct hd_active_run *active)
         return;
     }
     hd_event_log_watch(active->feed, active->rec.run_id, on_lag, active);
-    err = active->graph->is_remote ? hd_run_execute_on_worker(active) : begin(active);
+    err = active->graph->is_remote ? hd_run_execute_on_worker(active) : begin_execution(active);
     if (err)
         hd_event_log_unwatch(active->feed);
     if (err)

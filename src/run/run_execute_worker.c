@@ -32,7 +32,7 @@ static void keep_error(struct hd_active_run *active, struct hd_slice error)
         hd_buf_reset(&active->error);
 }
 
-static void on_done(void *ctx, const struct hd_worker_run_result *result)
+static void on_worker_run_done(void *ctx, const struct hd_worker_run_result *result)
 {
     struct hd_active_run *active = ctx;
 
@@ -57,8 +57,8 @@ static void on_reader(void *ctx)
         hd_worker_run_listen(active->remote);
 }
 
-static int start(struct hd_active_run *active, const struct hd_val *config,
-                 const struct hd_val *metadata)
+static int start_worker_run(struct hd_active_run *active, const struct hd_val *config,
+                            const struct hd_val *metadata)
 {
     const struct hd_val *kwargs = active->kwargs;
     const struct hd_val *configurable = hd_val_get(config, HD_S("configurable"));
@@ -91,7 +91,7 @@ static int start(struct hd_active_run *active, const struct hd_val *config,
         .is_quiet = hd_run_execute_modes(active) == 0,
         .on_piece = on_piece,
         .on_attempt = on_attempt,
-        .on_done = on_done,
+        .on_done = on_worker_run_done,
         .ctx = active,
     };
 
@@ -128,7 +128,7 @@ int hd_run_execute_on_worker(struct hd_active_run *active)
     config = hd_val_with(hd_val_is_object(given) ? hd_val_ref(given) : hd_val_object(),
                          HD_S("configurable"), hd_run_execute_config(active));
     metadata = hd_run_execute_metadata(active);
-    err = config && metadata ? start(active, config, metadata) : HD_ENOMEM;
+    err = config && metadata ? start_worker_run(active, config, metadata) : HD_ENOMEM;
     hd_val_unref(config);
     hd_val_unref(metadata);
     if (!err)

@@ -23,8 +23,8 @@ struct recovery {
     struct hd_arena arena; /* of one run */
 };
 
-static int apply(struct recovery *r, const struct hd_run_rec *run,
-                 const struct hd_batch_builder *builder)
+static int apply_recovery(struct recovery *r, const struct hd_run_rec *run,
+                          const struct hd_batch_builder *builder)
 {
     struct hd_batch batch = hd_batch_view(builder);
     struct hd_fault failure = {0};
@@ -47,7 +47,7 @@ static int drop(struct recovery *r, struct hd_run_rec *run)
     hd_batch_init(&batch);
     err = hd_run_delete(&batch, run);
     if (!err)
-        err = apply(r, run, &batch);
+        err = apply_recovery(r, run, &batch);
     hd_batch_fini(&batch);
     return err;
 }
@@ -63,7 +63,7 @@ static int begin_again(struct recovery *r, struct hd_run_rec *run)
     hd_batch_init(&batch);
     err = hd_run_put(&batch, run);
     if (!err)
-        err = apply(r, run, &batch);
+        err = apply_recovery(r, run, &batch);
     hd_batch_fini(&batch);
     return err;
 }
@@ -80,7 +80,7 @@ static bool is_temporary(const struct hd_run_rec *run)
 }
 
 /* Ends the run with an error. The thread gets status `error` unless it has other runs. */
-static int give_up(struct recovery *r, struct hd_thread_rec *thread, struct hd_run_rec *run)
+static int give_up_run(struct recovery *r, struct hd_thread_rec *thread, struct hd_run_rec *run)
 {
     struct hd_batch_builder batch;
     struct hd_run_rec *active;
@@ -103,7 +103,7 @@ static int give_up(struct recovery *r, struct hd_thread_rec *thread, struct hd_r
     if (!err)
         err = hd_run_put(&batch, run);
     if (!err)
-        err = apply(r, run, &batch);
+        err = apply_recovery(r, run, &batch);
     hd_batch_fini(&batch);
     return err;
 }
@@ -127,7 +127,7 @@ static int recover(struct recovery *r, struct hd_run_rec *run)
         if (is_lost && is_temporary(run))
             return hd_thread_delete(r->store, run->principal, run->thread_id, r->fault);
         if (is_lost)
-            return give_up(r, &thread, run);
+            return give_up_run(r, &thread, run);
         err = begin_again(r, run);
     }
     return err ? err : r->fn(r->arg, run, thread.event_seq);
@@ -153,7 +153,7 @@ static int recover_once(void *arg, struct hd_fault *fault)
     return err ? err : recover(r, &run);
 }
 
-static int on_row(void *arg, size_t which, const struct hd_cell *cells)
+static int on_run_row(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct run_recovery of = {.recovery = arg, .cells = cells};
 
@@ -167,7 +167,7 @@ static int recover_all(struct recovery *r, enum hd_run_state state)
     struct hd_query query = {
         .table = HD_RUNS, .index = HD_RUNS_BY_STATUS, .prefix = &prefix, .prefix_count = 1};
 
-    return hd_rows_scan(r->store, query, on_row, r, r->fault);
+    return hd_rows_scan(r->store, query, on_run_row, r, r->fault);
 }
 
 int hd_runs_recover(struct heddle *store, int max_losses, hd_run_recovered_fn fn, void *arg,

@@ -14,7 +14,7 @@
 #include "webhook/webhook.h"
 #include "webhook/webhook_rules.h"
 
-static void put_text(struct hd_jw *jw, const char *name, struct hd_slice text)
+static void put_payload_text(struct hd_jw *jw, const char *name, struct hd_slice text)
 {
     hd_jw_key(jw, hd_slice_cstr(name));
     hd_jw_string(jw, text);
@@ -49,21 +49,21 @@ static int write_body(const struct hd_active_run *active, struct hd_buf *out)
 
     hd_jw_init(&jw, out);
     hd_jw_object(&jw);
-    put_text(&jw, "run_id", run->run_id);
-    put_text(&jw, "thread_id", run->thread_id);
-    put_text(&jw, "assistant_id", run->assistant_id);
+    put_payload_text(&jw, "run_id", run->run_id);
+    put_payload_text(&jw, "thread_id", run->thread_id);
+    put_payload_text(&jw, "assistant_id", run->assistant_id);
     put_time(&jw, "created_at", run->created_at);
     put_time(&jw, "updated_at", now);
-    put_text(&jw, "status", hd_slice_cstr(hd_run_state_name(outcome->status)));
+    put_payload_text(&jw, "status", hd_slice_cstr(hd_run_state_name(outcome->status)));
     put_json(&jw, "metadata", run->metadata, "{}");
     hd_jw_key(&jw, HD_S("kwargs"));
     hd_run_put_kwargs(&jw, run->kwargs, active->app->config->namespaces_show);
-    put_text(&jw, "multitask_strategy", hd_slice_cstr(hd_multitask_name(run->multitask)));
+    put_payload_text(&jw, "multitask_strategy", hd_slice_cstr(hd_multitask_name(run->multitask)));
     put_time(&jw, "run_started_at", active->started_at);
     put_time(&jw, "run_ended_at", now);
     put_json(&jw, "values", outcome->values, "null");
     if (outcome->error_type.len > 0)
-        put_text(&jw, "error", outcome->error_text);
+        put_payload_text(&jw, "error", outcome->error_text);
     hd_jw_object_end(&jw);
     return hd_jw_finish(&jw);
 }
