@@ -87,8 +87,8 @@ static int on_due(void *arg, const struct hd_cron_rec *cron)
     return 0;
 }
 
-static int apply(struct hd_app *app, const struct hd_cron_rec *cron, struct hd_batch_builder *batch,
-                 struct hd_fault *fault)
+static int apply_cron(struct hd_app *app, const struct hd_cron_rec *cron,
+                      struct hd_batch_builder *batch, struct hd_fault *fault)
 {
     struct hd_batch view = hd_batch_view(batch);
 
@@ -112,7 +112,7 @@ static int advance(struct hd_app *app, struct hd_cron_rec *cron, int64_t now,
     if (!err)
         err = hd_cron_put(&batch, cron);
     if (!err)
-        err = apply(app, cron, &batch, fault);
+        err = apply_cron(app, cron, &batch, fault);
     hd_batch_fini(&batch);
     return err;
 }
@@ -127,7 +127,7 @@ static int forget(struct hd_app *app, const struct hd_cron_rec *cron, struct hd_
     hd_batch_init(&batch);
     err = hd_cron_delete(&batch, cron->principal, cron->id);
     if (!err)
-        err = apply(app, cron, &batch, fault);
+        err = apply_cron(app, cron, &batch, fault);
     hd_batch_fini(&batch);
     return err;
 }
@@ -279,7 +279,8 @@ struct hd_scheduler {
     struct hd_fault fault;
 };
 
-static int keep(struct hd_scheduler *s, const struct hd_admission *admission, struct fired *fired)
+static int keep_fired(struct hd_scheduler *s, const struct hd_admission *admission,
+                      struct fired *fired)
 {
     int err = hd_run_rec_copy(&s->arena, &admission->run, &fired->run);
 
@@ -301,7 +302,7 @@ static void on_fired(void *arg, const struct hd_admission *admission)
     struct hd_scheduler *s = arg;
     struct fired *fired = hd_arena_calloc(&s->arena, 1, sizeof(*fired));
 
-    if (!fired || keep(s, admission, fired)) {
+    if (!fired || keep_fired(s, admission, fired)) {
         hd_log(HD_LOG_ERROR, "cron", "run %.*s waits for a restart: out of memory",
                (int)admission->run.run_id.len, admission->run.run_id.ptr);
         hd_queue_unexpect(s->app->queue, admission->run.principal, admission->run.run_id);
@@ -311,7 +312,7 @@ static void on_fired(void *arg, const struct hd_admission *admission)
     s->tail = &fired->next;
 }
 
-static void look(void *arg)
+static void look_for_due(void *arg)
 {
     struct hd_scheduler *s = arg;
 
@@ -319,7 +320,7 @@ static void look(void *arg)
         hd_crons_fire(s->app, hd_clock_now_us(), MAX_FIRED, on_fired, s, &s->next_at, &s->fault);
 }
 
-static void note(struct hd_app *app, const struct hd_run_rec *run)
+static void audit_fired(struct hd_app *app, const struct hd_run_rec *run)
 {
     const struct hd_audit_object objects[] = {{HD_S("thread_id"), run->thread_id},
                                               {HD_S("run_id"), run->run_id}};
@@ -338,7 +339,7 @@ static void enqueue(struct hd_app *app, const struct fired *fired)
         run->multitask == HD_MULTITASK_ROLLBACK ? HD_CANCEL_ROLLBACK : HD_CANCEL_INTERRUPT;
     int err = hd_queue_add(app->queue, run, fired->event_seq, false);
 
-    note(app, run);
+    audit_fired(app, run);
     if (err)
         hd_log(HD_LOG_ERROR, "cron", "run %.*s waits for a restart: %s", (int)run->run_id.len,
                run->run_id.ptr, hd_error_text(err));
@@ -346,7 +347,7 @@ static void enqueue(struct hd_app *app, const struct fired *fired)
         hd_queue_cancel(app->queue, run->principal, run->thread_id, fired->cancelled[i], action);
 }
 
-static void on_timer(uv_timer_t *timer)
+static void on_cron_timer(uv_timer_t *timer)
 {
     hd_scheduler_wake(timer->data);
 }
@@ -357,7 +358,7 @@ static void sleep_until_next(struct hd_scheduler *s)
 
     if (wait > MAX_SLEEP_US)
         wait = MAX_SLEEP_US;
-    uv_timer_start(&s->timer, on_timer, wait > 0 ? (uint64_t)wait / 1000 + 1 : 0, 0);
+    uv_timer_start(&s->timer, on_cron_timer, wait > 0 ? (uint64_t)wait / 1000 + 1 : 0, 0);
 }
 
 static void on_looked(void *arg)
@@ -396,7 +397,7 @@ void hd_scheduler_wake(struct hd_scheduler *s)
     s->fired = NULL;
     s->tail = &s->fired;
     s->fault = (struct hd_fault){0};
-    err = hd_defer_run(s->app->defer, look, on_looked, s);
+    err = hd_defer_run(s->app->defer, look_for_due, on_looked, s);
     s->is_looking = !err;
     if (err) {
         s->next_at = 0;
@@ -420,7 +421,7 @@ int hd_scheduler_create(struct hd_app *app, struct hd_scheduler **out)
     return 0;
 }
 
-static void on_closed(uv_handle_t *handle)
+static void on_scheduler_closed(uv_handle_t *handle)
 {
     hd_free(handle->data);
 }
@@ -428,7 +429,7 @@ static void on_closed(uv_handle_t *handle)
 void hd_scheduler_destroy(struct hd_scheduler *s)
 {
     if (s)
-        uv_close((uv_handle_t *)&s->timer, on_closed);
+        uv_close((uv_handle_t *)&s->timer, on_scheduler_closed);
 }
 
 void hd_scheduler_stop(struct hd_scheduler *s, void (*done)(void *ctx), void *ctx)

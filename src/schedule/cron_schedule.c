@@ -211,7 +211,7 @@ static struct hd_slice next_word(struct hd_slice *text)
     return word;
 }
 
-static struct hd_slice trim(struct hd_slice text)
+static struct hd_slice trim_blanks(struct hd_slice text)
 {
     while (text.len > 0 && is_blank(text.ptr[0])) {
         text.ptr++;
@@ -222,7 +222,7 @@ static struct hd_slice trim(struct hd_slice text)
     return text;
 }
 
-static int split(struct hd_slice text, struct hd_slice words[6], struct hd_fault *fault)
+static int split_fields(struct hd_slice text, struct hd_slice words[6], struct hd_fault *fault)
 {
     size_t count = 0;
     struct hd_slice word;
@@ -287,11 +287,11 @@ int hd_schedule_parse(struct hd_schedule *schedule, struct hd_slice text, struct
     if (text.len > HD_SCHEDULE_MAX_TEXT)
         return hd_fault_set(fault, HD_EINVAL, "schedule: longer than %d characters",
                             HD_SCHEDULE_MAX_TEXT);
-    text = trim(text);
+    text = trim_blanks(text);
     if (text.len > 0 && text.ptr[0] == '@')
         err = expand_macro(&text, fault);
     if (err == 0)
-        err = split(text, words, fault);
+        err = split_fields(text, words, fault);
     for (int i = 0; err == 0 && i < 6; i++)
         err = parse_field(&fields[i], words[i], &s, &bits[i], fault);
     if (err != 0)
@@ -394,7 +394,7 @@ static int64_t next_local(const struct hd_schedule *s, int64_t local, int64_t en
 
 /* ---- the next time, in a zone ------------------------------------------ */
 
-static int64_t least(int64_t a, int64_t b)
+static int64_t least_time(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
@@ -427,11 +427,11 @@ int hd_schedule_next(const struct hd_schedule *schedule, const struct hd_tz *tz,
 
     if (from < MIN_SECONDS || from > MAX_SECONDS)
         return hd_fault_set(fault, HD_ENOTFOUND, "schedule: nothing is planned after that time");
-    end = least(end, MAX_SECONDS);
+    end = least_time(end, MAX_SECONDS);
     while (found == HD_TZ_FOREVER && from < end) {
         struct hd_tz_span span = hd_tz_span(tz, from);
 
-        found = next_in_span(schedule, &span, from, least(span.end, end));
+        found = next_in_span(schedule, &span, from, least_time(span.end, end));
         from = span.end;
     }
     if (found == HD_TZ_FOREVER)

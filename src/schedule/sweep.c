@@ -33,7 +33,7 @@ struct thread_sweep {
     size_t looked, changed;
 };
 
-static int note(struct hd_sweep *sweep, const struct hd_thread_rec *thread)
+static int note_swept(struct hd_sweep *sweep, const struct hd_thread_rec *thread)
 {
     struct hd_swept *swept = hd_arena_calloc(sweep->arena, 1, sizeof(*swept));
 
@@ -45,7 +45,7 @@ static int note(struct hd_sweep *sweep, const struct hd_thread_rec *thread)
     return 0;
 }
 
-static int on_thread(void *arg, const struct hd_thread_rec *thread)
+static int on_expired_thread(void *arg, const struct hd_thread_rec *thread)
 {
     struct thread_sweep *s = arg;
     struct hd_fault told = {0};
@@ -68,7 +68,7 @@ static int on_thread(void *arg, const struct hd_thread_rec *thread)
     if (err == HD_ECONFLICT)
         return 0; /* changed since: in use */
     if (!err && ttl.strategy == HD_TTL_DELETE)
-        err = note(s->sweep, thread);
+        err = note_swept(s->sweep, thread);
     else if (!err)
         s->sweep->pruned++;
     s->changed++;
@@ -80,7 +80,7 @@ static int sweep_threads(struct hd_app *app, int64_t now, struct hd_sweep *sweep
 {
     struct thread_sweep s = {.app = app, .sweep = sweep, .fault = fault};
 
-    return hd_threads_expired(app->store, now, on_thread, &s, fault);
+    return hd_threads_expired(app->store, now, on_expired_thread, &s, fault);
 }
 
 /* ---- items ------------------------------------------------------------ */
@@ -125,7 +125,7 @@ static int sweep_items(struct hd_app *app, int64_t now, struct hd_sweep *sweep,
 
 /* ---- events ----------------------------------------------------------- */
 
-static int on_page(void *arg, size_t which, const struct hd_cell *cells)
+static int on_expired_page(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct hd_batch_builder *batch = arg;
     struct hd_cell key[3] = {cells[HD_EVENT_PAGES_PRINCIPAL], cells[HD_EVENT_PAGES_THREAD],
@@ -152,7 +152,7 @@ static int sweep_pages(struct hd_app *app, int64_t now, struct hd_sweep *sweep,
     int err;
 
     hd_batch_init(&batch);
-    err = hd_rows_read(app->store, &query, 1, on_page, &batch, fault);
+    err = hd_rows_read(app->store, &query, 1, on_expired_page, &batch, fault);
     view = hd_batch_view(&batch);
     if (!err && batch.count > 0)
         err = hd_rows_apply(app->store, HD_S("events"), &view, NULL, fault);
@@ -207,14 +207,14 @@ struct hd_sweeper {
     struct hd_fault fault;
 };
 
-static void work(void *arg)
+static void sweep_work(void *arg)
 {
     struct hd_sweeper *s = arg;
 
     s->err = hd_sweep(s->app, hd_clock_now_us(), &s->sweep, &s->fault);
 }
 
-static void on_timer(uv_timer_t *timer);
+static void on_sweep_timer(uv_timer_t *timer);
 
 static void set_timer(struct hd_sweeper *s, bool is_soon)
 {
@@ -222,7 +222,7 @@ static void set_timer(struct hd_sweeper *s, bool is_soon)
 
     if (is_soon && interval > MORE_MS)
         interval = MORE_MS;
-    uv_timer_start(&s->timer, on_timer, interval > 0 ? (uint64_t)interval : 1, 0);
+    uv_timer_start(&s->timer, on_sweep_timer, interval > 0 ? (uint64_t)interval : 1, 0);
 }
 
 static void count(struct hd_sweeper *s)
@@ -264,7 +264,7 @@ static void on_swept(void *arg)
         set_timer(s, s->sweep.has_more && !s->err);
 }
 
-static void on_timer(uv_timer_t *timer)
+static void on_sweep_timer(uv_timer_t *timer)
 {
     struct hd_sweeper *s = timer->data;
 
@@ -273,7 +273,7 @@ static void on_timer(uv_timer_t *timer)
     s->fault = (struct hd_fault){0};
     s->began_at = hd_clock_monotonic_us();
     s->is_sweeping = true;
-    if (hd_defer_run(s->app->defer, work, on_swept, s)) {
+    if (hd_defer_run(s->app->defer, sweep_work, on_swept, s)) {
         s->is_sweeping = false;
         set_timer(s, false);
     }
@@ -295,7 +295,7 @@ int hd_sweeper_create(struct hd_app *app, struct hd_sweeper **out)
     return 0;
 }
 
-static void on_closed(uv_handle_t *handle)
+static void on_sweeper_closed(uv_handle_t *handle)
 {
     hd_free(handle->data);
 }
@@ -303,7 +303,7 @@ static void on_closed(uv_handle_t *handle)
 void hd_sweeper_destroy(struct hd_sweeper *s)
 {
     if (s)
-        uv_close((uv_handle_t *)&s->timer, on_closed);
+        uv_close((uv_handle_t *)&s->timer, on_sweeper_closed);
 }
 
 void hd_sweeper_start(struct hd_sweeper *s)

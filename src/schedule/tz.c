@@ -198,7 +198,7 @@ static bool has_zones(const char *directory)
     return stat(directory, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-static int read_all(int fd, struct hd_buf *out)
+static int read_zone_bytes(int fd, struct hd_buf *out)
 {
     int err = 0;
 
@@ -228,7 +228,7 @@ static int read_zone_file(const char *path, struct hd_buf *out)
     if (fstat(fd, &info) != 0)
         err = HD_EIO;
     else
-        err = S_ISREG(info.st_mode) ? read_all(fd, out) : HD_EINVAL;
+        err = S_ISREG(info.st_mode) ? read_zone_bytes(fd, out) : HD_EINVAL;
     (void)close(fd);
     return err;
 }

@@ -13,7 +13,7 @@
 
 /* ---- reading ---------------------------------------------------------- */
 
-static bool take(struct hd_slice *s, char c)
+static bool take_char(struct hd_slice *s, char c)
 {
     if (s->len == 0 || s->ptr[0] != c)
         return false;
@@ -43,30 +43,30 @@ static bool is_letter(char c)
 /* Checks the form of the abbreviation, which is not used. */
 static bool skip_name(struct hd_slice *s)
 {
-    bool is_quoted = take(s, '<');
+    bool is_quoted = take_char(s, '<');
     size_t len = 0;
 
     while (len < s->len && (is_quoted ? s->ptr[len] != '>' : is_letter(s->ptr[len])))
         len++;
     s->ptr += len;
     s->len -= len;
-    return len >= 3 && (!is_quoted || take(s, '>'));
+    return len >= 3 && (!is_quoted || take_char(s, '>'));
 }
 
 /* [+-]hh[:mm[:ss]] */
 static bool take_time(struct hd_slice *s, int max_hours, int32_t *out)
 {
-    int sign = take(s, '-') ? -1 : 1;
+    int sign = take_char(s, '-') ? -1 : 1;
     int hours = 0, minutes = 0, seconds = 0;
 
     if (sign > 0)
-        (void)take(s, '+');
+        (void)take_char(s, '+');
     if (!take_number(s, max_hours, &hours))
         return false;
-    if (take(s, ':')) {
+    if (take_char(s, ':')) {
         if (!take_number(s, 59, &minutes))
             return false;
-        if (take(s, ':') && !take_number(s, 59, &seconds))
+        if (take_char(s, ':') && !take_number(s, 59, &seconds))
             return false;
     }
     *out = sign * (hours * HOUR + minutes * 60 + seconds);
@@ -78,19 +78,19 @@ static bool take_date(struct hd_slice *s, struct hd_tz_date *date)
     bool is_good;
 
     *date = (struct hd_tz_date){.seconds = 2 * HOUR};
-    if (take(s, 'M')) {
+    if (take_char(s, 'M')) {
         date->kind = HD_TZ_WEEKDAY;
-        is_good = take_number(s, 12, &date->month) && date->month >= 1 && take(s, '.') &&
-                  take_number(s, 5, &date->week) && date->week >= 1 && take(s, '.') &&
+        is_good = take_number(s, 12, &date->month) && date->month >= 1 && take_char(s, '.') &&
+                  take_number(s, 5, &date->week) && date->week >= 1 && take_char(s, '.') &&
                   take_number(s, 6, &date->day);
-    } else if (take(s, 'J')) {
+    } else if (take_char(s, 'J')) {
         date->kind = HD_TZ_DAY_NO_LEAP_DAY;
         is_good = take_number(s, 365, &date->day) && date->day >= 1;
     } else {
         date->kind = HD_TZ_DAY;
         is_good = take_number(s, 365, &date->day);
     }
-    return is_good && (!take(s, '/') || take_time(s, MAX_TIME_HOURS, &date->seconds));
+    return is_good && (!take_char(s, '/') || take_time(s, MAX_TIME_HOURS, &date->seconds));
 }
 
 /* POSIX counts offsets westwards, all other formats eastwards. */
@@ -111,7 +111,7 @@ int hd_tz_rule_parse(struct hd_tz_rule *rule, struct hd_slice text)
             return HD_ECORRUPT;
         rule->dst_offset = -rule->dst_offset;
     }
-    if (!take(&text, ',') || !take_date(&text, &rule->to_dst) || !take(&text, ',') ||
+    if (!take_char(&text, ',') || !take_date(&text, &rule->to_dst) || !take_char(&text, ',') ||
         !take_date(&text, &rule->from_dst) || text.len > 0)
         return HD_ECORRUPT;
     return 0;
@@ -119,7 +119,7 @@ int hd_tz_rule_parse(struct hd_tz_rule *rule, struct hd_slice text)
 
 /* ---- lookup ----------------------------------------------------------- */
 
-struct change {
+struct offset_change {
     int64_t at;
     int32_t offset; /* after the change */
 };
@@ -142,17 +142,17 @@ static int64_t date_seconds(const struct hd_tz_date *date, int64_t year)
 }
 
 /* The two changes of a year in their order; `out` stays sorted when years are added in order. */
-static size_t add_changes(const struct hd_tz_rule *rule, int64_t year, struct change *out,
+static size_t add_changes(const struct hd_tz_rule *rule, int64_t year, struct offset_change *out,
                           size_t count)
 {
-    struct change both[] = {
+    struct offset_change both[] = {
         {date_seconds(&rule->to_dst, year) - rule->offset, rule->dst_offset},
         {date_seconds(&rule->from_dst, year) - rule->dst_offset, rule->offset},
     };
     bool is_south = both[1].at < both[0].at;
 
     for (size_t i = 0; i < 2; i++) {
-        struct change change = both[is_south ? 1 - i : i];
+        struct offset_change change = both[is_south ? 1 - i : i];
         size_t place = count++;
 
         for (; place > 0 && out[place - 1].at > change.at; place--)
@@ -166,7 +166,7 @@ static size_t add_changes(const struct hd_tz_rule *rule, int64_t year, struct ch
 struct hd_tz_span hd_tz_rule_span(const struct hd_tz_rule *rule, int64_t seconds)
 {
     int64_t year = hd_date_from_days(hd_floor_div(seconds, HD_DAY_SECONDS)).year;
-    struct change changes[10];
+    struct offset_change changes[10];
     size_t count = 0, i;
 
     if (!rule->has_dst)
