@@ -15,7 +15,7 @@
 /* ---- this process ----------------------------------------------------- */
 
 /* The beginning of a file as a string; empty when it cannot be read. */
-static void read_text(const char *path, char *out, size_t size)
+static void read_proc_text(const char *path, char *out, size_t size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t len = fd < 0 ? -1 : read(fd, out, size - 1);
@@ -35,7 +35,7 @@ static int64_t start_of(int64_t pid)
     const char *field;
 
     (void)snprintf(path, sizeof(path), "/proc/%" PRId64 "/stat", pid);
-    read_text(path, text, sizeof(text));
+    read_proc_text(path, text, sizeof(text));
     field = strrchr(text, ')');
     if (field && field[1] == ' ' && (field[2] == 'Z' || field[2] == 'X'))
         return -1;
@@ -52,7 +52,7 @@ void hd_server_identity_init(struct hd_server_identity *self)
     if (gethostname(self->host, sizeof(self->host) - 1))
         self->host[0] = '\0';
     (void)snprintf(self->version, sizeof(self->version), "%s", HEDDLE_VERSION);
-    read_text("/proc/sys/kernel/random/boot_id", self->boot, sizeof(self->boot));
+    read_proc_text("/proc/sys/kernel/random/boot_id", self->boot, sizeof(self->boot));
     self->boot[strcspn(self->boot, "\n")] = '\0';
     len = readlink("/proc/self/ns/pid", self->pid_ns, sizeof(self->pid_ns) - 1);
     self->pid_ns[len > 0 ? len : 0] = '\0';
@@ -62,7 +62,7 @@ void hd_server_identity_init(struct hd_server_identity *self)
 
 /* ---- as text ---------------------------------------------------------- */
 
-static void put_text(struct hd_jw *jw, const char *name, const char *text)
+static void put_identity_text(struct hd_jw *jw, const char *name, const char *text)
 {
     hd_jw_key(jw, hd_slice_cstr(name));
     hd_jw_string(jw, hd_slice_cstr(text));
@@ -74,11 +74,11 @@ int hd_server_identity_write(const struct hd_server_identity *identity, struct h
 
     hd_jw_init(&jw, out);
     hd_jw_object(&jw);
-    put_text(&jw, "address", identity->address);
-    put_text(&jw, "host", identity->host);
-    put_text(&jw, "version", identity->version);
-    put_text(&jw, "boot", identity->boot);
-    put_text(&jw, "pid_ns", identity->pid_ns);
+    put_identity_text(&jw, "address", identity->address);
+    put_identity_text(&jw, "host", identity->host);
+    put_identity_text(&jw, "version", identity->version);
+    put_identity_text(&jw, "boot", identity->boot);
+    put_identity_text(&jw, "pid_ns", identity->pid_ns);
     hd_jw_key(&jw, HD_S("pid"));
     hd_jw_int(&jw, identity->pid);
     hd_jw_key(&jw, HD_S("pid_started"));

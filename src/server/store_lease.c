@@ -69,7 +69,7 @@ static struct hd_cell slot(void)
     return hd_cell_bytes(HD_S(""));
 }
 
-static int on_row(void *arg, size_t which, const struct hd_cell *cells)
+static int on_holder_row(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct holder *holder = arg;
 
@@ -88,12 +88,12 @@ static int read_holder(struct hd_store_lease *lease, struct holder *out, struct 
         .table = HD_SERVERS, .index = HD_PRIMARY, .limit = 1, .columns = HD_ALL_COLUMNS};
 
     memset(out, 0, sizeof(*out));
-    return hd_backend_read(lease->backend, &query, 1, on_row, out, fault);
+    return hd_backend_read(lease->backend, &query, 1, on_holder_row, out, fault);
 }
 
 /* Appends this server's row; `body` must stay until the batch is applied. */
-static int add_row(struct hd_store_lease *lease, struct hd_batch_builder *batch,
-                   enum hd_op_kind kind, struct hd_buf *body)
+static int add_lease_row(struct hd_store_lease *lease, struct hd_batch_builder *batch,
+                         enum hd_op_kind kind, struct hd_buf *body)
 {
     struct hd_server_identity self;
     int err;
@@ -117,7 +117,7 @@ static int add_row(struct hd_store_lease *lease, struct hd_batch_builder *batch,
     return hd_batch_row(batch, kind, HD_SERVERS, row);
 }
 
-enum change {
+enum lease_change {
     CLAIM,   /* no row may exist */
     REPLACE, /* the row must be the observed one */
     UPDATE,  /* the row must be ours */
@@ -125,7 +125,7 @@ enum change {
     REMOVE   /* the row must be ours */
 };
 
-static int plan(struct hd_store_lease *lease, enum change change, const struct holder *old,
+static int plan(struct hd_store_lease *lease, enum lease_change change, const struct holder *old,
                 struct hd_batch_builder *batch, struct hd_buf *body)
 {
     const struct hd_cell key[] = {slot()};
@@ -143,12 +143,12 @@ static int plan(struct hd_store_lease *lease, enum change change, const struct h
         return err;
     if (change == REMOVE)
         return hd_batch_delete(batch, HD_SERVERS, key, HD_COUNT(key));
-    return add_row(lease, batch, change == CLAIM ? HD_OP_ADD : HD_OP_PUT, body);
+    return add_lease_row(lease, batch, change == CLAIM ? HD_OP_ADD : HD_OP_PUT, body);
 }
 
 /* HD_ECONFLICT: the condition of `change` does not hold. */
-static int change_row(struct hd_store_lease *lease, enum change change, const struct holder *old,
-                      struct hd_fault *fault)
+static int change_row(struct hd_store_lease *lease, enum lease_change change,
+                      const struct holder *old, struct hd_fault *fault)
 {
     struct hd_batch_builder batch;
     struct hd_batch view;
@@ -321,7 +321,7 @@ static int fence(void *arg, struct hd_fault *fault)
 
 /* ---- loop ------------------------------------------------------------- */
 
-static void on_timer(uv_timer_t *timer)
+static void on_lease_timer(uv_timer_t *timer)
 {
     (void)timer; /* on_check() does the work */
 }
@@ -353,7 +353,7 @@ static int join_loop(struct hd_store_lease *lease, uv_loop_t *loop)
     (void)uv_check_init(loop, &lease->check);
     lease->timer.data = lease->check.data = lease;
     lease->has_handles = true;
-    if (uv_timer_start(&lease->timer, on_timer, TURN_MS, TURN_MS) ||
+    if (uv_timer_start(&lease->timer, on_lease_timer, TURN_MS, TURN_MS) ||
         uv_check_start(&lease->check, on_check))
         return HD_EIO;
     uv_unref((uv_handle_t *)&lease->timer);
@@ -373,7 +373,7 @@ void hd_store_lease_leave_loop(struct hd_store_lease *lease)
 
 /* ---- take ------------------------------------------------------------- */
 
-static int refuse(const struct holder *holder, struct hd_fault *fault)
+static int refuse_held_store(const struct holder *holder, struct hd_fault *fault)
 {
     char name[160];
 
@@ -393,13 +393,14 @@ static int take_over(struct hd_store_lease *lease, const struct holder *holder, 
     return err;
 }
 
-struct watch {
+struct holder_watch {
     struct holder seen;
     int64_t since_us; /* boot time of the first read that found this counter */
 };
 
 /* Reads the row once. 1: read it again later. */
-static int look(struct hd_store_lease *lease, struct watch *watch, struct hd_fault *fault)
+static int look_at_holder(struct hd_store_lease *lease, struct holder_watch *watch,
+                          struct hd_fault *fault)
 {
     int64_t began = hd_clock_boot_us(), now;
     struct holder holder;
@@ -417,7 +418,7 @@ static int look(struct hd_store_lease *lease, struct watch *watch, struct hd_fau
         return take_over(lease, &holder, "whose process is gone", fault);
     if (watch->seen.is_there && watch->seen.token == holder.token) {
         if (watch->seen.beat != holder.beat)
-            return refuse(&holder, fault);
+            return refuse_held_store(&holder, fault);
         if (now - began > OUTAGE_US)
             watch->since_us = now;
         if (now - watch->since_us >= LEASE_US)
@@ -429,19 +430,19 @@ static int look(struct hd_store_lease *lease, struct watch *watch, struct hd_fau
            "%s has a lease on the store: waiting up to %d s to see whether "
            "it is alive",
            name, (int)(LEASE_US / SECOND));
-    *watch = (struct watch){.seen = holder, .since_us = now};
+    *watch = (struct holder_watch){.seen = holder, .since_us = now};
     return 1;
 }
 
 static int acquire(struct hd_store_lease *lease, struct hd_fault *fault)
 {
-    struct watch watch = {.since_us = 0};
+    struct holder_watch watch = {.since_us = 0};
     int64_t began;
     int err;
 
     do {
         began = hd_clock_boot_us();
-        err = look(lease, &watch, fault);
+        err = look_at_holder(lease, &watch, fault);
         if (err == HD_ECONFLICT && fault)
             *fault = (struct hd_fault){0};
         if (err > 0)

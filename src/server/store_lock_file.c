@@ -70,7 +70,7 @@ static int try_lock(struct hd_store_lock_file *hold, struct hd_fault *fault)
     }
 }
 
-static int refuse(const struct hd_store_lock_file *hold, struct hd_fault *fault)
+static int refuse_locked_store(const struct hd_store_lock_file *hold, struct hd_fault *fault)
 {
     struct hd_server_identity holder;
     char text[MAX_TEXT], name[160];
@@ -100,7 +100,7 @@ int hd_store_lock_file_take(const char *database, const struct hd_server_identit
         err = try_lock(hold, fault);
     }
     if (err == HD_EBUSY)
-        err = refuse(hold, fault);
+        err = refuse_locked_store(hold, fault);
     if (err) {
         close_file(hold);
         hd_free(hold);
