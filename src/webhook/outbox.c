@@ -55,7 +55,7 @@ int hd_outbox_remove(struct heddle *store, const struct hd_outbox_row *row, stru
     return err;
 }
 
-static int on_any(void *arg, size_t which, const struct hd_cell *cells)
+static int on_any_outbox_row(void *arg, size_t which, const struct hd_cell *cells)
 {
     (void)which;
     (void)cells;
@@ -72,20 +72,20 @@ int hd_outbox_find(struct heddle *store, const struct hd_outbox_row *row, bool *
 
     *out = false;
     set_key(row, key);
-    return hd_rows_read(store, &query, 1, on_any, out, fault);
+    return hd_rows_read(store, &query, 1, on_any_outbox_row, out, fault);
 }
 
 /* ---- reading ---------------------------------------------------------- */
 
-struct reading {
+struct outbox_reading {
     hd_outbox_fn fn;
     void *ctx;
     struct hd_arena arena;
 };
 
-static int on_row(void *arg, size_t which, const struct hd_cell *cells)
+static int on_outbox_row(void *arg, size_t which, const struct hd_cell *cells)
 {
-    struct reading *reading = arg;
+    struct outbox_reading *reading = arg;
     struct hd_outbox_row row = {
         .principal = cells[HD_OUTBOX_PRINCIPAL].bytes,
         .thread_id = cells[HD_OUTBOX_THREAD].bytes,
@@ -105,7 +105,7 @@ static int on_row(void *arg, size_t which, const struct hd_cell *cells)
 int hd_outbox_read(struct heddle *store, const struct hd_outbox_row *after, size_t limit,
                    hd_outbox_fn fn, void *ctx, struct hd_fault *fault)
 {
-    struct reading reading = {.fn = fn, .ctx = ctx};
+    struct outbox_reading reading = {.fn = fn, .ctx = ctx};
     struct hd_cell place[1 + KEY];
     struct hd_query query = {
         .table = HD_OUTBOX, .index = HD_OUTBOX_BY_AGE, .limit = limit, .columns = HD_ALL_COLUMNS};
@@ -118,7 +118,7 @@ int hd_outbox_read(struct heddle *store, const struct hd_outbox_row *after, size
         query.after_count = HD_COUNT(place);
     }
     hd_arena_init(&reading.arena, MAX_BODY);
-    err = hd_rows_read(store, &query, 1, on_row, &reading, fault);
+    err = hd_rows_read(store, &query, 1, on_outbox_row, &reading, fault);
     hd_arena_fini(&reading.arena);
     return err;
 }

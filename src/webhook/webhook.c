@@ -52,7 +52,7 @@ struct hd_webhook {
     char text[];
 };
 
-struct list {
+struct delivery_list {
     struct hd_webhook *first, *last;
     size_t count;
 };
@@ -65,8 +65,8 @@ struct hd_webhooks {
     size_t header_count;
     bool has_id_header; /* the configured headers include ID_HEADER */
     uv_timer_t timer;
-    struct list preparing, ready, flying, waiting, storing; /* waiting: sorted by `due` */
-    struct list ended; /* ended while rows are loaded, which may include their rows */
+    struct delivery_list preparing, ready, flying, waiting, storing; /* waiting: sorted by `due` */
+    struct delivery_list ended; /* ended while rows are loaded, which may include their rows */
     size_t bytes;
     struct hd_webhook_counts counts;
 
@@ -118,7 +118,7 @@ static bool allows(void *ctx, const struct sockaddr *address)
 
 /* ---- lists ------------------------------------------------------------ */
 
-static void take_out(struct list *list, struct hd_webhook *delivery)
+static void take_out(struct delivery_list *list, struct hd_webhook *delivery)
 {
     *(delivery->prev ? &delivery->prev->next : &list->first) = delivery->next;
     *(delivery->next ? &delivery->next->prev : &list->last) = delivery->prev;
@@ -127,7 +127,8 @@ static void take_out(struct list *list, struct hd_webhook *delivery)
 }
 
 /* Inserts after `before`; NULL: as the first. */
-static void link_after(struct list *list, struct hd_webhook *delivery, struct hd_webhook *before)
+static void link_after(struct delivery_list *list, struct hd_webhook *delivery,
+                       struct hd_webhook *before)
 {
     delivery->prev = before;
     delivery->next = before ? before->next : list->first;
@@ -136,12 +137,12 @@ static void link_after(struct list *list, struct hd_webhook *delivery, struct hd
     list->count++;
 }
 
-static void append(struct list *list, struct hd_webhook *delivery)
+static void append_delivery(struct delivery_list *list, struct hd_webhook *delivery)
 {
     link_after(list, delivery, list->last);
 }
 
-static void insert_by_due(struct list *list, struct hd_webhook *delivery)
+static void insert_by_due(struct delivery_list *list, struct hd_webhook *delivery)
 {
     struct hd_webhook *before = list->last;
 
@@ -160,7 +161,7 @@ static void free_delivery(struct hd_webhook *delivery)
     hd_free(delivery);
 }
 
-static void free_list(struct list *list)
+static void free_list(struct delivery_list *list)
 {
     while (list->first) {
         struct hd_webhook *delivery = list->first;
@@ -213,13 +214,13 @@ static void forget(struct hd_webhook *delivery)
     webhooks->counts.pending--;
     webhooks->bytes -= delivery->body.len;
     if (webhooks->is_loading)
-        append(&webhooks->ended, delivery);
+        append_delivery(&webhooks->ended, delivery);
     else
         free_delivery(delivery);
 }
 
 /* Leaves the row to the next process. */
-static void leave(struct hd_webhook *delivery)
+static void leave_delivery(struct hd_webhook *delivery)
 {
     delivery->webhooks->left++;
     forget(delivery);
@@ -242,9 +243,9 @@ static void tell_stopped(struct hd_webhooks *webhooks)
 
 /* ---- rows ------------------------------------------------------------- */
 
-static void go_on(struct hd_webhooks *webhooks);
+static void resume_deliveries(struct hd_webhooks *webhooks);
 static void launch(struct hd_webhook *delivery);
-static void on_timer(uv_timer_t *timer);
+static void on_delivery_timer(uv_timer_t *timer);
 
 /* Retries after the delay that follows its last attempt. */
 static void wait_turn(struct hd_webhook *delivery)
@@ -255,7 +256,7 @@ static void wait_turn(struct hd_webhook *delivery)
     hd_random(&random, sizeof(random));
     delivery->due = hd_clock_monotonic_us() + hd_webhook_delay_us(delivery->attempt, random);
     if (webhooks->is_stopping && delivery->due > webhooks->deadline)
-        leave(delivery);
+        leave_delivery(delivery);
     else
         insert_by_due(&webhooks->waiting, delivery);
 }
@@ -288,7 +289,7 @@ static void on_row_used(void *arg)
     } else {
         launch(delivery);
     }
-    go_on(webhooks);
+    resume_deliveries(webhooks);
 }
 
 /* Deletes the row of a finished delivery; otherwise looks up whether the row still exists. */
@@ -296,14 +297,14 @@ static void visit_row(struct hd_webhook *delivery)
 {
     struct hd_webhooks *webhooks = delivery->webhooks;
 
-    append(&webhooks->storing, delivery);
+    append_delivery(&webhooks->storing, delivery);
     if (hd_defer_run(webhooks->app->defer, use_row, on_row_used, delivery)) {
         take_out(&webhooks->storing, delivery);
         wait_turn(delivery);
     }
 }
 
-static void finish(struct hd_webhook *delivery, bool is_sent)
+static void finish_delivery(struct hd_webhook *delivery, bool is_sent)
 {
     delivery->is_done = true;
     delivery->is_sent = is_sent;
@@ -327,7 +328,8 @@ static void set_timer(struct hd_webhooks *webhooks)
         return;
     }
     wait = due - hd_clock_monotonic_us();
-    uv_timer_start(&webhooks->timer, on_timer, wait > 0 ? (uint64_t)wait / 1000 + 1 : 0, 0);
+    uv_timer_start(&webhooks->timer, on_delivery_timer, wait > 0 ? (uint64_t)wait / 1000 + 1 : 0,
+                   0);
 }
 
 static bool is_too_old(const struct hd_webhook *delivery)
@@ -336,14 +338,14 @@ static bool is_too_old(const struct hd_webhook *delivery)
            delivery->webhooks->app->config->webhooks_max_age_us;
 }
 
-static void give_up(struct hd_webhook *delivery, const char *why)
+static void give_up_delivery(struct hd_webhook *delivery, const char *why)
 {
     hd_log(HD_LOG_WARN, "webhook", "run %s: given up%s", delivery->row.run_id.ptr, why);
-    finish(delivery, false);
+    finish_delivery(delivery, false);
 }
 
 /* Retries later, or gives up. */
-static void fail(struct hd_webhook *delivery, int status)
+static void fail_delivery(struct hd_webhook *delivery, int status)
 {
     const struct hd_config *config = delivery->webhooks->app->config;
     char why[40] = ", no answer";
@@ -355,10 +357,10 @@ static void fail(struct hd_webhook *delivery, int status)
     }
     if (status != 0)
         (void)snprintf(why, sizeof(why), ", the answer is %d", status);
-    give_up(delivery, why);
+    give_up_delivery(delivery, why);
 }
 
-static void on_answer(void *ctx, const struct hd_client_response *response)
+static void on_delivery_answer(void *ctx, const struct hd_client_response *response)
 {
     struct hd_webhook *delivery = ctx;
     struct hd_webhooks *webhooks = delivery->webhooks;
@@ -367,12 +369,12 @@ static void on_answer(void *ctx, const struct hd_client_response *response)
     take_out(&webhooks->flying, delivery);
     delivery->request = NULL;
     if (status >= 200 && status < 300)
-        finish(delivery, true);
+        finish_delivery(delivery, true);
     else if (response->failure == HD_CLIENT_REFUSED)
-        give_up(delivery, ": " HD_OUTGOING_REFUSAL); /* it would be refused again */
+        give_up_delivery(delivery, ": " HD_OUTGOING_REFUSAL); /* it would be refused again */
     else
-        fail(delivery, status);
-    go_on(webhooks);
+        fail_delivery(delivery, status);
+    resume_deliveries(webhooks);
 }
 
 /* Writes the body with its last member, the time of sending. */
@@ -418,7 +420,7 @@ static int write_url(const struct hd_webhook *delivery, struct hd_buf *out)
     return err ? err : hd_buf_append(out, url.ptr, url.len + 1);
 }
 
-static int start(struct hd_webhook *delivery, const char *url, struct hd_slice body)
+static int send_delivery(struct hd_webhook *delivery, const char *url, struct hd_slice body)
 {
     struct hd_webhooks *webhooks = delivery->webhooks;
     const struct hd_config *config = webhooks->app->config;
@@ -455,7 +457,8 @@ static int start(struct hd_webhook *delivery, const char *url, struct hd_slice b
         err = hd_webhook_sign(hd_slice_cstr(config->webhooks_secret), hd_clock_now_us() / 1000000,
                               body, signature + strlen(HD_WEBHOOK_HEADER ": "));
     if (!err)
-        err = hd_client_send(webhooks->app->http, &what, on_answer, delivery, &delivery->request);
+        err = hd_client_send(webhooks->app->http, &what, on_delivery_answer, delivery,
+                             &delivery->request);
     return err;
 }
 
@@ -471,13 +474,13 @@ static void launch(struct hd_webhook *delivery)
     if (!err)
         err = write_url(delivery, &url);
     if (!err)
-        err = start(delivery, url.ptr, hd_buf_slice(&body));
+        err = send_delivery(delivery, url.ptr, hd_buf_slice(&body));
     hd_buf_fini(&url);
     hd_buf_fini(&body);
     if (err)
-        fail(delivery, 0);
+        fail_delivery(delivery, 0);
     else
-        append(&delivery->webhooks->flying, delivery);
+        append_delivery(&delivery->webhooks->flying, delivery);
 }
 
 /* Checks the rules again: another process with other rules may have admitted the run. */
@@ -486,19 +489,19 @@ static void attempt(struct hd_webhook *delivery)
     const struct hd_config *config = delivery->webhooks->app->config;
 
     if (!delivery->is_done && is_too_old(delivery))
-        give_up(delivery, ", it is too old");
+        give_up_delivery(delivery, ", it is too old");
     else if (!delivery->is_done && hd_webhook_allowed(config, delivery->row.url, NULL))
-        give_up(delivery, ", its URL is not allowed any more");
+        give_up_delivery(delivery, ", its URL is not allowed any more");
     else if (delivery->is_done || delivery->attempt > 0)
         visit_row(delivery);
     else
         launch(delivery);
 }
 
-static void load(struct hd_webhooks *webhooks);
+static void load_rows(struct hd_webhooks *webhooks);
 
 /* Starts due deliveries, loads rows, sets the timer, and reports the end of a stop. */
-static void go_on(struct hd_webhooks *webhooks)
+static void resume_deliveries(struct hd_webhooks *webhooks)
 {
     int64_t now = hd_clock_monotonic_us();
 
@@ -506,7 +509,7 @@ static void go_on(struct hd_webhooks *webhooks)
         struct hd_webhook *delivery = webhooks->waiting.first;
 
         take_out(&webhooks->waiting, delivery);
-        append(&webhooks->ready, delivery);
+        append_delivery(&webhooks->ready, delivery);
     }
     while (webhooks->ready.first && webhooks->flying.count + webhooks->storing.count < MAX_FLYING) {
         struct hd_webhook *delivery = webhooks->ready.first;
@@ -517,7 +520,7 @@ static void go_on(struct hd_webhooks *webhooks)
     if (webhooks->is_behind && !webhooks->is_loading && !webhooks->is_stopping &&
         now >= webhooks->load_at && webhooks->counts.pending < MAX_PENDING / 2 &&
         webhooks->bytes < HD_WEBHOOK_MAX_BYTES / 2)
-        load(webhooks);
+        load_rows(webhooks);
     set_timer(webhooks);
     tell_stopped(webhooks);
 }
@@ -529,19 +532,19 @@ static void take_in(struct hd_webhook *delivery)
 
     webhooks->counts.pending++;
     webhooks->bytes += delivery->body.len;
-    append(&webhooks->ready, delivery);
+    append_delivery(&webhooks->ready, delivery);
 }
 
 /* ---- load ------------------------------------------------------------- */
 
 struct loading {
     struct hd_webhooks *webhooks;
-    struct list found;
+    struct delivery_list found;
     int err;
     struct hd_fault fault;
 };
 
-static int on_found(void *ctx, const struct hd_outbox_row *row)
+static int on_stored_delivery(void *ctx, const struct hd_outbox_row *row)
 {
     struct loading *loading = ctx;
     struct hd_webhook *delivery;
@@ -551,7 +554,7 @@ static int on_found(void *ctx, const struct hd_outbox_row *row)
     delivery = make_delivery(loading->webhooks, row);
     if (!delivery)
         return HD_ENOMEM;
-    append(&loading->found, delivery);
+    append_delivery(&loading->found, delivery);
     return hd_buf_append_slice(&delivery->body, row->body);
 }
 
@@ -563,10 +566,10 @@ static void read_rows(void *arg)
 
     loading->err =
         hd_outbox_read(webhooks->app->store, webhooks->cursor ? &webhooks->cursor->row : NULL,
-                       LOAD_ROWS, on_found, loading, &loading->fault);
+                       LOAD_ROWS, on_stored_delivery, loading, &loading->fault);
 }
 
-static bool is_in(const struct list *list, const struct hd_outbox_row *row)
+static bool is_in(const struct delivery_list *list, const struct hd_outbox_row *row)
 {
     for (const struct hd_webhook *each = list->first; each; each = each->next) {
         if (hd_slice_eq(each->row.run_id, row->run_id) &&
@@ -623,10 +626,10 @@ static void on_rows_read(void *arg)
     free_list(&loading->found);
     free_list(&webhooks->ended);
     hd_free(loading);
-    go_on(webhooks);
+    resume_deliveries(webhooks);
 }
 
-static void load(struct hd_webhooks *webhooks)
+static void load_rows(struct hd_webhooks *webhooks)
 {
     struct loading *loading = hd_calloc(1, sizeof(*loading));
 
@@ -655,7 +658,7 @@ int hd_webhook_create(struct hd_webhooks *webhooks, const struct hd_outbox_row *
         return err;
     }
     delivery->row.body = hd_buf_slice(&delivery->body);
-    append(&webhooks->preparing, delivery);
+    append_delivery(&webhooks->preparing, delivery);
     *out = delivery;
     return 0;
 }
@@ -691,18 +694,18 @@ void hd_webhook_send(struct hd_webhook *webhook)
     } else {
         take_in(webhook);
     }
-    go_on(webhooks);
+    resume_deliveries(webhooks);
 }
 
 void hd_webhooks_recover(struct hd_webhooks *webhooks)
 {
     webhooks->is_behind = true;
-    go_on(webhooks);
+    resume_deliveries(webhooks);
 }
 
 /* ---- create and stop -------------------------------------------------- */
 
-static void leave_all(struct list *list)
+static void leave_all(struct delivery_list *list)
 {
     while (list->first) {
         struct hd_webhook *delivery = list->first;
@@ -710,7 +713,7 @@ static void leave_all(struct list *list)
         take_out(list, delivery);
         if (delivery->request)
             hd_client_cancel(delivery->request);
-        leave(delivery);
+        leave_delivery(delivery);
     }
 }
 
@@ -721,11 +724,11 @@ static void leave_late(struct hd_webhooks *webhooks)
         struct hd_webhook *delivery = webhooks->waiting.last;
 
         take_out(&webhooks->waiting, delivery);
-        leave(delivery);
+        leave_delivery(delivery);
     }
 }
 
-static void on_timer(uv_timer_t *timer)
+static void on_delivery_timer(uv_timer_t *timer)
 {
     struct hd_webhooks *webhooks = timer->data;
 
@@ -734,7 +737,7 @@ static void on_timer(uv_timer_t *timer)
         leave_all(&webhooks->waiting);
         leave_all(&webhooks->flying);
     }
-    go_on(webhooks);
+    resume_deliveries(webhooks);
 }
 
 static bool has_header(const struct hd_webhooks *webhooks, const char *name)
@@ -773,7 +776,7 @@ int hd_webhooks_create(struct hd_app *app, struct hd_webhooks **out)
     return 0;
 }
 
-static void on_closed(uv_handle_t *handle)
+static void on_webhooks_closed(uv_handle_t *handle)
 {
     struct hd_webhooks *webhooks = handle->data;
 
@@ -785,7 +788,7 @@ static void on_closed(uv_handle_t *handle)
 void hd_webhooks_destroy(struct hd_webhooks *webhooks)
 {
     if (webhooks)
-        uv_close((uv_handle_t *)&webhooks->timer, on_closed);
+        uv_close((uv_handle_t *)&webhooks->timer, on_webhooks_closed);
 }
 
 struct hd_webhook_counts hd_webhooks_counts(const struct hd_webhooks *webhooks)
@@ -801,5 +804,5 @@ void hd_webhooks_stop(struct hd_webhooks *webhooks, int64_t within_us, void (*do
     webhooks->stopped = done;
     webhooks->stopped_ctx = ctx;
     leave_late(webhooks);
-    go_on(webhooks);
+    resume_deliveries(webhooks);
 }

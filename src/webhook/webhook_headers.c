@@ -17,13 +17,13 @@ struct filling {
     struct hd_fault *fault;
 };
 
-static int wrong(const struct filling *f, const char *what)
+static int wrong_header(const struct filling *f, const char *what)
 {
     return hd_fault_set(f->fault, HD_EINVAL, "webhooks.headers: %.*s: %s", HD_SHOW(f->header),
                         what);
 }
 
-static struct hd_slice trim(struct hd_slice text)
+static struct hd_slice trim_spaces(struct hd_slice text)
 {
     while (text.len > 0 && text.ptr[0] == ' ')
         text = hd_slice(text.ptr + 1, text.len - 1);
@@ -39,9 +39,9 @@ static int add_variable(struct filling *f, struct hd_slice expression)
     const char *value;
     char name[256];
 
-    expression = trim(expression);
+    expression = trim_spaces(expression);
     if (!hd_slice_starts(expression, HD_S("env.")) || expression.len - 4 >= sizeof(name))
-        return wrong(f, "only ${{ env.NAME }} can be filled in");
+        return wrong_header(f, "only ${{ env.NAME }} can be filled in");
     expression = hd_slice(expression.ptr + 4, expression.len - 4);
     if (!hd_slice_starts(expression, prefix))
         return hd_fault_set(f->fault, HD_EINVAL,
@@ -57,7 +57,7 @@ static int add_variable(struct filling *f, struct hd_slice expression)
     return hd_buf_append(&f->value, value, strlen(value));
 }
 
-static int fill(struct filling *f, struct hd_slice text)
+static int fill_header(struct filling *f, struct hd_slice text)
 {
     int err = 0;
 
@@ -70,11 +70,11 @@ static int fill(struct filling *f, struct hd_slice text)
         if (!open || err)
             break;
         if (!close)
-            return wrong(f, "\"${{\" is not closed");
+            return wrong_header(f, "\"${{\" is not closed");
         err = add_variable(f, hd_slice(open + 3, (size_t)(close - open - 3)));
         text = hd_slice(close + 2, text.len - (size_t)(close + 2 - text.ptr));
     }
-    return err == HD_ELIMIT ? wrong(f, "the value is too long") : err;
+    return err == HD_ELIMIT ? wrong_header(f, "the value is too long") : err;
 }
 
 static int check_value(const struct filling *f)
@@ -83,7 +83,7 @@ static int check_value(const struct filling *f)
         unsigned char c = (unsigned char)f->value.ptr[i];
 
         if ((c < ' ' && c != '\t') || c == 0x7f)
-            return wrong(f, "the value has a line break or another control character in it");
+            return wrong_header(f, "the value has a line break or another control character in it");
     }
     return 0;
 }
@@ -102,13 +102,13 @@ int hd_webhook_headers(const struct hd_config *config, struct hd_arena *arena,
         f.header = it.key;
         hd_buf_reset(&f.value);
         if (*count == HD_WEBHOOK_MAX_HEADERS)
-            err = wrong(&f, "too many headers");
+            err = wrong_header(&f, "too many headers");
         else if (!hd_slice_is_token(it.key))
-            err = wrong(&f, "not a header's name");
+            err = wrong_header(&f, "not a header's name");
         else if (!hd_json_is_string(it.val))
-            err = wrong(&f, "must be a string");
+            err = wrong_header(&f, "must be a string");
         else
-            err = fill(&f, hd_json_string(it.val));
+            err = fill_header(&f, hd_json_string(it.val));
         if (!err)
             err = check_value(&f);
         if (err)

@@ -58,7 +58,7 @@ bool hd_webhook_allows_address(const struct hd_webhook_policy *policy,
     return false;
 }
 
-static bool ends_with(struct hd_slice text, const char *end)
+static bool host_ends_with(struct hd_slice text, const char *end)
 {
     size_t len = strlen(end);
 
@@ -75,7 +75,7 @@ static bool is_own_host(const char *host)
 
     if (name.len > 0 && name.ptr[name.len - 1] == '.')
         name.len--;
-    if ((name.len == 9 && ends_with(name, "localhost")) || ends_with(name, ".localhost"))
+    if ((name.len == 9 && host_ends_with(name, "localhost")) || host_ends_with(name, ".localhost"))
         return true;
     if (inet_aton(host, &four) != 0)
         return is_own_four(ntohl(four.s_addr));
@@ -161,7 +161,7 @@ static int check_parts(const struct hd_webhook_policy *policy, CURLU *url, struc
     return err;
 }
 
-static bool is_plain(struct hd_slice url)
+static bool is_plain_url(struct hd_slice url)
 {
     for (size_t i = 0; i < url.len; i++) {
         if (url.ptr[i] <= ' ' || url.ptr[i] > '~' || url.ptr[i] == '\\')
@@ -188,7 +188,7 @@ int hd_webhook_check(const struct hd_webhook_policy *policy, struct hd_slice url
 
     if (url.len > most)
         return hd_fault_set(fault, HD_EINVAL, "webhook: longer than %zu bytes", most);
-    if (!is_plain(url))
+    if (!is_plain_url(url))
         return hd_fault_set(fault, HD_EINVAL,
                             "webhook: not a URL: only printable ASCII without blanks and \"\\\"");
     if (url.ptr[0] == '/' && !hd_slice_starts(url, HD_S("//")))
