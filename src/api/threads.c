@@ -12,12 +12,8 @@
 #include "base/uuid.h"
 #include "run/run_commit.h"
 #include "search/thread_texts.h"
+#include "store/bytes.h"
 #include "store/rows.h"
-
-static struct heddle_bytes thread_bytes(struct hd_slice s)
-{
-    return (struct heddle_bytes){s.ptr, s.len};
-}
 
 /* ---- time to live ----------------------------------------------------- */
 
@@ -398,8 +394,8 @@ static int copy_thread(struct hd_call *call)
     err = make_copy(call, &target);
     if (err)
         return err;
-    from = (struct heddle_thread){thread_bytes(call->principal), thread_bytes(source.id)};
-    to = (struct heddle_thread){thread_bytes(call->actor), thread_bytes(target.id)};
+    from = (struct heddle_thread){hd_to_public(call->principal), hd_to_public(source.id)};
+    to = (struct heddle_thread){hd_to_public(call->actor), hd_to_public(target.id)};
     err = heddle_copy_thread(call->app->store, &from, &to, &error);
     if (err)
         return hd_fault_set(&call->fault, err, "%s", error.text);

@@ -17,6 +17,7 @@
 #include "graph/engine/run.h"
 #include "graph/state/state.h"
 #include "heddle.h"
+#include "store/bytes.h"
 #include "store/url.h"
 
 #define SERVER "http://heddle.test" /* stands for the test server */
@@ -524,16 +525,11 @@ static struct hd_val *perform(struct player *p, const struct hd_val *step)
 
 /* ---- stored data ------------------------------------------------------ */
 
-static struct hd_slice slice_of_bytes(struct heddle_bytes b)
-{
-    return hd_slice(b.data, b.len);
-}
-
 static struct hd_val *parse(struct heddle_bytes text)
 {
     struct hd_val *val = NULL;
 
-    return hd_val_parse(slice_of_bytes(text), &val, NULL) == 0 ? val : NULL;
+    return hd_val_parse(hd_from_public(text), &val, NULL) == 0 ? val : NULL;
 }
 
 static struct hd_val *show_ids(const struct heddle_tuple *tuple, struct heddle_bytes id)
@@ -543,9 +539,9 @@ static struct hd_val *show_ids(const struct heddle_tuple *tuple, struct heddle_b
     if (id.len == 0)
         return hd_val_null();
     config = hd_val_with(hd_val_object(), HD_S("thread_id"),
-                         hd_val_string(slice_of_bytes(tuple->thread.id)));
-    config = hd_val_with(config, HD_S("checkpoint_ns"), hd_val_string(slice_of_bytes(tuple->ns)));
-    return hd_val_with(config, HD_S("checkpoint_id"), hd_val_string(slice_of_bytes(id)));
+                         hd_val_string(hd_from_public(tuple->thread.id)));
+    config = hd_val_with(config, HD_S("checkpoint_ns"), hd_val_string(hd_from_public(tuple->ns)));
+    return hd_val_with(config, HD_S("checkpoint_id"), hd_val_string(hd_from_public(id)));
 }
 
 static struct hd_val *show_tuple(const struct heddle_tuple *tuple)
@@ -553,15 +549,15 @@ static struct hd_val *show_tuple(const struct heddle_tuple *tuple)
     struct hd_val *values = hd_val_object(), *writes = hd_val_list(), *shown, *checkpoint;
 
     for (size_t i = 0; i < tuple->value_count; i++)
-        values = hd_val_with(values, slice_of_bytes(tuple->values[i].channel),
+        values = hd_val_with(values, hd_from_public(tuple->values[i].channel),
                              parse(tuple->values[i].data));
     for (size_t i = 0; i < tuple->write_count; i++) {
         const struct heddle_write *write = &tuple->writes[i];
         struct hd_val *one = hd_val_with(hd_val_object(), HD_S("task_id"),
-                                         hd_val_string(slice_of_bytes(write->task_id)));
+                                         hd_val_string(hd_from_public(write->task_id)));
 
         one =
-            hd_val_with(one, HD_S("channel"), hd_val_string(slice_of_bytes(write->value.channel)));
+            hd_val_with(one, HD_S("channel"), hd_val_string(hd_from_public(write->value.channel)));
         one = hd_val_with(one, HD_S("value"), parse(write->value.data));
         writes = hd_val_append(writes, one);
     }
@@ -584,7 +580,7 @@ static struct hd_val *dump_thread(struct player *p, struct hd_slice thread)
     if (heddle_list_open(p->store, &query, &list, NULL) != 0)
         return all;
     while (heddle_list_next(list, &tuple, NULL) == 0) {
-        struct hd_slice ns = slice_of_bytes(tuple->ns);
+        struct hd_slice ns = hd_from_public(tuple->ns);
         struct hd_val *items = hd_val_ref(hd_val_get(all, ns));
 
         items = hd_val_append(items ? items : hd_val_list(), show_tuple(tuple));

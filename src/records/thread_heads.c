@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "records/record.h"
+#include "store/bytes.h"
 #include "store/order.h"
 #include "store/rows.h"
 
@@ -51,11 +52,6 @@ int hd_thread_heads_set(struct hd_arena *arena, struct hd_slice *heads, struct h
     return err;
 }
 
-static struct heddle_bytes public_bytes(struct hd_slice s)
-{
-    return (struct heddle_bytes){s.ptr, s.len};
-}
-
 /*
  * The checkpoint, or with an empty id the latest. Its id goes to *found, its run to *run_id; both
  * may be NULL.
@@ -64,7 +60,7 @@ static int find_checkpoint(struct heddle *store, const struct heddle_thread *thr
                            struct hd_slice ns, struct hd_slice id, struct hd_arena *arena,
                            struct hd_slice *found, struct hd_slice *run_id, struct hd_fault *fault)
 {
-    struct heddle_bytes wanted_ns = public_bytes(ns), wanted = public_bytes(id);
+    struct heddle_bytes wanted_ns = hd_to_public(ns), wanted = hd_to_public(id);
     struct heddle_query query = {.principal = thread->principal,
                                  .thread = &thread->id,
                                  .ns = &wanted_ns,
@@ -94,7 +90,7 @@ static int find_checkpoint(struct heddle *store, const struct heddle_thread *thr
 int hd_thread_heads_check(struct heddle *store, struct hd_slice principal, struct hd_slice thread,
                           struct hd_slice ns, struct hd_slice id, struct hd_fault *fault)
 {
-    const struct heddle_thread of = {public_bytes(principal), public_bytes(thread)};
+    const struct heddle_thread of = {hd_to_public(principal), hd_to_public(thread)};
 
     return find_checkpoint(store, &of, ns, id, NULL, NULL, NULL, fault);
 }
@@ -103,7 +99,7 @@ int hd_thread_heads_follow(struct heddle *store, struct hd_thread_rec *thread, s
                            struct hd_slice id, struct hd_slice run_id, struct hd_arena *arena,
                            struct hd_fault *fault)
 {
-    const struct heddle_thread of = {public_bytes(thread->principal), public_bytes(thread->id)};
+    const struct heddle_thread of = {hd_to_public(thread->principal), hd_to_public(thread->id)};
     struct hd_slice latest = {NULL, 0}, maker = run_id;
     int err = find_checkpoint(store, &of, ns, hd_slice(NULL, 0), arena, &latest, NULL, fault);
 
@@ -137,7 +133,7 @@ int hd_thread_heads_beside(struct heddle *store, struct hd_slice principal, stru
                            struct hd_slice ns, struct hd_slice run_id, struct hd_arena *arena,
                            struct hd_slice *out, struct hd_fault *fault)
 {
-    const struct heddle_thread of = {public_bytes(principal), public_bytes(thread)};
+    const struct heddle_thread of = {hd_to_public(principal), hd_to_public(thread)};
     struct made_order made = {.arena = arena};
     struct hd_slice key, maker = {NULL, 0};
     int err = find_checkpoint(store, &of, ns, hd_slice(NULL, 0), arena, NULL, &maker, fault);

@@ -13,6 +13,7 @@
 #include "run/queue.h"
 #include "secret/secret.h"
 #include "server/open.h"
+#include "store/bytes.h"
 #include "store/rows.h"
 #include "value/diff.h"
 
@@ -161,23 +162,13 @@ static int compare(struct replay *r, struct hd_diff *diff, const struct hd_val *
 
 /* ---- edits ------------------------------------------------------------ */
 
-static struct heddle_bytes public_bytes(struct hd_slice s)
-{
-    return (struct heddle_bytes){s.ptr, s.len};
-}
-
-static struct hd_slice slice_of(struct heddle_bytes b)
-{
-    return hd_slice(b.data, b.len);
-}
-
 /* The same checkpoint under a new id, as the newest of its namespace. */
 static int put_copy(struct replay *r, const struct heddle_tuple *tuple, const char *id)
 {
     struct hd_val *body = NULL;
     struct hd_buf text, versions;
     struct heddle_error error = {0};
-    int err = hd_val_parse_json(slice_of(tuple->checkpoint), &body, r->fault);
+    int err = hd_val_parse_json(hd_from_public(tuple->checkpoint), &body, r->fault);
 
     hd_buf_init(&text, MAX_MEMORY);
     hd_buf_init(&versions, MAX_MEMORY);
@@ -189,7 +180,7 @@ static int put_copy(struct replay *r, const struct heddle_tuple *tuple, const ch
         err = hd_val_render(&versions, hd_val_get(body, HD_S("channel_versions")));
     if (!err) {
         const struct heddle_checkpoint copy = {
-            .thread = {public_bytes(r->principal), public_bytes(r->thread)},
+            .thread = {hd_to_public(r->principal), hd_to_public(r->thread)},
             .ns = tuple->ns,
             .id = {id, strlen(id)},
             .checkpoint = {text.ptr, text.len},
@@ -209,9 +200,9 @@ static int put_copy(struct replay *r, const struct heddle_tuple *tuple, const ch
 /* A state that no run has made: it is taken over as it is stored. */
 static int take_over(struct replay *r, struct hd_slice root, struct hd_slice id)
 {
-    const struct heddle_key key = {.thread = {public_bytes(r->principal), public_bytes(r->thread)},
-                                   public_bytes(root),
-                                   public_bytes(id)};
+    const struct heddle_key key = {.thread = {hd_to_public(r->principal), hd_to_public(r->thread)},
+                                   hd_to_public(root),
+                                   hd_to_public(id)};
     struct heddle_error error = {0};
     struct heddle_tuple *tuple = NULL;
     char new_id[HD_UUID_SIZE];
@@ -230,8 +221,8 @@ static int take_over(struct replay *r, struct hd_slice root, struct hd_slice id)
 /* The newest checkpoint that was made again; empty: none. */
 static int newest(const struct replay *r, struct hd_slice root, char out[HD_UUID_SIZE])
 {
-    const struct heddle_key key = {.thread = {public_bytes(r->principal), public_bytes(r->thread)},
-                                   public_bytes(root),
+    const struct heddle_key key = {.thread = {hd_to_public(r->principal), hd_to_public(r->thread)},
+                                   hd_to_public(root),
                                    {NULL, 0}};
     struct heddle_error error = {0};
     struct heddle_tuple *tuple = NULL;

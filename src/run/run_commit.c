@@ -11,15 +11,11 @@
 #include "graph/engine/origin.h"
 #include "records/participants.h"
 #include "search/thread_texts.h"
+#include "store/bytes.h"
 #include "store/rows.h"
 #include "store/thread_fence.h"
 
 #define MAX_READ ((size_t)256 << 20)
-
-static struct heddle_bytes bytes_of_slice(struct hd_slice s)
-{
-    return (struct heddle_bytes){s.ptr, s.len};
-}
 
 /* ---- thread record ---------------------------------------------------- */
 
@@ -386,9 +382,9 @@ static int roll_back(struct heddle *store, const struct hd_run_commit *ending,
                      struct hd_fault *fault)
 {
     const struct hd_run_rec *run = ending->run;
-    const struct heddle_thread thread = {bytes_of_slice(run->principal),
-                                         bytes_of_slice(run->thread_id)};
-    const struct heddle_bytes id = bytes_of_slice(run->run_id);
+    const struct heddle_thread thread = {hd_to_public(run->principal),
+                                         hd_to_public(run->thread_id)};
+    const struct heddle_bytes id = hd_to_public(run->run_id);
     struct heddle_error error = {0};
     int err = hd_origins_restore(store, ending->origins, &thread, run->thread_created, fault);
 
@@ -396,7 +392,7 @@ static int roll_back(struct heddle *store, const struct hd_run_commit *ending,
         err = 0; /* the thread was deleted */
     if (err)
         return err;
-    err = heddle_delete_runs(store, bytes_of_slice(run->principal), &id, 1, &error);
+    err = heddle_delete_runs(store, hd_to_public(run->principal), &id, 1, &error);
     return err ? hd_fault_set(fault, err, "%s", error.text) : 0;
 }
 

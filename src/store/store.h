@@ -27,6 +27,7 @@
 #include "base/error.h"
 #include "base/slice.h"
 #include "store/backend.h"
+#include "store/bytes.h"
 
 struct hd_lane;
 struct hd_thread_pool;
@@ -57,16 +58,6 @@ enum {
 
 /* The public handle. */
 struct hd_store *hd_store_of(struct heddle *heddle);
-
-static inline struct hd_slice hd_from_public(struct heddle_bytes bytes)
-{
-    return hd_slice(bytes.data, bytes.len);
-}
-
-static inline struct heddle_bytes hd_to_public(struct hd_slice s)
-{
-    return (struct heddle_bytes){s.ptr, s.len};
-}
 
 /* A principal that contains ':' would reach the threads of another principal. */
 HD_MUST_CHECK int hd_check_principal(struct hd_slice principal, struct hd_fault *fault);

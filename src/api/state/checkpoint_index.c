@@ -7,19 +7,10 @@
 #include "graph/engine/failure.h"
 #include "graph/engine/run.h"
 #include "graph/state/state.h"
+#include "store/bytes.h"
 
 #define MAX_POINTS ((size_t)4 << 30) /* bytes of the index */
 #define MAX_VALUES ((size_t)1 << 30)
-
-static struct heddle_bytes index_bytes(struct hd_slice s)
-{
-    return (struct heddle_bytes){s.ptr, s.len};
-}
-
-static struct hd_slice index_slice(struct heddle_bytes b)
-{
-    return hd_slice(b.data, b.len);
-}
 
 /* ---- reading ---------------------------------------------------------- */
 
@@ -95,22 +86,23 @@ static int take_checkpoint(struct hd_checkpoint_index *points, struct hd_checkpo
 static int index_add(struct hd_checkpoint_index *points, const struct heddle_tuple *tuple)
 {
     struct hd_checkpoint_node *point = push(points);
-    int err = point ? hd_arena_copy(&points->arena, index_slice(tuple->ns), &point->ns) : HD_ENOMEM;
+    int err =
+        point ? hd_arena_copy(&points->arena, hd_from_public(tuple->ns), &point->ns) : HD_ENOMEM;
 
     if (!err)
-        err = hd_arena_copy(&points->arena, index_slice(tuple->id), &point->id);
+        err = hd_arena_copy(&points->arena, hd_from_public(tuple->id), &point->id);
     if (!err && tuple->parent.len > 0)
-        err = hd_arena_copy(&points->arena, index_slice(tuple->parent), &point->parent_id);
+        err = hd_arena_copy(&points->arena, hd_from_public(tuple->parent), &point->parent_id);
     if (!err)
-        err = take_metadata(points, point, index_slice(tuple->metadata));
-    return err ? err : take_checkpoint(points, point, index_slice(tuple->checkpoint));
+        err = take_metadata(points, point, hd_from_public(tuple->metadata));
+    return err ? err : take_checkpoint(points, point, hd_from_public(tuple->checkpoint));
 }
 
 static int list(struct hd_call *call, struct hd_slice thread_id, const struct hd_slice *ns,
                 struct hd_checkpoint_index *points)
 {
-    struct heddle_bytes thread = index_bytes(thread_id), wanted = {NULL, 0};
-    struct heddle_query query = {.principal = index_bytes(call->principal),
+    struct heddle_bytes thread = hd_to_public(thread_id), wanted = {NULL, 0};
+    struct heddle_query query = {.principal = hd_to_public(call->principal),
                                  .thread = &thread,
                                  .ns = ns ? &wanted : NULL,
                                  .limit = -1,
@@ -121,7 +113,7 @@ static int list(struct hd_call *call, struct hd_slice thread_id, const struct hd
     int err;
 
     if (ns)
-        wanted = index_bytes(*ns);
+        wanted = hd_to_public(*ns);
     err = heddle_list_open(call->app->store, &query, &found, &error);
     if (err)
         return hd_fault_set(&call->fault, err, "%s", error.text);

@@ -12,16 +12,12 @@
 #include "run/admit.h"
 #include "run/assistant.h"
 #include "search/thread_texts.h"
+#include "store/bytes.h"
 #include "store/rows.h"
 #include "worker/resume_answers.h"
 
 #define MAX_ASKED ((size_t)256 << 20)
 #define MAX_NS 4096 /* bytes of a requested namespace */
-
-static struct heddle_bytes target_bytes(struct hd_slice s)
-{
-    return (struct heddle_bytes){s.ptr, s.len};
-}
 
 /* ---- threads ---------------------------------------------------------- */
 
@@ -164,8 +160,8 @@ static int set_by_metadata(struct hd_call *call, struct hd_checkpoint_target *ta
 /* The graph of the newest checkpoint, from its metadata. */
 static int read_graph_id(struct hd_call *call, struct hd_checkpoint_target *target)
 {
-    struct heddle_bytes thread = target_bytes(target->thread.id), ns = target_bytes(target->root);
-    struct heddle_query query = {.principal = target_bytes(target->thread.principal),
+    struct heddle_bytes thread = hd_to_public(target->thread.id), ns = hd_to_public(target->root);
+    struct heddle_query query = {.principal = hd_to_public(target->thread.principal),
                                  .thread = &thread,
                                  .ns = &ns,
                                  .limit = 1,
@@ -435,8 +431,8 @@ int hd_checkpoint_target_ns(struct hd_call *call, const struct hd_checkpoint_tar
 int hd_checkpoint_target_has(struct hd_call *call, const struct hd_checkpoint_target *target,
                              struct hd_slice id, bool *out)
 {
-    struct heddle_bytes thread = target_bytes(target->thread.id), ns, wanted = target_bytes(id);
-    struct heddle_query query = {.principal = target_bytes(target->thread.principal),
+    struct heddle_bytes thread = hd_to_public(target->thread.id), ns, wanted = hd_to_public(id);
+    struct heddle_query query = {.principal = hd_to_public(target->thread.principal),
                                  .thread = &thread,
                                  .ns = &ns,
                                  .id = id.len > 0 ? &wanted : NULL,
@@ -451,7 +447,7 @@ int hd_checkpoint_target_has(struct hd_call *call, const struct hd_checkpoint_ta
     *out = false;
     if (err)
         return err;
-    ns = target_bytes(stored);
+    ns = hd_to_public(stored);
     err = heddle_list_open(call->app->store, &query, &list, &error);
     if (!err) {
         err = heddle_list_next(list, &tuple, &error);

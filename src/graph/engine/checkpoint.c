@@ -15,13 +15,9 @@
 #include "graph/engine/list_tracker.h"
 #include "graph/engine/save.h"
 #include "graph/engine/writes.h"
+#include "store/bytes.h"
 #include "store/codec/canon.h"
 #include "value/val.h"
-
-static struct hd_slice slice_of_bytes(struct heddle_bytes bytes)
-{
-    return hd_slice(bytes.data, bytes.len);
-}
 
 static int load_versions(struct hd_checkpoint_state *live, hd_json_val json, struct hd_fault *fault)
 {
@@ -139,12 +135,12 @@ static int load_head(struct hd_checkpoint_state *live, struct hd_slice text, str
 /* Wraps a value that another serializer encoded in a record. */
 static int load_opaque(const struct heddle_value *value, struct hd_val **out)
 {
-    struct hd_slice type = slice_of_bytes(value->type);
+    struct hd_slice type = hd_from_public(value->type);
     struct hd_buf text;
     int err;
 
     hd_buf_init(&text, HD_ENGINE_MAX_VALUE);
-    err = hd_canon_base64(&text, slice_of_bytes(value->data));
+    err = hd_canon_base64(&text, hd_from_public(value->data));
     *out = NULL;
     if (!err && hd_slice_eq(type, HD_S("bytes")))
         *out = hd_val_with(hd_val_record(HD_KIND_BYTES), HD_S("v"),
@@ -164,10 +160,10 @@ static int load_opaque(const struct heddle_value *value, struct hd_val **out)
 static int load_value(const struct hd_graph *graph, const struct heddle_value *value,
                       struct hd_val **out, struct hd_fault *fault)
 {
-    struct hd_slice type = slice_of_bytes(value->type);
+    struct hd_slice type = hd_from_public(value->type);
 
     if (hd_slice_eq(type, HD_S("hd1")))
-        return hd_val_parse(slice_of_bytes(value->data), out, fault);
+        return hd_val_parse(hd_from_public(value->data), out, fault);
     if (hd_slice_eq(type, HD_S("null"))) {
         *out = hd_val_null();
         return 0;
@@ -191,8 +187,8 @@ static int load_list(const struct hd_graph *graph, const struct heddle_value *va
         return 0;
     }
     err = load_value(graph, value, out, fault);
-    if (!err && hd_slice_eq(slice_of_bytes(value->type), HD_S("hd1"))) {
-        err = hd_list_tracker_load(growing, *out, slice_of_bytes(value->data));
+    if (!err && hd_slice_eq(hd_from_public(value->type), HD_S("hd1"))) {
+        err = hd_list_tracker_load(growing, *out, hd_from_public(value->data));
         if (err)
             hd_val_unref(*out);
     }
@@ -204,7 +200,7 @@ static int load_values(struct hd_checkpoint_state *live, struct hd_list_tracker 
 {
     for (size_t i = 0; i < tuple->value_count; i++) {
         const struct heddle_value *value = &tuple->values[i];
-        size_t channel = hd_graph_find_channel(live->graph, slice_of_bytes(value->channel));
+        size_t channel = hd_graph_find_channel(live->graph, hd_from_public(value->channel));
         struct hd_val *val;
         int err;
 
@@ -232,7 +228,7 @@ static int load_writes(const struct hd_checkpoint_state *live, struct hd_pending
     for (size_t i = 0; i < tuple->write_count; i++) {
         const struct heddle_write *stored = &tuple->writes[i];
         struct hd_write write = {.channel = 0};
-        struct hd_slice name = slice_of_bytes(stored->value.channel);
+        struct hd_slice name = hd_from_public(stored->value.channel);
         char task[HD_UUID_SIZE] = {0};
         int err;
 
@@ -260,7 +256,7 @@ int hd_checkpoint_state_load(struct hd_checkpoint_state *live, struct hd_pending
                              struct hd_list_tracker *growing, const struct heddle_tuple *tuple,
                              struct hd_fault *fault)
 {
-    struct hd_slice id = slice_of_bytes(tuple->id);
+    struct hd_slice id = hd_from_public(tuple->id);
     int err;
 
     if (id.len != HD_UUID_LEN)
@@ -269,7 +265,7 @@ int hd_checkpoint_state_load(struct hd_checkpoint_state *live, struct hd_pending
     memcpy(live->id, id.ptr, id.len);
     live->id[id.len] = '\0';
     live->ts[0] = '\0';
-    err = load_head(live, slice_of_bytes(tuple->checkpoint), fault);
+    err = load_head(live, hd_from_public(tuple->checkpoint), fault);
     if (!err)
         err = load_values(live, growing, tuple, fault);
     if (!err && pends)

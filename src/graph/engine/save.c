@@ -32,6 +32,7 @@
 #include "graph/engine/run.h"
 #include "graph/engine/writes.h"
 #include "net/http_client.h"
+#include "store/bytes.h"
 #include "store/order.h"
 #include "value/val.h"
 
@@ -62,11 +63,6 @@ struct hd_save {
     size_t known_count;
     struct hd_load load;
 };
-
-static struct heddle_bytes as_bytes(struct hd_slice s)
-{
-    return (struct heddle_bytes){s.ptr, s.len};
-}
 
 static void destroy_save(struct hd_save *save)
 {
@@ -137,8 +133,8 @@ static struct hd_save *new_save(struct hd_loop *loop, enum save_kind kind)
 
 static struct heddle_thread thread_of(const struct hd_loop *loop)
 {
-    return (struct heddle_thread){as_bytes(loop->run->options.principal),
-                                  as_bytes(loop->run->options.thread)};
+    return (struct heddle_thread){hd_to_public(loop->run->options.principal),
+                                  hd_to_public(loop->run->options.thread)};
 }
 
 /* ---- encoding --------------------------------------------------------- */
@@ -154,8 +150,8 @@ static int pack(struct hd_packed *packed, size_t index, struct hd_slice channel,
     int err = hd_val_write(&packed->text, val);
 
     packed->values[index] =
-        (struct heddle_value){as_bytes(channel),
-                              as_bytes(HD_S("hd1")),
+        (struct heddle_value){hd_to_public(channel),
+                              hd_to_public(HD_S("hd1")),
                               {(const void *)(uintptr_t)start, packed->text.len - start}};
     return err;
 }
@@ -181,8 +177,8 @@ static int pack_channel(struct hd_packed *packed, const struct hd_checkpoint_sta
     if (!err && val && growing)
         err = hd_list_tracker_save(&growing[channel], val, &growth);
     if (!err && growth) {
-        packed->values[packed->value_count] =
-            (struct heddle_value){as_bytes(name), as_bytes(HD_S("hd1")), {NULL, growth->size}};
+        packed->values[packed->value_count] = (struct heddle_value){
+            hd_to_public(name), hd_to_public(HD_S("hd1")), {NULL, growth->size}};
         packed->growths[packed->value_count++] = growth;
     } else if (!err && val) {
         err = pack(packed, packed->value_count, name, val);
@@ -390,8 +386,8 @@ static int newest_before(struct hd_save *save)
 {
     struct hd_loop *loop = save->loop;
     struct heddle_thread thread = thread_of(loop);
-    struct heddle_bytes ns = as_bytes(hd_loop_place(loop));
-    struct heddle_bytes before = as_bytes(hd_slice_cstr(save->before));
+    struct heddle_bytes ns = hd_to_public(hd_loop_place(loop));
+    struct heddle_bytes before = hd_to_public(hd_slice_cstr(save->before));
     struct heddle_query query = {.principal = thread.principal,
                                  .thread = &thread.id,
                                  .ns = &ns,
@@ -417,7 +413,7 @@ static int newest_before(struct hd_save *save)
 static int look_for_newer(struct hd_save *save)
 {
     struct heddle_thread thread = thread_of(save->loop);
-    struct heddle_bytes ns = as_bytes(hd_loop_place(save->loop));
+    struct heddle_bytes ns = hd_to_public(hd_loop_place(save->loop));
     struct heddle_query query = {.principal = thread.principal,
                                  .thread = &thread.id,
                                  .ns = &ns,
@@ -459,8 +455,8 @@ static int find_greatest(struct hd_save *save)
 
 static void load_checkpoint(struct hd_save *save)
 {
-    struct heddle_key key = {thread_of(save->loop), as_bytes(hd_loop_place(save->loop)),
-                             as_bytes(hd_slice_cstr(save->id))};
+    struct heddle_key key = {thread_of(save->loop), hd_to_public(hd_loop_place(save->loop)),
+                             hd_to_public(hd_slice_cstr(save->id))};
 
     if (save->before[0])
         save->code = newest_before(save);
@@ -521,8 +517,8 @@ static int recall(struct hd_save *save)
         if (!save->known)
             return HD_ENOMEM;
         known = &save->known[save->known_count];
-        known->channel = as_bytes(loop->graph->channels[i].name);
-        known->type = as_bytes(HD_S("hd1"));
+        known->channel = hd_to_public(loop->graph->channels[i].name);
+        known->type = hd_to_public(HD_S("hd1"));
         save->known_count +=
             hd_listing_is(loop->growing[i].listing, &known->size, &known->checksum);
     }
@@ -667,11 +663,11 @@ static int fill_put(struct hd_save *save)
                                &save->packed.outline, &loop->train, loop->run->options.guard};
     save->put =
         (struct heddle_checkpoint){.thread = thread_of(loop),
-                                   .ns = as_bytes(hd_loop_place(loop)),
-                                   .id = as_bytes(hd_slice_cstr(save->ids.ptr + id)),
-                                   .parent = as_bytes(hd_slice_cstr(save->ids.ptr + parent)),
-                                   .checkpoint = as_bytes(hd_buf_slice(&save->checkpoint)),
-                                   .metadata = as_bytes(hd_buf_slice(&save->metadata)),
+                                   .ns = hd_to_public(hd_loop_place(loop)),
+                                   .id = hd_to_public(hd_slice_cstr(save->ids.ptr + id)),
+                                   .parent = hd_to_public(hd_slice_cstr(save->ids.ptr + parent)),
+                                   .checkpoint = hd_to_public(hd_buf_slice(&save->checkpoint)),
+                                   .metadata = hd_to_public(hd_buf_slice(&save->metadata)),
                                    .values = save->packed.values,
                                    .value_count = save->packed.value_count};
     return 0;
@@ -725,10 +721,10 @@ static int fill_writes(struct hd_save *save, const char *task, const char *path,
         return err;
     save->writes =
         (struct heddle_writes){.thread = thread_of(loop),
-                               .ns = as_bytes(hd_loop_place(loop)),
-                               .checkpoint_id = as_bytes(hd_slice_cstr(save->ids.ptr + id)),
-                               .task_id = as_bytes(hd_slice_cstr(save->ids.ptr + task_id)),
-                               .task_path = as_bytes(hd_slice_cstr(save->ids.ptr + task_path)),
+                               .ns = hd_to_public(hd_loop_place(loop)),
+                               .checkpoint_id = hd_to_public(hd_slice_cstr(save->ids.ptr + id)),
+                               .task_id = hd_to_public(hd_slice_cstr(save->ids.ptr + task_id)),
+                               .task_path = hd_to_public(hd_slice_cstr(save->ids.ptr + task_path)),
                                .values = save->packed.values,
                                .value_count = save->packed.value_count};
     return 0;

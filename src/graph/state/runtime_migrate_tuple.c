@@ -10,6 +10,7 @@
 #include "graph/state/state_internal.h"
 #include "graph/state/worker_graph.h"
 #include "heddle.h"
+#include "store/bytes.h"
 
 #define MAX_VALUE ((size_t)256 << 20)
 
@@ -20,16 +21,6 @@ struct tuple_crossing {
     struct heddle_tuple *copy; /* NULL: no change needed so far */
     struct hd_fault *fault;
 };
-
-static struct hd_slice slice_of_bytes(struct heddle_bytes bytes)
-{
-    return hd_slice(bytes.data, bytes.len);
-}
-
-static struct heddle_bytes bytes_of_slice(struct hd_slice s)
-{
-    return (struct heddle_bytes){s.ptr, s.len};
-}
 
 static struct heddle_tuple *copy_of(struct tuple_crossing *c)
 {
@@ -77,10 +68,10 @@ static bool has_foreign(struct hd_slice text, const char *own)
 static int check_value(const struct tuple_crossing *c, const struct heddle_value *value)
 {
     const char *own = c->at->graph->ids == HD_IDS_JS ? "json\"" : "msgpack\"";
-    struct hd_slice type = slice_of_bytes(value->type);
+    struct hd_slice type = hd_from_public(value->type);
 
     if (is_common(type) &&
-        !(hd_slice_eq(type, HD_S("hd1")) && has_foreign(slice_of_bytes(value->data), own)))
+        !(hd_slice_eq(type, HD_S("hd1")) && has_foreign(hd_from_public(value->data), own)))
         return 0;
     return hd_fault_set(c->fault, HD_EUNSUPPORTED,
                         "channel '%.*s' has a value that only the runtime which wrote it can read",
@@ -103,16 +94,16 @@ static int check_values(const struct tuple_crossing *c)
 
 static bool is_undefined(const struct heddle_value *value)
 {
-    return hd_slice_eq(slice_of_bytes(value->data), HD_S("{\"$\":\"undefined\"}"));
+    return hd_slice_eq(hd_from_public(value->data), HD_S("{\"$\":\"undefined\"}"));
 }
 
 /* True for a join's names in JavaScript's form: an array, or [array, is_finished]. */
 static bool is_array_of_join(const struct heddle_value *value)
 {
-    struct hd_slice text = slice_of_bytes(value->data);
+    struct hd_slice text = hd_from_public(value->data);
 
-    return hd_slice_starts(slice_of_bytes(value->channel), HD_S("join:")) &&
-           hd_slice_eq(slice_of_bytes(value->type), HD_S("hd1")) && text.len > 1 &&
+    return hd_slice_starts(hd_from_public(value->channel), HD_S("join:")) &&
+           hd_slice_eq(hd_from_public(value->type), HD_S("hd1")) && text.len > 1 &&
            text.ptr[0] == '[' && text.ptr[1] != '{';
 }
 
@@ -149,7 +140,7 @@ static int cross_join(struct tuple_crossing *c, struct heddle_value *value)
     struct hd_json json;
     struct hd_slice text = {NULL, 0};
     struct hd_buf out;
-    int err = hd_json_parse(&json, slice_of_bytes(value->data), c->fault);
+    int err = hd_json_parse(&json, hd_from_public(value->data), c->fault);
 
     if (err)
         return err;
@@ -158,7 +149,7 @@ static int cross_join(struct tuple_crossing *c, struct heddle_value *value)
     if (!err)
         err = hd_arena_copy(c->arena, hd_buf_slice(&out), &text);
     if (!err)
-        value->data = bytes_of_slice(text);
+        value->data = hd_to_public(text);
     hd_buf_fini(&out);
     hd_json_fini(&json);
     return err;
@@ -197,7 +188,7 @@ static int cross_values(struct tuple_crossing *c)
 static int by_task(const void *a, const void *b)
 {
     const struct heddle_write *x = a, *y = b;
-    int order = hd_slice_cmp(slice_of_bytes(x->task_id), slice_of_bytes(y->task_id));
+    int order = hd_slice_cmp(hd_from_public(x->task_id), hd_from_public(y->task_id));
 
     return order ? order : x->idx < y->idx ? -1 : x->idx > y->idx;
 }
@@ -214,8 +205,8 @@ static int cross_question(struct tuple_crossing *c, const struct hd_pending_writ
     if (!err)
         err = hd_arena_copy(c->arena, hd_buf_slice(&out), &text);
     if (!err) {
-        write->value.data = bytes_of_slice(text);
-        write->value.type = bytes_of_slice(HD_S("hd1"));
+        write->value.data = hd_to_public(text);
+        write->value.type = hd_to_public(HD_S("hd1"));
     }
     hd_buf_fini(&out);
     return err;
@@ -228,12 +219,12 @@ static int take_write(struct tuple_crossing *c, const struct hd_pending_write *p
     int err;
 
     *write = c->tuple->writes[pend->row];
-    if (hd_slice_eq(slice_of_bytes(write->task_id), hd_slice_cstr(pend->task)))
+    if (hd_slice_eq(hd_from_public(write->task_id), hd_slice_cstr(pend->task)))
         return 0;
     err = hd_arena_copy(c->arena, hd_slice_cstr(pend->task), &task);
     if (err)
         return err;
-    write->task_id = bytes_of_slice(task);
+    write->task_id = hd_to_public(task);
     return pend->write.channel == HD_W_INTERRUPT ? cross_question(c, pend, write) : 0;
 }
 
@@ -265,9 +256,9 @@ static int has_states(const void *ctx, struct hd_slice ns, bool *out)
     const struct hd_address *at = ctx;
     struct heddle_error error = {0};
     char *place = hd_ns_join(at->root, ns, NULL);
-    struct heddle_bytes thread = bytes_of_slice(at->thread),
-                        stored = bytes_of_slice(hd_slice_cstr(place ? place : ""));
-    const struct heddle_query query = {.principal = bytes_of_slice(at->principal),
+    struct heddle_bytes thread = hd_to_public(at->thread),
+                        stored = hd_to_public(hd_slice_cstr(place ? place : ""));
+    const struct heddle_query query = {.principal = hd_to_public(at->principal),
                                        .thread = &thread,
                                        .ns = &stored,
                                        .limit = 1,
@@ -295,7 +286,7 @@ static bool has_changed(const struct hd_pending_writes *pends, const struct hedd
     if (pends->count != known)
         return true;
     for (size_t i = 0; i < pends->count; i++) {
-        if (!hd_slice_eq(slice_of_bytes(tuple->writes[pends->list[i].row].task_id),
+        if (!hd_slice_eq(hd_from_public(tuple->writes[pends->list[i].row].task_id),
                          hd_slice_cstr(pends->list[i].task)))
             return true;
     }
@@ -356,7 +347,7 @@ static int cross_writes(struct tuple_crossing *c, const struct hd_val *metadata)
 static bool has_others(const struct heddle_tuple *tuple, enum hd_graph_ids reader)
 {
     for (size_t i = 0; i < tuple->write_count; i++) {
-        struct hd_slice id = slice_of_bytes(tuple->writes[i].task_id);
+        struct hd_slice id = hd_from_public(tuple->writes[i].task_id);
 
         if (id.len == HD_UUID_LEN && !hd_slice_eq(id, HD_S(HD_NULL_TASK)) &&
             (reader == HD_IDS_JS || id.ptr[14] == '5'))
@@ -373,7 +364,7 @@ int hd_runtime_migrate_tuple(const struct hd_address *at, const struct heddle_tu
     struct hd_slice reader = hd_slice_cstr(runtime_of(at->graph));
     struct hd_val *metadata = NULL;
     bool is_foreign;
-    int err = hd_val_parse_json(slice_of_bytes(tuple->metadata), &metadata, fault);
+    int err = hd_val_parse_json(hd_from_public(tuple->metadata), &metadata, fault);
 
     if (err)
         return err;

@@ -17,12 +17,8 @@
 #include "graph/state/worker_graph.h"
 #include "graph/state/worker_graph_internal.h"
 #include "store/allowance.h"
+#include "store/bytes.h"
 #include "value/val.h"
-
-static struct heddle_bytes bytes_of_slice(struct hd_slice s)
-{
-    return (struct heddle_bytes){s.ptr, s.len};
-}
 
 static int report_store_error(struct hd_failure *failure, int err, const struct heddle_error *error)
 {
@@ -189,9 +185,9 @@ int hd_found_fetch(struct hd_found *found, const struct hd_address *at, struct h
     if (err)
         return err;
     *tuple = NULL;
-    key = (struct heddle_key){{bytes_of_slice(at->principal), bytes_of_slice(at->thread)},
-                              bytes_of_slice(hd_slice_cstr(found->place)),
-                              bytes_of_slice(at->checkpoint_id)};
+    key = (struct heddle_key){{hd_to_public(at->principal), hd_to_public(at->thread)},
+                              hd_to_public(hd_slice_cstr(found->place)),
+                              hd_to_public(at->checkpoint_id)};
     err = hd_store_get_within(at->store, &key, at->allowance, tuple, &error);
     if (err == HEDDLE_ENOTFOUND)
         return 0;
@@ -572,15 +568,14 @@ int hd_state_history(const struct hd_address *at, int64_t limit, struct hd_slice
                      struct hd_slice filter, hd_state_fn fn, void *ctx, struct hd_failure *failure)
 {
     struct heddle_error error = {0};
-    struct heddle_bytes thread = bytes_of_slice(at->thread), ns,
-                        id = bytes_of_slice(at->checkpoint_id);
-    struct heddle_bytes older = bytes_of_slice(before);
-    struct heddle_query query = {.principal = bytes_of_slice(at->principal),
+    struct heddle_bytes thread = hd_to_public(at->thread), ns, id = hd_to_public(at->checkpoint_id);
+    struct heddle_bytes older = hd_to_public(before);
+    struct heddle_query query = {.principal = hd_to_public(at->principal),
                                  .thread = &thread,
                                  .ns = &ns,
                                  .id = id.len > 0 ? &id : NULL,
                                  .before = before.len > 0 ? &older : NULL,
-                                 .filter = bytes_of_slice(filter),
+                                 .filter = hd_to_public(filter),
                                  .limit = limit};
     const struct heddle_tuple *tuple;
     struct heddle_list *list;
@@ -589,7 +584,7 @@ int hd_state_history(const struct hd_address *at, int64_t limit, struct hd_slice
 
     if (err)
         return err;
-    ns = bytes_of_slice(hd_slice_cstr(found.place));
+    ns = hd_to_public(hd_slice_cstr(found.place));
     err = heddle_list_open(at->store, &query, &list, &error);
     if (err) {
         hd_found_fini(&found);

@@ -11,6 +11,7 @@
 #include "graph/engine/save.h"
 #include "graph/engine/task.h"
 #include "graph/state/state_internal.h"
+#include "store/bytes.h"
 #include "store/list_append.h"
 #include "store/order.h"
 
@@ -25,11 +26,6 @@ struct updating {
     struct hd_val **previous; /* versions of the base, by channel */
     struct hd_failure *failure;
 };
-
-static struct heddle_bytes bytes_of_slice(struct hd_slice s)
-{
-    return (struct heddle_bytes){s.ptr, s.len};
-}
 
 static int refuse_update(struct updating *u, const char *text)
 {
@@ -92,13 +88,13 @@ static int put_texts(struct updating *u, const char *parent, const struct texts 
 {
     struct heddle_error error = {0};
     struct heddle_checkpoint put = {
-        .thread = {bytes_of_slice(u->at.principal), bytes_of_slice(u->at.thread)},
-        .ns = bytes_of_slice(hd_slice_cstr(u->base.place)),
-        .id = bytes_of_slice(hd_slice_cstr(u->base.live.id)),
-        .parent = bytes_of_slice(hd_slice_cstr(parent)),
-        .checkpoint = bytes_of_slice(hd_buf_slice(&texts->checkpoint)),
-        .metadata = bytes_of_slice(hd_buf_slice(&texts->metadata)),
-        .new_versions = bytes_of_slice(hd_buf_slice(&texts->versions)),
+        .thread = {hd_to_public(u->at.principal), hd_to_public(u->at.thread)},
+        .ns = hd_to_public(hd_slice_cstr(u->base.place)),
+        .id = hd_to_public(hd_slice_cstr(u->base.live.id)),
+        .parent = hd_to_public(hd_slice_cstr(parent)),
+        .checkpoint = hd_to_public(hd_buf_slice(&texts->checkpoint)),
+        .metadata = hd_to_public(hd_buf_slice(&texts->metadata)),
+        .new_versions = hd_to_public(hd_buf_slice(&texts->versions)),
         .values = texts->packed.values,
         .value_count = texts->packed.value_count};
 
@@ -110,8 +106,7 @@ static int put_texts(struct updating *u, const char *parent, const struct texts 
 /* An update of an older checkpoint must sort after all checkpoints of the namespace. */
 static int find_floor(struct updating *u)
 {
-    const struct heddle_thread thread = {bytes_of_slice(u->at.principal),
-                                         bytes_of_slice(u->at.thread)};
+    const struct heddle_thread thread = {hd_to_public(u->at.principal), hd_to_public(u->at.thread)};
     struct hd_fault fault = {0};
     struct hd_arena arena;
     struct hd_slice id;
@@ -179,11 +174,11 @@ static int put_writes(struct updating *u, const char *task, size_t index,
     err = hd_pack_writes(&packed, u->base.graph, writes->list, writes->count);
     if (!err && packed.value_count > 0) {
         struct heddle_writes all = {
-            .thread = {bytes_of_slice(u->at.principal), bytes_of_slice(u->at.thread)},
-            .ns = bytes_of_slice(hd_slice_cstr(u->base.place)),
-            .checkpoint_id = bytes_of_slice(hd_slice_cstr(u->base.live.id)),
-            .task_id = bytes_of_slice(hd_slice_cstr(task)),
-            .task_path = bytes_of_slice(hd_slice_cstr(path)),
+            .thread = {hd_to_public(u->at.principal), hd_to_public(u->at.thread)},
+            .ns = hd_to_public(hd_slice_cstr(u->base.place)),
+            .checkpoint_id = hd_to_public(hd_slice_cstr(u->base.live.id)),
+            .task_id = hd_to_public(hd_slice_cstr(task)),
+            .task_path = hd_to_public(hd_slice_cstr(path)),
             .values = packed.values,
             .value_count = packed.value_count};
 
