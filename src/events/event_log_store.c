@@ -198,7 +198,7 @@ bool hd_event_log_has_large(const struct hd_event_log *feed)
 
 /* ---- read ------------------------------------------------------------- */
 
-struct page_reading {
+struct log_page_reading {
     struct hd_arena *arena;
     struct hd_arena scratch; /* for one unpacked page */
     struct hd_entry **tail;
@@ -206,7 +206,7 @@ struct page_reading {
     uint64_t after;
 };
 
-static int decode_entry(struct page_reading *reading, struct hd_reader *r, struct hd_slice run)
+static int decode_entry(struct log_page_reading *reading, struct hd_reader *r, struct hd_slice run)
 {
     struct hd_slice name, data;
     struct hd_entry *entry;
@@ -236,7 +236,7 @@ static int decode_entry(struct page_reading *reading, struct hd_reader *r, struc
 }
 
 /* True if the page must be read. The run's first page sets the number where reading starts. */
-static bool is_page_wanted(struct page_reading *reading, const struct hd_cell *cells)
+static bool is_page_wanted(struct log_page_reading *reading, const struct hd_cell *cells)
 {
     uint64_t before = (uint64_t)cells[HD_EVENT_PAGES_FIRST].number - 1;
 
@@ -254,7 +254,7 @@ static bool is_page_wanted(struct page_reading *reading, const struct hd_cell *c
 
 static int on_event_page(void *arg, size_t which, const struct hd_cell *cells)
 {
-    struct page_reading *reading = arg;
+    struct log_page_reading *reading = arg;
     struct hd_slice plain;
     struct hd_reader r;
     int err;
@@ -282,7 +282,7 @@ int hd_pages_read(struct heddle *store, struct hd_slice principal, struct hd_sli
                              .prefix = prefix,
                              .prefix_count = HD_COUNT(prefix),
                              .columns = HD_ALL_COLUMNS};
-    struct page_reading reading = {.arena = arena, .tail = out, .run = run, .after = *after};
+    struct log_page_reading reading = {.arena = arena, .tail = out, .run = run, .after = *after};
     int err;
 
     *out = NULL;
