@@ -1,6 +1,6 @@
 // Locates the C core: beside this package in the repository, inside it in a packed tarball. `node
 // scripts/core.mjs copy|remove` creates and removes the packed copy.
-import { cpSync, existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
+import { cpSync, existsSync, readdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -26,8 +26,7 @@ function copy() {
     rmSync(packed, { recursive: true, force: true });
     for (const folder of folders) {
         const to = join(packed, folder);
-        mkdirSync(to, { recursive: true });
-        for (const name of readdirSync(join(repository, folder))) {
+        for (const name of readdirSync(join(repository, folder), { recursive: true })) {
             if (/\.[ch]$/.test(name)) cpSync(join(repository, folder, name), join(to, name));
         }
     }

@@ -109,7 +109,7 @@ def test_a_human_may_go_on_without_an_answer(heddle, scripted):
     ]
     sent = model.requests[1].json["messages"]
     assert [m["role"] for m in sent] == ["user", "assistant", "tool", "user"]
-    assert "No answer" in sent[2]["content"]
+    assert "No result" in sent[2]["content"]
 
 
 def test_arguments_that_are_no_json_are_told_to_the_model(heddle, scripted):

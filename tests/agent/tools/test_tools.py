@@ -146,7 +146,7 @@ def test_what_goes_wrong_is_for_the_model(heddle, scripted):
     assert texts[2].startswith("Error: HTTP status 404: no such thing!!!") and len(texts[2]) < 2100
     assert texts[3].startswith("Error: ") and len(texts[3]) > 10
     assert texts[4] == "Error: silent timed out after 0.2 seconds."
-    assert texts[5] == 'Error: the answer has no "no.such"'
+    assert texts[5] == 'Error: the response has no "no.such"'
     assert texts[6] == "Error: bye is not a valid tool, try one of [buy, gone, down, silent, text]."
 
 
