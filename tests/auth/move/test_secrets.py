@@ -126,7 +126,7 @@ def test_what_must_be_mended(secured, tmp_path):
     assert "FAIL" in open_host and "0.0.0.0" in open_host
     assert "FAIL  configuration" in server.tool("doctor", "--port", "x", status=1).stdout
     fresh = server.tool("doctor", "--store", f"sqlite:{tmp_path}/none.db").stdout
-    assert "is not there yet" in fresh and not os.listdir(tmp_path)
+    assert "does not exist yet" in fresh and not os.listdir(tmp_path)
     (tmp_path / "other.db").write_bytes(b"no database at all " * 100)
     assert "FAIL  database" in server.tool("doctor", "--store", f"sqlite:{tmp_path}/other.db", status=1).stdout
     gone = server.tool("doctor", "--secrets", f"sqlite:{tmp_path}/gone.db", status=1).stderr
