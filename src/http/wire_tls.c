@@ -20,9 +20,12 @@
 #define CHUNK (4 * RECORD)
 #define MOST_OUT ((size_t)256 * 1024) /* unsolicited output allowed from OpenSSL */
 
+#define PLAIN_BODY "{\"detail\":\"this port requires TLS: use https instead of http\"}"
 #define PLAIN_ANSWER                                                                       \
-    "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncontent-length: 60\r\n" \
-    "connection: close\r\n\r\n{\"detail\":\"this port requires TLS: use https instead of http\"}"
+    "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncontent-length: 62\r\n" \
+    "connection: close\r\n\r\n" PLAIN_BODY
+
+_Static_assert(sizeof(PLAIN_BODY) - 1 == 62, "content-length of PLAIN_ANSWER");
 
 struct tls_wire {
     struct hd_http_wire base; /* must be first */
