@@ -10,7 +10,7 @@
 #include "records/record.h"
 #include "run/delegate.h"
 #include "value/val.h"
-#include "worker/worker_run.h"
+#include "run/worker_run.h"
 
 enum hd_delegate_state {
     HD_DELEGATE_WAITS, /* queued behind another call of the same assistant */

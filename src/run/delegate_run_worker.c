@@ -1,4 +1,4 @@
-/* Delegates whose graph is in a worker: launch() of delegate.c for worker/worker_run.h. */
+/* Delegates whose graph is in a worker: launch() of delegate.c for run/worker_run.h. */
 #include "base/log.h"
 #include "graph/engine/events.h"
 #include "graph/engine/run.h"

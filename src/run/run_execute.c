@@ -14,7 +14,7 @@
 #include "records/stream_modes.h"
 #include "run/active_run.h"
 #include "run/delegate.h"
-#include "worker/worker_run.h"
+#include "run/worker_run.h"
 
 #define MAX_STOPS 1024
 

@@ -1,10 +1,10 @@
-/* Executes one run in a worker: run_execute.c with worker/worker_run.h in place of the engine. */
+/* Executes one run in a worker: run_execute.c with run/worker_run.h in place of the engine. */
 #include <string.h>
 
 #include "base/log.h"
 #include "run/active_run.h"
-#include "worker/worker_run.h"
-#include "worker/worker_run_text.h"
+#include "run/worker_run.h"
+#include "run/worker_run_text.h"
 
 static void on_piece(void *ctx, struct hd_slice ns, enum hd_stream_mode mode, struct hd_slice text)
 {

@@ -2,12 +2,14 @@
  * Removes a run's secrets from data before it is stored. Only the graph's code may see them, but it
  * can copy them anywhere: LangGraph itself copies `configurable` into metadata.
  */
+#include "worker/worker_hide.h"
+
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/json.h"
 #include "secret/secret.h"
 #include "store/store.h"
-#include "worker/worker_internal.h"
 
 enum {
     MIN_SECRET = 8 /* bytes; a shorter text may match other text by chance */

@@ -7,6 +7,7 @@
 #include "app/app.h"
 #include "base/json.h"
 #include "runtime/runtime.h"
+#include "worker/worker_hide.h"
 #include "worker/worker_wire.h"
 
 /* An operation that is running. */
@@ -32,30 +33,5 @@ void hd_worker_items_start(struct hd_rt_request *request);
 
 /* Completes the response. If `err` is not 0, the response contains only the error. */
 void hd_worker_op_end(struct hd_rt_request *request, int err);
-
-/* ---- worker_hide.c: removing secrets ---------------------------------- */
-
-/* The secrets of a scope, prepared for searching; in the arena. */
-struct hd_hidden {
-    struct hd_hidden_text *texts;
-    size_t count;
-};
-
-HD_MUST_CHECK int hd_hidden_init(struct hd_hidden *hidden, const struct hd_val *secrets,
-                                 struct hd_arena *arena);
-/*
- * Replaces the secrets in a value; a changed value is in the arena. JSON text gets markers; other
- * encodings get asterisks, because they contain lengths.
- */
-HD_MUST_CHECK int hd_hidden_hide(const struct hd_hidden *hidden, struct heddle_value *value,
-                                 struct hd_arena *arena);
-/*
- * Prepares a checkpoint's metadata (JSON text) for the store: removes secrets, adds the members of
- * `more`, which take precedence, and the runtime's name.
- */
-HD_MUST_CHECK int hd_hidden_metadata(const struct hd_hidden *hidden, struct hd_slice text,
-                                     const struct hd_val *more, const char *runtime,
-                                     struct hd_arena *arena, struct hd_slice *out,
-                                     struct hd_fault *fault);
 
 #endif

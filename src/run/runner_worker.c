@@ -1,4 +1,4 @@
-#include "worker/worker_run.h"
+#include "run/worker_run.h"
 
 #include <string.h>
 
@@ -14,7 +14,7 @@
 #include "graph/state/state.h"
 #include "records/thread_heads.h"
 #include "worker/resume_answers.h"
-#include "worker/worker_run_text.h"
+#include "run/worker_run_text.h"
 
 #define MAX_OPTIONS ((size_t)64 << 20)
 #define MAX_OWN ((size_t)64 << 20) /* for the ids of all checkpoints of a run */

@@ -1,6 +1,6 @@
 /* Encodes the messages to workers about runs, and decodes their responses. Pure: no I/O. */
-#ifndef HD_WORKER_WORKER_RUN_TEXT_H
-#define HD_WORKER_WORKER_RUN_TEXT_H
+#ifndef HD_RUN_WORKER_RUN_TEXT_H
+#define HD_RUN_WORKER_RUN_TEXT_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,7 +12,7 @@
 #include "graph/engine/events.h"
 #include "graph/engine/run.h"
 #include "value/val.h"
-#include "worker/worker_run.h"
+#include "run/worker_run.h"
 
 /*
  * Writes the head of the call `run`, and to `input` the text of blob 0 (empty: no input). `attempt`

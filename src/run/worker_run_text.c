@@ -1,4 +1,4 @@
-#include "worker/worker_run_text.h"
+#include "run/worker_run_text.h"
 
 #include <string.h>
 
@@ -6,7 +6,7 @@
 #include "gate/worker_access.h"
 #include "secret/secret.h"
 #include "store/store.h"
-#include "worker/worker_internal.h"
+#include "worker/worker_hide.h"
 
 #define MAX_TEXT ((size_t)1 << 30)
 

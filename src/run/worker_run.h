@@ -8,8 +8,8 @@
  *
  * Everything here runs on the loop.
  */
-#ifndef HD_WORKER_WORKER_RUN_H
-#define HD_WORKER_WORKER_RUN_H
+#ifndef HD_RUN_WORKER_RUN_H
+#define HD_RUN_WORKER_RUN_H
 
 #include <stdbool.h>
 #include <stdint.h>

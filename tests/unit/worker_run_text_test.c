@@ -1,5 +1,5 @@
-/* Messages to and from workers about runs: worker/worker_run_text.h. */
-#include "worker/worker_run_text.h"
+/* Messages to and from workers about runs: run/worker_run_text.h. */
+#include "run/worker_run_text.h"
 
 #include <string.h>
 
