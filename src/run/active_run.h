@@ -11,17 +11,15 @@
 #include "base/buf.h"
 #include "base/map.h"
 #include "events/event_log.h"
-#include "graph/engine/events.h"
-#include "graph/engine/run.h"
 #include "graph/stream/partials.h"
 #include "run/pending_admission.h"
 #include "run/queue.h"
+#include "run/runner.h"
 #include "value/val.h"
 
 #define HD_EVENT_LIMIT ((size_t)256 << 20) /* bytes of one event or response */
 
 struct hd_origin;
-struct hd_worker_run;
 struct hd_thread_queue;
 
 enum hd_stop {
@@ -45,15 +43,14 @@ struct hd_active_run {
     int tries;                        /* attempts to store its end */
     int64_t unstored_since;           /* monotonic time of the first failed attempt; 0: none */
     bool is_streamed;
-    bool is_continued;          /* it made checkpoints in an earlier process */
-    struct hd_slice goes_on_at; /* its last checkpoint, unless that is the latest one; or empty */
+    bool is_continued;           /* it made checkpoints in an earlier process */
+    struct hd_slice continue_at; /* its last checkpoint, unless that is the latest one; or empty */
     bool is_answered; /* an earlier process applied its resume values: do not repeat that */
     enum hd_stop stop;
 
     /* While running. */
     bool is_started;
-    struct hd_run *run;           /* NULL: not started, or done */
-    struct hd_worker_run *remote; /* in place of `run` when its graph is in a worker */
+    struct hd_runner *runner; /* NULL: not started, or done */
     const struct hd_app_graph *graph;
     struct hd_val *kwargs;
     struct hd_val *command; /* the rest of the command in kwargs, for a restarted run; or NULL */
@@ -120,43 +117,20 @@ void hd_run_execute(struct hd_active_run *active);
 HD_MUST_CHECK int hd_run_execute_prepare(struct hd_active_run *active, struct hd_fault *fault);
 /* The stream modes that have a reader; 0: none. */
 unsigned hd_run_execute_modes(const struct hd_active_run *active);
-/*
- * Appends an event of a nested run. `ns` is the namespace that clients see, `root` the one of its
- * checkpoints.
- */
-void hd_run_execute_emit(struct hd_active_run *active, struct hd_slice ns, enum hd_stream_mode mode,
-                         const struct hd_val *data, struct hd_slice root);
-/* The same for an event that is already JSON. */
-void hd_run_execute_emit_text(struct hd_active_run *active, struct hd_slice ns,
-                              enum hd_stream_mode mode, struct hd_slice text, struct hd_slice root);
 /* The modes that a later reader may request. */
 unsigned hd_run_execute_all_modes(const struct hd_active_run *active);
-void hd_run_execute_emit_metadata(struct hd_active_run *active);
-/* The `command` that starts the run; NULL: none. */
-const struct hd_val *hd_run_execute_command(const struct hd_active_run *active);
-/* The metadata of every checkpoint of the run; NULL: no memory. */
-HD_MUST_CHECK struct hd_val *hd_run_execute_metadata(const struct hd_active_run *active);
-/* The run's `configurable`; NULL: no memory. */
-HD_MUST_CHECK struct hd_val *hd_run_execute_config(const struct hd_active_run *active);
-/* Copies the outcome, except the output. */
-void hd_run_execute_ended(struct hd_active_run *active, const struct hd_run_result *result);
+/*
+ * Appends an event of the run or of a delegate. Its `ns` is the namespace that clients see, `root`
+ * the one of its checkpoints.
+ */
+void hd_run_execute_emit(struct hd_active_run *active, const struct hd_runner_event *event,
+                         struct hd_slice root);
 /* Writes the receipt of a stopped run; `result` NULL: it never started. */
 void hd_run_execute_receipt(struct hd_active_run *active, const struct hd_run_result *result);
-/* Sets status and error of a run that has not ended yet. */
-void hd_run_execute_set_error(struct hd_active_run *active, const char *type, const char *text);
 /* Ends a run that cannot start. */
 void hd_run_execute_fail(struct hd_active_run *active, const char *type, const char *text);
 void hd_run_execute_stop(struct hd_active_run *active, enum hd_stop stop);
 void hd_run_execute_fini(struct hd_active_run *active);
-
-/* run_execute_worker.c: starts a run whose graph is in a worker. */
-HD_MUST_CHECK int hd_run_execute_on_worker(struct hd_active_run *active);
-
-/* True while the run can be stopped. */
-static inline bool hd_run_execute_is_running(const struct hd_active_run *active)
-{
-    return active->run || active->remote;
-}
 
 /* run_complete.c: stores the end, notifies the waiters, then calls hd_queue_ended(). */
 void hd_run_complete(struct hd_active_run *active);

@@ -6,11 +6,8 @@
 #include "app/defer.h"
 #include "base/alloc.h"
 #include "base/log.h"
-#include "graph/engine/engine.h"
-#include "graph/engine/events.h"
 #include "graph/engine/failure.h"
 #include "graph/engine/loop.h"
-#include "graph/engine/run.h"
 #include "graph/engine/task.h"
 #include "graph/state/state.h"
 #include "records/thread_heads.h"
@@ -24,7 +21,6 @@
 #define MAX_NS ((size_t)1 << 20)
 
 static void begin_delegate(struct hd_delegate *d);
-static void on_child_done(void *ctx, const struct hd_run_result *result);
 
 /* ---- finding ---------------------------------------------------------- */
 
@@ -137,7 +133,8 @@ int hd_delegate_find(struct hd_delegation *delegation, struct hd_slice actor,
 static int find_callee(void *ctx, struct hd_run *run, struct hd_slice assistant,
                        void (*found)(void *arg, const struct hd_val *assistant), void *arg)
 {
-    return hd_delegate_find(ctx, run->options.actor, assistant, found, arg);
+    return hd_delegate_find(ctx, hd_runner_options(hd_runner_of(run))->actor, assistant, found,
+                            arg);
 }
 
 /* ---- call chain ------------------------------------------------------- */
@@ -193,10 +190,9 @@ static int check_chain(const struct hd_delegate *d, struct hd_fault *fault)
         depth++;
     }
     if (is_circle || would_block(d, holder(d)))
-        return hd_fault_set(fault, HD_EINVAL,
-                            "it is at work already and waits for this answer itself");
+        return hd_fault_set(fault, HD_EINVAL, "it is already running and waits for this call");
     if (depth > HD_MAX_DELEGATES)
-        return hd_fault_set(fault, HD_EINVAL, "more than %d agents have called each other",
+        return hd_fault_set(fault, HD_EINVAL, "more than %d nested calls of agents",
                             HD_MAX_DELEGATES);
     return 0;
 }
@@ -222,7 +218,7 @@ void hd_delegate_free(struct hd_delegate *d)
 }
 
 /* Starts the delegates whose namespace has become free. */
-static void begin_next(struct hd_delegation *delegation)
+static void start_waiting(struct hd_delegation *delegation)
 {
     struct hd_delegate *d = delegation->first;
 
@@ -236,35 +232,34 @@ static void begin_next(struct hd_delegation *delegation)
     }
 }
 
-/* Frees a cancelled delegate and lets the parent end, which waited for it. */
-static void let_go(struct hd_delegate *d)
+/* Frees a delegate whose task was cancelled. Its caller, which waited for it, may end. */
+static void end_cancelled(struct hd_delegate *d)
 {
     struct hd_delegation *delegation = d->delegation;
-    struct hd_loop *root = d->parent->root;
+    struct hd_runner *caller = d->caller;
 
     unlink_delegate(d);
     hd_delegate_free(d);
-    begin_next(delegation);
-    root->saving--;
-    hd_loop_advance(root);
+    start_waiting(delegation);
+    hd_runner_release(caller);
 }
 
 static void end_delegate(struct hd_delegate *d, const struct hd_run_result *result)
 {
     struct hd_delegation *delegation = d->delegation;
 
-    if (d->is_cancelled && !d->caller) {
-        let_go(d);
+    if (d->is_cancelled && d->task) {
+        end_cancelled(d);
         return;
     }
     unlink_delegate(d);
-    if (d->caller) {
+    if (d->request) {
         hd_delegate_answer(d, result);
     } else {
         d->done(d->arg, result);
         hd_delegate_free(d);
     }
-    begin_next(delegation);
+    start_waiting(delegation);
 }
 
 static void fail_delegate(struct hd_delegate *d, int err, const struct hd_fault *fault)
@@ -277,33 +272,30 @@ static void fail_delegate(struct hd_delegate *d, int err, const struct hd_fault 
     end_delegate(d, &result);
 }
 
-/* Adds its message chunks and its stopped tools to those of the run that called it. */
-static void add_facts(struct hd_run *parent, const struct hd_run_result *result)
+/* Parses the output of a worker: the waiting task expects a value, not text. */
+static void on_delegate_done(void *ctx, const struct hd_runner_result *result)
 {
-    struct hd_val *tools;
+    struct hd_delegate *d = ctx;
+    struct hd_run_result run = result->run;
+    struct hd_val *output = NULL;
 
-    parent->piece_count += result->piece_count;
-    if (!parent->is_cancelled || hd_val_count(result->tools) == 0)
-        return;
-    tools = hd_val_extend(parent->tools ? hd_val_ref(parent->tools) : hd_val_list(), result->tools);
-    if (!tools)
-        return;
-    hd_val_unref(parent->tools);
-    parent->tools = tools;
+    d->runner = NULL;
+    if (result->output.len > 0 && hd_val_parse_json(result->output, &output, NULL)) {
+        run.status = HD_RUN_FAILED;
+        run.error_type = "RuntimeError";
+        run.error_text = "its output cannot be read";
+    }
+    if (output)
+        run.output = output;
+    end_delegate(d, &run);
+    hd_val_unref(output);
 }
 
-void hd_delegate_ended(struct hd_delegate *d, const struct hd_run_result *result)
+struct hd_delegate *hd_delegate_of(const struct hd_runner *runner)
 {
-    d->run = NULL;
-    d->remote = NULL;
-    if (d->parent)
-        add_facts(d->parent, result);
-    end_delegate(d, result);
-}
+    const struct hd_runner_options *options = hd_runner_options(runner);
 
-static void on_child_done(void *ctx, const struct hd_run_result *result)
-{
-    hd_delegate_ended(ctx, result);
+    return options->on_done == on_delegate_done ? options->ctx : NULL;
 }
 
 /* ---- events ----------------------------------------------------------- */
@@ -316,11 +308,12 @@ static int add_place(const struct hd_delegate *d, struct hd_buf *out)
         err = hd_buf_append_byte(out, '|');
     if (err)
         return err;
-    return d->caller ? hd_buf_append_slice(out, d->place)
-                     : hd_task_ns(d->task, hd_loop_ns(d->task->loop), out);
+    return d->request ? hd_buf_append_slice(out, d->place)
+                      : hd_task_ns(d->task, hd_loop_ns(d->task->loop), out);
 }
 
-int hd_delegate_path(const struct hd_delegate *d, struct hd_slice ns, struct hd_buf *out)
+/* The namespace of its events for clients. */
+static int write_path(const struct hd_delegate *d, struct hd_slice ns, struct hd_buf *out)
 {
     int err = add_place(d, out);
 
@@ -329,40 +322,27 @@ int hd_delegate_path(const struct hd_delegate *d, struct hd_slice ns, struct hd_
     return err ? err : hd_buf_append_slice(out, ns);
 }
 
-static void on_stream(void *ctx, struct hd_slice ns, enum hd_stream_mode mode,
-                      const struct hd_val *data)
+static unsigned get_delegate_modes(void *ctx)
+{
+    const struct hd_delegate *d = ctx;
+
+    return d->is_cancelled ? 0 : hd_run_execute_modes(d->active);
+}
+
+static void on_delegate_event(void *ctx, const struct hd_runner_event *event)
 {
     struct hd_delegate *d = ctx;
+    struct hd_runner_event shown = *event;
     struct hd_buf path;
 
     hd_buf_init(&path, MAX_NS);
-    if (hd_delegate_path(d, ns, &path))
+    if (write_path(d, event->ns, &path)) {
         hd_log(HD_LOG_WARN, "run", "out of memory: an event is missing");
-    else
-        hd_run_execute_emit(d->active, hd_buf_slice(&path), mode, data, d->root);
-    hd_buf_fini(&path);
-}
-
-/* Postpones cancels of the whole chain during an event, which reads the tasks around it. */
-static void hold_chain(struct hd_delegate *d, int by)
-{
-    for (; d; d = d->outer) {
-        if (d->parent)
-            d->parent->telling += by;
+    } else {
+        shown.ns = hd_buf_slice(&path);
+        hd_run_execute_emit(d->active, &shown, d->root);
     }
-}
-
-static void on_delegate_event(void *ctx, const struct hd_event *event)
-{
-    struct hd_delegate *d = ctx;
-    unsigned modes = d->is_cancelled ? 0 : hd_run_execute_modes(d->active);
-
-    if (modes == 0)
-        return;
-    hold_chain(d, 1);
-    if (hd_stream_map(event, modes, on_stream, d))
-        hd_log(HD_LOG_WARN, "run", "out of memory: an event is missing");
-    hold_chain(d, -1);
+    hd_buf_fini(&path);
 }
 
 /* ---- start ------------------------------------------------------------ */
@@ -430,7 +410,7 @@ static int read_target(struct hd_delegate *d)
         return err;
     d->graph = hd_app_graph(app, d->assistant.graph_id);
     if (!d->graph)
-        return hd_fault_set(&d->fault, HD_EINVAL, "its graph is not served any more");
+        return hd_fault_set(&d->fault, HD_EINVAL, "this server no longer has its graph");
     err = hd_assistant_ns(&d->arena, d->assistant.id, &d->root);
     if (!err && !d->answer)
         err = take_head(d);
@@ -451,44 +431,25 @@ static int read_work(void *arg)
     return d->err;
 }
 
-static int launch(struct hd_delegate *d, const struct hd_delegate_values *values)
+static int launch(struct hd_delegate *d)
 {
-    const struct hd_delegate_caller caller = hd_delegate_caller(d);
-    struct hd_run_options options = {
-        .graph = d->graph->graph,
-        .principal = d->principal,
-        .actor = d->actor,
-        .thread = d->thread,
-        .guard = caller.guard,
-        .root = d->root,
-        .checkpoint_id = d->chosen,
-        .input = d->input,
-        .command = values->command,
-        .durability = caller.durability,
-        .recursion_limit = (int)values->recursion_limit,
-        .config = values->config,
-        .secrets = values->secrets,
-        .context = values->context,
-        .metadata = values->metadata,
-        .tags = caller.tags,
-        .shows_output = true,
-        .origins = &d->active->origins,
-        .around = d->task,
-        .on_event = on_delegate_event,
-        .on_done = on_child_done,
-        .ctx = d,
-    };
-    int err = hd_run_start(d->delegation->app->engine, &options, &d->run);
+    struct hd_runner_options options;
+    int err = hd_delegate_options(d, &options, &d->fault);
 
-    if (!err && caller.is_held)
-        hd_run_hold(d->run, true);
+    if (err)
+        return err;
+    options.get_modes = get_delegate_modes;
+    options.on_event = on_delegate_event;
+    options.on_done = on_delegate_done;
+    options.ctx = d;
+    err = hd_runner_start(d->delegation->app, &options, &d->runner);
+    hd_runner_options_fini(&options);
     return err;
 }
 
 static void on_state_read(void *arg)
 {
     struct hd_delegate *d = arg;
-    struct hd_delegate_values values;
     int err = d->err;
 
     d->state = HD_DELEGATE_WORKS;
@@ -499,11 +460,7 @@ static void on_state_read(void *arg)
         return;
     }
     if (!err)
-        err = hd_delegate_values(d, &values, &d->fault);
-    if (!err) {
-        err = d->graph->is_remote ? hd_delegate_launch_remote(d, &values) : launch(d, &values);
-        hd_delegate_values_fini(&values);
-    }
+        err = launch(d);
     if (err)
         fail_delegate(d, err, &d->fault);
 }
@@ -521,24 +478,24 @@ static void begin_delegate(struct hd_delegate *d)
 static int make_delegate(struct hd_delegation *delegation, struct hd_task *task,
                          struct hd_delegate **out)
 {
-    struct hd_run *parent = task->loop->run;
     struct hd_delegate *d = hd_calloc(1, sizeof(*d));
+    const struct hd_runner_options *options;
     int err;
 
     if (!d)
         return HD_ENOMEM;
     d->delegation = delegation;
     d->task = task;
-    d->parent = parent;
-    if (parent->options.on_done == on_child_done)
-        d->outer = parent->options.ctx;
-    d->active = d->outer ? d->outer->active : parent->options.ctx;
+    d->caller = hd_runner_of(task->loop->run);
+    d->outer = hd_delegate_of(d->caller);
+    options = hd_runner_options(d->caller);
+    d->active = d->outer ? d->outer->active : options->ctx;
     hd_arena_init(&d->arena, MAX_READ);
-    err = hd_arena_copy(&d->arena, parent->options.principal, &d->principal);
+    err = hd_arena_copy(&d->arena, options->principal, &d->principal);
     if (!err)
-        err = hd_arena_copy(&d->arena, parent->options.actor, &d->actor);
+        err = hd_arena_copy(&d->arena, options->actor, &d->actor);
     if (!err)
-        err = hd_arena_copy(&d->arena, parent->options.thread, &d->thread);
+        err = hd_arena_copy(&d->arena, options->thread, &d->thread);
     if (!err)
         err = hd_arena_copy(&d->arena, hd_slice_cstr(task->id), &d->task_id);
     if (err)
@@ -605,15 +562,13 @@ void hd_delegate_stop(struct hd_delegate *d)
     const struct hd_run_result stopped = {.status = HD_RUN_CANCELLED};
 
     d->is_cancelled = true;
-    if (d->run)
-        hd_run_cancel(d->run);
-    else if (d->remote)
-        hd_worker_run_cancel(d->remote);
+    if (d->runner)
+        hd_runner_cancel(d->runner, false);
     else if (d->state == HD_DELEGATE_WAITS)
         end_delegate(d, &stopped);
 }
 
-/* The parent ends after this run, whose pending writes count as the parent's (`saving`). */
+/* The caller ends after the delegate, whose pending writes belong to the same run. */
 static void cancel_delegate(void *ctx, struct hd_delegate *d)
 {
     struct hd_delegation *delegation = ctx;
@@ -621,10 +576,10 @@ static void cancel_delegate(void *ctx, struct hd_delegate *d)
     if (d->state == HD_DELEGATE_WAITS) {
         unlink_delegate(d);
         hd_delegate_free(d);
-        begin_next(delegation);
+        start_waiting(delegation);
         return;
     }
-    d->parent->root->saving++;
+    hd_runner_keep(d->caller);
     hd_delegate_stop(d);
 }
 
@@ -634,10 +589,8 @@ void hd_delegation_hold(struct hd_delegation *delegation, const struct hd_active
                         bool is_held)
 {
     for (struct hd_delegate *d = delegation->first; d; d = d->next) {
-        if (d->active == active && d->run)
-            hd_run_hold(d->run, is_held);
-        if (d->active == active && d->remote)
-            hd_worker_run_hold(d->remote, is_held);
+        if (d->active == active && d->runner)
+            hd_runner_hold(d->runner, is_held);
     }
 }
 

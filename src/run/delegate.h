@@ -35,7 +35,7 @@ const struct hd_delegates *hd_delegation_table(const struct hd_delegation *deleg
 /* Adds the worker operation `delegate` to app->runtime; call it before the runtime starts. */
 HD_MUST_CHECK int hd_delegation_add_ops(struct hd_delegation *delegation);
 
-/* Calls hd_run_hold() for all delegates of a run. */
+/* Calls hd_runner_hold() for all delegates of a run. */
 void hd_delegation_hold(struct hd_delegation *delegation, const struct hd_active_run *active,
                         bool is_held);
 

@@ -4,51 +4,11 @@
  */
 #include <string.h>
 
-#include "graph/engine/engine.h"
-#include "graph/engine/run.h"
 #include "graph/engine/task.h"
 #include "records/run_user.h"
 #include "run/active_run.h"
 #include "run/delegate_internal.h"
 #include "secret/secret.h"
-
-/* ---- caller ----------------------------------------------------------- */
-
-static enum hd_durability durability_of(struct hd_slice name)
-{
-    if (hd_slice_eq(name, HD_S("sync")))
-        return HD_DURABLE_SYNC;
-    return hd_slice_eq(name, HD_S("exit")) ? HD_DURABLE_EXIT : HD_DURABLE_ASYNC;
-}
-
-struct hd_delegate_caller hd_delegate_caller(const struct hd_delegate *d)
-{
-    struct hd_delegate_caller caller = {.recursion_limit = 0};
-
-    if (d->caller) {
-        const struct hd_worker_run_options *options = hd_worker_run_options(d->caller);
-
-        caller.config = hd_val_get(options->config, HD_S("configurable"));
-        caller.tags = hd_val_get(options->config, HD_S("tags"));
-        caller.secrets = options->secrets;
-        caller.metadata = options->metadata;
-        caller.guard = options->guard;
-        caller.durability = durability_of(options->durability);
-        caller.is_held = hd_worker_run_is_held(d->caller);
-        (void)hd_val_get_int(hd_val_get(options->config, HD_S("recursion_limit")),
-                             &caller.recursion_limit);
-        return caller;
-    }
-    caller.config = d->parent->options.config;
-    caller.tags = d->parent->options.tags;
-    caller.secrets = d->parent->options.secrets;
-    caller.metadata = d->parent->options.metadata;
-    caller.guard = d->parent->options.guard;
-    caller.durability = d->parent->options.durability;
-    caller.is_held = d->parent->is_held;
-    caller.recursion_limit = d->parent->options.recursion_limit;
-    return caller;
-}
 
 /* ---- configuration ---------------------------------------------------- */
 
@@ -63,6 +23,11 @@ static struct hd_val *parse_object(struct hd_slice text)
     return hd_val_object();
 }
 
+static const struct hd_val *caller_config(const struct hd_delegate *d)
+{
+    return hd_runner_options(d->caller)->config;
+}
+
 static struct hd_slice url_of(const struct hd_val *configurable)
 {
     return hd_val_get_string(hd_val_get(configurable, HD_S("base_url")));
@@ -72,7 +37,7 @@ static struct hd_slice url_of(const struct hd_val *configurable)
  * True if the delegate inherits this member of the caller's configurable. The API key for a server
  * that the request chose (base_url) is never sent to another server.
  */
-static bool is_passed_on(struct hd_slice name, const struct hd_val *from, const struct hd_val *own)
+static bool is_inherited(struct hd_slice name, const struct hd_val *from, const struct hd_val *own)
 {
     if (hd_slice_eq(name, HD_S("custom_api_key")))
         return hd_slice_eq(url_of(from), url_of(own));
@@ -81,14 +46,14 @@ static bool is_passed_on(struct hd_slice name, const struct hd_val *from, const 
 }
 
 /* Takes and returns `own`, whose members take precedence. */
-static struct hd_val *pass_on(struct hd_val *own, const struct hd_val *from)
+static struct hd_val *inherit_members(struct hd_val *own, const struct hd_val *from)
 {
     for (size_t i = 0; own && i < hd_val_count(from); i++) {
         struct hd_val *key;
         struct hd_val *val = hd_val_member(from, i, &key);
         struct hd_slice name = hd_val_get_string(key);
 
-        if (hd_val_is_null(hd_val_get(own, name)) && is_passed_on(name, from, own))
+        if (hd_val_is_null(hd_val_get(own, name)) && is_inherited(name, from, own))
             own = hd_val_with(own, name, hd_val_ref(val));
     }
     return own;
@@ -109,7 +74,8 @@ static struct hd_val *make_configurable(const struct hd_delegate *d, const struc
     if (d->actor.len > 0)
         own = hd_user_drop(own);
     /* Before the caller's values are added: markers in the assistant's config must not be valid. */
-    own = pass_on(hd_secrets_take(own, secrets), hd_delegate_caller(d).config);
+    own = inherit_members(hd_secrets_take(own, secrets),
+                          hd_val_get(caller_config(d), HD_S("configurable")));
     own = with_text(own, "run_id", d->active->rec.run_id);
     own = with_text(own, "thread_id", d->active->rec.thread_id);
     own = with_text(own, "graph_id", d->graph->id);
@@ -120,10 +86,11 @@ static struct hd_val *make_configurable(const struct hd_delegate *d, const struc
 /* The run's metadata, with this assistant, and the task and tool call that wait for it. */
 static struct hd_val *make_delegate_metadata(const struct hd_delegate *d)
 {
+    const struct hd_val *inherited = hd_runner_options(d->caller)->metadata;
     struct hd_val *metadata = hd_val_object();
 
-    if (hd_delegate_caller(d).metadata)
-        metadata = hd_val_merge(metadata, hd_delegate_caller(d).metadata);
+    if (inherited)
+        metadata = hd_val_merge(metadata, inherited);
     metadata = with_text(metadata, "graph_id", d->graph->id);
     metadata = with_text(metadata, "assistant_id", d->assistant.id);
     if (d->tool_call_id.len > 0)
@@ -191,7 +158,7 @@ static int make_command(const struct hd_delegate *d, const struct hd_val *asked,
         hd_val_unref(answers);
         return answers ? 0 : HD_ENOMEM;
     }
-    *out = hd_val_with(hd_val_record(HD_KIND_COMMAND), HD_S("resume"), answers);
+    *out = hd_val_with(hd_val_object(), HD_S("resume"), answers);
     return *out ? 0 : HD_ENOMEM;
 }
 
@@ -205,50 +172,91 @@ static int answer_interrupts(const struct hd_delegate *d, struct hd_val **out,
     int err;
 
     if (!hd_slice_eq(task, d->task_id))
-        return hd_fault_set(fault, HD_EINVAL, "its question is not open any more");
+        return hd_fault_set(fault, HD_EINVAL, "its interrupt is no longer open");
     asked = hd_task_asked(d->task);
     err = asked ? make_command(d, asked, out) : HD_ENOMEM;
     hd_val_unref(asked);
     return err;
 }
 
-/* ---- public functions ------------------------------------------------- */
+/* ---- options ---------------------------------------------------------- */
 
-int hd_delegate_values(const struct hd_delegate *d, struct hd_delegate_values *out,
-                       struct hd_fault *fault)
+/* The limit of the assistant, or else of the caller; 0: the graph's. */
+static int64_t choose_recursion_limit(const struct hd_delegate *d, const struct hd_val *config)
 {
-    const struct hd_delegate_caller caller = hd_delegate_caller(d);
-    struct hd_val *config = parse_object(d->assistant.config);
-    int err = config ? 0 : HD_ENOMEM;
+    int64_t limit = 0;
 
-    *out = (struct hd_delegate_values){.recursion_limit = caller.recursion_limit};
-    out->secrets = hd_val_ref(caller.secrets);
-    if (!err)
-        out->config = make_configurable(d, config, &out->secrets);
-    out->context = parse_object(d->assistant.context);
+    (void)hd_val_get_int(hd_val_get(caller_config(d), HD_S("recursion_limit")), &limit);
+    (void)hd_val_get_int(hd_val_get(config, HD_S("recursion_limit")), &limit);
+    return limit > INT32_MAX || limit < 0 ? INT32_MAX : limit;
+}
+
+/* Its `config` and `context`, and the values of the markers in both. NULL: HD_ENOMEM. */
+static void fill_config(const struct hd_delegate *d, struct hd_runner_options *out)
+{
+    struct hd_val *secrets = hd_val_ref(hd_runner_options(d->caller)->secrets);
+    struct hd_val *own = parse_object(d->assistant.config);
+    struct hd_val *context = parse_object(d->assistant.context);
+    struct hd_val *config = hd_val_object();
+    int64_t limit = choose_recursion_limit(d, own);
+
+    config =
+        hd_val_with(config, HD_S("configurable"), own ? make_configurable(d, own, &secrets) : NULL);
+    if (limit > 0)
+        config = hd_val_with(config, HD_S("recursion_limit"), hd_val_int(limit));
     if (d->actor.len > 0)
-        out->context = hd_user_drop(out->context);
-    out->context = hd_secrets_take(out->context, &out->secrets);
-    out->metadata = make_delegate_metadata(d);
-    hd_val_get_int(hd_val_get(config, HD_S("recursion_limit")), &out->recursion_limit);
-    if (out->recursion_limit > INT32_MAX || out->recursion_limit < 0)
-        out->recursion_limit = INT32_MAX;
+        context = hd_user_drop(context);
+    out->context = hd_secrets_take(context, &secrets);
+    out->config = config;
+    out->secrets = secrets;
+    hd_val_unref(own);
+}
+
+/* True if the run was started for the same task: then it resumes at its last checkpoint. */
+static bool is_begun(const struct hd_delegate *d)
+{
+    const struct hd_val *metadata = hd_val_get(d->state_then, HD_S("metadata"));
+    const struct hd_val *task = hd_val_get(metadata, HD_S(HD_META_TASK));
+
+    return !d->answer && task && hd_slice_eq(hd_val_get_string(task), d->task_id);
+}
+
+int hd_delegate_options(const struct hd_delegate *d, struct hd_runner_options *out,
+                        struct hd_fault *fault)
+{
+    const struct hd_runner_options *caller = hd_runner_options(d->caller);
+    struct hd_val *command = NULL;
+    int err = 0;
+
+    *out = (struct hd_runner_options){
+        .graph = d->graph,
+        .run_id = d->active->rec.run_id,
+        .assistant_id = d->assistant.id,
+        .principal = d->principal,
+        .actor = d->actor,
+        .thread = d->thread,
+        .root = d->root,
+        .guard = caller->guard,
+        .attempt = 1,
+        .is_continued = is_begun(d),
+        .checkpoint_id = d->chosen,
+        .input = hd_val_ref(d->input),
+        .metadata = make_delegate_metadata(d),
+        .durability = caller->durability,
+        .caller = d->caller,
+        .around = d->task,
+        .tags = hd_val_ref(caller->tags),
+        .origins = &d->active->origins,
+        .modes = hd_run_execute_all_modes(d->active),
+        .subgraphs = d->active->subgraphs,
+    };
+    fill_config(d, out);
     if (!out->config || !out->context || !out->metadata)
         err = HD_ENOMEM;
     if (!err && d->answer)
-        err = answer_interrupts(d, &out->command, fault);
-    hd_val_unref(config);
+        err = answer_interrupts(d, &command, fault);
+    out->command = command;
     if (err)
-        hd_delegate_values_fini(out);
+        hd_runner_options_fini(out);
     return err;
-}
-
-void hd_delegate_values_fini(struct hd_delegate_values *values)
-{
-    hd_val_unref(values->config);
-    hd_val_unref(values->context);
-    hd_val_unref(values->metadata);
-    hd_val_unref(values->secrets);
-    hd_val_unref(values->command);
-    *values = (struct hd_delegate_values){.recursion_limit = 0};
 }

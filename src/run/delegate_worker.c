@@ -69,13 +69,13 @@ static int write_output(struct hd_rt_request *request, const struct hd_val *outp
 }
 
 /* Replies and releases the worker's run, which may then end. */
-static void answer_call(struct hd_rt_request *request, struct hd_worker_run *caller)
+static void answer_call(struct hd_rt_request *request, struct hd_runner *caller)
 {
     hd_rt_request_answer(request);
-    hd_worker_run_let_go(caller);
+    hd_runner_release(caller);
 }
 
-static void refuse_call(struct hd_rt_request *request, struct hd_worker_run *caller, int err,
+static void refuse_call(struct hd_rt_request *request, struct hd_runner *caller, int err,
                         const char *text)
 {
     hd_fault_set(&request->fault, err, "%s", text ? text : hd_error_text(err));
@@ -85,7 +85,7 @@ static void refuse_call(struct hd_rt_request *request, struct hd_worker_run *cal
 void hd_delegate_answer(struct hd_delegate *d, const struct hd_run_result *result)
 {
     struct hd_rt_request *request = d->request;
-    struct hd_worker_run *caller = d->caller;
+    struct hd_runner *caller = d->caller;
     int err = write_result_head(&request->head, result);
 
     if (!err && result->status == HD_RUN_DONE)
@@ -104,16 +104,16 @@ void hd_delegate_answer(struct hd_delegate *d, const struct hd_run_result *resul
 struct delegate_call {
     struct hd_delegation *delegation;
     struct hd_rt_request *request;
-    struct hd_worker_run *caller;
+    struct hd_runner *caller;
     struct hd_slice assistant, key, input; /* borrowed from the request */
     bool is_cancelled;
 };
 
-static void on_cancel_asking(struct hd_rt_request *request)
+static void on_cancel_lookup(struct hd_rt_request *request)
 {
-    struct delegate_call *asking = request->state;
+    struct delegate_call *call = request->state;
 
-    asking->is_cancelled = true;
+    call->is_cancelled = true;
 }
 
 static void on_cancel(struct hd_rt_request *request)
@@ -130,10 +130,10 @@ static struct hd_slice namespace_of_key(struct hd_slice key)
     return mark ? hd_slice(key.ptr, (size_t)(mark - key.ptr)) : key;
 }
 
-static int fill_delegate(struct hd_delegate *d, const struct delegate_call *asking,
+static int fill_delegate(struct hd_delegate *d, const struct delegate_call *call,
                          struct hd_slice assistant_id)
 {
-    const struct hd_worker_run_options *options = hd_worker_run_options(asking->caller);
+    const struct hd_runner_options *options = hd_runner_options(call->caller);
     int err = hd_arena_copy(&d->arena, options->principal, &d->principal);
 
     if (!err)
@@ -141,16 +141,16 @@ static int fill_delegate(struct hd_delegate *d, const struct delegate_call *aski
     if (!err)
         err = hd_arena_copy(&d->arena, options->thread, &d->thread);
     if (!err)
-        err = hd_arena_copy(&d->arena, asking->key, &d->task_id);
+        err = hd_arena_copy(&d->arena, call->key, &d->task_id);
     if (!err)
         err = hd_arena_copy(&d->arena, assistant_id, &d->assistant_id);
     if (!err)
-        err = hd_val_parse_json(asking->input, &d->input, &asking->request->fault);
+        err = hd_val_parse_json(call->input, &d->input, &call->request->fault);
     d->place = namespace_of_key(d->task_id);
     return err;
 }
 
-static int make_called_delegate(const struct delegate_call *asking, struct hd_slice assistant_id,
+static int make_called_delegate(const struct delegate_call *call, struct hd_slice assistant_id,
                                 struct hd_delegate **out)
 {
     struct hd_delegate *d = hd_calloc(1, sizeof(*d));
@@ -158,13 +158,13 @@ static int make_called_delegate(const struct delegate_call *asking, struct hd_sl
 
     if (!d)
         return HD_ENOMEM;
-    d->delegation = asking->delegation;
-    d->caller = asking->caller;
-    d->request = asking->request;
-    d->outer = hd_delegate_of(asking->caller);
-    d->active = d->outer ? d->outer->active : hd_worker_run_options(asking->caller)->ctx;
+    d->delegation = call->delegation;
+    d->caller = call->caller;
+    d->request = call->request;
+    d->outer = hd_delegate_of(call->caller);
+    d->active = d->outer ? d->outer->active : hd_runner_options(call->caller)->ctx;
     hd_arena_init(&d->arena, MAX_READ);
-    err = fill_delegate(d, asking, assistant_id);
+    err = fill_delegate(d, call, assistant_id);
     if (err)
         hd_delegate_free(d);
     else
@@ -174,20 +174,20 @@ static int make_called_delegate(const struct delegate_call *asking, struct hd_sl
 
 static void on_callee_found(void *arg, const struct hd_val *assistant)
 {
-    struct delegate_call *asking = arg;
-    struct hd_rt_request *request = asking->request;
+    struct delegate_call *call = arg;
+    struct hd_rt_request *request = call->request;
     struct hd_delegate *d = NULL;
     int err = 0;
 
-    if (asking->is_cancelled)
-        err = hd_fault_set(&request->fault, HD_ECLOSED, "nobody waits for it any more");
+    if (call->is_cancelled)
+        err = hd_fault_set(&request->fault, HD_ECLOSED, "the call was cancelled");
     else if (!assistant)
         err = hd_fault_set(&request->fault, HD_ENOTFOUND, "there is no assistant \"%.*s\"",
-                           (int)(asking->assistant.len < 100 ? asking->assistant.len : 100),
-                           asking->assistant.ptr);
+                           (int)(call->assistant.len < 100 ? call->assistant.len : 100),
+                           call->assistant.ptr);
     if (!err)
         err = make_called_delegate(
-            asking, hd_val_get_string(hd_val_get(assistant, HD_S("assistant_id"))), &d);
+            call, hd_val_get_string(hd_val_get(assistant, HD_S("assistant_id"))), &d);
     if (!err) {
         request->state = d;
         request->on_cancel = on_cancel;
@@ -196,58 +196,58 @@ static void on_callee_found(void *arg, const struct hd_val *assistant)
     if (err) {
         request->state = NULL;
         request->on_cancel = NULL;
-        refuse_call(request, asking->caller, err, NULL);
+        refuse_call(request, call->caller, err, NULL);
     }
-    hd_free(asking);
+    hd_free(call);
 }
 
-static int read_request(struct delegate_call *asking)
+static int read_request(struct delegate_call *call)
 {
-    struct hd_rt_request *request = asking->request;
+    struct hd_rt_request *request = call->request;
     const struct hd_wire_in in = {.message = &request->message,
                                   .head = request->root,
                                   .arena = request->arena,
                                   .fault = &request->fault};
-    int err = hd_wire_string(&in, "assistant", &asking->assistant);
+    int err = hd_wire_string(&in, "assistant", &call->assistant);
 
     if (!err)
-        err = hd_wire_string(&in, "key", &asking->key);
+        err = hd_wire_string(&in, "key", &call->key);
     if (!err)
-        err = hd_wire_text(&in, "input", &asking->input);
-    if (!err && (asking->assistant.len == 0 || asking->key.len == 0 || asking->key.len > MAX_KEY))
+        err = hd_wire_text(&in, "input", &call->input);
+    if (!err && (call->assistant.len == 0 || call->key.len == 0 || call->key.len > MAX_KEY))
         err = hd_fault_set(&request->fault, HD_EINVAL, "a delegate needs an assistant and a key");
-    if (!err && asking->input.len == 0)
-        asking->input = HD_S("null");
+    if (!err && call->input.len == 0)
+        call->input = HD_S("null");
     return err;
 }
 
 static void start_call(struct hd_rt_request *request)
 {
-    struct hd_worker_run *caller = request->scope->owner;
-    struct delegate_call *asking = caller ? hd_calloc(1, sizeof(*asking)) : NULL;
-    int err = asking ? 0 : HD_ENOMEM;
+    struct hd_runner *caller = request->scope->owner;
+    struct delegate_call *call = caller ? hd_calloc(1, sizeof(*call)) : NULL;
+    int err = call ? 0 : HD_ENOMEM;
 
     if (!caller) {
-        hd_fault_set(&request->fault, HD_EINVAL, "assistants are called by runs alone");
+        hd_fault_set(&request->fault, HD_EINVAL, "only runs can call assistants");
         hd_rt_request_answer(request);
         return;
     }
-    hd_worker_run_keep(caller);
+    hd_runner_keep(caller);
     if (!err) {
-        *asking = (struct delegate_call){
+        *call = (struct delegate_call){
             .delegation = request->ctx, .request = request, .caller = caller};
-        err = read_request(asking);
+        err = read_request(call);
     }
     if (!err) {
-        request->state = asking;
-        request->on_cancel = on_cancel_asking;
-        err = hd_delegate_find(asking->delegation, hd_worker_run_options(caller)->actor,
-                               asking->assistant, on_callee_found, asking);
+        request->state = call;
+        request->on_cancel = on_cancel_lookup;
+        err = hd_delegate_find(call->delegation, hd_runner_options(caller)->actor, call->assistant,
+                               on_callee_found, call);
     }
     if (err) {
         request->state = NULL;
         request->on_cancel = NULL;
-        hd_free(asking);
+        hd_free(call);
         refuse_call(request, caller, err, NULL);
     }
 }

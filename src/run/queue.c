@@ -300,7 +300,7 @@ static int find_end(struct hd_active_run *active, struct hd_fault *fault)
 
     return err ? err
                : hd_thread_heads_beside(active->app->store, run->principal, run->thread_id, ns,
-                                        run->run_id, &active->arena, &active->goes_on_at, fault);
+                                        run->run_id, &active->arena, &active->continue_at, fault);
 }
 
 /* Finds the progress that an earlier process made. `asked`: the interrupts open at the start. */
@@ -537,7 +537,7 @@ static void on_queue_tick(uv_timer_t *timer)
 
         if (!active)
             continue;
-        if (thread_queue->is_busy && hd_run_execute_is_running(active) && mono > active->deadline)
+        if (thread_queue->is_busy && active->runner && mono > active->deadline)
             hd_run_execute_stop(active, HD_STOP_TIMEOUT);
         line_up(thread_queue);
     }
@@ -776,7 +776,7 @@ void hd_queue_drain(struct hd_queue *queue, void (*done)(void *ctx), void *ctx)
     while (hd_map_next(&queue->thread_queues, &pos, &key, &value)) {
         struct hd_thread_queue *thread_queue = value;
 
-        if (thread_queue->is_busy && hd_run_execute_is_running(thread_queue->first)) {
+        if (thread_queue->is_busy && thread_queue->first->runner) {
             hd_run_execute_stop(thread_queue->first, HD_STOP_DRAIN);
         } else if (looks_begun(thread_queue)) {
             thread_queue->first->stop = HD_STOP_DRAIN;

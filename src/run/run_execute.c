@@ -1,4 +1,4 @@
-/* Executes one run: turns its record into engine options, and engine events into log entries. */
+/* Executes one run: turns its record into runner options, and runner events into log entries. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -9,38 +9,35 @@
 #include "events/event_format.h"
 #include "graph/engine/events.h"
 #include "graph/engine/origin.h"
-#include "records/run_command.h"
 #include "records/run_user.h"
 #include "records/stream_modes.h"
 #include "run/active_run.h"
 #include "run/delegate.h"
-#include "run/worker_run.h"
-
-#define MAX_STOPS 1024
+#include "run/worker_run_text.h"
 
 /* ---- events ----------------------------------------------------------- */
 
 /* True if the run's events have a reader or may get one later. */
-static bool is_heard(const struct hd_active_run *active)
+static bool has_readers(const struct hd_active_run *active)
 {
     return active->is_streamed || active->is_resumable || hd_event_log_has_readers(active->feed);
 }
 
-static void tell_log(struct hd_active_run *active, uint32_t mode, struct hd_slice name,
-                     struct hd_slice data)
+static void add_event(struct hd_active_run *active, uint32_t mode, struct hd_slice name,
+                      struct hd_slice data)
 {
-    const struct hd_event_log_entry news = {.run_id = active->rec.run_id,
-                                            .mode = mode,
-                                            .name = name,
-                                            .data = data,
-                                            .is_stored = active->is_resumable};
+    const struct hd_event_log_entry entry = {.run_id = active->rec.run_id,
+                                             .mode = mode,
+                                             .name = name,
+                                             .data = data,
+                                             .is_stored = active->is_resumable};
 
-    if (hd_event_log_add(active->feed, &news))
+    if (hd_event_log_add(active->feed, &entry))
         hd_log(HD_LOG_WARN, "run", "out of memory: an event is missing");
 }
 
-static void tell_val(struct hd_active_run *active, uint32_t mode, struct hd_slice name,
-                     const struct hd_val *data)
+static void add_event_val(struct hd_active_run *active, uint32_t mode, struct hd_slice name,
+                          const struct hd_val *data)
 {
     struct hd_buf *scratch = &active->app->queue->scratch;
 
@@ -49,15 +46,15 @@ static void tell_val(struct hd_active_run *active, uint32_t mode, struct hd_slic
         hd_log(HD_LOG_WARN, "run", "an event is too large");
         return;
     }
-    tell_log(active, mode, name, hd_buf_slice(scratch));
+    add_event(active, mode, name, hd_buf_slice(scratch));
 }
 
 static void on_partial(void *ctx, const char *event, const struct hd_val *data)
 {
-    tell_val(ctx, HD_MODE_MESSAGES, hd_slice_cstr(event), data);
+    add_event_val(ctx, HD_MODE_MESSAGES, hd_slice_cstr(event), data);
 }
 
-static void on_old(void *ctx, const char *event, const struct hd_val *data)
+static void ignore_partial(void *ctx, const char *event, const struct hd_val *data)
 {
     (void)ctx;
     (void)event;
@@ -68,7 +65,7 @@ static void on_old(void *ctx, const char *event, const struct hd_val *data)
  * Marks the messages from before the run as sent. In each list of the state these are all but the
  * last n, where n is the number of messages in the input.
  */
-static int pass_over_old(struct hd_active_run *active, const struct hd_val *values)
+static int skip_old_messages(struct hd_active_run *active, const struct hd_val *values)
 {
     const struct hd_val *input = hd_val_get(active->kwargs, HD_S("input"));
     struct hd_val *old = hd_val_object();
@@ -84,7 +81,7 @@ static int pass_over_old(struct hd_active_run *active, const struct hd_val *valu
             old = hd_val_with(old, hd_val_get_string(key),
                               hd_val_slice(list, 0, hd_val_count(list) - fresh));
     }
-    err = old ? hd_partials_values(&active->partials, old, on_old, NULL) : HD_ENOMEM;
+    err = old ? hd_partials_values(&active->partials, old, ignore_partial, NULL) : HD_ENOMEM;
     hd_val_unref(old);
     return err;
 }
@@ -99,7 +96,7 @@ static int add_partial(struct hd_active_run *active, struct hd_slice ns, enum hd
         return hd_partials_message(&active->partials, data, on_partial, active);
     if (mode != HD_STREAM_VALUES || ns.len > 0)
         return 0;
-    if (!active->has_values && pass_over_old(active, data))
+    if (!active->has_values && skip_old_messages(active, data))
         return HD_ENOMEM;
     active->has_values = true;
     return hd_partials_values(&active->partials, data, on_partial, active);
@@ -123,27 +120,33 @@ static struct hd_slice shown_root(const struct hd_active_run *active, struct hd_
     return active->app->config->namespaces_show ? root : hd_slice(NULL, 0);
 }
 
-void hd_run_execute_emit(struct hd_active_run *active, struct hd_slice ns, enum hd_stream_mode mode,
-                         const struct hd_val *data, struct hd_slice root)
+/* Model output in subgraphs is always streamed, as by the official server. */
+static bool is_shown(const struct hd_active_run *active, struct hd_slice ns,
+                     enum hd_stream_mode mode)
+{
+    return (active->modes & (uint32_t)mode) &&
+           (ns.len == 0 || active->subgraphs || mode == HD_STREAM_MESSAGES);
+}
+
+static void emit_val(struct hd_active_run *active, struct hd_slice ns, enum hd_stream_mode mode,
+                     const struct hd_val *data, struct hd_slice root)
 {
     struct hd_val *shown;
     char room[2048];
 
     if (add_partial(active, ns, mode, data))
         hd_log(HD_LOG_WARN, "run", "out of memory: an event is missing");
-    if (!(active->modes & (uint32_t)mode))
-        return;
-    /* Model output in subgraphs is always streamed, as by the official server. */
-    if (ns.len > 0 && !active->subgraphs && mode != HD_STREAM_MESSAGES)
+    if (!is_shown(active, ns, mode))
         return;
     shown = hd_shape_event(mode, data, shown_root(active, root));
     if (shown)
-        tell_val(active, (uint32_t)mode, event_name(active, mode, ns, room, sizeof(room)), shown);
+        add_event_val(active, (uint32_t)mode, event_name(active, mode, ns, room, sizeof(room)),
+                      shown);
     hd_val_unref(shown);
 }
 
-/* True for modes whose data must be parsed, to be reformatted or merged into messages. */
-static bool is_looked_at(const struct hd_active_run *active, enum hd_stream_mode mode)
+/* True for modes whose text must be parsed, to be reformatted or merged into messages. */
+static bool needs_parsing(const struct hd_active_run *active, enum hd_stream_mode mode)
 {
     if (mode == HD_STREAM_DEBUG || mode == HD_STREAM_CHECKPOINTS)
         return true;
@@ -151,34 +154,32 @@ static bool is_looked_at(const struct hd_active_run *active, enum hd_stream_mode
            (mode == HD_STREAM_MESSAGES || mode == HD_STREAM_VALUES);
 }
 
-void hd_run_execute_emit_text(struct hd_active_run *active, struct hd_slice ns,
-                              enum hd_stream_mode mode, struct hd_slice text, struct hd_slice root)
+static void emit_text(struct hd_active_run *active, const struct hd_runner_event *event,
+                      struct hd_slice root)
 {
     struct hd_val *data = NULL;
     char room[2048];
 
-    if (!is_heard(active))
-        return;
-    if (!is_looked_at(active, mode)) {
-        if ((active->modes & (uint32_t)mode) &&
-            (ns.len == 0 || active->subgraphs || mode == HD_STREAM_MESSAGES))
-            tell_log(active, (uint32_t)mode, event_name(active, mode, ns, room, sizeof(room)),
-                     text);
+    if (!needs_parsing(active, event->mode)) {
+        if (is_shown(active, event->ns, event->mode))
+            add_event(active, (uint32_t)event->mode,
+                      event_name(active, event->mode, event->ns, room, sizeof(room)), event->text);
         return;
     }
-    if (hd_val_parse_json(text, &data, NULL))
+    if (hd_val_parse_json(event->text, &data, NULL))
         hd_log(HD_LOG_WARN, "run", "an event cannot be read: it is missing");
     else
-        hd_run_execute_emit(active, ns, mode, data, root);
+        emit_val(active, event->ns, event->mode, data, root);
     hd_val_unref(data);
 }
 
-static void on_stream(void *ctx, struct hd_slice ns, enum hd_stream_mode mode,
-                      const struct hd_val *data)
+void hd_run_execute_emit(struct hd_active_run *active, const struct hd_runner_event *event,
+                         struct hd_slice root)
 {
-    struct hd_active_run *active = ctx;
-
-    hd_run_execute_emit(active, ns, mode, data, active->root);
+    if (event->data)
+        emit_val(active, event->ns, event->mode, event->data, root);
+    else
+        emit_text(active, event, root);
 }
 
 unsigned hd_run_execute_all_modes(const struct hd_active_run *active)
@@ -192,21 +193,22 @@ unsigned hd_run_execute_all_modes(const struct hd_active_run *active)
 
 unsigned hd_run_execute_modes(const struct hd_active_run *active)
 {
-    return is_heard(active) ? hd_run_execute_all_modes(active) : 0;
+    return has_readers(active) ? hd_run_execute_all_modes(active) : 0;
 }
 
-static void on_run_event(void *ctx, const struct hd_event *event)
+static unsigned get_run_modes(void *ctx)
+{
+    return hd_run_execute_modes(ctx);
+}
+
+static void on_run_event(void *ctx, const struct hd_runner_event *event)
 {
     struct hd_active_run *active = ctx;
-    unsigned modes = hd_run_execute_modes(active);
 
-    if (modes == 0)
-        return;
-    if (hd_stream_map(event, modes, on_stream, active))
-        hd_log(HD_LOG_WARN, "run", "out of memory: an event is missing");
+    hd_run_execute_emit(active, event, active->root);
 }
 
-void hd_run_execute_emit_metadata(struct hd_active_run *active)
+static void emit_metadata(struct hd_active_run *active)
 {
     struct hd_buf *scratch = &active->app->queue->scratch;
     struct hd_jw jw;
@@ -228,12 +230,12 @@ void hd_run_execute_emit_metadata(struct hd_active_run *active)
     if (hd_jw_finish(&jw))
         hd_log(HD_LOG_WARN, "run", "out of memory: an event is missing");
     else
-        tell_log(active, 0, HD_S("metadata"), hd_buf_slice(scratch));
+        add_event(active, 0, HD_S("metadata"), hd_buf_slice(scratch));
 }
 
 /* ---- end -------------------------------------------------------------- */
 
-void hd_run_execute_set_error(struct hd_active_run *active, const char *type, const char *text)
+static void set_error(struct hd_active_run *active, const char *type, const char *text)
 {
     struct hd_jw jw;
 
@@ -255,7 +257,7 @@ void hd_run_execute_set_error(struct hd_active_run *active, const char *type, co
 
 void hd_run_execute_fail(struct hd_active_run *active, const char *type, const char *text)
 {
-    hd_run_execute_set_error(active, type, text);
+    set_error(active, type, text);
     hd_run_complete(active);
 }
 
@@ -301,34 +303,22 @@ static struct hd_val *make_output(const struct hd_run_result *result)
     return output;
 }
 
-/* The client that created the run reads too slowly: applies back-pressure to the models. */
-static void on_lag(void *ctx, bool is_behind)
-{
-    struct hd_active_run *active = ctx;
-
-    if (active->run)
-        hd_run_hold(active->run, is_behind);
-    if (active->remote)
-        hd_worker_run_hold(active->remote, is_behind);
-    hd_delegation_hold(active->app->delegation, active, is_behind);
-}
-
-void hd_run_execute_ended(struct hd_active_run *active, const struct hd_run_result *result)
+/* Copies the outcome, except the output. */
+static void copy_outcome(struct hd_active_run *active, const struct hd_run_result *result)
 {
     struct hd_outcome *outcome = &active->outcome;
 
-    hd_event_log_unwatch(active->feed);
     switch (result->status) {
     case HD_RUN_DONE:
     case HD_RUN_INTERRUPTED:
         outcome->status = HD_RUN_STATE_SUCCESS;
         break;
     case HD_RUN_FAILED:
-        hd_run_execute_set_error(active, result->error_type, result->error_text);
+        set_error(active, result->error_type, result->error_text);
         break;
     case HD_RUN_CANCELLED:
         if (active->stop == HD_STOP_TIMEOUT)
-            hd_run_execute_set_error(active, "TimeoutError", "the run took longer than it may");
+            set_error(active, "TimeoutError", "the run exceeded its time limit");
         outcome->status = stopped_state(active);
         hd_run_execute_receipt(active, result);
         break;
@@ -344,14 +334,72 @@ void hd_run_execute_ended(struct hd_active_run *active, const struct hd_run_resu
         hd_buf_reset(&active->interrupts);
 }
 
-static void on_run_done(void *ctx, const struct hd_run_result *result)
+/* Replaces the error by the worker's text, which has more details. */
+static void copy_error(struct hd_active_run *active, struct hd_slice error)
+{
+    if (error.len == 0)
+        return;
+    hd_buf_reset(&active->error);
+    if (hd_buf_append_slice(&active->error, error))
+        hd_buf_reset(&active->error);
+}
+
+static void on_run_done(void *ctx, const struct hd_runner_result *result)
 {
     struct hd_active_run *active = ctx;
 
-    active->run = NULL;
-    hd_run_execute_ended(active, result);
-    active->output = make_output(result);
+    active->runner = NULL;
+    hd_event_log_unwatch(active->feed);
+    hd_event_log_on_reader(active->feed, NULL, NULL);
+    copy_outcome(active, &result->run);
+    if (result->run.status == HD_RUN_FAILED)
+        copy_error(active, result->error);
+    active->output = make_output(&result->run);
+    if (hd_worker_run_output(result->output, result->run.interrupts, &active->values)) {
+        hd_log(HD_LOG_WARN, "run", "the output of a run is too large");
+        hd_buf_reset(&active->values);
+    }
     hd_run_complete(active);
+}
+
+/* ---- control ---------------------------------------------------------- */
+
+static void on_attempt(void *ctx, int attempt, const struct hd_run_losses *losses)
+{
+    struct hd_active_run *active = ctx;
+
+    active->rec.attempt = attempt;
+    active->rec.losses = *losses;
+    emit_metadata(active);
+}
+
+/* The client that created the run reads too slowly: applies back-pressure to the models. */
+static void on_lag(void *ctx, bool is_behind)
+{
+    struct hd_active_run *active = ctx;
+
+    if (active->runner)
+        hd_runner_hold(active->runner, is_behind);
+    hd_delegation_hold(active->app->delegation, active, is_behind);
+}
+
+/* A reader has connected: the runner, which sends no events without readers, starts to. */
+static void on_reader(void *ctx)
+{
+    struct hd_active_run *active = ctx;
+
+    if (active->runner)
+        hd_runner_listen(active->runner);
+}
+
+void hd_run_execute_stop(struct hd_active_run *active, enum hd_stop stop)
+{
+    bool keeps_answer = stop == HD_STOP_INTERRUPT && active->app->config->stop_keeps_answer;
+
+    if (active->stop == HD_STOP_NONE || stop == HD_STOP_ROLLBACK)
+        active->stop = stop;
+    if (active->runner)
+        hd_runner_cancel(active->runner, keeps_answer);
 }
 
 /* ---- start ------------------------------------------------------------ */
@@ -370,25 +418,6 @@ static uint32_t modes_of(const struct hd_val *list)
             continue; /* unknown: from a newer version */
     }
     return modes ? modes : HD_MODE_VALUES;
-}
-
-/* "*" or a list; `names` has room for MAX_STOPS. */
-static struct hd_stops stops_of(const struct hd_val *val, struct hd_slice *names)
-{
-    struct hd_stops stops = {.all = hd_val_is_string(val), .names = names};
-
-    for (size_t i = 0; i < hd_val_count(val) && i < MAX_STOPS; i++)
-        names[stops.count++] = hd_val_get_string(hd_val_at(val, i));
-    return stops;
-}
-
-static enum hd_durability durability_of(const struct hd_val *kwargs)
-{
-    struct hd_slice name = hd_val_get_string(hd_val_get(kwargs, HD_S("durability")));
-
-    if (hd_slice_eq(name, HD_S("sync")))
-        return HD_DURABLE_SYNC;
-    return hd_slice_eq(name, HD_S("exit")) ? HD_DURABLE_EXIT : HD_DURABLE_ASYNC;
 }
 
 int hd_run_execute_prepare(struct hd_active_run *active, struct hd_fault *fault)
@@ -411,7 +440,8 @@ int hd_run_execute_prepare(struct hd_active_run *active, struct hd_fault *fault)
     return 0;
 }
 
-struct hd_val *hd_run_execute_metadata(const struct hd_active_run *active)
+/* The metadata of every checkpoint of the run. NULL: no memory. */
+static struct hd_val *make_metadata(const struct hd_active_run *active)
 {
     struct hd_val *metadata =
         hd_val_ref(hd_val_get(hd_val_get(active->kwargs, HD_S("config")), HD_S("metadata")));
@@ -427,100 +457,94 @@ struct hd_val *hd_run_execute_metadata(const struct hd_active_run *active)
     return hd_val_with(metadata, HD_S("run_attempt"), hd_val_int(active->rec.attempt));
 }
 
-/* The run's configurable, with the members about its user that graphs see. */
-struct hd_val *hd_run_execute_config(const struct hd_active_run *active)
+/* The run's `config`, whose configurable has the members about its user that graphs see. */
+static struct hd_val *make_config(const struct hd_active_run *active)
 {
-    const struct hd_val *config = hd_val_get(active->kwargs, HD_S("config"));
-    struct hd_val *configurable = hd_val_ref(hd_val_get(config, HD_S("configurable")));
+    const struct hd_val *given = hd_val_get(active->kwargs, HD_S("config"));
+    struct hd_val *configurable = hd_val_ref(hd_val_get(given, HD_S("configurable")));
 
     if (active->head.len > 0)
         configurable =
             hd_val_with(configurable, HD_S("checkpoint_id"), hd_val_string(active->head));
-    return active->rec.actor.len > 0 ? hd_user_show(configurable) : configurable;
+    if (active->rec.actor.len > 0)
+        configurable = hd_user_show(configurable);
+    return hd_val_with(hd_val_is_object(given) ? hd_val_ref(given) : hd_val_object(),
+                       HD_S("configurable"), configurable);
 }
 
-static int start_engine(struct hd_active_run *active, const struct hd_val *metadata,
-                        const struct hd_val *command)
+static int start_runner(struct hd_active_run *active, const struct hd_val *config,
+                        const struct hd_val *metadata)
 {
-    const struct hd_val *config = hd_val_get(active->kwargs, HD_S("config"));
-    struct hd_val *configurable = hd_run_execute_config(active);
-    struct hd_slice *names = hd_calloc((size_t)2 * MAX_STOPS, sizeof(*names));
-    int64_t limit = 0;
-    int err;
-
-    if (!names || !configurable) {
-        hd_val_unref(configurable);
-        hd_free(names);
-        return HD_ENOMEM;
-    }
-    if (hd_val_get_int(hd_val_get(config, HD_S("recursion_limit")), &limit) && limit > INT32_MAX)
-        limit = INT32_MAX;
-
-    struct hd_run_options options = {
-        .graph = active->graph->graph,
+    const struct hd_val *kwargs = active->kwargs;
+    const struct hd_val *configurable = hd_val_get(config, HD_S("configurable"));
+    const struct hd_runner_options options = {
+        .graph = active->graph,
+        .run_id = active->rec.run_id,
+        .assistant_id = active->rec.assistant_id,
         .principal = active->rec.principal,
         .actor = active->rec.actor,
         .thread = active->rec.thread_id,
-        .guard = active->rec.thread_created,
         .root = active->root,
-        .durability = durability_of(active->kwargs),
-        .before = stops_of(hd_val_get(active->kwargs, HD_S("interrupt_before")), names),
-        .after = stops_of(hd_val_get(active->kwargs, HD_S("interrupt_after")), names + MAX_STOPS),
-        .recursion_limit = (int)limit,
-        .config = configurable,
+        .guard = active->rec.thread_created,
+        .attempt = active->rec.attempt,
+        .losses = active->rec.losses,
+        .is_continued = active->is_continued,
+        .continue_at = active->continue_at,
+        .checkpoint_id = hd_val_get_string(hd_val_get(configurable, HD_S("checkpoint_id"))),
+        .checkpoint_map = hd_val_get(configurable, HD_S("checkpoint_map")),
+        .input = hd_val_get(kwargs, HD_S("input")),
+        .command = active->command ? active->command : hd_val_get(kwargs, HD_S("command")),
+        .config = config,
         .secrets = active->secrets,
-        .context = hd_val_get(active->kwargs, HD_S("context")),
+        .context = hd_val_get(kwargs, HD_S("context")),
         .metadata = metadata,
-        .shows_output = true,
-        .origins = &active->origins,
+        .durability = hd_val_get_string(hd_val_get(kwargs, HD_S("durability"))),
+        .before = hd_val_get(kwargs, HD_S("interrupt_before")),
+        .after = hd_val_get(kwargs, HD_S("interrupt_after")),
         .asks_again = active->is_answered || !active->is_continued,
+        .origins = &active->origins,
+        .modes = hd_run_execute_all_modes(active),
+        .subgraphs = active->subgraphs,
+        .is_quiet = hd_run_execute_modes(active) == 0,
+        .get_modes = get_run_modes,
         .on_event = on_run_event,
+        .on_attempt = on_attempt,
         .on_done = on_run_done,
         .ctx = active,
     };
 
-    /* A resumed run continues at its last checkpoint, without input. */
-    if (!active->is_continued) {
-        options.checkpoint_id = hd_val_get_string(hd_val_get(configurable, HD_S("checkpoint_id")));
-        options.checkpoint_map = hd_val_get(configurable, HD_S("checkpoint_map"));
-        options.command = command;
-        if (!command)
-            options.input = hd_val_get(active->kwargs, HD_S("input"));
-    }
-    err = hd_run_start(active->app->engine, &options, &active->run);
-    hd_val_unref(configurable);
-    hd_free(names);
-    return err;
-}
-
-const struct hd_val *hd_run_execute_command(const struct hd_active_run *active)
-{
-    return active->command ? active->command : hd_val_get(active->kwargs, HD_S("command"));
-}
-
-/* Converts the `command` of the request to a command record; *out NULL: there was no command. */
-static int make_command(const struct hd_active_run *active, struct hd_val **out)
-{
-    const struct hd_val *given = hd_run_execute_command(active);
-
-    *out = NULL;
-    if (!hd_val_is_object(given))
-        return 0;
-    *out = hd_command_make(given);
-    return *out ? 0 : HD_ENOMEM;
+    return hd_runner_start(active->app, &options, &active->runner);
 }
 
 static int begin_execution(struct hd_active_run *active)
 {
-    struct hd_val *metadata = hd_run_execute_metadata(active);
-    struct hd_val *command = NULL;
-    int err = metadata ? make_command(active, &command) : HD_ENOMEM;
+    struct hd_val *config = make_config(active);
+    struct hd_val *metadata = make_metadata(active);
+    int err = config && metadata ? start_runner(active, config, metadata) : HD_ENOMEM;
 
-    if (!err)
-        err = start_engine(active, metadata, command);
-    hd_val_unref(command);
+    hd_val_unref(config);
     hd_val_unref(metadata);
+    if (!err)
+        hd_event_log_on_reader(active->feed, on_reader, active);
     return err;
+}
+
+/* Fails the run with the load error of its graph, if there was one. */
+static bool fail_unloaded(struct hd_active_run *active)
+{
+    const struct hd_app_form *form = hd_app_form(active->graph);
+    struct hd_worker_run_answer answer;
+
+    if (!form || form->error.len == 0)
+        return false;
+    if (hd_worker_run_read_error(form->error, NULL, &active->arena, &answer)) {
+        hd_run_execute_fail(active, "ImportError", "the graph could not be loaded");
+        return true;
+    }
+    set_error(active, answer.type.ptr, answer.message.ptr);
+    copy_error(active, answer.error);
+    hd_run_complete(active);
+    return true;
 }
 
 void hd_run_execute(struct hd_active_run *active)
@@ -545,29 +569,20 @@ void hd_run_execute(struct hd_active_run *active)
     }
     if (active->rec.attempt > 1)
         hd_event_log_skip(active->feed, active->rec.attempt);
-    hd_run_execute_emit_metadata(active);
+    emit_metadata(active);
     if (!active->graph) {
-        hd_run_execute_fail(active, "ValueError", "the graph of this run is not served any more");
+        hd_run_execute_fail(active, "ValueError",
+                            "this server no longer has the graph of this run");
         return;
     }
+    if (fail_unloaded(active))
+        return;
     hd_event_log_watch(active->feed, active->rec.run_id, on_lag, active);
-    err = active->graph->is_remote ? hd_run_execute_on_worker(active) : begin_execution(active);
-    if (err)
+    err = begin_execution(active);
+    if (err) {
         hd_event_log_unwatch(active->feed);
-    if (err)
         hd_run_execute_fail(active, "RuntimeError", hd_error_text(err));
-}
-
-void hd_run_execute_stop(struct hd_active_run *active, enum hd_stop stop)
-{
-    if (active->stop == HD_STOP_NONE || stop == HD_STOP_ROLLBACK)
-        active->stop = stop;
-    if (active->run && stop == HD_STOP_INTERRUPT && active->app->config->stop_keeps_answer)
-        hd_run_stop(active->run);
-    else if (active->run)
-        hd_run_cancel(active->run);
-    if (active->remote)
-        hd_worker_run_cancel(active->remote);
+    }
 }
 
 void hd_run_execute_fini(struct hd_active_run *active)

@@ -77,14 +77,14 @@ struct hd_val *hd_worker_run_config(const struct hd_val *config, const struct hd
 
 /*
  * When a run has the `run_id` of the last checkpoint, LangGraph treats it as a continuation of the
- * run that made it. An inner run has the `run_id` of the run that waits for it, in each of its
+ * run that made it. A called run has the `run_id` of the run that waits for it, in each of its
  * calls, so it is sent without.
  */
-static int put_metadata(struct hd_jw *jw, const struct hd_worker_run_options *options)
+static int put_metadata(struct hd_jw *jw, const struct hd_runner_options *options)
 {
     struct hd_val *metadata = hd_val_ref(options->metadata);
 
-    if (options->is_inner && hd_val_get(metadata, HD_S("run_id"))) {
+    if (options->caller && hd_val_get(metadata, HD_S("run_id"))) {
         metadata = hd_val_without(metadata, HD_S("run_id"));
         if (!metadata)
             return HD_ENOMEM;
@@ -95,7 +95,7 @@ static int put_metadata(struct hd_jw *jw, const struct hd_worker_run_options *op
 }
 
 /* Writes `config` in the form of LangGraph. */
-static int put_config(struct hd_jw *jw, const struct hd_worker_run_options *options)
+static int put_config(struct hd_jw *jw, const struct hd_runner_options *options)
 {
     const struct hd_val *config = options->config;
     struct hd_val *configurable =
@@ -103,7 +103,7 @@ static int put_config(struct hd_jw *jw, const struct hd_worker_run_options *opti
     int err;
 
     configurable = hd_val_with(configurable, HD_S("thread_id"), hd_val_string(options->thread));
-    if (options->is_inner && hd_val_get(configurable, HD_S("run_id")))
+    if (options->caller && hd_val_get(configurable, HD_S("run_id")))
         configurable = hd_val_without(configurable, HD_S("run_id"));
     if (!configurable)
         return HD_ENOMEM;
@@ -120,7 +120,7 @@ static int put_config(struct hd_jw *jw, const struct hd_worker_run_options *opti
     return err;
 }
 
-static int put_context(struct hd_jw *jw, const struct hd_worker_run_options *options)
+static int put_context(struct hd_jw *jw, const struct hd_runner_options *options)
 {
     struct hd_val *context;
 
@@ -135,7 +135,7 @@ static int put_context(struct hd_jw *jw, const struct hd_worker_run_options *opt
 }
 
 /* Writes what the run starts with. Not needed for a run that continues. */
-static int put_beginning(struct hd_jw *jw, const struct hd_worker_run_options *options,
+static int put_beginning(struct hd_jw *jw, const struct hd_runner_options *options,
                          struct hd_buf *input)
 {
     if (options->checkpoint_id.len > 0)
@@ -151,8 +151,7 @@ static int put_beginning(struct hd_jw *jw, const struct hd_worker_run_options *o
     return 0;
 }
 
-int hd_worker_run_write_run(const struct hd_worker_run_options *options, int attempt,
-                            bool is_continued, const struct hd_app *app,
+int hd_worker_run_write_run(const struct hd_runner_options *options, const struct hd_app *app,
                             const struct hd_worker_access *pass, struct hd_buf *head,
                             struct hd_buf *input)
 {
@@ -167,7 +166,7 @@ int hd_worker_run_write_run(const struct hd_worker_run_options *options, int att
     put_run_text(&jw, "thread_id", options->thread);
     put_run_text(&jw, "assistant_id", options->assistant_id);
     hd_jw_key(&jw, HD_S("attempt"));
-    hd_jw_int(&jw, attempt);
+    hd_jw_int(&jw, options->attempt);
     put_modes(&jw, options->modes);
     put_flag(&jw, "subgraphs", options->subgraphs);
     if (options->is_quiet)
@@ -182,10 +181,10 @@ int hd_worker_run_write_run(const struct hd_worker_run_options *options, int att
     err = put_config(&jw, options);
     if (!err)
         err = put_context(&jw, options);
-    if (!err && !is_continued)
+    if (!err && !options->is_continued)
         err = put_beginning(&jw, options, input);
-    else if (!err && options->goes_on_at.len > 0)
-        put_run_text(&jw, "checkpoint_id", options->goes_on_at);
+    else if (!err && options->continue_at.len > 0)
+        put_run_text(&jw, "checkpoint_id", options->continue_at);
     hd_jw_object_end(&jw);
     return err ? err : hd_jw_finish(&jw);
 }

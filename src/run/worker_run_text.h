@@ -12,15 +12,14 @@
 #include "graph/engine/events.h"
 #include "graph/engine/run.h"
 #include "value/val.h"
-#include "run/worker_run.h"
+#include "run/runner.h"
 
 /*
- * Writes the head of the call `run`, and to `input` the text of blob 0 (empty: no input). `attempt`
- * and `is_continued` override those of the options. `app` and `pass` give the worker access to the
- * server (gate/worker_access.h); NULL: none.
+ * Writes the head of the call `run`, and to `input` the text of blob 0 (empty: no input). `app`
+ * and `pass` give the worker access to the server (gate/worker_access.h); NULL: none.
  */
-HD_MUST_CHECK int hd_worker_run_write_run(const struct hd_worker_run_options *options, int attempt,
-                                          bool is_continued, const struct hd_app *app,
+HD_MUST_CHECK int hd_worker_run_write_run(const struct hd_runner_options *options,
+                                          const struct hd_app *app,
                                           const struct hd_worker_access *pass, struct hd_buf *head,
                                           struct hd_buf *input);
 

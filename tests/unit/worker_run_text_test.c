@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 #include "base/json.h"
+#include "run/runner_internal.h"
 #include "tests/unit/check.h"
 
 static struct hd_val *parse(const char *text)
@@ -38,7 +39,7 @@ static void assert_json(struct hd_slice text, const char *wanted)
 struct world {
     struct hd_app_graph graph;
     struct hd_val *input, *command, *config, *secrets, *context, *metadata, *map;
-    struct hd_worker_run_options options;
+    struct hd_runner_options options;
     struct hd_buf head, blob;
 };
 
@@ -56,18 +57,19 @@ static int open_world(void **state)
     w->context = parse("{\"token\":\"heddle:secret:key\"}");
     w->metadata = parse("{\"run_id\":\"r\",\"graph_id\":\"chat\"}");
     w->map = parse("{\"\":\"c\"}");
-    w->options = (struct hd_worker_run_options){.graph = &w->graph,
-                                                .run_id = HD_S("r"),
-                                                .assistant_id = HD_S("a"),
-                                                .thread = HD_S("t"),
-                                                .checkpoint_id = HD_S("c"),
-                                                .checkpoint_map = w->map,
-                                                .input = w->input,
-                                                .config = w->config,
-                                                .secrets = w->secrets,
-                                                .context = w->context,
-                                                .metadata = w->metadata,
-                                                .modes = HD_STREAM_VALUES | HD_STREAM_EVENTS};
+    w->options = (struct hd_runner_options){.graph = &w->graph,
+                                            .run_id = HD_S("r"),
+                                            .assistant_id = HD_S("a"),
+                                            .thread = HD_S("t"),
+                                            .attempt = 1,
+                                            .checkpoint_id = HD_S("c"),
+                                            .checkpoint_map = w->map,
+                                            .input = w->input,
+                                            .config = w->config,
+                                            .secrets = w->secrets,
+                                            .context = w->context,
+                                            .metadata = w->metadata,
+                                            .modes = HD_STREAM_VALUES | HD_STREAM_EVENTS};
     hd_buf_init(&w->head, 1 << 20);
     hd_buf_init(&w->blob, 1 << 20);
     return 0;
@@ -95,8 +97,7 @@ static void a_run_is_written(void **state)
 {
     struct world *w = *state;
 
-    assert_int_equal(hd_worker_run_write_run(&w->options, 1, false, NULL, NULL, &w->head, &w->blob),
-                     0);
+    assert_int_equal(hd_worker_run_write_run(&w->options, NULL, NULL, &w->head, &w->blob), 0);
     assert_json(
         hd_buf_slice(&w->head),
         "{\"op\":\"run\",\"graph\":\"chat\",\"run_id\":\"r\",\"thread_id\":\"t\","
@@ -122,8 +123,9 @@ static void one_that_goes_on_is_given_nothing(void **state)
     struct hd_json json = {NULL};
     int64_t attempt = 0;
 
-    assert_int_equal(hd_worker_run_write_run(&w->options, 2, true, NULL, NULL, &w->head, &w->blob),
-                     0);
+    w->options.attempt = 2;
+    w->options.is_continued = true;
+    assert_int_equal(hd_worker_run_write_run(&w->options, NULL, NULL, &w->head, &w->blob), 0);
     assert_int_equal(hd_json_parse(&json, hd_buf_slice(&w->head), NULL), 0);
     assert_true(hd_json_int(member(&json, "attempt"), &attempt));
     assert_int_equal(attempt, 2);
@@ -141,8 +143,7 @@ static void a_command_stands_for_the_input(void **state)
 
     w->command = parse("{\"resume\":7}");
     w->options.command = w->command;
-    assert_int_equal(hd_worker_run_write_run(&w->options, 1, false, NULL, NULL, &w->head, &w->blob),
-                     0);
+    assert_int_equal(hd_worker_run_write_run(&w->options, NULL, NULL, &w->head, &w->blob), 0);
     assert_int_equal(hd_json_parse(&json, hd_buf_slice(&w->head), NULL), 0);
     assert_null(member(&json, "input"));
     assert_non_null(member(&json, "command"));
@@ -154,13 +155,13 @@ static void a_command_stands_for_the_input(void **state)
 static void one_that_is_waited_for_has_no_run_id(void **state)
 {
     struct world *w = *state;
+    struct hd_runner caller = {.ops = &hd_runner_worker};
     struct hd_json json = {NULL};
     hd_json_val config;
 
-    w->options.is_inner = true;
+    w->options.caller = &caller;
     w->options.is_quiet = true;
-    assert_int_equal(hd_worker_run_write_run(&w->options, 1, false, NULL, NULL, &w->head, &w->blob),
-                     0);
+    assert_int_equal(hd_worker_run_write_run(&w->options, NULL, NULL, &w->head, &w->blob), 0);
     assert_int_equal(hd_json_parse(&json, hd_buf_slice(&w->head), NULL), 0);
     config = member(&json, "config");
     assert_null(hd_json_get(hd_json_get(config, HD_S("configurable")), HD_S("run_id")));

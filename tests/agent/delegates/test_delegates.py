@@ -372,7 +372,7 @@ def test_nobody_calls_itself(server):
     thread = server.thread()
     values = server.wait(first, {"messages": "go"}, thread=thread)
     tools = [m for m in values["messages"] if m["type"] == "tool"]
-    assert len(tools) == 1 and "heard: Error" in tools[0]["content"] and "at work already" in tools[0]["content"]
+    assert len(tools) == 1 and "heard: Error" in tools[0]["content"] and "already running" in tools[0]["content"]
 
 
 def test_those_who_would_wait_for_each_other_are_told(server):
@@ -381,7 +381,7 @@ def test_those_who_would_wait_for_each_other_are_told(server):
     thread = server.thread()
     values = say(server, thread, "go", [call("left"), call("right")])
     answers = contents(values, "tool")
-    assert len(answers) == 2 and any("at work already" in answer for answer in answers)
+    assert len(answers) == 2 and any("already running" in answer for answer in answers)
 
 
 def test_there_is_a_limit_to_the_depth(server):
