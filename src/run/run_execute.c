@@ -121,8 +121,8 @@ static struct hd_slice shown_root(const struct hd_active_run *active, struct hd_
 }
 
 /* Model output in subgraphs is always streamed, as by the official server. */
-static bool is_shown(const struct hd_active_run *active, struct hd_slice ns,
-                     enum hd_stream_mode mode)
+static bool is_requested(const struct hd_active_run *active, struct hd_slice ns,
+                         enum hd_stream_mode mode)
 {
     return (active->modes & (uint32_t)mode) &&
            (ns.len == 0 || active->subgraphs || mode == HD_STREAM_MESSAGES);
@@ -136,7 +136,7 @@ static void emit_val(struct hd_active_run *active, struct hd_slice ns, enum hd_s
 
     if (add_partial(active, ns, mode, data))
         hd_log(HD_LOG_WARN, "run", "out of memory: an event is missing");
-    if (!is_shown(active, ns, mode))
+    if (!is_requested(active, ns, mode))
         return;
     shown = hd_shape_event(mode, data, shown_root(active, root));
     if (shown)
@@ -161,7 +161,7 @@ static void emit_text(struct hd_active_run *active, const struct hd_runner_event
     char room[2048];
 
     if (!needs_parsing(active, event->mode)) {
-        if (is_shown(active, event->ns, event->mode))
+        if (is_requested(active, event->ns, event->mode))
             add_event(active, (uint32_t)event->mode,
                       event_name(active, event->mode, event->ns, room, sizeof(room)), event->text);
         return;

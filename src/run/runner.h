@@ -91,7 +91,7 @@ HD_MUST_CHECK int hd_runner_start(struct hd_app *app, const struct hd_runner_opt
  * model's partial answer (hd_run_stop()). May be called from on_event.
  */
 void hd_runner_cancel(struct hd_runner *runner, bool keeps_answer);
-/* Applies back-pressure: a held runner reads no more from models or workers until it is released. */
+/* Applies back-pressure: a held runner reads nothing from models and workers until released. */
 void hd_runner_hold(struct hd_runner *runner, bool is_held);
 /* Events are needed from now on: ends `is_quiet`. */
 void hd_runner_listen(struct hd_runner *runner);
