@@ -22,22 +22,22 @@ static void on_log_tick(uv_timer_t *timer);
 int hd_event_logs_create(uv_loop_t *loop, struct heddle *store,
                          const struct hd_event_log_limits *limits, struct hd_event_logs **out)
 {
-    struct hd_event_logs *feeds = hd_calloc(1, sizeof(*feeds));
+    struct hd_event_logs *logs = hd_calloc(1, sizeof(*logs));
 
-    if (!feeds)
+    if (!logs)
         return HD_ENOMEM;
-    if (uv_timer_init(loop, &feeds->timer) ||
-        uv_timer_start(&feeds->timer, on_log_tick, TICK_MS, TICK_MS)) {
-        hd_free(feeds);
+    if (uv_timer_init(loop, &logs->timer) ||
+        uv_timer_start(&logs->timer, on_log_tick, TICK_MS, TICK_MS)) {
+        hd_free(logs);
         return HD_EIO;
     }
-    uv_unref((uv_handle_t *)&feeds->timer);
-    feeds->timer.data = feeds;
-    feeds->store = store;
-    feeds->limits = *limits;
-    feeds->newest = &feeds->oldest;
-    hd_map_init(&feeds->map, MAX_FEEDS);
-    *out = feeds;
+    uv_unref((uv_handle_t *)&logs->timer);
+    logs->timer.data = logs;
+    logs->store = store;
+    logs->limits = *limits;
+    logs->newest = &logs->oldest;
+    hd_map_init(&logs->map, MAX_FEEDS);
+    *out = logs;
     return 0;
 }
 
@@ -46,41 +46,41 @@ static void on_logs_closed(uv_handle_t *handle)
     hd_free(handle->data);
 }
 
-void hd_event_logs_destroy(struct hd_event_logs *feeds)
+void hd_event_logs_destroy(struct hd_event_logs *logs)
 {
-    if (!feeds)
+    if (!logs)
         return;
-    while (feeds->oldest) {
-        feeds->oldest->holds = 0;
-        hd_event_log_flush(feeds->oldest);
-        hd_event_log_drop(feeds->oldest);
+    while (logs->oldest) {
+        logs->oldest->holds = 0;
+        hd_event_log_flush(logs->oldest);
+        hd_event_log_drop(logs->oldest);
     }
-    hd_map_fini(&feeds->map);
-    uv_close((uv_handle_t *)&feeds->timer, on_logs_closed);
+    hd_map_fini(&logs->map);
+    uv_close((uv_handle_t *)&logs->timer, on_logs_closed);
 }
 
-size_t hd_event_logs_bytes(const struct hd_event_logs *feeds)
+size_t hd_event_logs_bytes(const struct hd_event_logs *logs)
 {
-    return feeds->bytes;
+    return logs->bytes;
 }
 
 /* The list of logs is in the order of their last use. */
-static void unlink_feed(struct hd_event_log *feed)
+static void unlink_log(struct hd_event_log *log)
 {
-    *feed->link = feed->next;
-    if (feed->next)
-        feed->next->link = feed->link;
+    *log->link = log->next;
+    if (log->next)
+        log->next->link = log->link;
     else
-        feed->feeds->newest = feed->link;
+        log->logs->newest = log->link;
 }
 
-static void link_feed(struct hd_event_log *feed)
+static void link_log(struct hd_event_log *log)
 {
-    feed->next = NULL;
-    feed->link = feed->feeds->newest;
-    *feed->link = feed;
-    feed->feeds->newest = &feed->next;
-    feed->touched_at = hd_clock_monotonic_us();
+    log->next = NULL;
+    log->link = log->logs->newest;
+    *log->link = log;
+    log->logs->newest = &log->next;
+    log->touched_at = hd_clock_monotonic_us();
 }
 
 /* ---- one log ---------------------------------------------------------- */
@@ -99,72 +99,72 @@ static bool make_log_key(struct hd_slice principal, struct hd_slice thread, char
     return true;
 }
 
-struct hd_event_log *hd_event_log_find(struct hd_event_logs *feeds, struct hd_slice principal,
+struct hd_event_log *hd_event_log_find(struct hd_event_logs *logs, struct hd_slice principal,
                                        struct hd_slice thread)
 {
     char buffer[MAX_KEY];
     struct hd_slice key;
 
-    return make_log_key(principal, thread, buffer, &key) ? hd_map_get(&feeds->map, key) : NULL;
+    return make_log_key(principal, thread, buffer, &key) ? hd_map_get(&logs->map, key) : NULL;
 }
 
-static struct hd_event_log *make_feed(struct hd_event_logs *feeds, struct hd_slice key,
-                                      size_t principal_len)
+static struct hd_event_log *make_log(struct hd_event_logs *logs, struct hd_slice key,
+                                     size_t principal_len)
 {
-    struct hd_event_log *feed = hd_calloc(1, sizeof(*feed) + key.len);
+    struct hd_event_log *log = hd_calloc(1, sizeof(*log) + key.len);
 
-    if (!feed)
+    if (!log)
         return NULL;
-    if (hd_map_put(&feeds->map, key, feed)) {
-        hd_free(feed);
+    if (hd_map_put(&logs->map, key, log)) {
+        hd_free(log);
         return NULL;
     }
-    feed->feeds = feeds;
-    feed->key_len = key.len;
-    feed->principal_len = principal_len;
-    memcpy(feed->key, key.ptr, key.len);
-    feed->tail = &feed->head;
-    hd_buf_init(&feed->page.data, HD_PAGE_LIMIT);
-    link_feed(feed);
-    return feed;
+    log->logs = logs;
+    log->key_len = key.len;
+    log->principal_len = principal_len;
+    memcpy(log->key, key.ptr, key.len);
+    log->tail = &log->head;
+    hd_buf_init(&log->page.data, HD_PAGE_LIMIT);
+    link_log(log);
+    return log;
 }
 
-struct hd_event_log *hd_event_log_get(struct hd_event_logs *feeds, struct hd_slice principal,
+struct hd_event_log *hd_event_log_get(struct hd_event_logs *logs, struct hd_slice principal,
                                       struct hd_slice thread, uint64_t seq)
 {
     char buffer[MAX_KEY];
     struct hd_slice key;
-    struct hd_event_log *feed;
+    struct hd_event_log *log;
 
     if (!make_log_key(principal, thread, buffer, &key))
         return NULL;
-    feed = hd_map_get(&feeds->map, key);
-    if (!feed)
-        feed = make_feed(feeds, key, principal.len);
-    if (feed && feed->seq < seq)
-        feed->seq = seq;
-    return feed;
+    log = hd_map_get(&logs->map, key);
+    if (!log)
+        log = make_log(logs, key, principal.len);
+    if (log && log->seq < seq)
+        log->seq = seq;
+    return log;
 }
 
-static void free_entries(struct hd_event_log *feed)
+static void free_entries(struct hd_event_log *log)
 {
-    while (feed->head) {
-        struct hd_entry *entry = feed->head;
+    while (log->head) {
+        struct hd_entry *entry = log->head;
 
-        feed->head = entry->next;
+        log->head = entry->next;
         hd_entry_unref(entry);
     }
-    feed->tail = &feed->head;
-    feed->feeds->bytes -= feed->bytes;
-    feed->bytes = 0;
+    log->tail = &log->head;
+    log->logs->bytes -= log->bytes;
+    log->bytes = 0;
 }
 
 /* Ends all readers. `is_gone`: the thread was deleted; otherwise they are lost. */
-static void lose_all(struct hd_event_log *feed, bool is_gone)
+static void lose_all(struct hd_event_log *log, bool is_gone)
 {
     struct hd_cursor *next;
 
-    for (struct hd_cursor *cursor = feed->cursors; cursor; cursor = next) {
+    for (struct hd_cursor *cursor = log->cursors; cursor; cursor = next) {
         next = cursor->next; /* on_more() may close the cursor */
         cursor->is_lost = !is_gone;
         cursor->is_gone = is_gone;
@@ -174,43 +174,43 @@ static void lose_all(struct hd_event_log *feed, bool is_gone)
     }
 }
 
-void hd_event_log_drop(struct hd_event_log *feed)
+void hd_event_log_drop(struct hd_event_log *log)
 {
-    struct hd_event_logs *feeds = feed->feeds;
+    struct hd_event_logs *logs = log->logs;
 
-    if (feed->holds > 0)
+    if (log->holds > 0)
         return;
-    lose_all(feed, true);
-    while (feed->cursors)
-        hd_cursor_close(feed->cursors);
-    hd_map_remove(&feeds->map, hd_slice(feed->key, feed->key_len));
-    unlink_feed(feed);
-    free_entries(feed);
-    hd_page_forget(feed);
-    hd_buf_fini(&feed->page.data);
-    hd_free(feed);
+    lose_all(log, true);
+    while (log->cursors)
+        hd_cursor_close(log->cursors);
+    hd_map_remove(&logs->map, hd_slice(log->key, log->key_len));
+    unlink_log(log);
+    free_entries(log);
+    hd_page_forget(log);
+    hd_buf_fini(&log->page.data);
+    hd_free(log);
 }
 
-void hd_event_log_hold(struct hd_event_log *feed)
+void hd_event_log_hold(struct hd_event_log *log)
 {
-    feed->holds++;
+    log->holds++;
 }
 
-void hd_event_log_release(struct hd_event_log *feed)
+void hd_event_log_release(struct hd_event_log *log)
 {
-    feed->holds--;
-    unlink_feed(feed);
-    link_feed(feed);
+    log->holds--;
+    unlink_log(log);
+    link_log(log);
 }
 
-bool hd_event_log_has_readers(const struct hd_event_log *feed)
+bool hd_event_log_has_readers(const struct hd_event_log *log)
 {
-    return feed->cursors != NULL;
+    return log->cursors != NULL;
 }
 
-uint64_t hd_event_log_seq(const struct hd_event_log *feed)
+uint64_t hd_event_log_seq(const struct hd_event_log *log)
 {
-    return feed->seq;
+    return log->seq;
 }
 
 uint64_t hd_event_log_gap(uint64_t seq, int attempts)
@@ -218,9 +218,9 @@ uint64_t hd_event_log_gap(uint64_t seq, int attempts)
     return (seq / GAP + (uint64_t)attempts) * GAP;
 }
 
-void hd_event_log_skip(struct hd_event_log *feed, int attempt)
+void hd_event_log_skip(struct hd_event_log *log, int attempt)
 {
-    feed->seq = hd_event_log_gap(feed->seq, attempt);
+    log->seq = hd_event_log_gap(log->seq, attempt);
 }
 
 const struct hd_entry *hd_entry_ref(const struct hd_entry *entry)
@@ -246,21 +246,21 @@ static size_t entry_size(const struct hd_entry *entry)
 }
 
 /* Drops the oldest entry; a cursor at this entry is lost. */
-static void forget_oldest(struct hd_event_log *feed)
+static void forget_oldest(struct hd_event_log *log)
 {
-    struct hd_entry *entry = feed->head;
+    struct hd_entry *entry = log->head;
     struct hd_cursor *next;
     size_t size = entry_size(entry);
 
-    feed->head = entry->next;
-    if (!feed->head)
-        feed->tail = &feed->head;
-    feed->bytes -= size;
-    feed->feeds->bytes -= size;
-    feed->has_pages = false; /* the stored events can be loaded again */
+    log->head = entry->next;
+    if (!log->head)
+        log->tail = &log->head;
+    log->bytes -= size;
+    log->logs->bytes -= size;
+    log->has_pages = false; /* the stored events can be loaded again */
     if (entry->is_stored)
-        feed->forgotten = entry->seq;
-    for (struct hd_cursor *cursor = feed->cursors; cursor; cursor = next) {
+        log->forgotten = entry->seq;
+    for (struct hd_cursor *cursor = log->cursors; cursor; cursor = next) {
         next = cursor->next;
         if (cursor->at == entry) {
             cursor->is_lost = true;
@@ -273,22 +273,22 @@ static void forget_oldest(struct hd_event_log *feed)
 }
 
 /* The newest entry stays, and so do entries that cannot be read from the store yet. */
-static bool can_forget(const struct hd_event_log *feed)
+static bool can_forget(const struct hd_event_log *log)
 {
-    const struct hd_entry *oldest = feed->head;
+    const struct hd_entry *oldest = log->head;
 
-    return oldest && oldest->next && oldest != feed->held &&
-           (feed->pins == 0 || oldest->seq < feed->pinned);
+    return oldest && oldest->next && oldest != log->held &&
+           (log->pins == 0 || oldest->seq < log->pinned);
 }
 
-static void keep_limits(struct hd_event_log *feed)
+static void keep_limits(struct hd_event_log *log)
 {
-    struct hd_event_logs *feeds = feed->feeds;
-    struct hd_event_log *victim = feeds->oldest;
+    struct hd_event_logs *logs = log->logs;
+    struct hd_event_log *victim = logs->oldest;
 
-    while (can_forget(feed) && feed->bytes > feeds->limits.feed_bytes)
-        forget_oldest(feed);
-    while (victim && feeds->bytes > feeds->limits.total_bytes) {
+    while (can_forget(log) && log->bytes > logs->limits.log_bytes)
+        forget_oldest(log);
+    while (victim && logs->bytes > logs->limits.total_bytes) {
         if (can_forget(victim))
             forget_oldest(victim);
         else
@@ -299,123 +299,123 @@ static void keep_limits(struct hd_event_log *feed)
 /* Stores waiting pages, and drops idle logs. */
 static void on_log_tick(uv_timer_t *timer)
 {
-    struct hd_event_logs *feeds = timer->data;
+    struct hd_event_logs *logs = timer->data;
     int64_t now = hd_clock_monotonic_us();
     struct hd_event_log *next;
 
-    for (struct hd_event_log *feed = feeds->dirty; feed; feed = next) {
-        next = feed->next_dirty;
-        hd_event_log_flush(feed);
+    for (struct hd_event_log *log = logs->dirty; log; log = next) {
+        next = log->next_dirty;
+        hd_event_log_flush(log);
     }
-    for (struct hd_event_log *feed = feeds->oldest; feed; feed = next) {
-        next = feed->next;
-        if (now - feed->touched_at < feeds->limits.idle_us)
+    for (struct hd_event_log *log = logs->oldest; log; log = next) {
+        next = log->next;
+        if (now - log->touched_at < logs->limits.idle_us)
             break;
-        if (feed->holds == 0 && !feed->cursors && feed->page.data.len == 0)
-            hd_event_log_drop(feed);
+        if (log->holds == 0 && !log->cursors && log->page.data.len == 0)
+            hd_event_log_drop(log);
     }
 }
 
 /* ---- lag -------------------------------------------------------------- */
 
 /* The allowed lag; it shrinks when more than half of the memory of all logs is used. */
-static uint64_t most_lag(const struct hd_event_log *feed)
+static uint64_t most_lag(const struct hd_event_log *log)
 {
-    const struct hd_event_log_limits *limits = &feed->feeds->limits;
-    uint64_t most = limits->feed_bytes / 2;
+    const struct hd_event_log_limits *limits = &log->logs->limits;
+    uint64_t most = limits->log_bytes / 2;
 
     if (most > limits->total_bytes / 2)
         most = limits->total_bytes / 2;
-    return feed->feeds->bytes > limits->total_bytes / 2 ? most / 16 : most;
+    return log->logs->bytes > limits->total_bytes / 2 ? most / 16 : most;
 }
 
-static uint64_t lag_of(const struct hd_event_log *feed)
+static uint64_t lag_of(const struct hd_event_log *log)
 {
     uint64_t lag = 0;
 
-    for (const struct hd_cursor *cursor = feed->cursors; cursor; cursor = cursor->next) {
+    for (const struct hd_cursor *cursor = log->cursors; cursor; cursor = cursor->next) {
         if (!cursor->is_creator || !cursor->at ||
-            memcmp(cursor->run_id, feed->lag_run, HD_UUID_SIZE) != 0)
+            memcmp(cursor->run_id, log->lag_run, HD_UUID_SIZE) != 0)
             continue;
-        if (feed->given - cursor->at->begin > lag)
-            lag = feed->given - cursor->at->begin;
+        if (log->given - cursor->at->begin > lag)
+            lag = log->given - cursor->at->begin;
     }
     return lag;
 }
 
 /* A reader that is behind has to fall below half of the limit, so that the state does not flap. */
-static void watch_lag(struct hd_event_log *feed)
+static void watch_lag(struct hd_event_log *log)
 {
     uint64_t most;
     bool is_behind;
 
-    if (!feed->on_lag)
+    if (!log->on_lag)
         return;
-    most = most_lag(feed);
-    is_behind = lag_of(feed) > (feed->is_behind ? most / 2 : most);
-    if (is_behind == feed->is_behind)
+    most = most_lag(log);
+    is_behind = lag_of(log) > (log->is_behind ? most / 2 : most);
+    if (is_behind == log->is_behind)
         return;
-    feed->is_behind = is_behind;
-    feed->on_lag(feed->lag_ctx, is_behind);
+    log->is_behind = is_behind;
+    log->on_lag(log->lag_ctx, is_behind);
 }
 
-void hd_event_log_watch(struct hd_event_log *feed, struct hd_slice run_id, hd_lag_fn fn, void *ctx)
+void hd_event_log_watch(struct hd_event_log *log, struct hd_slice run_id, hd_lag_fn fn, void *ctx)
 {
     size_t len = run_id.len < HD_UUID_LEN ? run_id.len : HD_UUID_LEN;
 
-    memset(feed->lag_run, 0, sizeof(feed->lag_run));
+    memset(log->lag_run, 0, sizeof(log->lag_run));
     if (len > 0)
-        memcpy(feed->lag_run, run_id.ptr, len);
-    feed->on_lag = fn;
-    feed->lag_ctx = ctx;
-    feed->is_behind = false;
+        memcpy(log->lag_run, run_id.ptr, len);
+    log->on_lag = fn;
+    log->lag_ctx = ctx;
+    log->is_behind = false;
 }
 
-void hd_event_log_unwatch(struct hd_event_log *feed)
+void hd_event_log_unwatch(struct hd_event_log *log)
 {
-    feed->on_lag = NULL;
-    feed->is_behind = false;
+    log->on_lag = NULL;
+    log->is_behind = false;
 }
 
-void hd_event_log_on_reader(struct hd_event_log *feed, void (*fn)(void *ctx), void *ctx)
+void hd_event_log_on_reader(struct hd_event_log *log, void (*fn)(void *ctx), void *ctx)
 {
-    feed->on_reader = fn;
-    feed->reader_ctx = ctx;
+    log->on_reader = fn;
+    log->reader_ctx = ctx;
 }
 
 /* ---- add -------------------------------------------------------------- */
 
-static struct hd_entry *make_entry(const struct hd_event_log_entry *news, uint64_t seq)
+static struct hd_entry *make_entry(const struct hd_event_log_entry *added, uint64_t seq)
 {
-    size_t run_len = news->run_id.len < HD_UUID_LEN ? news->run_id.len : HD_UUID_LEN;
-    struct hd_entry *entry = hd_malloc(sizeof(*entry) + news->name.len + news->data.len);
+    size_t run_len = added->run_id.len < HD_UUID_LEN ? added->run_id.len : HD_UUID_LEN;
+    struct hd_entry *entry = hd_malloc(sizeof(*entry) + added->name.len + added->data.len);
 
     if (!entry)
         return NULL;
     *entry = (struct hd_entry){.refs = 1,
                                .seq = seq,
-                               .mode = news->mode,
-                               .is_last = news->is_last,
-                               .is_held = news->is_held,
-                               .is_stored = news->is_stored,
-                               .name_len = news->name.len,
-                               .data_len = news->data.len};
+                               .mode = added->mode,
+                               .is_last = added->is_last,
+                               .is_held = added->is_held,
+                               .is_stored = added->is_stored,
+                               .name_len = added->name.len,
+                               .data_len = added->data.len};
     if (run_len > 0)
-        memcpy(entry->run_id, news->run_id.ptr, run_len);
+        memcpy(entry->run_id, added->run_id.ptr, run_len);
     entry->run_id[run_len] = '\0';
-    if (news->name.len > 0)
-        memcpy(entry->text, news->name.ptr, news->name.len);
-    if (news->data.len > 0)
-        memcpy(entry->text + news->name.len, news->data.ptr, news->data.len);
+    if (added->name.len > 0)
+        memcpy(entry->text, added->name.ptr, added->name.len);
+    if (added->data.len > 0)
+        memcpy(entry->text + added->name.len, added->data.ptr, added->data.len);
     return entry;
 }
 
 /* Cursors that have read everything continue at `entry`. */
-static void announce(struct hd_event_log *feed, const struct hd_entry *entry)
+static void announce(struct hd_event_log *log, const struct hd_entry *entry)
 {
     struct hd_cursor *next;
 
-    for (struct hd_cursor *cursor = feed->cursors; cursor; cursor = next) {
+    for (struct hd_cursor *cursor = log->cursors; cursor; cursor = next) {
         next = cursor->next;
         if (cursor->at || cursor->is_lost || cursor->is_gone)
             continue;
@@ -425,44 +425,44 @@ static void announce(struct hd_event_log *feed, const struct hd_entry *entry)
     }
 }
 
-static void append_entry(struct hd_event_log *feed, struct hd_entry *entry)
+static void append_entry(struct hd_event_log *log, struct hd_entry *entry)
 {
     size_t size = entry_size(entry);
 
-    *feed->tail = entry;
-    feed->tail = &entry->next;
-    entry->begin = feed->given;
-    feed->given += size;
-    feed->bytes += size;
-    feed->feeds->bytes += size;
-    unlink_feed(feed);
-    link_feed(feed);
+    *log->tail = entry;
+    log->tail = &entry->next;
+    entry->begin = log->given;
+    log->given += size;
+    log->bytes += size;
+    log->logs->bytes += size;
+    unlink_log(log);
+    link_log(log);
 }
 
-int hd_event_log_add(struct hd_event_log *feed, const struct hd_event_log_entry *news)
+int hd_event_log_add(struct hd_event_log *log, const struct hd_event_log_entry *added)
 {
-    struct hd_entry *entry = make_entry(news, feed->seq + 1);
+    struct hd_entry *entry = make_entry(added, log->seq + 1);
 
     if (!entry) {
-        lose_all(feed, false);
+        lose_all(log, false);
         return HD_ENOMEM;
     }
-    feed->seq++;
-    append_entry(feed, entry);
-    if (news->is_stored)
-        hd_page_add(feed, entry);
-    if (news->is_held && !feed->held)
-        feed->held = entry;
-    if (!feed->held)
-        announce(feed, entry);
-    keep_limits(feed);
-    watch_lag(feed);
+    log->seq++;
+    append_entry(log, entry);
+    if (added->is_stored)
+        hd_page_add(log, entry);
+    if (added->is_held && !log->held)
+        log->held = entry;
+    if (!log->held)
+        announce(log, entry);
+    keep_limits(log);
+    watch_lag(log);
     return 0;
 }
 
-void hd_event_log_show(struct hd_event_log *feed, struct hd_slice run_id)
+void hd_event_log_show(struct hd_event_log *log, struct hd_slice run_id)
 {
-    struct hd_entry *first = feed->held, *entry;
+    struct hd_entry *first = log->held, *entry;
 
     for (entry = first; entry; entry = entry->next) {
         if (hd_slice_eq(hd_slice_cstr(entry->run_id), run_id))
@@ -470,49 +470,49 @@ void hd_event_log_show(struct hd_event_log *feed, struct hd_slice run_id)
     }
     for (entry = first; entry && !entry->is_held; entry = entry->next)
         continue;
-    feed->held = entry;
+    log->held = entry;
     if (first && first != entry)
-        announce(feed, first);
+        announce(log, first);
 }
 
 /* ---- cursors ---------------------------------------------------------- */
 
-void hd_cursor_open(struct hd_cursor *cursor, struct hd_event_log *feed, uint64_t after)
+void hd_cursor_open(struct hd_cursor *cursor, struct hd_event_log *log, uint64_t after)
 {
     const struct hd_entry *entry = NULL;
 
-    cursor->feed = feed;
+    cursor->log = log;
     cursor->is_lost = false;
     cursor->is_gone = false;
-    cursor->next = feed->cursors;
-    cursor->link = &feed->cursors;
+    cursor->next = log->cursors;
+    cursor->link = &log->cursors;
     if (cursor->next)
         cursor->next->link = &cursor->next;
-    feed->cursors = cursor;
+    log->cursors = cursor;
     if (after != HD_FROM_NOW) {
-        for (entry = feed->head; entry && entry->seq <= after; entry = entry->next) {
-            if (entry == feed->held)
+        for (entry = log->head; entry && entry->seq <= after; entry = entry->next) {
+            if (entry == log->held)
                 break;
         }
     }
-    cursor->at = entry == feed->held ? NULL : entry;
-    if (feed->on_reader)
-        feed->on_reader(feed->reader_ctx);
+    cursor->at = entry == log->held ? NULL : entry;
+    if (log->on_reader)
+        log->on_reader(log->reader_ctx);
 }
 
 void hd_cursor_close(struct hd_cursor *cursor)
 {
-    struct hd_event_log *feed = cursor->feed;
+    struct hd_event_log *log = cursor->log;
 
-    if (!feed)
+    if (!log)
         return;
     *cursor->link = cursor->next;
     if (cursor->next)
         cursor->next->link = cursor->link;
-    cursor->feed = NULL;
+    cursor->log = NULL;
     cursor->at = NULL;
-    if (feed->is_behind)
-        watch_lag(feed);
+    if (log->is_behind)
+        watch_lag(log);
 }
 
 static bool is_entry_wanted(const struct hd_cursor *cursor, const struct hd_entry *entry)
@@ -534,8 +534,8 @@ void hd_cursor_advance(struct hd_cursor *cursor)
     if (!cursor->at)
         return;
     cursor->at = cursor->at->next;
-    if (cursor->at && cursor->at == cursor->feed->held)
+    if (cursor->at && cursor->at == cursor->log->held)
         cursor->at = NULL;
-    if (cursor->is_creator && cursor->feed->is_behind)
-        watch_lag(cursor->feed);
+    if (cursor->is_creator && cursor->log->is_behind)
+        watch_lag(cursor->log);
 }

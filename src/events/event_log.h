@@ -31,7 +31,7 @@ struct hd_event_log;
 #define HD_PAGE_BYTES ((size_t)64 << 10) /* a page is stored when it reaches this size */
 
 struct hd_event_log_limits {
-    size_t feed_bytes;  /* maximum in memory for one thread */
+    size_t log_bytes;   /* maximum in memory for one thread */
     size_t total_bytes; /* maximum in memory for all threads */
     int64_t idle_us;    /* a log without readers is dropped so long after its last event */
 };
@@ -70,36 +70,36 @@ HD_MUST_CHECK int hd_event_logs_create(uv_loop_t *loop, struct heddle *store,
                                        const struct hd_event_log_limits *limits,
                                        struct hd_event_logs **out);
 /* No cursor may be open. Closing the store waits for pages that are being stored. */
-void hd_event_logs_destroy(struct hd_event_logs *feeds);
-size_t hd_event_logs_bytes(const struct hd_event_logs *feeds);
+void hd_event_logs_destroy(struct hd_event_logs *logs);
+size_t hd_event_logs_bytes(const struct hd_event_logs *logs);
 
 /* Returns NULL when the log is not in memory. */
-struct hd_event_log *hd_event_log_find(struct hd_event_logs *feeds, struct hd_slice principal,
+struct hd_event_log *hd_event_log_find(struct hd_event_logs *logs, struct hd_slice principal,
                                        struct hd_slice thread);
 /*
  * Returns the log of a thread and creates it if needed; NULL: no memory. Its next number is greater
  * than `seq`, the last one that is stored.
  */
-HD_MUST_CHECK struct hd_event_log *hd_event_log_get(struct hd_event_logs *feeds,
+HD_MUST_CHECK struct hd_event_log *hd_event_log_get(struct hd_event_logs *logs,
                                                     struct hd_slice principal,
                                                     struct hd_slice thread, uint64_t seq);
 /*
  * The thread was deleted: ends its readers. Does nothing while a run holds the log: then the thread
  * was created again.
  */
-void hd_event_log_drop(struct hd_event_log *feed);
+void hd_event_log_drop(struct hd_event_log *log);
 
 /* Keeps the log while a run of its thread is running. */
-void hd_event_log_hold(struct hd_event_log *feed);
-void hd_event_log_release(struct hd_event_log *feed);
+void hd_event_log_hold(struct hd_event_log *log);
+void hd_event_log_release(struct hd_event_log *log);
 
-bool hd_event_log_has_readers(const struct hd_event_log *feed);
-uint64_t hd_event_log_seq(const struct hd_event_log *feed);
+bool hd_event_log_has_readers(const struct hd_event_log *log);
+uint64_t hd_event_log_seq(const struct hd_event_log *log);
 /*
  * Leaves a gap for the numbers of events that were sent before a crash and never stored. Each
  * `attempt` has another gap.
  */
-void hd_event_log_skip(struct hd_event_log *feed, int attempt);
+void hd_event_log_skip(struct hd_event_log *log, int attempt);
 /* The highest number that events of `attempts` attempts can have if `seq` is stored. */
 uint64_t hd_event_log_gap(uint64_t seq, int attempts);
 
@@ -114,19 +114,19 @@ struct hd_event_log_entry {
 };
 
 /* HD_ENOMEM: the event is missing, and all readers are lost. */
-HD_MUST_CHECK int hd_event_log_add(struct hd_event_log *feed,
-                                   const struct hd_event_log_entry *news);
+HD_MUST_CHECK int hd_event_log_add(struct hd_event_log *log,
+                                   const struct hd_event_log_entry *added);
 /* Makes the held events of the run visible. */
-void hd_event_log_show(struct hd_event_log *feed, struct hd_slice run_id);
+void hd_event_log_show(struct hd_event_log *log, struct hd_slice run_id);
 /*
  * Sets the creation time of the thread for thread_fence.h: pages of a deleted thread are not
  * stored. 0: unknown.
  */
-void hd_event_log_guard(struct hd_event_log *feed, int64_t guard);
+void hd_event_log_guard(struct hd_event_log *log, int64_t guard);
 /* Stores the added events now instead of after a short delay. */
-void hd_event_log_flush(struct hd_event_log *feed);
+void hd_event_log_flush(struct hd_event_log *log);
 /* Returns whether a stored page was larger than twice HD_PAGE_BYTES. */
-bool hd_event_log_has_large(const struct hd_event_log *feed);
+bool hd_event_log_has_large(const struct hd_event_log *log);
 
 /* Consecutive events of one run that are stored together. Zeroed: empty. */
 struct hd_event_page {
@@ -141,12 +141,12 @@ struct hd_event_page {
  * batch that ends the run: a stored `end` implies that the run has ended. The log keeps the events
  * in memory until hd_page_fini(), because they cannot be read from the store yet.
  */
-void hd_event_log_take_page(struct hd_event_log *feed, struct hd_event_page *out);
+void hd_event_log_take_page(struct hd_event_log *log, struct hd_event_page *out);
 /* Appends the page's row, which borrows both names until the batch is applied. */
 HD_MUST_CHECK int hd_page_put(struct hd_batch_builder *batch, struct hd_slice principal,
                               struct hd_slice thread, const struct hd_event_page *page);
-/* The page is stored, or never will be. `feed`: the log it was taken from. */
-void hd_page_fini(struct hd_event_page *page, struct hd_event_log *feed);
+/* The page is stored, or never will be. `log`: the log it was taken from. */
+void hd_page_fini(struct hd_event_page *page, struct hd_event_log *log);
 
 /*
  * While a run is running: calls `fn` when the reader that created it (hd_cursor.is_creator) is
@@ -154,11 +154,11 @@ void hd_page_fini(struct hd_event_page *page, struct hd_event_log *feed);
  * `fn` must not add events. One run at a time.
  */
 typedef void (*hd_lag_fn)(void *ctx, bool is_behind);
-void hd_event_log_watch(struct hd_event_log *feed, struct hd_slice run_id, hd_lag_fn fn, void *ctx);
-void hd_event_log_unwatch(struct hd_event_log *feed);
+void hd_event_log_watch(struct hd_event_log *log, struct hd_slice run_id, hd_lag_fn fn, void *ctx);
+void hd_event_log_unwatch(struct hd_event_log *log);
 
 /* Calls `fn` for each cursor that is opened; NULL: none. */
-void hd_event_log_on_reader(struct hd_event_log *feed, void (*fn)(void *ctx), void *ctx);
+void hd_event_log_on_reader(struct hd_event_log *log, void (*fn)(void *ctx), void *ctx);
 
 /* ---- pages ------------------------------------------------------------ */
 
@@ -175,7 +175,7 @@ HD_MUST_CHECK int hd_pages_read(struct heddle *store, struct hd_slice principal,
  * Inserts stored events, all above number `after`, before those in memory, unless the log already
  * has them. HD_ENOMEM: the log is unchanged.
  */
-HD_MUST_CHECK int hd_event_log_prepend(struct hd_event_log *feed, const struct hd_entry *stored,
+HD_MUST_CHECK int hd_event_log_prepend(struct hd_event_log *log, const struct hd_entry *stored,
                                        uint64_t after);
 
 /*
@@ -184,10 +184,10 @@ HD_MUST_CHECK int hd_event_log_prepend(struct hd_event_log *feed, const struct h
  * possible. If so, flush the log, remember hd_event_log_forgotten(), call hd_pages_settle(), and
  * read again; events up to that number (`settled`) are stored by then, or never will be.
  */
-bool hd_event_log_has_hole(const struct hd_event_log *feed, const struct hd_entry *stored,
+bool hd_event_log_has_hole(const struct hd_event_log *log, const struct hd_entry *stored,
                            uint64_t after, uint64_t settled);
 /* The highest number of a dropped event that is or will be stored; 0: none. */
-uint64_t hd_event_log_forgotten(const struct hd_event_log *feed);
+uint64_t hd_event_log_forgotten(const struct hd_event_log *log);
 /* Waits until all pages of the thread that were flushed before are stored. For store threads. */
 HD_MUST_CHECK int hd_pages_settle(struct heddle *store, struct hd_slice principal,
                                   struct hd_slice thread, struct hd_fault *fault);
@@ -195,7 +195,7 @@ HD_MUST_CHECK int hd_pages_settle(struct heddle *store, struct hd_slice principa
 /* ---- reading ---------------------------------------------------------- */
 
 struct hd_cursor {
-    struct hd_event_log *feed;
+    struct hd_event_log *log;
     const struct hd_entry *at; /* the next entry; NULL: all were read */
     bool is_lost;              /* its next entry was dropped */
     bool is_gone;              /* the thread was deleted: no more events */
@@ -215,7 +215,7 @@ struct hd_cursor {
  * Reads the entries above number `after`: 0 for all that are kept, HD_FROM_NOW for new ones.
  * Set run_id, modes, is_creator, on_more and ctx before.
  */
-void hd_cursor_open(struct hd_cursor *cursor, struct hd_event_log *feed, uint64_t after);
+void hd_cursor_open(struct hd_cursor *cursor, struct hd_event_log *log, uint64_t after);
 void hd_cursor_close(struct hd_cursor *cursor);
 /* Returns the next matching entry; NULL: none yet, or lost. */
 const struct hd_entry *hd_cursor_peek(struct hd_cursor *cursor);

@@ -20,7 +20,7 @@ struct hd_event_logs {
 };
 
 struct hd_event_log {
-    struct hd_event_logs *feeds;
+    struct hd_event_logs *logs;
     struct hd_event_log *next;
     struct hd_event_log **link;
     int64_t touched_at;
@@ -57,18 +57,18 @@ struct hd_event_log {
     char key[]; /* principal:thread */
 };
 
-static inline struct hd_slice hd_event_log_principal(const struct hd_event_log *feed)
+static inline struct hd_slice hd_event_log_principal(const struct hd_event_log *log)
 {
-    return hd_slice(feed->key, feed->principal_len);
+    return hd_slice(log->key, log->principal_len);
 }
-static inline struct hd_slice hd_event_log_thread(const struct hd_event_log *feed)
+static inline struct hd_slice hd_event_log_thread(const struct hd_event_log *log)
 {
-    return hd_slice(feed->key + feed->principal_len + 1, feed->key_len - feed->principal_len - 1);
+    return hd_slice(log->key + log->principal_len + 1, log->key_len - log->principal_len - 1);
 }
 
 /* Adds the entry to the page that is stored next. An entry that is too large is not stored. */
-void hd_page_add(struct hd_event_log *feed, const struct hd_entry *entry);
+void hd_page_add(struct hd_event_log *log, const struct hd_entry *entry);
 /* Discards the page that is stored next. */
-void hd_page_forget(struct hd_event_log *feed);
+void hd_page_forget(struct hd_event_log *log);
 
 #endif

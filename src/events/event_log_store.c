@@ -47,48 +47,48 @@ static bool continues(const struct hd_event_page *page, const struct hd_entry *e
     return entry->seq == page->last + 1 && memcmp(page->run_id, entry->run_id, HD_UUID_SIZE) == 0;
 }
 
-void hd_page_add(struct hd_event_log *feed, const struct hd_entry *entry)
+void hd_page_add(struct hd_event_log *log, const struct hd_entry *entry)
 {
-    struct hd_event_page *page = &feed->page;
+    struct hd_event_page *page = &log->page;
 
     if (page->data.len > 0 && !continues(page, entry))
-        hd_event_log_flush(feed);
+        hd_event_log_flush(log);
     if (encode(&page->data, entry)) {
-        hd_log(HD_LOG_WARN, "feed", "an event is too large to be stored (%zu bytes)",
+        hd_log(HD_LOG_WARN, "events", "an event is too large to be stored (%zu bytes)",
                entry->data_len);
         return;
     }
-    if (!feed->is_dirty) {
-        feed->is_dirty = true;
-        feed->next_dirty = feed->feeds->dirty;
-        feed->feeds->dirty = feed;
+    if (!log->is_dirty) {
+        log->is_dirty = true;
+        log->next_dirty = log->logs->dirty;
+        log->logs->dirty = log;
         page->first = entry->seq;
         memcpy(page->run_id, entry->run_id, HD_UUID_SIZE);
     }
     page->last = entry->seq;
     /* A held entry is stored with the end of its run: hd_event_log_take_page(). */
     if (page->data.len >= HD_PAGE_BYTES && !entry->is_held)
-        hd_event_log_flush(feed);
+        hd_event_log_flush(log);
 }
 
-void hd_page_forget(struct hd_event_log *feed)
+void hd_page_forget(struct hd_event_log *log)
 {
-    struct hd_event_log **link = &feed->feeds->dirty;
+    struct hd_event_log **link = &log->logs->dirty;
 
-    hd_buf_reset(&feed->page.data);
-    if (!feed->is_dirty)
+    hd_buf_reset(&log->page.data);
+    if (!log->is_dirty)
         return;
-    while (*link != feed)
+    while (*link != log)
         link = &(*link)->next_dirty;
-    *link = feed->next_dirty;
-    feed->is_dirty = false;
+    *link = log->next_dirty;
+    log->is_dirty = false;
 }
 
 static void on_page_stored(void *arg, int code, const struct heddle_error *error)
 {
     (void)arg;
     if (code && code != HD_ECONFLICT) /* HD_ECONFLICT: the thread was deleted */
-        hd_log(HD_LOG_ERROR, "feed", "a page of events was not stored: %s", error->text);
+        hd_log(HD_LOG_ERROR, "events", "a page of events was not stored: %s", error->text);
 }
 
 int hd_page_put(struct hd_batch_builder *batch, struct hd_slice principal, struct hd_slice thread,
@@ -115,85 +115,85 @@ int hd_page_put(struct hd_batch_builder *batch, struct hd_slice principal, struc
 }
 
 /* Conflicts if the thread was deleted, so that its pages are not stored again. */
-static int expect_thread(struct hd_batch_builder *batch, const struct hd_event_log *feed)
+static int expect_thread(struct hd_batch_builder *batch, const struct hd_event_log *log)
 {
     struct hd_slice key;
-    int err = hd_arena_copy(&batch->arena, hd_slice(feed->key, feed->key_len), &key);
+    int err = hd_arena_copy(&batch->arena, hd_slice(log->key, log->key_len), &key);
 
-    return err ? err : hd_thread_fence_expect(batch, key, feed->guard);
+    return err ? err : hd_thread_fence_expect(batch, key, log->guard);
 }
 
-void hd_event_log_guard(struct hd_event_log *feed, int64_t guard)
+void hd_event_log_guard(struct hd_event_log *log, int64_t guard)
 {
-    if (feed->guard != guard)
-        hd_event_log_flush(feed);
-    feed->guard = guard;
+    if (log->guard != guard)
+        hd_event_log_flush(log);
+    log->guard = guard;
 }
 
 /* Adds the page as a row; its values are copied to the builder's arena. */
-static int add_page_row(struct hd_batch_builder *batch, const struct hd_event_log *feed)
+static int add_page_row(struct hd_batch_builder *batch, const struct hd_event_log *log)
 {
     struct hd_slice principal, thread;
     struct hd_arena *arena = &batch->arena;
 
-    if (hd_arena_copy(arena, hd_event_log_principal(feed), &principal) ||
-        hd_arena_copy(arena, hd_event_log_thread(feed), &thread))
+    if (hd_arena_copy(arena, hd_event_log_principal(log), &principal) ||
+        hd_arena_copy(arena, hd_event_log_thread(log), &thread))
         return HD_ENOMEM;
-    return hd_page_put(batch, principal, thread, &feed->page);
+    return hd_page_put(batch, principal, thread, &log->page);
 }
 
-static void note_size(struct hd_event_log *feed)
+static void note_size(struct hd_event_log *log)
 {
-    feed->has_large |= feed->page.data.len > 2 * HD_PAGE_BYTES;
+    log->has_large |= log->page.data.len > 2 * HD_PAGE_BYTES;
 }
 
-void hd_event_log_flush(struct hd_event_log *feed)
+void hd_event_log_flush(struct hd_event_log *log)
 {
     struct hd_batch_builder batch;
     int err;
 
-    if (feed->page.data.len == 0)
+    if (log->page.data.len == 0)
         return;
-    note_size(feed);
+    note_size(log);
     hd_batch_init(&batch);
-    err = feed->guard ? expect_thread(&batch, feed) : 0;
+    err = log->guard ? expect_thread(&batch, log) : 0;
     if (!err)
-        err = add_page_row(&batch, feed);
+        err = add_page_row(&batch, log);
     if (!err)
-        err = hd_rows_apply_async(feed->feeds->store, hd_slice(feed->key, feed->key_len), &batch,
+        err = hd_rows_apply_async(log->logs->store, hd_slice(log->key, log->key_len), &batch,
                                   on_page_stored, NULL);
     if (err) {
         hd_batch_fini(&batch);
-        hd_log(HD_LOG_ERROR, "feed", "a page of events was not stored: %s", hd_error_text(err));
+        hd_log(HD_LOG_ERROR, "events", "a page of events was not stored: %s", hd_error_text(err));
     }
-    hd_page_forget(feed);
+    hd_page_forget(log);
 }
 
-void hd_event_log_take_page(struct hd_event_log *feed, struct hd_event_page *out)
+void hd_event_log_take_page(struct hd_event_log *log, struct hd_event_page *out)
 {
     *out = (struct hd_event_page){0};
-    if (feed->page.data.len == 0)
+    if (log->page.data.len == 0)
         return;
-    note_size(feed);
-    *out = feed->page;
-    hd_buf_init(&feed->page.data, HD_PAGE_LIMIT);
-    hd_page_forget(feed);
-    if (feed->pins++ == 0 || out->first < feed->pinned)
-        feed->pinned = out->first;
+    note_size(log);
+    *out = log->page;
+    hd_buf_init(&log->page.data, HD_PAGE_LIMIT);
+    hd_page_forget(log);
+    if (log->pins++ == 0 || out->first < log->pinned)
+        log->pinned = out->first;
 }
 
-void hd_page_fini(struct hd_event_page *page, struct hd_event_log *feed)
+void hd_page_fini(struct hd_event_page *page, struct hd_event_log *log)
 {
     if (page->data.len == 0)
         return;
-    feed->pins--;
+    log->pins--;
     hd_buf_fini(&page->data);
     *page = (struct hd_event_page){0};
 }
 
-bool hd_event_log_has_large(const struct hd_event_log *feed)
+bool hd_event_log_has_large(const struct hd_event_log *log)
 {
-    return feed->has_large;
+    return log->has_large;
 }
 
 /* ---- read ------------------------------------------------------------- */
@@ -293,16 +293,16 @@ int hd_pages_read(struct heddle *store, struct hd_slice principal, struct hd_sli
     return err;
 }
 
-static bool has_pages_after(const struct hd_event_log *feed, uint64_t after)
+static bool has_pages_after(const struct hd_event_log *log, uint64_t after)
 {
-    return feed->has_pages && feed->pages_after <= after;
+    return log->has_pages && log->pages_after <= after;
 }
 
 /* Copies the stored entries that are older than those in memory. */
-static int copy_older(const struct hd_event_log *feed, const struct hd_entry *stored,
+static int copy_older(const struct hd_event_log *log, const struct hd_entry *stored,
                       struct hd_entry ***tail, size_t *bytes)
 {
-    uint64_t end = feed->head ? feed->head->seq : UINT64_MAX;
+    uint64_t end = log->head ? log->head->seq : UINT64_MAX;
 
     for (; stored && stored->seq < end; stored = stored->next) {
         size_t size = sizeof(*stored) + stored->name_len + stored->data_len;
@@ -321,15 +321,15 @@ static int copy_older(const struct hd_event_log *feed, const struct hd_entry *st
     return 0;
 }
 
-int hd_event_log_prepend(struct hd_event_log *feed, const struct hd_entry *stored, uint64_t after)
+int hd_event_log_prepend(struct hd_event_log *log, const struct hd_entry *stored, uint64_t after)
 {
     struct hd_entry *first = NULL;
     struct hd_entry **tail = &first;
     size_t bytes = 0;
 
-    if (has_pages_after(feed, after))
+    if (has_pages_after(log, after))
         return 0;
-    if (copy_older(feed, stored, &tail, &bytes)) {
+    if (copy_older(log, stored, &tail, &bytes)) {
         while (first) {
             struct hd_entry *next = first->next;
 
@@ -338,39 +338,39 @@ int hd_event_log_prepend(struct hd_event_log *feed, const struct hd_entry *store
         }
         return HD_ENOMEM;
     }
-    feed->has_pages = true;
-    feed->pages_after = after;
+    log->has_pages = true;
+    log->pages_after = after;
     if (!first)
         return 0;
-    *tail = feed->head;
-    if (!feed->head) {
-        feed->tail = tail;
+    *tail = log->head;
+    if (!log->head) {
+        log->tail = tail;
         for (const struct hd_entry *entry = first; entry; entry = entry->next) {
-            if (entry->seq > feed->seq)
-                feed->seq = entry->seq;
+            if (entry->seq > log->seq)
+                log->seq = entry->seq;
         }
     }
-    feed->head = first;
-    feed->bytes += bytes;
-    feed->feeds->bytes += bytes;
+    log->head = first;
+    log->bytes += bytes;
+    log->logs->bytes += bytes;
     return 0;
 }
 
-uint64_t hd_event_log_forgotten(const struct hd_event_log *feed)
+uint64_t hd_event_log_forgotten(const struct hd_event_log *log)
 {
-    return feed->forgotten;
+    return log->forgotten;
 }
 
-bool hd_event_log_has_hole(const struct hd_event_log *feed, const struct hd_entry *stored,
+bool hd_event_log_has_hole(const struct hd_event_log *log, const struct hd_entry *stored,
                            uint64_t after, uint64_t settled)
 {
     uint64_t last = after > settled ? after : settled;
 
-    if (has_pages_after(feed, after) || last >= feed->forgotten)
+    if (has_pages_after(log, after) || last >= log->forgotten)
         return false;
     for (; stored; stored = stored->next)
         last = stored->seq > last ? stored->seq : last;
-    return last < feed->forgotten;
+    return last < log->forgotten;
 }
 
 /*

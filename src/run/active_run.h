@@ -57,7 +57,7 @@ struct hd_active_run {
     struct hd_val *secrets; /* values of its markers; NULL: none, or lost in a restart */
     struct hd_slice root;   /* the namespace of its root graph */
     struct hd_slice head;   /* the head that a client chose, if the run was pending; or empty */
-    struct hd_event_log *feed;
+    struct hd_event_log *log;
     struct hd_partials partials;
     bool has_values; /* the first state was emitted */
     uint32_t modes;

@@ -192,7 +192,7 @@ static int check_chain(const struct hd_delegate *d, struct hd_fault *fault)
     if (is_circle || would_block(d, holder(d)))
         return hd_fault_set(fault, HD_EINVAL, "it is already running and waits for this call");
     if (depth > HD_MAX_DELEGATES)
-        return hd_fault_set(fault, HD_EINVAL, "more than %d nested calls of agents",
+        return hd_fault_set(fault, HD_EINVAL, "more than %d agents have called each other",
                             HD_MAX_DELEGATES);
     return 0;
 }
@@ -212,7 +212,7 @@ void hd_delegate_free(struct hd_delegate *d)
 {
     hd_val_unref(d->input);
     hd_val_unref(d->answer);
-    hd_val_unref(d->state_then);
+    hd_val_unref(d->stored_state);
     hd_arena_fini(&d->arena);
     hd_free(d);
 }
@@ -356,7 +356,7 @@ static int read_state(struct hd_delegate *d)
                                   .root = d->root,
                                   .as_text = true};
     struct hd_failure failure = {NULL, NULL};
-    int err = hd_state_get(&at, false, &d->state_then, &failure);
+    int err = hd_state_get(&at, false, &d->stored_state, &failure);
 
     if (err)
         hd_fault_set(&d->fault, err, "%s", failure.text ? failure.text : hd_error_text(err));

@@ -141,7 +141,7 @@ static const struct hd_val *choose_answer(const struct hd_val *answer, size_t in
 static int make_command(const struct hd_delegate *d, const struct hd_val *asked,
                         struct hd_val **out)
 {
-    const struct hd_val *open = hd_val_get(d->state_then, HD_S("interrupts"));
+    const struct hd_val *open = hd_val_get(d->stored_state, HD_S("interrupts"));
     const struct hd_val *ids = asked_ids(asked);
     struct hd_val *answers = hd_val_object();
     size_t count = hd_val_count(open);
@@ -166,7 +166,7 @@ static int make_command(const struct hd_delegate *d, const struct hd_val *asked,
 static int answer_interrupts(const struct hd_delegate *d, struct hd_val **out,
                              struct hd_fault *fault)
 {
-    const struct hd_val *metadata = hd_val_get(d->state_then, HD_S("metadata"));
+    const struct hd_val *metadata = hd_val_get(d->stored_state, HD_S("metadata"));
     struct hd_slice task = hd_val_get_string(hd_val_get(metadata, HD_S(HD_META_TASK)));
     struct hd_val *asked;
     int err;
@@ -215,7 +215,7 @@ static void fill_config(const struct hd_delegate *d, struct hd_runner_options *o
 /* True if the run was started for the same task: then it resumes at its last checkpoint. */
 static bool is_begun(const struct hd_delegate *d)
 {
-    const struct hd_val *metadata = hd_val_get(d->state_then, HD_S("metadata"));
+    const struct hd_val *metadata = hd_val_get(d->stored_state, HD_S("metadata"));
     const struct hd_val *task = hd_val_get(metadata, HD_S(HD_META_TASK));
 
     return !d->answer && task && hd_slice_eq(hd_val_get_string(task), d->task_id);

@@ -817,7 +817,7 @@ int hd_queue_recover(struct hd_queue *queue, struct hd_fault *fault)
     err = hd_runs_recover(queue->app->store, HD_MAX_LOSSES, on_in_flight, queue, fault);
     queue->is_draining = false;
     if (queue->recovered > 0)
-        hd_log(HD_LOG_INFO, "run", "%zu runs were in flight: they go on", queue->recovered);
+        hd_log(HD_LOG_INFO, "run", "%zu unfinished runs continue", queue->recovered);
     queue_resume(queue);
     return err;
 }

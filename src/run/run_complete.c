@@ -25,14 +25,14 @@
 static void add_last(struct hd_active_run *active, struct hd_slice name, struct hd_slice data,
                      bool is_last)
 {
-    const struct hd_event_log_entry news = {.run_id = active->rec.run_id,
-                                            .name = name,
-                                            .data = data,
-                                            .is_stored = active->is_resumable,
-                                            .is_last = is_last,
-                                            .is_held = true};
+    const struct hd_event_log_entry entry = {.run_id = active->rec.run_id,
+                                             .name = name,
+                                             .data = data,
+                                             .is_stored = active->is_resumable,
+                                             .is_last = is_last,
+                                             .is_held = true};
 
-    if (hd_event_log_add(active->feed, &news))
+    if (hd_event_log_add(active->log, &entry))
         hd_log(HD_LOG_WARN, "run", "out of memory: an event is missing");
 }
 
@@ -63,18 +63,18 @@ static void write_end(const struct hd_active_run *active, struct hd_buf *out)
 }
 
 /* Finds the event log of a run that never started, so that its readers get the last events. */
-static void find_feed(struct hd_active_run *active)
+static void find_log(struct hd_active_run *active)
 {
     const struct hd_run_rec *run = &active->rec;
-    struct hd_event_logs *feeds = active->app->feeds;
+    struct hd_event_logs *logs = active->app->feeds;
 
-    if (active->feed || !hd_event_log_find(feeds, run->principal, run->thread_id))
+    if (active->log || !hd_event_log_find(logs, run->principal, run->thread_id))
         return;
-    active->feed =
-        hd_event_log_get(feeds, run->principal, run->thread_id, (uint64_t)active->event_seq);
-    if (active->feed) {
-        hd_event_log_hold(active->feed);
-        hd_event_log_guard(active->feed, run->thread_created);
+    active->log =
+        hd_event_log_get(logs, run->principal, run->thread_id, (uint64_t)active->event_seq);
+    if (active->log) {
+        hd_event_log_hold(active->log);
+        hd_event_log_guard(active->log, run->thread_created);
     }
 }
 
@@ -84,18 +84,18 @@ static void add_last_events(struct hd_active_run *active)
     struct hd_buf *scratch = &active->app->queue->scratch;
     bool shows_end = active->app->config->stream_end_event;
 
-    find_feed(active);
-    if (!active->feed)
+    find_log(active);
+    if (!active->log)
         return;
     if (active->outcome.error_type.len > 0)
         add_last(active, HD_S("error"), hd_buf_slice(&active->error), false);
     write_end(active, scratch);
     add_last(active, shows_end ? HD_S("end") : HD_S(""), hd_buf_slice(scratch), true);
     if (active->is_resumable)
-        hd_event_log_take_page(active->feed, &active->last_page);
+        hd_event_log_take_page(active->log, &active->last_page);
 }
 
-static void tell_waiters(struct hd_active_run *active, const struct hd_outcome *outcome)
+static void notify_waiters(struct hd_active_run *active, const struct hd_outcome *outcome)
 {
     while (active->waiters) {
         struct hd_waiter *waiter = active->waiters;
@@ -136,27 +136,27 @@ static void store_ending(void *arg)
 }
 
 /* Releases the event log of a deleted thread, and drops it if it has no reader. */
-static void drop_feed(struct hd_active_run *active)
+static void drop_log(struct hd_active_run *active)
 {
-    struct hd_event_log *feed = active->feed;
+    struct hd_event_log *log = active->log;
 
-    active->feed = NULL;
-    hd_page_fini(&active->last_page, feed);
-    hd_event_log_release(feed);
-    if (!hd_event_log_has_readers(feed))
-        hd_event_log_drop(feed);
+    active->log = NULL;
+    hd_page_fini(&active->last_page, log);
+    hd_event_log_release(log);
+    if (!hd_event_log_has_readers(log))
+        hd_event_log_drop(log);
 }
 
 static void end_active_run(struct hd_active_run *active, struct hd_webhook *webhook)
 {
     hd_run_log("run ended", &active->rec, active->outcome.status);
     render_output(active);
-    if (active->feed)
-        hd_event_log_show(active->feed, active->rec.run_id);
-    tell_waiters(active, &active->outcome);
+    if (active->log)
+        hd_event_log_show(active->log, active->rec.run_id);
+    notify_waiters(active, &active->outcome);
     hd_webhook_send(webhook);
-    if (active->is_temporary && active->feed)
-        drop_feed(active);
+    if (active->is_temporary && active->log)
+        drop_log(active);
     hd_queue_ended(active);
 }
 
@@ -179,7 +179,7 @@ static void try_later(struct hd_active_run *active, int err, const struct hd_fau
         active->unstored_since = now;
     if (++active->tries >= PATIENCE &&
         now - active->unstored_since >= active->app->config->outage_timeout_us)
-        tell_waiters(active, &failure);
+        notify_waiters(active, &failure);
     hd_queue_later(active);
 }
 
@@ -215,14 +215,14 @@ static bool is_trim_due(const struct hd_active_run *active)
     const struct hd_config *config = active->app->config;
     uint64_t stride = (uint64_t)config->stream_retention_events / 64;
 
-    if (!active->is_resumable || !active->feed)
+    if (!active->is_resumable || !active->log)
         return false;
     if (stride > MAX_TRIM_STRIDE)
         stride = MAX_TRIM_STRIDE;
     if (stride == 0 || (uint64_t)config->stream_retention_bytes < MANY_BYTES ||
-        hd_event_log_has_large(active->feed))
+        hd_event_log_has_large(active->log))
         return true;
-    return hd_event_log_seq(active->feed) / stride != (uint64_t)active->event_seq / stride;
+    return hd_event_log_seq(active->log) / stride != (uint64_t)active->event_seq / stride;
 }
 
 static struct hd_page_limits limits_of(const struct hd_active_run *active)
@@ -233,7 +233,7 @@ static struct hd_page_limits limits_of(const struct hd_active_run *active)
         .is_due = is_trim_due(active),
         .events = config->stream_retention_events,
         .bytes = config->stream_retention_bytes,
-        .has_large = active->feed && hd_event_log_has_large(active->feed),
+        .has_large = active->log && hd_event_log_has_large(active->log),
     };
 }
 
@@ -253,7 +253,7 @@ static struct hd_run_commit describe_ending(struct hd_active_run *active)
         .is_rolled_back = active->stop == HD_STOP_ROLLBACK,
         .origins = active->origins,
         .deletes_thread = active->is_temporary,
-        .event_seq = active->feed ? (int64_t)hd_event_log_seq(active->feed) : 0,
+        .event_seq = active->log ? (int64_t)hd_event_log_seq(active->log) : 0,
         .last_page = &active->last_page,
         .pages = limits_of(active),
     };

@@ -20,7 +20,7 @@
 /* True if the run's events have a reader or may get one later. */
 static bool has_readers(const struct hd_active_run *active)
 {
-    return active->is_streamed || active->is_resumable || hd_event_log_has_readers(active->feed);
+    return active->is_streamed || active->is_resumable || hd_event_log_has_readers(active->log);
 }
 
 static void add_event(struct hd_active_run *active, uint32_t mode, struct hd_slice name,
@@ -32,7 +32,7 @@ static void add_event(struct hd_active_run *active, uint32_t mode, struct hd_sli
                                              .data = data,
                                              .is_stored = active->is_resumable};
 
-    if (hd_event_log_add(active->feed, &entry))
+    if (hd_event_log_add(active->log, &entry))
         hd_log(HD_LOG_WARN, "run", "out of memory: an event is missing");
 }
 
@@ -349,8 +349,8 @@ static void on_run_done(void *ctx, const struct hd_runner_result *result)
     struct hd_active_run *active = ctx;
 
     active->runner = NULL;
-    hd_event_log_unwatch(active->feed);
-    hd_event_log_on_reader(active->feed, NULL, NULL);
+    hd_event_log_unwatch(active->log);
+    hd_event_log_on_reader(active->log, NULL, NULL);
     copy_outcome(active, &result->run);
     if (result->run.status == HD_RUN_FAILED)
         copy_error(active, result->error);
@@ -525,7 +525,7 @@ static int begin_execution(struct hd_active_run *active)
     hd_val_unref(config);
     hd_val_unref(metadata);
     if (!err)
-        hd_event_log_on_reader(active->feed, on_reader, active);
+        hd_event_log_on_reader(active->log, on_reader, active);
     return err;
 }
 
@@ -555,20 +555,20 @@ void hd_run_execute(struct hd_active_run *active)
 
     active->started_at = hd_clock_now_us();
     active->deadline = hd_clock_monotonic_us() + app->config->run_timeout_us;
-    active->feed = hd_event_log_get(app->feeds, active->rec.principal, active->rec.thread_id,
-                                    (uint64_t)active->event_seq);
-    if (active->feed) {
-        hd_event_log_hold(active->feed);
-        hd_event_log_guard(active->feed, active->rec.thread_created);
+    active->log = hd_event_log_get(app->feeds, active->rec.principal, active->rec.thread_id,
+                                   (uint64_t)active->event_seq);
+    if (active->log) {
+        hd_event_log_hold(active->log);
+        hd_event_log_guard(active->log, active->rec.thread_created);
     }
-    if (!err && !active->feed)
+    if (!err && !active->log)
         err = HD_ENOMEM;
     if (err) {
         hd_run_execute_fail(active, "RuntimeError", fault.code ? fault.text : hd_error_text(err));
         return;
     }
     if (active->rec.attempt > 1)
-        hd_event_log_skip(active->feed, active->rec.attempt);
+        hd_event_log_skip(active->log, active->rec.attempt);
     emit_metadata(active);
     if (!active->graph) {
         hd_run_execute_fail(active, "ValueError",
@@ -577,19 +577,19 @@ void hd_run_execute(struct hd_active_run *active)
     }
     if (fail_unloaded(active))
         return;
-    hd_event_log_watch(active->feed, active->rec.run_id, on_lag, active);
+    hd_event_log_watch(active->log, active->rec.run_id, on_lag, active);
     err = begin_execution(active);
     if (err) {
-        hd_event_log_unwatch(active->feed);
+        hd_event_log_unwatch(active->log);
         hd_run_execute_fail(active, "RuntimeError", hd_error_text(err));
     }
 }
 
 void hd_run_execute_fini(struct hd_active_run *active)
 {
-    if (active->feed) {
-        hd_page_fini(&active->last_page, active->feed);
-        hd_event_log_release(active->feed);
+    if (active->log) {
+        hd_page_fini(&active->last_page, active->log);
+        hd_event_log_release(active->log);
     }
     hd_partials_fini(&active->partials);
     hd_origins_free(active->origins);

@@ -129,7 +129,7 @@ static int open_runtime(struct hd_app *app, bool is_direct, struct hd_fault *fau
 static int open_parts(struct hd_app *app, struct hd_fault *fault)
 {
     const struct hd_config *config = app->config;
-    const struct hd_event_log_limits limits = {.feed_bytes = config->stream_retention_bytes,
+    const struct hd_event_log_limits limits = {.log_bytes = config->stream_retention_bytes,
                                                .total_bytes = config->stream_memory,
                                                .idle_us = FEED_IDLE_US};
     bool is_direct = strncmp(config->store, "memory:", 7) == 0;

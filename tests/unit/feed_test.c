@@ -31,7 +31,7 @@ static void on_lag(void *ctx, bool is_behind)
 static int setup_with(void **state, size_t total_bytes)
 {
     const struct hd_event_log_limits limits = {
-        .feed_bytes = FEED_BYTES, .total_bytes = total_bytes, .idle_us = 1000000};
+        .log_bytes = FEED_BYTES, .total_bytes = total_bytes, .idle_us = 1000000};
     struct world *w = calloc(1, sizeof(*w));
 
     assert_non_null(w);

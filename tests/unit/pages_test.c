@@ -21,7 +21,7 @@ struct world {
 static int setup(void **state)
 {
     const struct hd_event_log_limits limits = {
-        .feed_bytes = FEED_BYTES, .total_bytes = 64 * FEED_BYTES, .idle_us = 1000000};
+        .log_bytes = FEED_BYTES, .total_bytes = 64 * FEED_BYTES, .idle_us = 1000000};
     struct world *w = calloc(1, sizeof(*w));
 
     assert_non_null(w);

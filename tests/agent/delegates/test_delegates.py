@@ -328,7 +328,7 @@ def test_a_question_that_somebody_else_has_answered(server, gate):
     say(server, thread, "go", [call("clerk")])
     server.wait(clerk, {"messages": "something else"}, thread=thread)
     values = server.wait("boss", thread=thread, command={"resume": "that one"}, configurable={"assistants": ["clerk"]})
-    assert "not open any more" in contents(values)[-1]
+    assert "no longer open" in contents(values)[-1]
 
 
 def stopped(server, gate, thread: str, slow: str, run: str) -> dict:
