@@ -7,19 +7,13 @@
 
 /* ---- taking apart ----------------------------------------------------- */
 
-/* The reader's position; `at` never passes `end`. */
-struct cursor {
-    const char *at;
-    const char *end;
-};
-
-static void skip_space(struct cursor *c)
+static void skip_space(struct hd_member_reader *c)
 {
     while (c->at < c->end && (*c->at == ' ' || *c->at == '\t' || *c->at == '\n' || *c->at == '\r'))
         c->at++;
 }
 
-static bool take_mark(struct cursor *c, char wanted)
+static bool take_mark(struct hd_member_reader *c, char wanted)
 {
     skip_space(c);
     if (c->at == c->end || *c->at != wanted)
@@ -29,7 +23,7 @@ static bool take_mark(struct cursor *c, char wanted)
 }
 
 /* Behind a string, of which the opening quote is next. */
-static bool skip_string(struct cursor *c)
+static bool skip_string(struct hd_member_reader *c)
 {
     for (c->at++; c->at < c->end && *c->at != '"'; c->at++) {
         if (*c->at == '\\' && ++c->at == c->end)
@@ -42,7 +36,7 @@ static bool skip_string(struct cursor *c)
 }
 
 /* Behind an object or an array, of which the opening bracket is next. */
-static bool skip_nested(struct cursor *c)
+static bool skip_nested(struct hd_member_reader *c)
 {
     size_t depth = 0;
 
@@ -70,7 +64,7 @@ static bool is_scalar_char(char c)
 }
 
 /* Behind a value; *raw is its text. */
-static bool take_value(struct cursor *c, struct hd_slice *raw)
+static bool take_value(struct hd_member_reader *c, struct hd_slice *raw)
 {
     const char *first;
     bool is_whole = true;
@@ -91,6 +85,27 @@ static bool take_value(struct cursor *c, struct hd_slice *raw)
     return is_whole && raw->len > 0;
 }
 
+static bool fail_reading(struct hd_member_reader *reader)
+{
+    reader->err = HD_ECORRUPT;
+    return false;
+}
+
+bool hd_member_next(struct hd_member_reader *reader, struct hd_slice *name, struct hd_slice *raw)
+{
+    if (!take_mark(reader, reader->is_begun ? ',' : '{'))
+        return reader->is_begun && take_mark(reader, '}') ? false : fail_reading(reader);
+    if (!reader->is_begun && take_mark(reader, '}'))
+        return false;
+    reader->is_begun = true;
+    skip_space(reader);
+    if (reader->at == reader->end || *reader->at != '"' || !take_value(reader, name) ||
+        !take_mark(reader, ':') || !take_value(reader, raw))
+        return fail_reading(reader);
+    *name = hd_slice(name->ptr + 1, name->len - 2);
+    return true;
+}
+
 static void set_member(struct hd_slice name, struct hd_slice raw, const struct hd_member *members,
                        size_t count)
 {
@@ -102,23 +117,14 @@ static void set_member(struct hd_slice name, struct hd_slice raw, const struct h
 
 int hd_record_split(struct hd_slice body, const struct hd_member *members, size_t count)
 {
-    struct cursor c = {body.ptr, body.ptr + body.len};
+    struct hd_member_reader reader = hd_member_reader(body);
     struct hd_slice name, raw;
 
     for (size_t i = 0; i < count; i++)
         *members[i].raw = hd_slice(NULL, 0);
-    if (!take_mark(&c, '{'))
-        return HD_ECORRUPT;
-    if (take_mark(&c, '}'))
-        return 0;
-    do {
-        skip_space(&c);
-        if (c.at == c.end || *c.at != '"' || !take_value(&c, &name) || !take_mark(&c, ':') ||
-            !take_value(&c, &raw))
-            return HD_ECORRUPT;
-        set_member(hd_slice(name.ptr + 1, name.len - 2), raw, members, count);
-    } while (take_mark(&c, ','));
-    return take_mark(&c, '}') ? 0 : HD_ECORRUPT;
+    while (hd_member_next(&reader, &name, &raw))
+        set_member(name, raw, members, count);
+    return reader.err;
 }
 
 int hd_record_text(struct hd_slice raw, struct hd_arena *arena, struct hd_slice *out)
@@ -199,95 +205,4 @@ int hd_record_end(struct hd_record_writer *writer, struct hd_arena *arena, struc
 {
     hd_jw_object_end(&writer->jw);
     return hd_jw_finish_in(&writer->jw, arena, out);
-}
-
-/* ---- rows ------------------------------------------------------------- */
-
-int hd_record_keep(struct hd_arena *arena, enum hd_table_id table, const struct hd_cell *cells,
-                   struct hd_cell *out)
-{
-    int err = 0;
-
-    for (unsigned i = 0; !err && i < hd_tables[table].column_count; i++) {
-        out[i] = cells[i];
-        if (cells[i].kind == HD_CELL_BYTES)
-            err = hd_arena_copy(arena, cells[i].bytes, &out[i].bytes);
-    }
-    return err;
-}
-
-struct first {
-    enum hd_table_id table;
-    struct hd_arena *arena;
-    struct hd_cell *cells;
-    bool is_found;
-};
-
-static int on_first(void *arg, size_t which, const struct hd_cell *cells)
-{
-    struct first *first = arg;
-    int err = hd_record_keep(first->arena, first->table, cells, first->cells);
-
-    (void)which;
-    first->is_found = true;
-    return err ? err : 1;
-}
-
-int hd_record_first(struct heddle *store, struct hd_query query, struct hd_arena *arena,
-                    struct hd_cell cells[HD_MAX_COLUMNS], struct hd_fault *fault)
-{
-    struct first first = {.table = query.table, .arena = arena, .cells = cells};
-    int err;
-
-    query.limit = 1;
-    err = hd_rows_read(store, &query, 1, on_first, &first, fault);
-    return !err && !first.is_found ? HD_ENOTFOUND : err;
-}
-
-int hd_record_get(struct heddle *store, enum hd_table_id table, const struct hd_cell *key,
-                  unsigned key_count, struct hd_arena *arena, struct hd_cell cells[HD_MAX_COLUMNS],
-                  struct hd_fault *fault)
-{
-    struct hd_query query = {.table = table,
-                             .index = HD_PRIMARY,
-                             .prefix = key,
-                             .prefix_count = key_count,
-                             .columns = HD_ALL_COLUMNS};
-
-    return hd_record_first(store, query, arena, cells, fault);
-}
-
-struct record_scan {
-    hd_record_fn fn;
-    void *arg;
-    struct hd_fault *fault;
-    struct hd_arena arena; /* of one record */
-};
-
-static int on_record_row(void *arg, size_t which, const struct hd_cell *cells)
-{
-    struct record_scan *scan = arg;
-
-    (void)which;
-    hd_arena_reset(&scan->arena);
-    return scan->fn(scan->arg, cells, &scan->arena, scan->fault);
-}
-
-int hd_record_scan(struct heddle *store, struct hd_query query, hd_record_fn fn, void *arg,
-                   struct hd_fault *fault)
-{
-    struct record_scan scan = {.fn = fn, .arg = arg, .fault = fault};
-    int err;
-
-    query.columns = HD_ALL_COLUMNS;
-    hd_arena_init(&scan.arena, SIZE_MAX / 2);
-    err = hd_rows_scan(store, query, on_record_row, &scan, fault);
-    hd_arena_fini(&scan.arena);
-    return err;
-}
-
-int hd_record_damaged(enum hd_table_id table, struct hd_slice id, struct hd_fault *fault)
-{
-    return hd_fault_set(fault, HD_ECORRUPT, "the row of %.*s in table %s is damaged",
-                        (int)(id.len < 80 ? id.len : 80), id.ptr, hd_tables[table].name);
 }

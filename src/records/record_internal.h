@@ -11,12 +11,33 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "records/record.h"
+#include "records/record_fields.h"
 #include "store/rows.h"
 
 struct hd_member {
     const char *name;
     struct hd_slice *raw; /* set to the text of the value; empty when it is not there */
 };
+
+/* Reads the members of a body one by one; `at` never passes `end`. */
+struct hd_member_reader {
+    const char *at;
+    const char *end;
+    bool is_begun;
+    int err; /* HD_ECORRUPT: it ended at something that is not JSON */
+};
+
+static inline struct hd_member_reader hd_member_reader(struct hd_slice body)
+{
+    return (struct hd_member_reader){.at = body.ptr, .end = body.ptr + body.len};
+}
+
+/*
+ * The next member, its name without the quotes. False at the end, or with reader->err. Checks no
+ * more than it must to find the end of the value.
+ */
+HD_MUST_CHECK bool hd_member_next(struct hd_member_reader *reader, struct hd_slice *name,
+                                  struct hd_slice *raw);
 
 /*
  * Sets the members of the object `body`; those of other names are passed over.
@@ -70,6 +91,35 @@ typedef int (*hd_record_fn)(void *arg, const struct hd_cell *cells, struct hd_ar
 /* hd_rows_scan() of all columns, with an arena for each row. */
 HD_MUST_CHECK int hd_record_scan(struct heddle *store, struct hd_query query, hd_record_fn fn,
                                  void *arg, struct hd_fault *fault);
+
+/* The record of the first row of `query`, whose table is set here; HD_ENOTFOUND without a row. */
+HD_MUST_CHECK int hd_record_find(struct heddle *store, const struct hd_record_type *type,
+                                 struct hd_query query, struct hd_arena *arena, void *out,
+                                 struct hd_fault *fault);
+/* The record with this key. */
+HD_MUST_CHECK int hd_record_read(struct heddle *store, const struct hd_record_type *type,
+                                 const struct hd_cell *key, unsigned key_count,
+                                 struct hd_arena *arena, void *out, struct hd_fault *fault);
+/*
+ * hd_rows_scan() of all columns: type->call() with each record. `fn` points to a pointer to the
+ * function. The record is valid during the call.
+ */
+HD_MUST_CHECK int hd_records_scan(struct heddle *store, const struct hd_record_type *type,
+                                  struct hd_query query, const void *fn, void *arg,
+                                  struct hd_fault *fault);
+
+/* Appends the row as it is. */
+HD_MUST_CHECK int hd_record_write(struct hd_batch_builder *batch, const struct hd_record_type *type,
+                                  const void *record, enum hd_op_kind kind);
+/* A new row with revision 1; conflicts when there is one already. */
+HD_MUST_CHECK int hd_record_add(struct hd_batch_builder *batch, const struct hd_record_type *type,
+                                void *record);
+/* The row with the next revision; conflicts unless the stored one has that of the record. */
+HD_MUST_CHECK int hd_record_put(struct hd_batch_builder *batch, const struct hd_record_type *type,
+                                void *record);
+/* Deletes the row with the record's key. */
+HD_MUST_CHECK int hd_record_delete(struct hd_batch_builder *batch,
+                                   const struct hd_record_type *type, const void *record);
 
 /* HD_ECORRUPT with a fault that names the record's table and id. */
 int hd_record_damaged(enum hd_table_id table, struct hd_slice id, struct hd_fault *fault);
