@@ -79,7 +79,7 @@ static void store_int(const struct hd_record_field *field, void *record, int64_t
 
 /* ---- decoding --------------------------------------------------------- */
 
-static int read_name(const struct hd_record_field *field, struct hd_slice name, void *record)
+static int decode_name(const struct hd_record_field *field, struct hd_slice name, void *record)
 {
     int value;
 
@@ -89,7 +89,7 @@ static int read_name(const struct hd_record_field *field, struct hd_slice name, 
     return 0;
 }
 
-static int read_int(const struct hd_record_field *field, struct hd_slice raw, void *record)
+static int decode_int(const struct hd_record_field *field, struct hd_slice raw, void *record)
 {
     int64_t number = 0;
     int err = hd_record_int(raw, &number);
@@ -102,7 +102,7 @@ static int read_int(const struct hd_record_field *field, struct hd_slice raw, vo
 }
 
 /* An unknown word is read as the first. */
-static void read_word(const struct hd_record_field *field, struct hd_slice raw, void *record)
+static void decode_word(const struct hd_record_field *field, struct hd_slice raw, void *record)
 {
     int value = 0;
 
@@ -110,11 +110,11 @@ static void read_word(const struct hd_record_field *field, struct hd_slice raw, 
     store_int(field, record, value);
 }
 
-static int read_members(const struct hd_record_field *fields, size_t count, struct hd_slice body,
-                        struct hd_arena *arena, void *record);
+static int decode_members(const struct hd_record_field *fields, size_t count, struct hd_slice body,
+                          struct hd_arena *arena, void *record);
 
-static int read_value(const struct hd_record_field *field, struct hd_slice raw,
-                      struct hd_arena *arena, void *record)
+static int decode_value(const struct hd_record_field *field, struct hd_slice raw,
+                        struct hd_arena *arena, void *record)
 {
     struct hd_slice name;
     int err;
@@ -126,15 +126,15 @@ static int read_value(const struct hd_record_field *field, struct hd_slice raw,
         *slice_at(record, field->offset) = raw;
         return 0;
     case HD_RECORD_INT:
-        return read_int(field, raw, record);
+        return decode_int(field, raw, record);
     case HD_RECORD_NAME:
         err = hd_record_text(raw, arena, &name);
-        return err ? err : read_name(field, name, record);
+        return err ? err : decode_name(field, name, record);
     case HD_RECORD_WORD:
-        read_word(field, raw, record);
+        decode_word(field, raw, record);
         return 0;
     case HD_RECORD_OBJECT:
-        return read_members(field->members, field->member_count, raw, arena, record);
+        return decode_members(field->members, field->member_count, raw, arena, record);
     case HD_RECORD_NONE:
     case HD_RECORD_BODY:
     case HD_RECORD_MEMORY:
@@ -143,16 +143,16 @@ static int read_value(const struct hd_record_field *field, struct hd_slice raw,
     return 0;
 }
 
-static int read_member(const struct hd_record_field *field, struct hd_slice raw,
-                       struct hd_arena *arena, void *record)
+static int decode_member(const struct hd_record_field *field, struct hd_slice raw,
+                         struct hd_arena *arena, void *record)
 {
     if (field->flags & (HD_RECORD_IF | HD_RECORD_UNLESS))
         *(bool *)((char *)record + field->other) = (field->flags & HD_RECORD_IF) != 0;
-    return read_value(field, raw, arena, record);
+    return decode_value(field, raw, arena, record);
 }
 
 /* After the body was read: sets the value of a field that is not in it, and checks it. */
-static int read_absent(const struct hd_record_field *field, bool is_absent, void *record)
+static int complete_field(const struct hd_record_field *field, bool is_absent, void *record)
 {
     struct hd_slice *text = slice_at(record, field->offset);
 
@@ -181,8 +181,8 @@ static size_t find_field(const struct hd_record_field *fields, size_t count, str
     return count;
 }
 
-static int read_members(const struct hd_record_field *fields, size_t count, struct hd_slice body,
-                        struct hd_arena *arena, void *record)
+static int decode_members(const struct hd_record_field *fields, size_t count, struct hd_slice body,
+                          struct hd_arena *arena, void *record)
 {
     struct hd_member_reader reader = hd_member_reader(body);
     struct hd_slice name, raw;
@@ -197,17 +197,17 @@ static int read_members(const struct hd_record_field *fields, size_t count, stru
         if (at == count)
             continue;
         seen |= UINT32_C(1) << at;
-        err = read_member(&fields[at], raw, arena, record);
+        err = decode_member(&fields[at], raw, arena, record);
     }
     if (!err)
         err = reader.err;
     for (size_t i = 0; !err && i < count; i++)
-        err = read_absent(&fields[i], !(seen >> i & 1), record);
+        err = complete_field(&fields[i], !(seen >> i & 1), record);
     return err;
 }
 
-static int read_column(const struct hd_record_type *type, const struct hd_record_field *field,
-                       const struct hd_cell *cell, struct hd_arena *arena, void *record)
+static int decode_column(const struct hd_record_type *type, const struct hd_record_field *field,
+                         const struct hd_cell *cell, struct hd_arena *arena, void *record)
 {
     switch (field->kind) {
     case HD_RECORD_TEXT:
@@ -218,9 +218,9 @@ static int read_column(const struct hd_record_type *type, const struct hd_record
         store_int(field, record, cell->number);
         return 0;
     case HD_RECORD_NAME:
-        return read_name(field, cell->bytes, record);
+        return decode_name(field, cell->bytes, record);
     case HD_RECORD_BODY:
-        return read_members(type->members, type->member_count, cell->bytes, arena, record);
+        return decode_members(type->members, type->member_count, cell->bytes, arena, record);
     case HD_RECORD_NONE:
     case HD_RECORD_WORD:
     case HD_RECORD_OBJECT:
@@ -238,7 +238,7 @@ int hd_record_decode(const struct hd_record_type *type, const struct hd_cell *ce
 
     memset(out, 0, type->size);
     for (unsigned i = 0; !err && i < count; i++)
-        err = read_column(type, &type->columns[i], &cells[i], arena, out);
+        err = decode_column(type, &type->columns[i], &cells[i], arena, out);
     if (!err && type->complete)
         err = type->complete(cells, out);
     return err == HD_ECORRUPT ? hd_record_damaged(type->table, cells[type->id].bytes, fault) : err;
@@ -290,13 +290,13 @@ static bool is_written(const struct hd_record_field *field, const void *record)
     return false;
 }
 
-static struct hd_slice name_of(const struct hd_record_field *field, const void *record)
+static struct hd_slice stored_name(const struct hd_record_field *field, const void *record)
 {
     return hd_slice_cstr(field->names[load_int(field, record)]);
 }
 
-static void write_members(struct hd_jw *jw, const struct hd_record_field *fields, size_t count,
-                          const void *record)
+static void encode_members(struct hd_jw *jw, const struct hd_record_field *fields, size_t count,
+                           const void *record)
 {
     hd_jw_object(jw);
     for (size_t i = 0; i < count; i++) {
@@ -312,11 +312,11 @@ static void write_members(struct hd_jw *jw, const struct hd_record_field *fields
         else if (field->kind == HD_RECORD_INT)
             hd_jw_int(jw, load_int(field, record));
         else if (field->kind == HD_RECORD_NAME)
-            hd_jw_string(jw, name_of(field, record));
+            hd_jw_string(jw, stored_name(field, record));
         else if (field->kind == HD_RECORD_WORD)
-            hd_jw_raw(jw, name_of(field, record));
+            hd_jw_raw(jw, stored_name(field, record));
         else
-            write_members(jw, field->members, field->member_count, record);
+            encode_members(jw, field->members, field->member_count, record);
     }
     hd_jw_object_end(jw);
 }
@@ -329,7 +329,7 @@ static int encode_body(const struct hd_record_type *type, const void *record,
 
     hd_buf_init(&buf, MAX_BODY);
     hd_jw_init(&jw, &buf);
-    write_members(&jw, type->members, type->member_count, record);
+    encode_members(&jw, type->members, type->member_count, record);
     return hd_jw_finish_in(&jw, arena, out);
 }
 
@@ -349,7 +349,7 @@ static struct hd_cell make_cell(const struct hd_record_type *type, unsigned colu
         return number == 0 && hd_tables[type->table].columns[column].nullable ? hd_cell_null()
                                                                               : hd_cell_int(number);
     case HD_RECORD_NAME:
-        return hd_cell_bytes(name_of(field, record));
+        return hd_cell_bytes(stored_name(field, record));
     case HD_RECORD_NONE:
     case HD_RECORD_WORD:
     case HD_RECORD_OBJECT:

@@ -6,10 +6,71 @@
 
 #define US_PER_MINUTE 60e6
 
+/* ---- how it is stored ------------------------------------------------- */
+
 static const char *const statuses[] = {[HD_THREAD_IDLE] = "idle",
                                        [HD_THREAD_BUSY] = "busy",
                                        [HD_THREAD_INTERRUPTED] = "interrupted",
-                                       [HD_THREAD_ERROR] = "error"};
+                                       [HD_THREAD_ERROR] = "error",
+                                       NULL};
+
+#define REC struct hd_thread_rec
+
+static const struct hd_record_field head_members[] = {
+    {HD_RECORD_MEMBER("ns", TEXT, REC, head.ns)},
+    {HD_RECORD_MEMBER("checkpoint_id", TEXT, REC, head.checkpoint_id)},
+    {HD_RECORD_MEMBER("graph_id", TEXT, REC, head.graph_id), .flags = HD_RECORD_MINOR},
+    {HD_RECORD_MEMBER("assistant_id", TEXT, REC, head.assistant_id), .flags = HD_RECORD_MINOR},
+};
+
+static const struct hd_record_field rest_members[] = {
+    {HD_RECORD_MEMBER("status", NAME, REC, rest), .names = statuses},
+    {HD_RECORD_MEMBER("ns", TEXT, REC, rest_head.ns)},
+    {HD_RECORD_MEMBER("checkpoint_id", TEXT, REC, rest_head.checkpoint_id)},
+    {HD_RECORD_MEMBER("graph_id", TEXT, REC, rest_head.graph_id)},
+    {HD_RECORD_MEMBER("assistant_id", TEXT, REC, rest_head.assistant_id)},
+};
+
+static const struct hd_record_field thread_members[] = {
+    {HD_RECORD_MEMBER("metadata", JSON, REC, metadata)},
+    {HD_RECORD_MEMBER("config", JSON, REC, config)},
+    {HD_RECORD_MEMBER("ttl", JSON, REC, ttl)},
+    {HD_RECORD_MEMBER("head", OBJECT, REC, head), HD_RECORD_MEMBERS(head_members)},
+    {HD_RECORD_MEMBER("heads", JSON, REC, heads)},
+    {HD_RECORD_MEMBER("interrupts", JSON, REC, interrupts)},
+    {HD_RECORD_MEMBER("error", JSON, REC, error)},
+    {HD_RECORD_MEMBER("rest", OBJECT, REC, rest), HD_RECORD_MEMBERS(rest_members),
+     .flags = HD_RECORD_IF, .other = offsetof(REC, has_rest)},
+    {HD_RECORD_MEMBER("run_order", INT, REC, run_order)},
+    {HD_RECORD_MEMBER("last_run", TEXT, REC, last_run)},
+};
+
+static int call_thread_fn(const void *fn, void *arg, const void *record)
+{
+    return (*(const hd_thread_fn *)fn)(arg, record);
+}
+
+static const struct hd_record_type thread_type = {
+    .table = HD_THREAD_INFO,
+    .size = sizeof(REC),
+    .id = HD_THREAD_INFO_ID,
+    .rev = HD_THREAD_INFO_REV,
+    .columns =
+        {
+            [HD_THREAD_INFO_PRINCIPAL] = {HD_RECORD_COLUMN(TEXT, REC, principal)},
+            [HD_THREAD_INFO_ID] = {HD_RECORD_COLUMN(TEXT, REC, id)},
+            [HD_THREAD_INFO_REV] = {HD_RECORD_COLUMN(INT, REC, rev)},
+            [HD_THREAD_INFO_STATUS] = {HD_RECORD_COLUMN(NAME, REC, status), .names = statuses},
+            [HD_THREAD_INFO_CREATED] = {HD_RECORD_COLUMN(INT, REC, created_at)},
+            [HD_THREAD_INFO_UPDATED] = {HD_RECORD_COLUMN(INT, REC, updated_at)},
+            [HD_THREAD_INFO_STATE_UPDATED] = {HD_RECORD_COLUMN(INT, REC, state_updated_at)},
+            [HD_THREAD_INFO_EXPIRES] = {HD_RECORD_COLUMN(INT, REC, expires_at)},
+            [HD_THREAD_INFO_EVENT_SEQ] = {HD_RECORD_COLUMN(INT, REC, event_seq)},
+            [HD_THREAD_INFO_BODY] = {.kind = HD_RECORD_BODY},
+        },
+    HD_RECORD_MEMBERS(thread_members),
+    .call = call_thread_fn,
+};
 
 const char *hd_thread_status_name(enum hd_thread_status status)
 {
@@ -18,13 +79,12 @@ const char *hd_thread_status_name(enum hd_thread_status status)
 
 bool hd_thread_status_find(struct hd_slice name, enum hd_thread_status *out)
 {
-    for (size_t i = 0; i < HD_COUNT(statuses); i++) {
-        if (hd_slice_eq(name, hd_slice_cstr(statuses[i]))) {
-            *out = (enum hd_thread_status)i;
-            return true;
-        }
-    }
-    return false;
+    int value;
+    bool is_found = hd_record_name_find(statuses, name, &value);
+
+    if (is_found)
+        *out = (enum hd_thread_status)value;
+    return is_found;
 }
 
 void hd_thread_init(struct hd_thread_rec *thread, struct hd_slice principal, struct hd_slice id)
@@ -42,260 +102,65 @@ int hd_thread_lane(struct hd_arena *arena, struct hd_slice principal, struct hd_
 
 /* ---- reading ---------------------------------------------------------- */
 
-static int decode_head(struct hd_slice raw, struct hd_arena *arena, struct hd_head *head)
-{
-    struct hd_slice ns, checkpoint, graph, assistant;
-    const struct hd_member members[] = {{"ns", &ns},
-                                        {"checkpoint_id", &checkpoint},
-                                        {"graph_id", &graph},
-                                        {"assistant_id", &assistant}};
-    int err;
-
-    if (raw.len == 0)
-        return 0;
-    err = hd_record_split(raw, members, HD_COUNT(members));
-    if (!err)
-        err = hd_record_text(ns, arena, &head->ns);
-    if (!err)
-        err = hd_record_text(checkpoint, arena, &head->checkpoint_id);
-    if (!err)
-        err = hd_record_text(graph, arena, &head->graph_id);
-    if (!err)
-        err = hd_record_text(assistant, arena, &head->assistant_id);
-    return err;
-}
-
-static int decode_rest(struct hd_slice raw, struct hd_arena *arena, struct hd_thread_rec *out)
-{
-    struct hd_slice status, name;
-    const struct hd_member members[] = {{"status", &status}};
-    int err;
-
-    if (raw.len == 0)
-        return 0;
-    err = hd_record_split(raw, members, HD_COUNT(members));
-    if (!err)
-        err = hd_record_text(status, arena, &name);
-    if (!err && !hd_thread_status_find(name, &out->rest))
-        err = HD_ECORRUPT;
-    out->has_rest = !err;
-    return err ? err : decode_head(raw, arena, &out->rest_head);
-}
-
-/* Borrows from the cells. */
-static int decode_thread(const struct hd_cell *cells, struct hd_arena *arena,
-                         struct hd_thread_rec *out, struct hd_fault *fault)
-{
-    struct hd_slice head, rest, order, last_run;
-    const struct hd_member members[] = {
-        {"metadata", &out->metadata}, {"config", &out->config},
-        {"ttl", &out->ttl},           {"head", &head},
-        {"heads", &out->heads},       {"interrupts", &out->interrupts},
-        {"error", &out->error},       {"rest", &rest},
-        {"run_order", &order},        {"last_run", &last_run}};
-    int err;
-
-    *out = (struct hd_thread_rec){
-        .principal = cells[HD_THREAD_INFO_PRINCIPAL].bytes,
-        .id = cells[HD_THREAD_INFO_ID].bytes,
-        .rev = cells[HD_THREAD_INFO_REV].number,
-        .created_at = cells[HD_THREAD_INFO_CREATED].number,
-        .updated_at = cells[HD_THREAD_INFO_UPDATED].number,
-        .state_updated_at = cells[HD_THREAD_INFO_STATE_UPDATED].number,
-        .expires_at = cells[HD_THREAD_INFO_EXPIRES].number,
-        .event_seq = cells[HD_THREAD_INFO_EVENT_SEQ].number,
-    };
-    err = hd_record_split(cells[HD_THREAD_INFO_BODY].bytes, members, HD_COUNT(members));
-    if (!err)
-        err = decode_head(head, arena, &out->head);
-    if (!err)
-        err = decode_rest(rest, arena, out);
-    if (!err && order.len > 0)
-        err = hd_record_int(order, &out->run_order);
-    if (!err && last_run.len > 0)
-        err = hd_record_text(last_run, arena, &out->last_run);
-    if (!err && !hd_thread_status_find(cells[HD_THREAD_INFO_STATUS].bytes, &out->status))
-        err = HD_ECORRUPT;
-    return err == HD_ECORRUPT ? hd_record_damaged(HD_THREAD_INFO, out->id, fault) : err;
-}
-
 int hd_thread_read(struct heddle *store, struct hd_slice principal, struct hd_slice id,
                    struct hd_arena *arena, struct hd_thread_rec *out, struct hd_fault *fault)
 {
     const struct hd_cell key[] = {hd_cell_bytes(principal), hd_cell_bytes(id)};
-    struct hd_cell cells[HD_MAX_COLUMNS];
-    int err = hd_record_get(store, HD_THREAD_INFO, key, HD_COUNT(key), arena, cells, fault);
 
-    return err ? err : decode_thread(cells, arena, out, fault);
+    return hd_record_read(store, &thread_type, key, HD_COUNT(key), arena, out, fault);
 }
 
-struct thread_scan {
-    hd_thread_fn fn;
-    void *arg;
-};
-
-static int on_thread_row(void *arg, const struct hd_cell *cells, struct hd_arena *arena,
-                         struct hd_fault *fault)
+static int scan_by_principal(struct heddle *store, int index, struct hd_slice principal,
+                             bool is_newest_first, hd_thread_fn fn, void *arg,
+                             struct hd_fault *fault)
 {
-    const struct thread_scan *scan = arg;
-    struct hd_thread_rec thread;
-    int err = decode_thread(cells, arena, &thread, fault);
+    const struct hd_cell prefix = hd_cell_bytes(principal);
+    const struct hd_query query = {
+        .index = index, .prefix = &prefix, .prefix_count = 1, .is_reverse = is_newest_first};
 
-    return err ? err : scan->fn(scan->arg, &thread);
-}
-
-static int scan_threads(struct heddle *store, struct hd_query query, hd_thread_fn fn, void *arg,
-                        struct hd_fault *fault)
-{
-    struct thread_scan scan = {.fn = fn, .arg = arg};
-
-    return hd_record_scan(store, query, on_thread_row, &scan, fault);
+    return hd_records_scan(store, &thread_type, query, &fn, arg, fault);
 }
 
 int hd_threads_scan(struct heddle *store, struct hd_slice principal, bool is_newest_first,
                     hd_thread_fn fn, void *arg, struct hd_fault *fault)
 {
-    const struct hd_cell prefix = hd_cell_bytes(principal);
-    struct hd_query query = {.table = HD_THREAD_INFO,
-                             .index = HD_THREAD_INFO_BY_CREATED,
-                             .prefix = &prefix,
-                             .prefix_count = 1,
-                             .is_reverse = is_newest_first};
-
-    return scan_threads(store, query, fn, arg, fault);
+    return scan_by_principal(store, HD_THREAD_INFO_BY_CREATED, principal, is_newest_first, fn, arg,
+                             fault);
 }
 
 int hd_threads_scan_updated(struct heddle *store, struct hd_slice principal, bool is_newest_first,
                             hd_thread_fn fn, void *arg, struct hd_fault *fault)
 {
-    const struct hd_cell prefix = hd_cell_bytes(principal);
-    struct hd_query query = {.table = HD_THREAD_INFO,
-                             .index = HD_THREAD_INFO_BY_UPDATED,
-                             .prefix = &prefix,
-                             .prefix_count = 1,
-                             .is_reverse = is_newest_first};
-
-    return scan_threads(store, query, fn, arg, fault);
+    return scan_by_principal(store, HD_THREAD_INFO_BY_UPDATED, principal, is_newest_first, fn, arg,
+                             fault);
 }
 
 int hd_threads_scan_all(struct heddle *store, hd_thread_fn fn, void *arg, struct hd_fault *fault)
 {
-    struct hd_query query = {.table = HD_THREAD_INFO, .index = HD_PRIMARY};
+    const struct hd_query query = {.index = HD_PRIMARY};
 
-    return scan_threads(store, query, fn, arg, fault);
+    return hd_records_scan(store, &thread_type, query, &fn, arg, fault);
 }
 
 int hd_threads_expired(struct heddle *store, int64_t now, hd_thread_fn fn, void *arg,
                        struct hd_fault *fault)
 {
     const struct hd_cell high = hd_cell_int(now + 1);
-    struct hd_query query = {
-        .table = HD_THREAD_INFO, .index = HD_THREAD_INFO_BY_EXPIRY, .high = &high};
+    const struct hd_query query = {.index = HD_THREAD_INFO_BY_EXPIRY, .high = &high};
 
-    return scan_threads(store, query, fn, arg, fault);
+    return hd_records_scan(store, &thread_type, query, &fn, arg, fault);
 }
 
 /* ---- writing ---------------------------------------------------------- */
 
-static void put_head(struct hd_record_writer *writer, const struct hd_head *head)
-{
-    hd_record_put_text(writer, "ns", head->ns);
-    hd_record_put_text(writer, "checkpoint_id", head->checkpoint_id);
-    hd_record_put_text(writer, "graph_id", head->graph_id);
-    hd_record_put_text(writer, "assistant_id", head->assistant_id);
-}
-
-static int encode_head(const struct hd_head *head, struct hd_arena *arena, struct hd_slice *out)
-{
-    struct hd_record_writer writer;
-
-    *out = hd_slice(NULL, 0);
-    if (head->ns.len == 0 && head->checkpoint_id.len == 0)
-        return 0;
-    hd_record_begin(&writer);
-    put_head(&writer, head);
-    return hd_record_end(&writer, arena, out);
-}
-
-static int encode_rest(const struct hd_thread_rec *thread, struct hd_arena *arena,
-                       struct hd_slice *out)
-{
-    struct hd_record_writer writer;
-
-    *out = hd_slice(NULL, 0);
-    if (!thread->has_rest)
-        return 0;
-    hd_record_begin(&writer);
-    hd_record_put_text(&writer, "status", hd_slice_cstr(statuses[thread->rest]));
-    put_head(&writer, &thread->rest_head);
-    return hd_record_end(&writer, arena, out);
-}
-
-static int encode_thread(const struct hd_thread_rec *thread, struct hd_arena *arena,
-                         struct hd_slice *out)
-{
-    struct hd_record_writer writer;
-    struct hd_slice head, rest;
-    int err = encode_head(&thread->head, arena, &head);
-
-    if (!err)
-        err = encode_rest(thread, arena, &rest);
-    if (err)
-        return err;
-    hd_record_begin(&writer);
-    hd_record_put_json(&writer, "metadata", thread->metadata);
-    hd_record_put_json(&writer, "config", thread->config);
-    hd_record_put_json(&writer, "ttl", thread->ttl);
-    hd_record_put_json(&writer, "head", head);
-    hd_record_put_json(&writer, "heads", thread->heads);
-    hd_record_put_json(&writer, "interrupts", thread->interrupts);
-    hd_record_put_json(&writer, "error", thread->error);
-    hd_record_put_json(&writer, "rest", rest);
-    if (thread->run_order > 0)
-        hd_record_put_int(&writer, "run_order", thread->run_order);
-    if (thread->last_run.len > 0)
-        hd_record_put_text(&writer, "last_run", thread->last_run);
-    return hd_record_end(&writer, arena, out);
-}
-
-static int write_thread(struct hd_batch_builder *batch, struct hd_thread_rec *thread,
-                        enum hd_op_kind kind)
-{
-    struct hd_slice body;
-    int err = encode_thread(thread, &batch->arena, &body);
-
-    if (err)
-        return err;
-
-    const struct hd_cell row[] = {
-        [HD_THREAD_INFO_PRINCIPAL] = hd_cell_bytes(thread->principal),
-        [HD_THREAD_INFO_ID] = hd_cell_bytes(thread->id),
-        [HD_THREAD_INFO_REV] = hd_cell_int(thread->rev + 1),
-        [HD_THREAD_INFO_STATUS] = hd_cell_bytes(hd_slice_cstr(statuses[thread->status])),
-        [HD_THREAD_INFO_CREATED] = hd_cell_int(thread->created_at),
-        [HD_THREAD_INFO_UPDATED] = hd_cell_int(thread->updated_at),
-        [HD_THREAD_INFO_STATE_UPDATED] = hd_cell_int(thread->state_updated_at),
-        [HD_THREAD_INFO_EXPIRES] = hd_record_time(thread->expires_at),
-        [HD_THREAD_INFO_EVENT_SEQ] = hd_cell_int(thread->event_seq),
-        [HD_THREAD_INFO_BODY] = hd_cell_bytes(body),
-    };
-
-    thread->rev++;
-    return hd_batch_row(batch, kind, HD_THREAD_INFO, row);
-}
-
 int hd_thread_add(struct hd_batch_builder *batch, struct hd_thread_rec *thread)
 {
-    thread->rev = 0;
-    return write_thread(batch, thread, HD_OP_ADD);
+    return hd_record_add(batch, &thread_type, thread);
 }
 
 int hd_thread_put(struct hd_batch_builder *batch, struct hd_thread_rec *thread)
 {
-    const struct hd_cell key[] = {hd_cell_bytes(thread->principal), hd_cell_bytes(thread->id)};
-    int err = hd_batch_expect(batch, HD_THREAD_INFO, key, HD_THREAD_INFO_REV, thread->rev);
-
-    return err ? err : write_thread(batch, thread, HD_OP_PUT);
+    return hd_record_put(batch, &thread_type, thread);
 }
 
 void hd_ttl_touch(struct hd_thread_rec *thread, int64_t now)

@@ -49,7 +49,7 @@ static int split_copy(const char *text, size_t len)
     return err;
 }
 
-static void damaged_bodies_are_told(void **state)
+static void damaged_bodies_are_rejected(void **state)
 {
     static const char whole[] = "{\"a\":{\"b\":[1,\"x\\\\\"]},\"c\":tru}";
     static const char *const bad[] = {
@@ -65,7 +65,7 @@ static void damaged_bodies_are_told(void **state)
     for (size_t i = 0; i < HD_COUNT(bad); i++) {
         /* Brackets are counted, not paired: "{]" and "[}" are detected when the member is read. */
         if (split_copy(bad[i], strlen(bad[i])) != HD_ECORRUPT && !strpbrk(bad[i], "[]"))
-            fail_msg("%s was taken", bad[i]);
+            fail_msg("%s was accepted", bad[i]);
     }
 }
 
@@ -164,6 +164,14 @@ static int apply(struct world *w, struct hd_batch_builder *builder)
 
 /* ---- threads ---------------------------------------------------------- */
 
+static void assert_same_head(const struct hd_head *got, const struct hd_head *expected)
+{
+    assert_slice(got->ns, expected->ns);
+    assert_slice(got->checkpoint_id, expected->checkpoint_id);
+    assert_slice(got->graph_id, expected->graph_id);
+    assert_slice(got->assistant_id, expected->assistant_id);
+}
+
 static void a_thread_comes_back_as_it_was(void **state)
 {
     struct world *w = *state;
@@ -185,6 +193,11 @@ static void a_thread_comes_back_as_it_was(void **state)
     thread.heads = HD_S("{\"ns\":\"c0\"}");
     thread.interrupts = HD_S("{\"task\":[]}");
     thread.error = HD_S("\"boom\"");
+    thread.run_order = 6;
+    thread.last_run = HD_S("r1");
+    thread.has_rest = true;
+    thread.rest = HD_THREAD_ERROR;
+    thread.rest_head = (struct hd_head){HD_S("n"), HD_S("c2"), HD_S("g2"), HD_S("a2")};
     APPLY(w, hd_thread_add(&batch, &thread));
     assert_int_equal(thread.rev, 1);
     assert_err(hd_thread_read(w->store, ADA, JOB, &w->arena, &back, &w->fault), 0);
@@ -200,13 +213,15 @@ static void a_thread_comes_back_as_it_was(void **state)
     assert_slice(back.metadata, thread.metadata);
     assert_slice(back.config, thread.config);
     assert_slice(back.ttl, thread.ttl);
-    assert_slice(back.head.ns, thread.head.ns);
-    assert_slice(back.head.checkpoint_id, thread.head.checkpoint_id);
-    assert_slice(back.head.graph_id, thread.head.graph_id);
-    assert_slice(back.head.assistant_id, thread.head.assistant_id);
+    assert_same_head(&back.head, &thread.head);
     assert_slice(back.heads, thread.heads);
     assert_slice(back.interrupts, thread.interrupts);
     assert_slice(back.error, thread.error);
+    assert_int_equal(back.run_order, 6);
+    assert_slice(back.last_run, thread.last_run);
+    assert_true(back.has_rest);
+    assert_int_equal(back.rest, HD_THREAD_ERROR);
+    assert_same_head(&back.rest_head, &thread.rest_head);
 }
 
 static void a_bare_thread_comes_back_bare(void **state)
@@ -221,10 +236,11 @@ static void a_bare_thread_comes_back_bare(void **state)
     assert_int_equal(back.expires_at, 0);
     assert_slice(back.metadata, HD_S(""));
     assert_slice(back.head.checkpoint_id, HD_S(""));
+    assert_false(back.has_rest);
     assert_slice(back.error, HD_S(""));
 }
 
-static void who_was_slower_is_refused(void **state)
+static void a_stale_revision_is_rejected(void **state)
 {
     struct world *w = *state;
     struct hd_thread_rec first, second;
@@ -302,7 +318,7 @@ static void lanes_are_those_of_the_checkpoints(void **state)
     assert_err(hd_thread_lane(&w->arena, HD_S("a:b"), JOB, &lane), HD_EINVAL);
 }
 
-static void a_damaged_row_is_told(void **state)
+static void a_damaged_row_is_named(void **state)
 {
     struct world *w = *state;
     struct hd_thread_rec thread;
@@ -571,7 +587,7 @@ static int on_asked(void *arg, const struct hd_run_rec *run, int64_t event_seq)
 }
 
 /* A participant of the thread requested the run: it is in the owner's compartment regardless. */
-static void a_run_remembers_who_asked(void **state)
+static void a_run_keeps_its_actor(void **state)
 {
     struct world *w = *state;
     struct hd_run_rec hers = make_run("t", "r1", HD_RUN_STATE_PENDING), back;
@@ -752,7 +768,7 @@ static void items_end_with_their_time(void **state)
     assert_string_equal(seen.text, "older old ");
 }
 
-static void only_what_nobody_changed_is_refreshed_or_expired(void **state)
+static void only_unchanged_items_are_refreshed_or_expired(void **state)
 {
     struct world *w = *state;
     int64_t later = hd_clock_now_us() + 3600000000;
@@ -905,16 +921,16 @@ int main(void)
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(members_come_out_byte_for_byte),
-        cmocka_unit_test(damaged_bodies_are_told),
+        cmocka_unit_test(damaged_bodies_are_rejected),
         cmocka_unit_test(texts_and_numbers_are_read),
         BOTH(a_thread_comes_back_as_it_was),
         BOTH(a_bare_thread_comes_back_bare),
-        BOTH(who_was_slower_is_refused),
+        BOTH(a_stale_revision_is_rejected),
         BOTH(threads_are_listed_by_age_and_by_expiry),
         BOTH(lanes_are_those_of_the_checkpoints),
-        BOTH(a_damaged_row_is_told),
+        BOTH(a_damaged_row_is_named),
         BOTH(a_run_comes_back_as_it_was),
-        BOTH(a_run_remembers_who_asked),
+        BOTH(a_run_keeps_its_actor),
         BOTH(runs_of_a_thread_are_listed),
         BOTH(a_pending_run_is_begun_once),
         BOTH(runs_are_recovered_a_few_times),
@@ -923,7 +939,7 @@ int main(void)
         BOTH(assistants_have_versions),
         BOTH(items_are_found_below_their_namespace),
         BOTH(items_end_with_their_time),
-        BOTH(only_what_nobody_changed_is_refreshed_or_expired),
+        BOTH(only_unchanged_items_are_refreshed_or_expired),
         BOTH(crons_come_back_and_become_due),
         cmocka_unit_test_setup_teardown(a_failed_allocation_is_an_error_at_most, setup_memory,
                                         teardown),
