@@ -1,13 +1,61 @@
-#include <limits.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "records/record_internal.h"
 
+/* ---- how it is stored ------------------------------------------------- */
+
 static const char *const states[] = {
-    [HD_RUN_STATE_PENDING] = "pending", [HD_RUN_STATE_RUNNING] = "running",
-    [HD_RUN_STATE_ERROR] = "error",     [HD_RUN_STATE_SUCCESS] = "success",
-    [HD_RUN_STATE_TIMEOUT] = "timeout", [HD_RUN_STATE_INTERRUPTED] = "interrupted"};
+    [HD_RUN_STATE_PENDING] = "pending",
+    [HD_RUN_STATE_RUNNING] = "running",
+    [HD_RUN_STATE_ERROR] = "error",
+    [HD_RUN_STATE_SUCCESS] = "success",
+    [HD_RUN_STATE_TIMEOUT] = "timeout",
+    [HD_RUN_STATE_INTERRUPTED] = "interrupted",
+    NULL,
+};
+
+static const char *const suspended_words[] = {"", "1", NULL};
+
+#define REC struct hd_run_rec
+
+static const struct hd_record_field run_members[] = {
+    {HD_RECORD_MEMBER("actor", TEXT, REC, actor), .flags = HD_RECORD_ELSE,
+     .other = offsetof(REC, principal)},
+    {HD_RECORD_MEMBER("assistant_id", TEXT, REC, assistant_id)},
+    {HD_RECORD_MEMBER("multitask_strategy", NAME, REC, multitask), .names = hd_multitask_names},
+    {HD_RECORD_MEMBER("attempt", INT, REC, attempt)},
+    {HD_RECORD_MEMBER("losses", INT, REC, losses.count)},
+    {HD_RECORD_MEMBER("checkpoints", INT, REC, losses.checkpoints)},
+    {HD_RECORD_MEMBER("writes", INT, REC, losses.writes)},
+    {HD_RECORD_MEMBER("suspended", WORD, REC, is_suspended), .names = suspended_words},
+    {HD_RECORD_MEMBER("order", INT, REC, order)},
+    {HD_RECORD_MEMBER("metadata", JSON, REC, metadata)},
+    {HD_RECORD_MEMBER("kwargs", JSON, REC, kwargs)},
+    {HD_RECORD_MEMBER("receipt", JSON, REC, receipt)},
+    {HD_RECORD_MEMBER("error", JSON, REC, error)},
+    {HD_RECORD_COLUMN(MEMORY, REC, secrets)},
+};
+
+static const struct hd_record_type run_type = {
+    .table = HD_RUNS,
+    .size = sizeof(REC),
+    .id = HD_RUNS_ID,
+    .rev = HD_RUNS_REV,
+    .columns =
+        {
+            [HD_RUNS_PRINCIPAL] = {HD_RECORD_COLUMN(TEXT, REC, principal)},
+            [HD_RUNS_THREAD] = {HD_RECORD_COLUMN(TEXT, REC, thread_id)},
+            [HD_RUNS_ID] = {HD_RECORD_COLUMN(TEXT, REC, run_id)},
+            [HD_RUNS_REV] = {HD_RECORD_COLUMN(INT, REC, rev)},
+            [HD_RUNS_STATUS] = {HD_RECORD_COLUMN(NAME, REC, status), .names = states},
+            [HD_RUNS_CREATED] = {HD_RECORD_COLUMN(INT, REC, created_at)},
+            [HD_RUNS_UPDATED] = {HD_RECORD_COLUMN(INT, REC, updated_at)},
+            [HD_RUNS_DUE] = {HD_RECORD_COLUMN(INT, REC, due_at)},
+            [HD_RUNS_BODY] = {.kind = HD_RECORD_BODY},
+        },
+    HD_RECORD_MEMBERS(run_members),
+};
 
 const char *hd_run_state_name(enum hd_run_state state)
 {
@@ -16,145 +64,20 @@ const char *hd_run_state_name(enum hd_run_state state)
 
 bool hd_run_state_find(struct hd_slice name, enum hd_run_state *out)
 {
-    for (size_t i = 0; i < HD_COUNT(states); i++) {
-        if (hd_slice_eq(name, hd_slice_cstr(states[i]))) {
-            *out = (enum hd_run_state)i;
-            return true;
-        }
-    }
-    return false;
-}
+    int value;
+    bool is_found = hd_record_name_find(states, name, &value);
 
-static bool find_multitask(struct hd_slice name, enum hd_multitask *out)
-{
-    for (int i = HD_MULTITASK_ENQUEUE; i <= HD_MULTITASK_ROLLBACK; i++) {
-        if (hd_slice_eq(name, hd_slice_cstr(hd_multitask_name((enum hd_multitask)i)))) {
-            *out = (enum hd_multitask)i;
-            return true;
-        }
-    }
-    return false;
+    if (is_found)
+        *out = (enum hd_run_state)value;
+    return is_found;
 }
 
 int hd_run_rec_copy(struct hd_arena *arena, const struct hd_run_rec *run, struct hd_run_rec *out)
 {
-    struct hd_run_rec copy = *run;
-    int err = hd_arena_copy(arena, run->principal, &copy.principal);
-
-    if (!err)
-        err = hd_arena_copy(arena, run->thread_id, &copy.thread_id);
-    if (!err)
-        err = hd_arena_copy(arena, run->run_id, &copy.run_id);
-    if (!err)
-        err = hd_arena_copy(arena, run->actor, &copy.actor);
-    if (!err)
-        err = hd_arena_copy(arena, run->assistant_id, &copy.assistant_id);
-    if (!err)
-        err = hd_arena_copy(arena, run->metadata, &copy.metadata);
-    if (!err)
-        err = hd_arena_copy(arena, run->kwargs, &copy.kwargs);
-    if (!err)
-        err = hd_arena_copy(arena, run->receipt, &copy.receipt);
-    if (!err)
-        err = hd_arena_copy(arena, run->error, &copy.error);
-    if (!err)
-        err = hd_arena_copy(arena, run->secrets, &copy.secrets);
-    if (!err)
-        *out = copy;
-    return err;
+    return hd_record_copy(&run_type, arena, run, out);
 }
 
 /* ---- reading ---------------------------------------------------------- */
-
-static int read_count(struct hd_slice raw, int *out)
-{
-    int64_t number = 0;
-    int err = hd_record_int(raw, &number);
-
-    if (!err && (number < 0 || number > INT_MAX))
-        err = HD_ECORRUPT;
-    *out = (int)number;
-    return err;
-}
-
-static int decode_body(struct hd_slice body, struct hd_arena *arena, struct hd_run_rec *out)
-{
-    struct hd_slice attempt, losses, checkpoints, writes, suspended, assistant, multitask, actor;
-    struct hd_slice order, name = {NULL, 0};
-    const struct hd_member members[] = {
-        {"attempt", &attempt},
-        {"losses", &losses},
-        {"checkpoints", &checkpoints},
-        {"writes", &writes},
-        {"suspended", &suspended},
-        {"actor", &actor},
-        {"assistant_id", &assistant},
-        {"multitask_strategy", &multitask},
-        {"metadata", &out->metadata},
-        {"kwargs", &out->kwargs},
-        {"receipt", &out->receipt},
-        {"error", &out->error},
-        {"order", &order},
-    };
-    int err = hd_record_split(body, members, HD_COUNT(members));
-
-    if (!err)
-        err = read_count(attempt, &out->attempt);
-    if (!err)
-        err = read_count(losses, &out->losses.count);
-    if (!err)
-        err = hd_record_int(checkpoints, &out->losses.checkpoints);
-    if (!err)
-        err = hd_record_int(writes, &out->losses.writes);
-    out->is_suspended = suspended.len > 0;
-    if (!err && order.len > 0)
-        err = hd_record_int(order, &out->order);
-    if (!err)
-        err = hd_record_text(assistant, arena, &out->assistant_id);
-    if (!err)
-        err = hd_record_text(multitask, arena, &name);
-    out->actor = out->principal;
-    if (!err && actor.len > 0)
-        err = hd_record_text(actor, arena, &out->actor);
-    if (!err && !find_multitask(name, &out->multitask))
-        err = HD_ECORRUPT;
-    return err;
-}
-
-/* Borrows from the cells. */
-static int decode_run(const struct hd_cell *cells, struct hd_arena *arena, struct hd_run_rec *out,
-                      struct hd_fault *fault)
-{
-    int err;
-
-    *out = (struct hd_run_rec){
-        .principal = cells[HD_RUNS_PRINCIPAL].bytes,
-        .thread_id = cells[HD_RUNS_THREAD].bytes,
-        .run_id = cells[HD_RUNS_ID].bytes,
-        .rev = cells[HD_RUNS_REV].number,
-        .created_at = cells[HD_RUNS_CREATED].number,
-        .updated_at = cells[HD_RUNS_UPDATED].number,
-        .due_at = cells[HD_RUNS_DUE].number,
-    };
-    err = decode_body(cells[HD_RUNS_BODY].bytes, arena, out);
-    if (!err && !hd_run_state_find(cells[HD_RUNS_STATUS].bytes, &out->status))
-        err = HD_ECORRUPT;
-    return err == HD_ECORRUPT ? hd_record_damaged(HD_RUNS, out->run_id, fault) : err;
-}
-
-static int read_run(struct heddle *store, int index, const struct hd_cell *prefix, unsigned count,
-                    struct hd_arena *arena, struct hd_run_rec *out, struct hd_fault *fault)
-{
-    struct hd_query query = {.table = HD_RUNS,
-                             .index = index,
-                             .prefix = prefix,
-                             .prefix_count = count,
-                             .columns = HD_ALL_COLUMNS};
-    struct hd_cell cells[HD_MAX_COLUMNS];
-    int err = hd_record_first(store, query, arena, cells, fault);
-
-    return err ? err : decode_run(cells, arena, out, fault);
-}
 
 int hd_run_read(struct heddle *store, struct hd_slice principal, struct hd_slice thread_id,
                 struct hd_slice run_id, struct hd_arena *arena, struct hd_run_rec *out,
@@ -163,15 +86,17 @@ int hd_run_read(struct heddle *store, struct hd_slice principal, struct hd_slice
     const struct hd_cell key[] = {hd_cell_bytes(principal), hd_cell_bytes(thread_id),
                                   hd_cell_bytes(run_id)};
 
-    return read_run(store, HD_PRIMARY, key, HD_COUNT(key), arena, out, fault);
+    return hd_record_read(store, &run_type, key, HD_COUNT(key), arena, out, fault);
 }
 
 int hd_run_find(struct heddle *store, struct hd_slice principal, struct hd_slice run_id,
                 struct hd_arena *arena, struct hd_run_rec *out, struct hd_fault *fault)
 {
     const struct hd_cell key[] = {hd_cell_bytes(run_id), hd_cell_bytes(principal)};
+    const struct hd_query query = {
+        .index = HD_RUNS_BY_RUN, .prefix = key, .prefix_count = HD_COUNT(key)};
 
-    return read_run(store, HD_RUNS_BY_RUN, key, HD_COUNT(key), arena, out, fault);
+    return hd_record_find(store, &run_type, query, arena, out, fault);
 }
 
 /* A list that grows in an arena. */
@@ -216,7 +141,7 @@ static int on_listed(void *arg, size_t which, const struct hd_cell *cells)
     if (!err)
         err = hd_record_keep(list->arena, HD_RUNS, cells, kept);
     if (!err)
-        err = decode_run(kept, list->arena, &list->runs[list->count], list->fault);
+        err = hd_record_decode(&run_type, kept, list->arena, &list->runs[list->count], list->fault);
     if (!err)
         list->count++;
     return err;
@@ -314,78 +239,22 @@ int hd_runs_list(struct heddle *store, struct hd_slice principal, struct hd_slic
 
 /* ---- writing ---------------------------------------------------------- */
 
-static int encode_run(const struct hd_run_rec *run, struct hd_arena *arena, struct hd_slice *out)
-{
-    struct hd_record_writer writer;
-
-    hd_record_begin(&writer);
-    if (!hd_slice_eq(run->actor, run->principal))
-        hd_record_put_text(&writer, "actor", run->actor);
-    hd_record_put_text(&writer, "assistant_id", run->assistant_id);
-    hd_record_put_text(&writer, "multitask_strategy",
-                       hd_slice_cstr(hd_multitask_name(run->multitask)));
-    hd_record_put_int(&writer, "attempt", run->attempt);
-    hd_record_put_int(&writer, "losses", run->losses.count);
-    hd_record_put_int(&writer, "checkpoints", run->losses.checkpoints);
-    hd_record_put_int(&writer, "writes", run->losses.writes);
-    hd_record_put_int(&writer, "suspended", run->is_suspended);
-    if (run->order > 0)
-        hd_record_put_int(&writer, "order", run->order);
-    hd_record_put_json(&writer, "metadata", run->metadata);
-    hd_record_put_json(&writer, "kwargs", run->kwargs);
-    hd_record_put_json(&writer, "receipt", run->receipt);
-    hd_record_put_json(&writer, "error", run->error);
-    return hd_record_end(&writer, arena, out);
-}
-
-static int write_run(struct hd_batch_builder *batch, struct hd_run_rec *run, enum hd_op_kind kind)
-{
-    struct hd_slice body;
-    int err = encode_run(run, &batch->arena, &body);
-
-    if (err)
-        return err;
-
-    const struct hd_cell row[] = {
-        [HD_RUNS_PRINCIPAL] = hd_cell_bytes(run->principal),
-        [HD_RUNS_THREAD] = hd_cell_bytes(run->thread_id),
-        [HD_RUNS_ID] = hd_cell_bytes(run->run_id),
-        [HD_RUNS_REV] = hd_cell_int(run->rev + 1),
-        [HD_RUNS_STATUS] = hd_cell_bytes(hd_slice_cstr(states[run->status])),
-        [HD_RUNS_CREATED] = hd_cell_int(run->created_at),
-        [HD_RUNS_UPDATED] = hd_cell_int(run->updated_at),
-        [HD_RUNS_DUE] = hd_record_time(run->due_at),
-        [HD_RUNS_BODY] = hd_cell_bytes(body),
-    };
-
-    run->rev++;
-    return hd_batch_row(batch, kind, HD_RUNS, row);
-}
-
 int hd_run_add(struct hd_batch_builder *batch, struct hd_run_rec *run)
 {
-    run->rev = 0;
-    return write_run(batch, run, HD_OP_ADD);
+    return hd_record_add(batch, &run_type, run);
 }
 
 int hd_run_put(struct hd_batch_builder *batch, struct hd_run_rec *run)
 {
-    const struct hd_cell key[] = {hd_cell_bytes(run->principal), hd_cell_bytes(run->thread_id),
-                                  hd_cell_bytes(run->run_id)};
-    int err = hd_batch_expect(batch, HD_RUNS, key, HD_RUNS_REV, run->rev);
-
-    return err ? err : write_run(batch, run, HD_OP_PUT);
+    return hd_record_put(batch, &run_type, run);
 }
 
 int hd_run_delete(struct hd_batch_builder *batch, const struct hd_run_rec *run)
 {
-    const struct hd_cell key[] = {hd_cell_bytes(run->principal), hd_cell_bytes(run->thread_id),
-                                  hd_cell_bytes(run->run_id)};
-
-    return hd_batch_delete(batch, HD_RUNS, key, HD_COUNT(key));
+    return hd_record_delete(batch, &run_type, run);
 }
 
-/* ---- beginning -------------------------------------------------------- */
+/* ---- marking ---------------------------------------------------------- */
 
 /* Puts the run alone. */
 static int put_now(struct heddle *store, struct hd_run_rec *run, struct hd_fault *fault)

@@ -7,12 +7,12 @@
 #define MAX_WEBHOOK 65536
 #define MAX_DELAY_S (366.0 * 24 * 3600)
 
-static const char *const multitasks[] = {"enqueue", "reject", "interrupt", "rollback", NULL};
+const char *const hd_multitask_names[] = {"enqueue", "reject", "interrupt", "rollback", NULL};
 static const char *const durabilities[] = {"async", "sync", "exit", NULL};
 
 const char *hd_multitask_name(enum hd_multitask multitask)
 {
-    return multitasks[multitask];
+    return hd_multitask_names[multitask];
 }
 
 /* ---- members by type -------------------------------------------------- */
@@ -220,7 +220,7 @@ static int read_how(struct hd_run_request *request, hd_json_val body, struct hd_
     int disconnect = 0, completion = 0, missing = 0;
     int err;
 
-    err = read_word(body, "multitask_strategy", multitasks, &multitask, fault);
+    err = read_word(body, "multitask_strategy", hd_multitask_names, &multitask, fault);
     if (!err)
         err =
             read_word(body, "on_disconnect",

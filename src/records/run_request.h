@@ -21,6 +21,7 @@ enum hd_multitask {
     HD_MULTITASK_ROLLBACK
 };
 
+extern const char *const hd_multitask_names[]; /* ends with NULL */
 const char *hd_multitask_name(enum hd_multitask multitask);
 
 /* Members that were not given, or null, are NULL or empty. */

@@ -369,8 +369,15 @@ static void a_run_comes_back_as_it_was(void **state)
     struct hd_run_rec run = make_run("job", "r1", HD_RUN_STATE_PENDING), back, copy;
     struct hd_arena other;
 
+    run.order = 4;
+    run.losses = (struct hd_run_losses){.count = 5, .checkpoints = 6, .writes = 7};
+    run.is_suspended = true;
+    run.actor = HD_S("bob");
     APPLY(w, hd_run_add(&batch, &run));
     assert_err(hd_run_read(w->store, ADA, JOB, HD_S("r1"), &w->arena, &back, &w->fault), 0);
+    assert_slice(back.secrets, HD_S(""));
+    back.secrets = HD_S("{\"s\":1}");
+    back.thread_created = 8;
     assert_err(hd_run_find(w->store, HD_S("bob"), HD_S("r1"), &w->arena, &copy, &w->fault),
                HD_ENOTFOUND);
     assert_err(hd_run_find(w->store, ADA, HD_S("r1"), &w->arena, &copy, &w->fault), 0);
@@ -387,6 +394,14 @@ static void a_run_comes_back_as_it_was(void **state)
     assert_int_equal(copy.updated_at, 2);
     assert_int_equal(copy.due_at, 3);
     assert_int_equal(copy.attempt, 1);
+    assert_int_equal(copy.order, 4);
+    assert_int_equal(copy.losses.count, 5);
+    assert_int_equal(copy.losses.checkpoints, 6);
+    assert_int_equal(copy.losses.writes, 7);
+    assert_true(copy.is_suspended);
+    assert_slice(copy.actor, HD_S("bob"));
+    assert_slice(copy.secrets, HD_S("{\"s\":1}"));
+    assert_int_equal(copy.thread_created, 8);
     assert_slice(copy.assistant_id, HD_S("assistant"));
     assert_int_equal(copy.multitask, HD_MULTITASK_INTERRUPT);
     assert_slice(copy.metadata, run.metadata);
@@ -625,7 +640,7 @@ static void assistants_have_versions(void **state)
                                  .id = JOB,
                                  .version = 1,
                                  .created_at = 10,
-                                 .updated_at = 10,
+                                 .updated_at = 11,
                                  .graph_id = HD_S("graph"),
                                  .name = HD_S("first \"one\""),
                                  .description = HD_S("\"what it does\""),
@@ -641,9 +656,11 @@ static void assistants_have_versions(void **state)
     APPLY(w, hd_assistant_add(&batch, &a));
     REFUSED(w, hd_assistant_add(&batch, &a));
     assert_err(hd_assistant_read(w->store, ADA, JOB, &w->arena, &back, &w->fault), 0);
+    assert_slice(back.principal, ADA);
     assert_slice(back.id, JOB);
     assert_int_equal(back.version, 1);
     assert_int_equal(back.created_at, 10);
+    assert_int_equal(back.updated_at, 11);
     assert_slice(back.graph_id, a.graph_id);
     assert_slice(back.name, a.name);
     assert_slice(back.description, a.description);
@@ -660,7 +677,10 @@ static void assistants_have_versions(void **state)
     assert_int_equal(last, 2);
     assert_err(hd_assistant_read_version(w->store, ADA, JOB, 1, &w->arena, &back, &w->fault), 0);
     assert_slice(back.name, HD_S("first \"one\""));
-    assert_int_equal(back.created_at, 10);
+    assert_slice(back.metadata, a.metadata);
+    assert_int_equal(back.version, 1);
+    assert_int_equal(back.created_at, 11); /* of the version */
+    assert_int_equal(back.updated_at, 11);
     back.updated_at = 30;
     APPLY(w, hd_assistant_put(&batch, &back, 2, false));
     assert_err(hd_assistant_versions_scan(w->store, ADA, JOB, on_assistant, &seen, &w->fault), 0);
@@ -833,6 +853,8 @@ static void crons_come_back_and_become_due(void **state)
     APPLY(w, hd_cron_add(&batch, &cron));
     APPLY(w, hd_cron_add(&batch, &other));
     assert_err(hd_cron_read(w->store, ADA, HD_S("c1"), &w->arena, &back, &w->fault), 0);
+    assert_slice(back.principal, ADA);
+    assert_slice(back.id, HD_S("c1"));
     assert_int_equal(back.rev, 1);
     assert_int_equal(back.next_at, 50);
     assert_int_equal(back.created_at, 1);
