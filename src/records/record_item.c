@@ -14,22 +14,41 @@ int hd_item_check(struct hd_slice ns, struct hd_slice key, struct hd_fault *faul
     return err ? err : hd_check_length(key, MAX_KEY, "key", fault);
 }
 
-/* ---- reading ---------------------------------------------------------- */
+/* ---- how they are stored ---------------------------------------------- */
 
-/* Borrows from the cells. */
-static void decode_item(const struct hd_cell *cells, struct hd_item_rec *out)
-{
-    *out = (struct hd_item_rec){
-        .principal = cells[HD_ITEMS_PRINCIPAL].bytes,
-        .ns = cells[HD_ITEMS_NAMESPACE].bytes,
-        .key = cells[HD_ITEMS_KEY].bytes,
-        .created_at = cells[HD_ITEMS_CREATED].number,
-        .updated_at = cells[HD_ITEMS_UPDATED].number,
-        .expires_at = cells[HD_ITEMS_EXPIRES].number,
-        .ttl_us = cells[HD_ITEMS_TTL].number,
-        .value = cells[HD_ITEMS_VALUE].bytes,
-    };
-}
+static const struct hd_record_type item_type = {
+    .table = HD_ITEMS,
+    .size = sizeof(struct hd_item_rec),
+    .id = HD_ITEMS_KEY,
+    .columns =
+        {
+            [HD_ITEMS_PRINCIPAL] = {HD_RECORD_COLUMN(TEXT, struct hd_item_rec, principal)},
+            [HD_ITEMS_NAMESPACE] = {HD_RECORD_COLUMN(TEXT, struct hd_item_rec, ns)},
+            [HD_ITEMS_KEY] = {HD_RECORD_COLUMN(TEXT, struct hd_item_rec, key)},
+            [HD_ITEMS_CREATED] = {HD_RECORD_COLUMN(INT, struct hd_item_rec, created_at)},
+            [HD_ITEMS_UPDATED] = {HD_RECORD_COLUMN(INT, struct hd_item_rec, updated_at)},
+            [HD_ITEMS_EXPIRES] = {HD_RECORD_COLUMN(INT, struct hd_item_rec, expires_at)},
+            [HD_ITEMS_TTL] = {HD_RECORD_COLUMN(INT, struct hd_item_rec, ttl_us)},
+            [HD_ITEMS_VALUE] = {HD_RECORD_COLUMN(JSON, struct hd_item_rec, value)},
+        },
+};
+
+static const struct hd_record_type vectors_type = {
+    .table = HD_VECTORS,
+    .size = sizeof(struct hd_vectors_rec),
+    .id = HD_VECTORS_KEY,
+    .columns =
+        {
+            [HD_VECTORS_PRINCIPAL] = {HD_RECORD_COLUMN(TEXT, struct hd_vectors_rec, principal)},
+            [HD_VECTORS_NAMESPACE] = {HD_RECORD_COLUMN(TEXT, struct hd_vectors_rec, ns)},
+            [HD_VECTORS_KEY] = {HD_RECORD_COLUMN(TEXT, struct hd_vectors_rec, key)},
+            [HD_VECTORS_UPDATED] = {HD_RECORD_COLUMN(INT, struct hd_vectors_rec, updated_at)},
+            [HD_VECTORS_DIMS] = {HD_RECORD_COLUMN(INT, struct hd_vectors_rec, dims)},
+            [HD_VECTORS_DATA] = {HD_RECORD_COLUMN(TEXT, struct hd_vectors_rec, data)},
+        },
+};
+
+/* ---- reading ---------------------------------------------------------- */
 
 static bool is_over(const struct hd_item_rec *item, int64_t now)
 {
@@ -42,13 +61,9 @@ int hd_item_read(struct heddle *store, struct hd_slice principal, struct hd_slic
 {
     const struct hd_cell prefix[] = {hd_cell_bytes(principal), hd_cell_bytes(ns),
                                      hd_cell_bytes(key)};
-    struct hd_cell cells[HD_MAX_COLUMNS];
-    int err = hd_record_get(store, HD_ITEMS, prefix, HD_COUNT(prefix), arena, cells, fault);
+    int err = hd_record_read(store, &item_type, prefix, HD_COUNT(prefix), arena, out, fault);
 
-    if (err)
-        return err;
-    decode_item(cells, out);
-    return is_over(out, hd_clock_now_us()) ? HD_ENOTFOUND : 0;
+    return !err && is_over(out, hd_clock_now_us()) ? HD_ENOTFOUND : err;
 }
 
 struct item_scan {
@@ -62,10 +77,11 @@ static int on_item_row(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct item_scan *scan = arg;
     struct hd_item_rec item;
-    int answer;
+    int answer = hd_record_decode(&item_type, cells, NULL, &item, NULL);
 
     (void)which;
-    decode_item(cells, &item);
+    if (answer)
+        return answer;
     if (scan->now && is_over(&item, scan->now))
         return 0;
     answer = scan->fn(scan->arg, &item);
@@ -171,25 +187,15 @@ struct vectors_scan {
     bool is_ended;
 };
 
-static struct hd_vectors_rec decode_vectors(const struct hd_cell *cells)
-{
-    return (struct hd_vectors_rec){
-        .principal = cells[HD_VECTORS_PRINCIPAL].bytes,
-        .ns = cells[HD_VECTORS_NAMESPACE].bytes,
-        .key = cells[HD_VECTORS_KEY].bytes,
-        .updated_at = cells[HD_VECTORS_UPDATED].number,
-        .dims = cells[HD_VECTORS_DIMS].number,
-        .data = cells[HD_VECTORS_DATA].bytes,
-    };
-}
-
 static int on_vectors(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct vectors_scan *scan = arg;
-    const struct hd_vectors_rec vectors = decode_vectors(cells);
-    int answer = scan->fn(scan->arg, &vectors);
+    struct hd_vectors_rec vectors;
+    int answer = hd_record_decode(&vectors_type, cells, NULL, &vectors, NULL);
 
     (void)which;
+    if (!answer)
+        answer = scan->fn(scan->arg, &vectors);
     scan->is_ended = answer != 0;
     return answer;
 }
@@ -219,9 +225,10 @@ struct near_scan {
 static int on_near(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct near_scan *scan = arg;
-    const struct hd_vectors_rec vectors = decode_vectors(cells);
+    struct hd_vectors_rec vectors;
+    int err = hd_record_decode(&vectors_type, cells, NULL, &vectors, NULL);
 
-    return scan->fn(scan->arg, which, &vectors);
+    return err ? err : scan->fn(scan->arg, which, &vectors);
 }
 
 int hd_vectors_nearest(struct heddle *store, struct hd_slice principal, struct hd_slice prefix,
@@ -277,18 +284,7 @@ int hd_namespaces_scan(struct heddle *store, struct hd_slice principal, struct h
 
 int hd_item_put(struct hd_batch_builder *batch, const struct hd_item_rec *item)
 {
-    const struct hd_cell row[] = {
-        [HD_ITEMS_PRINCIPAL] = hd_cell_bytes(item->principal),
-        [HD_ITEMS_NAMESPACE] = hd_cell_bytes(item->ns),
-        [HD_ITEMS_KEY] = hd_cell_bytes(item->key),
-        [HD_ITEMS_CREATED] = hd_cell_int(item->created_at),
-        [HD_ITEMS_UPDATED] = hd_cell_int(item->updated_at),
-        [HD_ITEMS_EXPIRES] = hd_record_time(item->expires_at),
-        [HD_ITEMS_TTL] = hd_record_time(item->ttl_us),
-        [HD_ITEMS_VALUE] = hd_cell_bytes(item->value),
-    };
-
-    return hd_batch_row(batch, HD_OP_PUT, HD_ITEMS, row);
+    return hd_record_write(batch, &item_type, item, HD_OP_PUT);
 }
 
 int hd_item_delete(struct hd_batch_builder *batch, struct hd_slice principal, struct hd_slice ns,
@@ -304,16 +300,7 @@ int hd_item_delete(struct hd_batch_builder *batch, struct hd_slice principal, st
 
 int hd_vectors_put(struct hd_batch_builder *batch, const struct hd_vectors_rec *vectors)
 {
-    const struct hd_cell row[] = {
-        [HD_VECTORS_PRINCIPAL] = hd_cell_bytes(vectors->principal),
-        [HD_VECTORS_NAMESPACE] = hd_cell_bytes(vectors->ns),
-        [HD_VECTORS_KEY] = hd_cell_bytes(vectors->key),
-        [HD_VECTORS_UPDATED] = hd_cell_int(vectors->updated_at),
-        [HD_VECTORS_DIMS] = hd_cell_int(vectors->dims),
-        [HD_VECTORS_DATA] = hd_cell_bytes(vectors->data),
-    };
-
-    return hd_batch_row(batch, HD_OP_PUT, HD_VECTORS, row);
+    return hd_record_write(batch, &vectors_type, vectors, HD_OP_PUT);
 }
 
 int hd_vectors_delete(struct hd_batch_builder *batch, struct hd_slice principal, struct hd_slice ns,

@@ -766,6 +766,61 @@ static void items_are_found_below_their_namespace(void **state)
     free(wide);
 }
 
+struct expected_vectors {
+    struct hd_vectors_rec rec;
+    int count;
+};
+
+static int on_vectors(void *arg, const struct hd_vectors_rec *vectors)
+{
+    struct expected_vectors *of = arg;
+    const struct hd_vectors_rec *expected = &of->rec;
+
+    of->count++;
+    assert_slice(vectors->principal, expected->principal);
+    assert_slice(vectors->ns, expected->ns);
+    assert_slice(vectors->key, expected->key);
+    assert_int_equal(vectors->updated_at, expected->updated_at);
+    assert_int_equal(vectors->dims, expected->dims);
+    assert_slice(vectors->data, expected->data);
+    return 0;
+}
+
+static void items_and_vectors_come_back_as_they_were(void **state)
+{
+    struct world *w = *state;
+    int64_t later = hd_clock_now_us() + 3600000000;
+    const struct hd_item_rec item = {.principal = ADA,
+                                     .ns = HD_S("n"),
+                                     .key = HD_S("k"),
+                                     .created_at = 1,
+                                     .updated_at = 2,
+                                     .expires_at = later,
+                                     .ttl_us = 4,
+                                     .value = HD_S("{\"v\": 1.0}")};
+    struct expected_vectors vectors = {.rec = {.principal = ADA,
+                                               .ns = HD_S("n"),
+                                               .key = HD_S("k"),
+                                               .updated_at = 2,
+                                               .dims = 1,
+                                               .data = HD_S("\0\0\x80\x3f")}};
+    struct hd_item_rec back;
+
+    APPLY(w, hd_item_put(&batch, &item));
+    APPLY(w, hd_vectors_put(&batch, &vectors.rec));
+    assert_err(hd_item_read(w->store, ADA, HD_S("n"), HD_S("k"), &w->arena, &back, &w->fault), 0);
+    assert_slice(back.principal, ADA);
+    assert_slice(back.ns, item.ns);
+    assert_slice(back.key, item.key);
+    assert_int_equal(back.created_at, 1);
+    assert_int_equal(back.updated_at, 2);
+    assert_int_equal(back.expires_at, later);
+    assert_int_equal(back.ttl_us, 4);
+    assert_slice(back.value, item.value);
+    assert_err(hd_vectors_scan(w->store, ADA, HD_S("n"), on_vectors, &vectors, &w->fault), 0);
+    assert_int_equal(vectors.count, 1);
+}
+
 static void items_end_with_their_time(void **state)
 {
     struct world *w = *state;
@@ -960,6 +1015,7 @@ int main(void)
         BOTH(a_temporary_thread_goes_with_a_run_that_is_given_up),
         BOTH(assistants_have_versions),
         BOTH(items_are_found_below_their_namespace),
+        BOTH(items_and_vectors_come_back_as_they_were),
         BOTH(items_end_with_their_time),
         BOTH(only_unchanged_items_are_refreshed_or_expired),
         BOTH(crons_come_back_and_become_due),
