@@ -28,34 +28,50 @@ int hd_invitation_id(struct hd_slice token, char id[HD_INVITATION_ID_SIZE])
     return hd_sha256_hex(token, id);
 }
 
-/* ---- reading ---------------------------------------------------------- */
+/* ---- how it is stored ------------------------------------------------- */
 
-/* Borrows from the cells. */
-static int decode_invitation(const struct hd_cell *cells, struct hd_invitation_rec *out,
-                             struct hd_fault *fault)
+#define REC struct hd_invitation_rec
+
+static const struct hd_record_field invitation_members[] = {
+    {HD_RECORD_MEMBER("uses", INT, REC, uses)},
+};
+
+static int complete_invitation(const struct hd_cell *cells, void *record)
 {
     int64_t role = cells[HD_INVITATIONS_ROLE].number;
-    struct hd_slice uses;
-    const struct hd_member member = {"uses", &uses};
-    int err;
 
-    *out = (struct hd_invitation_rec){
-        .id = cells[HD_INVITATIONS_ID].bytes,
-        .rev = cells[HD_INVITATIONS_REV].number,
-        .owner = cells[HD_INVITATIONS_OWNER].bytes,
-        .thread_id = cells[HD_INVITATIONS_THREAD].bytes,
-        .role = (enum hd_role)role,
-        .left = cells[HD_INVITATIONS_LEFT].number,
-        .created_at = cells[HD_INVITATIONS_CREATED].number,
-        .expires_at = cells[HD_INVITATIONS_EXPIRES].number,
-    };
-    err = hd_record_split(cells[HD_INVITATIONS_BODY].bytes, &member, 1);
-    if (!err)
-        err = hd_record_int(uses, &out->uses);
-    if (!err && role != HD_ROLE_VIEWER && role != HD_ROLE_EDITOR)
-        err = HD_ECORRUPT;
-    return err == HD_ECORRUPT ? hd_record_damaged(HD_INVITATIONS, out->id, fault) : err;
+    (void)record;
+    return role == HD_ROLE_VIEWER || role == HD_ROLE_EDITOR ? 0 : HD_ECORRUPT;
 }
+
+static int call_invitation_fn(const void *fn, void *arg, const void *record)
+{
+    return (*(const hd_invitation_fn *)fn)(arg, record);
+}
+
+static const struct hd_record_type invitation_type = {
+    .table = HD_INVITATIONS,
+    .size = sizeof(REC),
+    .id = HD_INVITATIONS_ID,
+    .rev = HD_INVITATIONS_REV,
+    .columns =
+        {
+            [HD_INVITATIONS_ID] = {HD_RECORD_COLUMN(TEXT, REC, id)},
+            [HD_INVITATIONS_REV] = {HD_RECORD_COLUMN(INT, REC, rev)},
+            [HD_INVITATIONS_OWNER] = {HD_RECORD_COLUMN(TEXT, REC, owner)},
+            [HD_INVITATIONS_THREAD] = {HD_RECORD_COLUMN(TEXT, REC, thread_id)},
+            [HD_INVITATIONS_ROLE] = {HD_RECORD_COLUMN(INT, REC, role)},
+            [HD_INVITATIONS_LEFT] = {HD_RECORD_COLUMN(INT, REC, left)},
+            [HD_INVITATIONS_CREATED] = {HD_RECORD_COLUMN(INT, REC, created_at)},
+            [HD_INVITATIONS_EXPIRES] = {HD_RECORD_COLUMN(INT, REC, expires_at)},
+            [HD_INVITATIONS_BODY] = {.kind = HD_RECORD_BODY},
+        },
+    HD_RECORD_MEMBERS(invitation_members),
+    .complete = complete_invitation,
+    .call = call_invitation_fn,
+};
+
+/* ---- reading ---------------------------------------------------------- */
 
 static bool is_over(const struct hd_invitation_rec *invitation, int64_t now)
 {
@@ -67,74 +83,22 @@ int hd_invitation_read(struct heddle *store, struct hd_slice id, int64_t now,
                        struct hd_fault *fault)
 {
     const struct hd_cell key = hd_cell_bytes(id);
-    struct hd_cell cells[HD_MAX_COLUMNS];
-    int err = hd_record_get(store, HD_INVITATIONS, &key, 1, arena, cells, fault);
+    int err = hd_record_read(store, &invitation_type, &key, 1, arena, out, fault);
 
-    if (!err)
-        err = decode_invitation(cells, out, fault);
     return !err && is_over(out, now) ? HD_ENOTFOUND : err;
-}
-
-struct invitation_scan {
-    hd_invitation_fn fn;
-    void *arg;
-    struct hd_fault *fault;
-};
-
-static int on_invitation_row(void *arg, size_t which, const struct hd_cell *cells)
-{
-    const struct invitation_scan *scan = arg;
-    struct hd_invitation_rec invitation;
-    int err = decode_invitation(cells, &invitation, scan->fault);
-
-    (void)which;
-    return err ? err : scan->fn(scan->arg, &invitation);
 }
 
 int hd_invitations_scan(struct heddle *store, struct hd_slice owner, struct hd_slice thread_id,
                         hd_invitation_fn fn, void *arg, struct hd_fault *fault)
 {
     const struct hd_cell prefix[] = {hd_cell_bytes(owner), hd_cell_bytes(thread_id)};
-    struct invitation_scan scan = {.fn = fn, .arg = arg, .fault = fault};
-    struct hd_query query = {.table = HD_INVITATIONS,
-                             .index = HD_INVITATIONS_BY_THREAD,
-                             .prefix = prefix,
-                             .prefix_count = HD_COUNT(prefix),
-                             .columns = HD_ALL_COLUMNS};
+    const struct hd_query query = {
+        .index = HD_INVITATIONS_BY_THREAD, .prefix = prefix, .prefix_count = HD_COUNT(prefix)};
 
-    return hd_rows_scan(store, query, on_invitation_row, &scan, fault);
+    return hd_records_scan(store, &invitation_type, query, &fn, arg, fault);
 }
 
 /* ---- writing ---------------------------------------------------------- */
-
-static int write_invitation(struct hd_batch_builder *batch, struct hd_invitation_rec *invitation,
-                            enum hd_op_kind kind)
-{
-    struct hd_record_writer writer;
-    struct hd_slice body;
-    int err;
-
-    hd_record_begin(&writer);
-    hd_record_put_int(&writer, "uses", invitation->uses);
-    err = hd_record_end(&writer, &batch->arena, &body);
-    if (err)
-        return err;
-
-    const struct hd_cell row[] = {
-        [HD_INVITATIONS_ID] = hd_cell_bytes(invitation->id),
-        [HD_INVITATIONS_REV] = hd_cell_int(invitation->rev + 1),
-        [HD_INVITATIONS_OWNER] = hd_cell_bytes(invitation->owner),
-        [HD_INVITATIONS_THREAD] = hd_cell_bytes(invitation->thread_id),
-        [HD_INVITATIONS_ROLE] = hd_cell_int(invitation->role),
-        [HD_INVITATIONS_LEFT] = hd_cell_int(invitation->left),
-        [HD_INVITATIONS_CREATED] = hd_cell_int(invitation->created_at),
-        [HD_INVITATIONS_EXPIRES] = hd_record_time(invitation->expires_at),
-        [HD_INVITATIONS_BODY] = hd_cell_bytes(body),
-    };
-
-    invitation->rev++;
-    return hd_batch_row(batch, kind, HD_INVITATIONS, row);
-}
 
 int hd_invitation_add(struct hd_batch_builder *batch, const struct hd_thread_rec *thread,
                       struct hd_invitation_rec *invitation)
@@ -143,23 +107,21 @@ int hd_invitation_add(struct hd_batch_builder *batch, const struct hd_thread_rec
     int err =
         hd_batch_expect(batch, HD_THREAD_INFO, key, HD_THREAD_INFO_CREATED, thread->created_at);
 
-    invitation->rev = 0;
     invitation->owner = thread->principal;
     invitation->thread_id = thread->id;
-    return err ? err : write_invitation(batch, invitation, HD_OP_ADD);
+    return err ? err : hd_record_add(batch, &invitation_type, invitation);
 }
 
 int hd_invitation_use(struct hd_batch_builder *batch, struct hd_invitation_rec *invitation)
 {
     const struct hd_cell key = hd_cell_bytes(invitation->id);
-    int err = hd_batch_expect(batch, HD_INVITATIONS, &key, HD_INVITATIONS_REV, invitation->rev);
+    int err;
 
-    if (err)
-        return err;
     invitation->left--;
-    if (invitation->left <= 0)
-        return hd_batch_delete(batch, HD_INVITATIONS, &key, 1);
-    return write_invitation(batch, invitation, HD_OP_PUT);
+    if (invitation->left > 0)
+        return hd_record_put(batch, &invitation_type, invitation);
+    err = hd_batch_expect(batch, HD_INVITATIONS, &key, HD_INVITATIONS_REV, invitation->rev);
+    return err ? err : hd_record_delete(batch, &invitation_type, invitation);
 }
 
 int hd_invitation_delete(struct hd_batch_builder *batch, struct hd_slice id)

@@ -106,32 +106,50 @@ int hd_participation_find(struct heddle *store, struct hd_slice actor,
     return err ? err : choose_grant(finding.grants, owner, role);
 }
 
-/* ---- reading ---------------------------------------------------------- */
+/* ---- how it is stored ------------------------------------------------- */
 
-/* Borrows from the cells. */
-static int decode_participant(const struct hd_cell *cells, struct hd_arena *arena,
-                              struct hd_participant_rec *out, struct hd_fault *fault)
+#define REC struct hd_participant_rec
+
+static const struct hd_record_field participant_members[] = {
+    {HD_RECORD_MEMBER("issuer", TEXT, REC, issuer)},
+    {HD_RECORD_MEMBER("subject", TEXT, REC, subject), .flags = HD_RECORD_UNLESS,
+     .other = offsetof(REC, is_organisation)},
+    {HD_RECORD_MEMBER("organisation", TEXT, REC, subject), .flags = HD_RECORD_IF,
+     .other = offsetof(REC, is_organisation)},
+};
+
+static int complete_participant(const struct hd_cell *cells, void *record)
 {
-    struct hd_slice issuer, subject, organisation;
-    const struct hd_member members[] = {
-        {"issuer", &issuer}, {"subject", &subject}, {"organisation", &organisation}};
-    int err;
+    struct hd_participant_rec *participant = record;
 
-    *out = (struct hd_participant_rec){
-        .member = cells[HD_PARTICIPANTS_MEMBER].bytes,
-        .thread_id = cells[HD_PARTICIPANTS_THREAD].bytes,
-        .owner = cells[HD_PARTICIPANTS_OWNER].bytes,
-        .role = role_of(cells),
-        .created_at = cells[HD_PARTICIPANTS_CREATED].number,
-    };
-    err = hd_record_split(cells[HD_PARTICIPANTS_BODY].bytes, members, HD_COUNT(members));
-    if (!err)
-        err = hd_record_text(issuer, arena, &out->issuer);
-    out->is_organisation = !err && organisation.len > 0;
-    if (!err)
-        err = hd_record_text(out->is_organisation ? organisation : subject, arena, &out->subject);
-    return err == HD_ECORRUPT ? hd_record_damaged(HD_PARTICIPANTS, out->thread_id, fault) : err;
+    participant->role = role_of(cells);
+    return 0;
 }
+
+static int call_participant_fn(const void *fn, void *arg, const void *record)
+{
+    return (*(const hd_participant_fn *)fn)(arg, record);
+}
+
+static const struct hd_record_type participant_type = {
+    .table = HD_PARTICIPANTS,
+    .size = sizeof(REC),
+    .id = HD_PARTICIPANTS_THREAD,
+    .columns =
+        {
+            [HD_PARTICIPANTS_MEMBER] = {HD_RECORD_COLUMN(TEXT, REC, member)},
+            [HD_PARTICIPANTS_THREAD] = {HD_RECORD_COLUMN(TEXT, REC, thread_id)},
+            [HD_PARTICIPANTS_OWNER] = {HD_RECORD_COLUMN(TEXT, REC, owner)},
+            [HD_PARTICIPANTS_ROLE] = {HD_RECORD_COLUMN(INT, REC, role)},
+            [HD_PARTICIPANTS_CREATED] = {HD_RECORD_COLUMN(INT, REC, created_at)},
+            [HD_PARTICIPANTS_BODY] = {.kind = HD_RECORD_BODY},
+        },
+    HD_RECORD_MEMBERS(participant_members),
+    .complete = complete_participant,
+    .call = call_participant_fn,
+};
+
+/* ---- reading ---------------------------------------------------------- */
 
 int hd_participant_read(struct heddle *store, struct hd_slice member, struct hd_slice owner,
                         struct hd_slice thread_id, struct hd_arena *arena,
@@ -139,55 +157,27 @@ int hd_participant_read(struct heddle *store, struct hd_slice member, struct hd_
 {
     const struct hd_cell key[] = {hd_cell_bytes(member), hd_cell_bytes(thread_id),
                                   hd_cell_bytes(owner)};
-    struct hd_cell cells[HD_MAX_COLUMNS];
-    int err = hd_record_get(store, HD_PARTICIPANTS, key, HD_COUNT(key), arena, cells, fault);
 
-    return err ? err : decode_participant(cells, arena, out, fault);
-}
-
-struct participant_scan {
-    hd_participant_fn fn;
-    void *arg;
-};
-
-static int on_participant_row(void *arg, const struct hd_cell *cells, struct hd_arena *arena,
-                              struct hd_fault *fault)
-{
-    const struct participant_scan *scan = arg;
-    struct hd_participant_rec participant;
-    int err = decode_participant(cells, arena, &participant, fault);
-
-    return err ? err : scan->fn(scan->arg, &participant);
-}
-
-static int scan_participants(struct heddle *store, struct hd_query query, hd_participant_fn fn,
-                             void *arg, struct hd_fault *fault)
-{
-    struct participant_scan scan = {.fn = fn, .arg = arg};
-
-    return hd_record_scan(store, query, on_participant_row, &scan, fault);
+    return hd_record_read(store, &participant_type, key, HD_COUNT(key), arena, out, fault);
 }
 
 int hd_participations_scan(struct heddle *store, struct hd_slice member, hd_participant_fn fn,
                            void *arg, struct hd_fault *fault)
 {
     const struct hd_cell prefix = hd_cell_bytes(member);
-    struct hd_query query = {
-        .table = HD_PARTICIPANTS, .index = HD_PRIMARY, .prefix = &prefix, .prefix_count = 1};
+    const struct hd_query query = {.index = HD_PRIMARY, .prefix = &prefix, .prefix_count = 1};
 
-    return scan_participants(store, query, fn, arg, fault);
+    return hd_records_scan(store, &participant_type, query, &fn, arg, fault);
 }
 
 int hd_participants_scan(struct heddle *store, struct hd_slice owner, struct hd_slice thread_id,
                          hd_participant_fn fn, void *arg, struct hd_fault *fault)
 {
     const struct hd_cell prefix[] = {hd_cell_bytes(owner), hd_cell_bytes(thread_id)};
-    struct hd_query query = {.table = HD_PARTICIPANTS,
-                             .index = HD_PARTICIPANTS_BY_THREAD,
-                             .prefix = prefix,
-                             .prefix_count = HD_COUNT(prefix)};
+    const struct hd_query query = {
+        .index = HD_PARTICIPANTS_BY_THREAD, .prefix = prefix, .prefix_count = HD_COUNT(prefix)};
 
-    return scan_participants(store, query, fn, arg, fault);
+    return hd_records_scan(store, &participant_type, query, &fn, arg, fault);
 }
 
 static int on_counted(void *arg, size_t which, const struct hd_cell *cells)
@@ -314,51 +304,26 @@ int hd_participations_list(struct heddle *store, struct hd_slice actor,
 
 /* ---- writing ---------------------------------------------------------- */
 
-static int encode_participant(const struct hd_participant_rec *participant, struct hd_arena *arena,
-                              struct hd_slice *out)
-{
-    struct hd_record_writer writer;
-
-    hd_record_begin(&writer);
-    hd_record_put_text(&writer, "issuer", participant->issuer);
-    hd_record_put_text(&writer, participant->is_organisation ? "organisation" : "subject",
-                       participant->subject);
-    return hd_record_end(&writer, arena, out);
-}
-
 int hd_participant_add(struct hd_batch_builder *batch, const struct hd_thread_rec *thread,
                        const struct hd_participant_rec *participant)
 {
     /* The creation time distinguishes a thread from a later one with the same id. */
     const struct hd_cell key[] = {hd_cell_bytes(thread->principal), hd_cell_bytes(thread->id)};
-    struct hd_slice body;
-    int err = encode_participant(participant, &batch->arena, &body);
+    struct hd_participant_rec added = *participant;
+    int err =
+        hd_batch_expect(batch, HD_THREAD_INFO, key, HD_THREAD_INFO_CREATED, thread->created_at);
 
-    if (!err)
-        err =
-            hd_batch_expect(batch, HD_THREAD_INFO, key, HD_THREAD_INFO_CREATED, thread->created_at);
-    if (err)
-        return err;
-
-    const struct hd_cell row[] = {
-        [HD_PARTICIPANTS_MEMBER] = hd_cell_bytes(participant->member),
-        [HD_PARTICIPANTS_THREAD] = hd_cell_bytes(thread->id),
-        [HD_PARTICIPANTS_OWNER] = hd_cell_bytes(thread->principal),
-        [HD_PARTICIPANTS_ROLE] = hd_cell_int(participant->role),
-        [HD_PARTICIPANTS_CREATED] = hd_cell_int(participant->created_at),
-        [HD_PARTICIPANTS_BODY] = hd_cell_bytes(body),
-    };
-
-    return hd_batch_row(batch, HD_OP_ADD, HD_PARTICIPANTS, row);
+    added.owner = thread->principal;
+    added.thread_id = thread->id;
+    return err ? err : hd_record_write(batch, &participant_type, &added, HD_OP_ADD);
 }
 
 int hd_participant_set_role(struct hd_batch_builder *batch,
                             const struct hd_participant_rec *participant, enum hd_role role)
 {
-    const struct hd_cell key[] = {hd_cell_bytes(participant->member),
-                                  hd_cell_bytes(participant->thread_id),
-                                  hd_cell_bytes(participant->owner)};
+    struct hd_cell key[HD_MAX_COLUMNS];
 
+    hd_record_key(&participant_type, participant, key);
     return hd_batch_expect_and_set(batch, HD_PARTICIPANTS, key, HD_PARTICIPANTS_ROLE,
                                    participant->role, HD_PARTICIPANTS_ROLE, role);
 }
@@ -366,12 +331,12 @@ int hd_participant_set_role(struct hd_batch_builder *batch,
 int hd_participant_remove(struct hd_batch_builder *batch,
                           const struct hd_participant_rec *participant)
 {
-    const struct hd_cell key[] = {hd_cell_bytes(participant->member),
-                                  hd_cell_bytes(participant->thread_id),
-                                  hd_cell_bytes(participant->owner)};
-    int err = hd_batch_expect(batch, HD_PARTICIPANTS, key, HD_PARTICIPANTS_ROLE, participant->role);
+    struct hd_cell key[HD_MAX_COLUMNS];
+    int err;
 
-    return err ? err : hd_batch_delete(batch, HD_PARTICIPANTS, key, HD_COUNT(key));
+    hd_record_key(&participant_type, participant, key);
+    err = hd_batch_expect(batch, HD_PARTICIPANTS, key, HD_PARTICIPANTS_ROLE, participant->role);
+    return err ? err : hd_record_delete(batch, &participant_type, participant);
 }
 
 /* ---- the thread goes -------------------------------------------------- */

@@ -138,7 +138,7 @@ static void a_participant_comes_back_as_it_was(void **state)
                HD_ENOTFOUND);
 }
 
-static void nobody_is_added_twice_or_to_a_thread_that_is_gone(void **state)
+static void a_second_addition_and_a_deleted_thread_conflict(void **state)
 {
     struct world *w = *state;
     struct hd_thread_rec thread = make_thread(w, ADA, 5);
@@ -176,7 +176,7 @@ static void a_role_is_changed_and_taken_away(void **state)
     REFUSED(w, hd_participant_remove(&batch, &bob));
 }
 
-static void who_shared_first_counts_with_its_greatest_role(void **state)
+static void the_first_owner_counts_with_its_greatest_role(void **state)
 {
     struct world *w = *state;
     struct hd_thread_rec adas = make_thread(w, ADA, 5), eves = make_thread(w, EVE, 1);
@@ -360,6 +360,8 @@ static void an_invitation_is_used_up(void **state)
 
     invite(w, &thread, HD_S("x"), 2, 100);
     assert_err(hd_invitation_read(w->store, HD_S("x"), 50, &w->arena, &one, &w->fault), 0);
+    assert_slice(one.id, HD_S("x"));
+    assert_int_equal(one.rev, 1);
     assert_slice(one.owner, ADA);
     assert_slice(one.thread_id, JOB);
     assert_int_equal(one.role, HD_ROLE_EDITOR);
@@ -378,6 +380,17 @@ static void an_invitation_is_used_up(void **state)
     REFUSED(w, hd_invitation_use(&batch, &other));
     assert_err(hd_invitation_read(w->store, HD_S("x"), 50, &w->arena, &one, &w->fault),
                HD_ENOTFOUND);
+}
+
+static void an_invitation_grants_no_ownership(void **state)
+{
+    struct world *w = *state;
+    struct hd_thread_rec thread = make_thread(w, ADA, 5);
+    struct hd_invitation_rec invitation = {.id = HD_S("x"), .role = HD_ROLE_OWNER, .left = 1};
+
+    APPLY(w, hd_invitation_add(&batch, &thread, &invitation));
+    assert_err(hd_invitation_read(w->store, HD_S("x"), 50, &w->arena, &invitation, &w->fault),
+               HD_ECORRUPT);
 }
 
 static int count_invitation(void *arg, const struct hd_invitation_rec *invitation)
@@ -418,7 +431,7 @@ static void invitations_expire(void **state)
     assert_int_equal(count, 0);
 }
 
-static void nobody_is_invited_to_a_thread_that_is_gone(void **state)
+static void an_invitation_to_a_deleted_thread_conflicts(void **state)
 {
     struct world *w = *state;
     struct hd_thread_rec thread;
@@ -430,7 +443,7 @@ static void nobody_is_invited_to_a_thread_that_is_gone(void **state)
 
 /* ---- deletion of the thread ------------------------------------------- */
 
-static void a_thread_takes_them_along(void **state)
+static void deleting_a_thread_deletes_them(void **state)
 {
     struct world *w = *state;
     struct hd_thread_rec adas = make_thread(w, ADA, 5), eves = make_thread(w, EVE, 6);
@@ -512,18 +525,19 @@ int main(void)
     }
     const struct CMUnitTest tests[] = {
         BOTH(a_participant_comes_back_as_it_was),
-        BOTH(nobody_is_added_twice_or_to_a_thread_that_is_gone),
+        BOTH(a_second_addition_and_a_deleted_thread_conflict),
         BOTH(a_role_is_changed_and_taken_away),
-        BOTH(who_shared_first_counts_with_its_greatest_role),
+        BOTH(the_first_owner_counts_with_its_greatest_role),
         BOTH(a_row_grants_no_more_than_can_be_granted),
         BOTH(too_many_organisations_are_refused),
         BOTH(participants_are_listed_by_thread_and_by_member),
         BOTH(all_that_is_shared_is_listed_once),
         cmocka_unit_test(tokens_are_new_each_time),
         BOTH(an_invitation_is_used_up),
+        BOTH(an_invitation_grants_no_ownership),
         BOTH(invitations_expire),
-        BOTH(nobody_is_invited_to_a_thread_that_is_gone),
-        BOTH(a_thread_takes_them_along),
+        BOTH(an_invitation_to_a_deleted_thread_conflicts),
+        BOTH(deleting_a_thread_deletes_them),
         cmocka_unit_test_setup_teardown(a_failed_allocation_is_an_error_at_most, setup_memory,
                                         teardown),
     };
