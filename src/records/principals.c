@@ -7,69 +7,60 @@
 #define MAX_KEYS 16
 #define ATTEMPTS 8
 
-/* ---- reading ---------------------------------------------------------- */
+/* ---- how it is stored ------------------------------------------------- */
 
-/* Borrows from the cells, but for moved_to. */
-static int decode_principal(const struct hd_cell *cells, struct hd_arena *arena,
-                            struct hd_principal_rec *out, struct hd_fault *fault)
+#define REC struct hd_principal_rec
+
+_Static_assert(HD_PRINCIPAL_ORGANISATION == 1, "true is the second word of the kinds");
+
+static const struct hd_record_field principal_members[] = {
+    {HD_RECORD_MEMBER("organisation", WORD, REC, kind), .names = hd_record_true},
+    {HD_RECORD_MEMBER("moved_to", TEXT, REC, moved_to)},
+};
+
+static int call_principal_fn(const void *fn, void *arg, const void *record)
 {
-    struct hd_slice kind, moved;
-    const struct hd_member members[] = {{"organisation", &kind}, {"moved_to", &moved}};
-    int err = hd_record_split(cells[HD_PRINCIPALS_BODY].bytes, members, HD_COUNT(members));
-
-    *out = (struct hd_principal_rec){
-        .id = cells[HD_PRINCIPALS_ID].bytes,
-        .rev = cells[HD_PRINCIPALS_REV].number,
-        .key_id = cells[HD_PRINCIPALS_KEY].bytes,
-        .issuer = cells[HD_PRINCIPALS_ISSUER].bytes,
-        .subject = cells[HD_PRINCIPALS_SUBJECT].bytes,
-        .state = (enum hd_principal_state)cells[HD_PRINCIPALS_STATE].number,
-        .created_at = cells[HD_PRINCIPALS_CREATED].number,
-    };
-    if (!err)
-        err = hd_record_text(moved, arena, &out->moved_to);
-    if (kind.len > 0)
-        out->kind = HD_PRINCIPAL_ORGANISATION;
-    return err == HD_ECORRUPT ? hd_record_damaged(HD_PRINCIPALS, out->id, fault) : err;
+    return (*(const hd_principal_fn *)fn)(arg, record);
 }
+
+static const struct hd_record_type principal_type = {
+    .table = HD_PRINCIPALS,
+    .size = sizeof(REC),
+    .id = HD_PRINCIPALS_ID,
+    .rev = HD_PRINCIPALS_REV,
+    .columns =
+        {
+            [HD_PRINCIPALS_ID] = {HD_RECORD_COLUMN(TEXT, REC, id)},
+            [HD_PRINCIPALS_REV] = {HD_RECORD_COLUMN(INT, REC, rev)},
+            [HD_PRINCIPALS_KEY] = {HD_RECORD_COLUMN(TEXT, REC, key_id)},
+            [HD_PRINCIPALS_ISSUER] = {HD_RECORD_COLUMN(TEXT, REC, issuer)},
+            [HD_PRINCIPALS_SUBJECT] = {HD_RECORD_COLUMN(TEXT, REC, subject)},
+            [HD_PRINCIPALS_STATE] = {HD_RECORD_COLUMN(INT, REC, state)},
+            [HD_PRINCIPALS_CREATED] = {HD_RECORD_COLUMN(INT, REC, created_at)},
+            [HD_PRINCIPALS_BODY] = {.kind = HD_RECORD_BODY},
+        },
+    HD_RECORD_MEMBERS(principal_members),
+    .call = call_principal_fn,
+};
+
+/* ---- reading ---------------------------------------------------------- */
 
 int hd_principal_read(struct heddle *store, struct hd_slice id, struct hd_arena *arena,
                       struct hd_principal_rec *out, struct hd_fault *fault)
 {
     const struct hd_cell key = hd_cell_bytes(id);
-    struct hd_cell cells[HD_MAX_COLUMNS];
-    int err = hd_record_get(store, HD_PRINCIPALS, &key, 1, arena, cells, fault);
 
-    return err ? err : decode_principal(cells, arena, out, fault);
-}
-
-struct principal_scan {
-    hd_principal_fn fn;
-    void *arg;
-};
-
-static int on_principal_row(void *arg, const struct hd_cell *cells, struct hd_arena *arena,
-                            struct hd_fault *fault)
-{
-    struct hd_principal_rec principal;
-    const struct principal_scan *scan = arg;
-    int err = decode_principal(cells, arena, &principal, fault);
-
-    return err ? err : scan->fn(scan->arg, &principal);
+    return hd_record_read(store, &principal_type, &key, 1, arena, out, fault);
 }
 
 int hd_principals_scan(struct heddle *store, struct hd_slice after, hd_principal_fn fn, void *arg,
                        struct hd_fault *fault)
 {
-    const struct hd_cell behind = hd_cell_bytes(after);
-    struct hd_query query = {.table = HD_PRINCIPALS,
-                             .index = HD_PRIMARY,
-                             .after = &behind,
-                             .after_count = after.len > 0,
-                             .columns = HD_ALL_COLUMNS};
-    struct principal_scan scan = {.fn = fn, .arg = arg};
+    const struct hd_cell last = hd_cell_bytes(after);
+    const struct hd_query query = {
+        .index = HD_PRIMARY, .after = &last, .after_count = after.len > 0};
 
-    return hd_record_scan(store, query, on_principal_row, &scan, fault);
+    return hd_records_scan(store, &principal_type, query, &fn, arg, fault);
 }
 
 /* ---- writing ---------------------------------------------------------- */
@@ -79,48 +70,15 @@ struct hd_slice hd_principal_lane(void)
     return HD_S(":principals");
 }
 
-static int write_principal(struct hd_batch_builder *batch, struct hd_principal_rec *principal,
-                           enum hd_op_kind kind)
-{
-    struct hd_record_writer writer;
-    struct hd_slice body;
-    int err;
-
-    hd_record_begin(&writer);
-    if (principal->kind == HD_PRINCIPAL_ORGANISATION)
-        hd_record_put_json(&writer, "organisation", HD_S("true"));
-    hd_record_put_text(&writer, "moved_to", principal->moved_to);
-    err = hd_record_end(&writer, &batch->arena, &body);
-    if (err)
-        return err;
-
-    const struct hd_cell row[] = {
-        [HD_PRINCIPALS_ID] = hd_cell_bytes(principal->id),
-        [HD_PRINCIPALS_REV] = hd_cell_int(principal->rev + 1),
-        [HD_PRINCIPALS_KEY] = hd_cell_bytes(principal->key_id),
-        [HD_PRINCIPALS_ISSUER] = hd_cell_bytes(principal->issuer),
-        [HD_PRINCIPALS_SUBJECT] = hd_cell_bytes(principal->subject),
-        [HD_PRINCIPALS_STATE] = hd_cell_int(principal->state),
-        [HD_PRINCIPALS_CREATED] = hd_cell_int(principal->created_at),
-        [HD_PRINCIPALS_BODY] = hd_cell_bytes(body),
-    };
-
-    principal->rev++;
-    return hd_batch_row(batch, kind, HD_PRINCIPALS, row);
-}
-
 int hd_principal_add(struct hd_batch_builder *batch, struct hd_principal_rec *principal)
 {
-    principal->rev = 0;
-    return write_principal(batch, principal, HD_OP_PUT_NEW);
+    principal->rev = 1;
+    return hd_record_write(batch, &principal_type, principal, HD_OP_PUT_NEW);
 }
 
 int hd_principal_put(struct hd_batch_builder *batch, struct hd_principal_rec *principal)
 {
-    const struct hd_cell key = hd_cell_bytes(principal->id);
-    int err = hd_batch_expect(batch, HD_PRINCIPALS, &key, HD_PRINCIPALS_REV, principal->rev);
-
-    return err ? err : write_principal(batch, principal, HD_OP_PUT);
+    return hd_record_put(batch, &principal_type, principal);
 }
 
 int hd_principal_delete(struct hd_batch_builder *batch, struct hd_slice id)

@@ -111,7 +111,7 @@ static void put_state(struct world *w, const char *id, enum hd_principal_state s
     hd_batch_fini(&builder);
 }
 
-static void who_comes_is_stored(void **state)
+static void a_new_user_is_stored(void **state)
 {
     char first[HD_PRINCIPAL_SIZE], again[HD_PRINCIPAL_SIZE];
     struct world *w = *state;
@@ -130,7 +130,39 @@ static void who_comes_is_stored(void **state)
     assert_true(row.created_at > 0);
 }
 
-static void organisations_are_others_than_people(void **state)
+static void a_principal_comes_back_as_it_was(void **state)
+{
+    struct hd_principal_rec row = {.id = HD_S("p"),
+                                   .kind = HD_PRINCIPAL_ORGANISATION,
+                                   .key_id = HD_S("k"),
+                                   .issuer = ALIAS,
+                                   .subject = HD_S("acme"),
+                                   .state = HD_PRINCIPAL_MOVED,
+                                   .created_at = 5,
+                                   .moved_to = HD_S("a \"q\"")};
+    struct world *w = *state;
+    struct hd_principal_rec back;
+    struct hd_batch_builder builder;
+    struct hd_batch batch;
+
+    hd_batch_init(&builder);
+    assert_err(hd_principal_add(&builder, &row), 0);
+    batch = hd_batch_view(&builder);
+    assert_err(hd_rows_apply(w->store, hd_principal_lane(), &batch, NULL, NULL), 0);
+    hd_batch_fini(&builder);
+    back = read_row(w, "p");
+    assert_slice(back.id, row.id);
+    assert_int_equal(back.rev, 1);
+    assert_int_equal(back.kind, HD_PRINCIPAL_ORGANISATION);
+    assert_slice(back.key_id, row.key_id);
+    assert_slice(back.issuer, row.issuer);
+    assert_slice(back.subject, row.subject);
+    assert_int_equal(back.state, HD_PRINCIPAL_MOVED);
+    assert_int_equal(back.created_at, 5);
+    assert_slice(back.moved_to, row.moved_to);
+}
+
+static void organisations_and_people_differ(void **state)
 {
     char person[HD_PRINCIPAL_SIZE], organisation[HD_PRINCIPAL_SIZE];
     struct world *w = *state;
@@ -144,7 +176,7 @@ static void organisations_are_others_than_people(void **state)
     assert_int_equal(read_row(w, organisation).kind, HD_PRINCIPAL_ORGANISATION);
 }
 
-static void the_old_one_is_used_while_it_is_here(void **state)
+static void the_old_principal_is_used_until_it_moves(void **state)
 {
     char old[HD_PRINCIPAL_SIZE], now[HD_PRINCIPAL_SIZE];
     struct world *w = *state;
@@ -165,7 +197,7 @@ static void the_old_one_is_used_while_it_is_here(void **state)
     assert_err(hd_principal_read(w->store, HD_S("nobody"), &w->arena, &row, &fault), HD_ENOTFOUND);
 }
 
-static void somebody_new_has_the_new_key(void **state)
+static void a_new_user_has_the_new_key(void **state)
 {
     char now[HD_PRINCIPAL_SIZE];
     struct world *w = *state;
@@ -256,6 +288,8 @@ static void keys_come_back_as_they_were(void **state)
     assert_err(apply_key(w, &key), 0);
     assert_err(apply_key(w, &twice), HD_ECONFLICT);
     assert_err(hd_key_read(w->store, HD_S("id"), &w->arena, &read, &fault), 0);
+    assert_slice(read.key.id, HD_S("id"));
+    assert_int_equal(read.rev, 1);
     assert_slice(read.key.hash, HD_S("hash"));
     assert_slice(read.key.subject, HD_S("a \"quoted\" one"));
     assert_true(read.key.is_admin);
@@ -274,10 +308,11 @@ static void keys_come_back_as_they_were(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(who_comes_is_stored, setup, teardown),
-        cmocka_unit_test_setup_teardown(organisations_are_others_than_people, setup, teardown),
-        cmocka_unit_test_setup_teardown(the_old_one_is_used_while_it_is_here, setup, teardown),
-        cmocka_unit_test_setup_teardown(somebody_new_has_the_new_key, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_new_user_is_stored, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_principal_comes_back_as_it_was, setup, teardown),
+        cmocka_unit_test_setup_teardown(organisations_and_people_differ, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_old_principal_is_used_until_it_moves, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_new_user_has_the_new_key, setup, teardown),
         cmocka_unit_test_setup_teardown(one_can_go_back, setup, teardown),
         cmocka_unit_test_setup_teardown(all_are_scanned_in_order, setup, teardown),
         cmocka_unit_test_setup_teardown(keys_come_back_as_they_were, setup, teardown),
