@@ -41,34 +41,214 @@ int hd_access_check(const struct hd_endpoint *route, struct hd_fault *fault)
     return 0;
 }
 
-/* ---- authentication */
+/* ---- authentication --------------------------------------------------- */
 
-/* A request during authentication; in the arena of its call. */
-struct access_entry {
-    struct hd_call *call;
-    void (*next)(struct hd_call *call);
-    struct hd_slice alias, subject; /* the user for whom an administrator acts */
-    char principal[HD_PRINCIPAL_SIZE];
-};
-
-/* Sends every refusal of authentication. */
-static void turn_away(struct hd_call *call, int status, const char *text)
+/* Every refusal of authentication. */
+static struct hd_step refuse_authentication(struct hd_call *call, int status, const char *text)
 {
     if (status == 401)
         hd_call_header(call, HD_S("WWW-Authenticate"), HD_S("Bearer"));
     if (status == 503)
         hd_call_header_int(call, HD_S("Retry-After"), RETRY_S);
-    hd_call_refuse(call, status, "%s", text);
-    hd_call_answer(call);
+    return hd_call_refuse(call, status, "%s", text);
 }
+
+static void set_identity(struct hd_call *call, struct hd_identity *identity)
+{
+    call->who = hd_identity_ref(identity);
+    call->actor = call->principal = call->who->principal;
+    hd_exchange_set_actor(call->exchange, call->actor);
+}
+
+/* The client learns only that it was refused; the reason is in the log. */
+static void on_verdict(void *ctx, enum hd_auth_verdict verdict, struct hd_identity *identity,
+                       const char *reason)
+{
+    struct hd_call *call = ctx;
+    struct hd_step step = HD_NEXT;
+
+    (void)reason;
+    switch (verdict) {
+    case HD_AUTH_FINE:
+        set_identity(call, identity);
+        break;
+    case HD_AUTH_MISSING:
+        step = refuse_authentication(call, 401, "credentials are needed");
+        break;
+    case HD_AUTH_REFUSED:
+        step = refuse_authentication(call, 401, "the credentials are not valid");
+        break;
+    case HD_AUTH_UNAVAILABLE:
+        step = refuse_authentication(call, 503, "credentials cannot be verified at the moment");
+        break;
+    }
+    hd_call_resume(call, step);
+}
+
+/* The project's authenticate handler has replied. */
+static void on_handler_identity(void *ctx, struct hd_identity *identity,
+                                const struct hd_auth_refusal *refusal)
+{
+    struct hd_call *call = ctx;
+
+    if (!identity) {
+        hd_call_resume(call, hd_authorize_refuse(call, refusal));
+        return;
+    }
+    set_identity(call, identity);
+    hd_call_resume(call, HD_NEXT);
+}
+
+static struct hd_step check_credentials(struct hd_call *call)
+{
+    const struct hd_http_request *request = hd_exchange_request(call->exchange);
+    struct hd_slice authorization = hd_request_value(request, HD_S("authorization"));
+    struct hd_slice api_key = hd_request_value(request, HD_S("x-api-key"));
+    struct hd_slice params;
+    int err;
+
+    if (hd_auth_is_native(hd_auth_service_auth(call->app->gate), authorization, api_key)) {
+        err = hd_auth_service_check(call->app->gate, authorization, api_key, on_verdict, call);
+        return err ? hd_step_fail(err) : HD_WAIT;
+    }
+    err = hd_authorize_params(call, &params);
+    if (!err)
+        err = hd_auth_worker_authenticate(hd_auth_service_worker(call->app->gate), request, params,
+                                          on_handler_identity, call);
+    return err ? hd_step_fail(err) : HD_WAIT;
+}
+
+/*
+ * A request of a worker's code has a pass and acts for the caller of the run. When the pass names
+ * no caller, the request's own credentials are checked.
+ */
+struct hd_step hd_access_authenticate(struct hd_call *call)
+{
+    const struct hd_http_request *request = hd_exchange_request(call->exchange);
+    const struct hd_worker_access *pass;
+    struct hd_slice token;
+
+    if (!call->app->gate)
+        return HD_NEXT;
+    if (!hd_request_header(request, HD_WORKER_ACCESS_HEADER, &token))
+        return check_credentials(call);
+    pass = hd_worker_access_find(call->app, token);
+    if (!pass)
+        return refuse_authentication(call, 401, "the credentials are not valid");
+    if (!hd_worker_access_identity(pass))
+        return check_credentials(call);
+    set_identity(call, hd_worker_access_identity(pass));
+    return HD_NEXT;
+}
+
+/* ---- acting for another user ------------------------------------------ */
+
+/* The user for whom an administrator acts; in the arena, call->state until HD_STAGE_ENTER. */
+struct represented_user {
+    struct hd_slice alias, subject;
+    char principal[HD_PRINCIPAL_SIZE];
+};
+
+static bool access_is_name(struct hd_slice s, size_t most)
+{
+    return s.len > 0 && s.len <= most && hd_utf8_is_valid(s);
+}
+
+bool hd_access_names_user(const struct hd_call *call)
+{
+    struct hd_slice whom;
+
+    return call->route->access != HD_ACCESS_PUBLIC &&
+           hd_request_header(hd_exchange_request(call->exchange), ACT_FOR, &whom);
+}
+
+/* Administrators may act for ALIAS/SUBJECT, with the permissions of that user and no more. */
+struct hd_step hd_access_act_for(struct hd_call *call)
+{
+    struct hd_slice whom = hd_request_value(hd_exchange_request(call->exchange), ACT_FOR);
+    const char *slash = whom.len > 0 ? memchr(whom.ptr, '/', whom.len) : NULL;
+    struct represented_user *user;
+
+    if (!call->who || !call->who->is_admin)
+        return refuse_authentication(call, 403, "only administrators may act for others");
+    user = hd_arena_calloc(call->arena, 1, sizeof(*user));
+    if (!user)
+        return hd_step_fail(HD_ENOMEM);
+    if (slash) {
+        user->alias = hd_slice(whom.ptr, (size_t)(slash - whom.ptr));
+        user->subject = hd_slice(slash + 1, whom.len - user->alias.len - 1);
+    }
+    if (!access_is_name(user->alias, HD_MAX_ALIAS) ||
+        !access_is_name(user->subject, HD_MAX_SUBJECT))
+        return refuse_authentication(call, 422, "Heddle-Act-For must be ALIAS/SUBJECT");
+    call->by = call->who;
+    call->who = NULL;
+    call->state = user;
+    return HD_NEXT;
+}
+
+bool hd_access_acts_for(const struct hd_call *call)
+{
+    return call->by != NULL;
+}
+
+struct hd_step hd_access_find_user(struct hd_call *call)
+{
+    struct represented_user *user = call->state;
+    struct hd_slice alias = user->alias, subject = user->subject;
+    int err;
+
+    hd_auth_service_compartment(call->app->gate, &alias, &subject);
+    err = hd_principal_settle(call->app->store, hd_auth_service_auth(call->app->gate),
+                              HD_PRINCIPAL_PERSON, alias, subject, user->principal, &call->fault);
+    if (err == HD_EBUSY)
+        return refuse_authentication(call, 503, "the user's compartment is being moved");
+    return hd_step_next(err);
+}
+
+/*
+ * The identity of a user on whose behalf an administrator acts. It has no organisations, since only
+ * the user's own token names them. Streams end with the administrator's credentials.
+ */
+static struct hd_identity *make_identity(const struct represented_user *user,
+                                         const struct hd_identity *by)
+{
+    struct hd_identity *identity = hd_identity_new();
+    struct hd_arena *arena = identity ? &identity->arena : NULL;
+
+    if (!identity)
+        return NULL;
+    if (hd_arena_copy(arena, hd_slice_cstr(user->principal), &identity->principal) ||
+        hd_arena_copy(arena, user->alias, &identity->issuer) ||
+        hd_arena_copy(arena, user->subject, &identity->subject) ||
+        hd_arena_copy(arena, by->key_id, &identity->key_id)) {
+        hd_identity_unref(identity);
+        return NULL;
+    }
+    identity->expires_at = by->expires_at;
+    return identity;
+}
+
+static int represent(struct hd_call *call)
+{
+    struct hd_identity *identity = make_identity(call->state, call->by);
+
+    call->state = NULL;
+    if (!identity)
+        return HD_ENOMEM;
+    set_identity(call, identity);
+    hd_identity_unref(identity);
+    return 0;
+}
+
+/* ---- limits ----------------------------------------------------------- */
 
 static bool is_stream(const struct hd_endpoint *route)
 {
     return route->answer && strstr(route->answer, "text/event-stream");
 }
 
-/* True when the actor is over a limit; the refusal is then sent. */
-static bool is_limited(struct hd_call *call)
+static struct hd_step count_request(struct hd_call *call)
 {
     struct hd_limits *limits = call->app->limits;
     enum hd_limit limit = HD_LIMIT_REQUESTS;
@@ -79,231 +259,18 @@ static bool is_limited(struct hd_call *call)
         retry = hd_limits_take(limits, call->actor, limit);
         call->has_stream = retry == 0;
     }
-    if (retry == 0)
-        return false;
-    hd_call_refuse_limit(call, limit, retry);
-    hd_call_answer(call);
-    return true;
+    return retry == 0 ? HD_NEXT : hd_call_refuse_limit(call, limit, retry);
 }
 
-/* Every authenticated request passes here, once its identity is final. */
-static void let_in(struct access_entry *entry)
+struct hd_step hd_access_enter(struct hd_call *call)
 {
-    struct hd_call *call = entry->call;
+    int err = call->by ? represent(call) : 0;
 
+    if (err)
+        return hd_step_fail(err);
     if (call->route->access == HD_ACCESS_ADMIN && call->who && !call->who->is_admin)
-        turn_away(call, 403, "only administrators may do this");
-    else if (!is_limited(call))
-        entry->next(call);
-}
-
-static void become(struct hd_call *call, struct hd_identity *identity)
-{
-    call->who = hd_identity_ref(identity);
-    call->actor = call->principal = call->who->principal;
-    call->role = HD_ROLE_OWNER;
-    hd_exchange_set_actor(call->exchange, call->actor);
-}
-
-/* ---- acting for another user */
-
-/*
- * The identity of a user on whose behalf an administrator acts. It has no organisations, since only
- * the user's own token names them. Streams end with the administrator's credentials.
- */
-static struct hd_identity *make_identity(const struct access_entry *entry)
-{
-    struct hd_identity *identity = hd_identity_new();
-    struct hd_arena *arena = identity ? &identity->arena : NULL;
-
-    if (!identity)
-        return NULL;
-    if (hd_arena_copy(arena, hd_slice_cstr(entry->principal), &identity->principal) ||
-        hd_arena_copy(arena, entry->alias, &identity->issuer) ||
-        hd_arena_copy(arena, entry->subject, &identity->subject) ||
-        hd_arena_copy(arena, entry->call->by->key_id, &identity->key_id)) {
-        hd_identity_unref(identity);
-        return NULL;
-    }
-    identity->expires_at = entry->call->by->expires_at;
-    return identity;
-}
-
-static int access_settle(struct hd_call *call)
-{
-    struct access_entry *entry = call->state;
-    struct hd_slice alias = entry->alias, subject = entry->subject;
-
-    hd_auth_service_compartment(call->app->gate, &alias, &subject);
-    return hd_principal_settle(call->app->store, hd_auth_service_auth(call->app->gate),
-                               HD_PRINCIPAL_PERSON, alias, subject, entry->principal, &call->fault);
-}
-
-static void on_access_settled(struct hd_call *call, int err)
-{
-    struct access_entry *entry = call->state;
-    struct hd_identity *identity = err ? NULL : make_identity(entry);
-
-    call->state = NULL;
-    if (!err && !identity)
-        err = HD_ENOMEM;
-    if (err == HD_EBUSY) {
-        turn_away(call, 503, "the user's compartment is being moved");
-    } else if (err) {
-        hd_call_fail(call, err);
-    } else {
-        become(call, identity);
-        hd_identity_unref(identity);
-        let_in(entry);
-    }
-}
-
-static bool access_is_name(struct hd_slice s, size_t most)
-{
-    return s.len > 0 && s.len <= most && hd_utf8_is_valid(s);
-}
-
-/* Administrators may act for ALIAS/SUBJECT, with the permissions of that user and no more. */
-static void act_for(struct access_entry *entry, struct hd_slice whom)
-{
-    struct hd_call *call = entry->call;
-    const char *slash = whom.len > 0 ? memchr(whom.ptr, '/', whom.len) : NULL;
-    int err;
-
-    if (!call->who || !call->who->is_admin) {
-        turn_away(call, 403, "only administrators may act for others");
-        return;
-    }
-    if (slash) {
-        entry->alias = hd_slice(whom.ptr, (size_t)(slash - whom.ptr));
-        entry->subject = hd_slice(slash + 1, whom.len - entry->alias.len - 1);
-    }
-    if (!access_is_name(entry->alias, HD_MAX_ALIAS) ||
-        !access_is_name(entry->subject, HD_MAX_SUBJECT)) {
-        turn_away(call, 422, "Heddle-Act-For must be ALIAS/SUBJECT");
-        return;
-    }
-    call->by = call->who;
-    call->who = NULL;
-    call->state = entry;
-    err = hd_call_defer(call, access_settle, on_access_settled);
-    if (err)
-        hd_call_fail(call, err);
-}
-
-/* ---- credentials ------------------------------------------------------ */
-
-static void identify(struct access_entry *entry)
-{
-    const struct hd_http_request *request = hd_exchange_request(entry->call->exchange);
-    struct hd_slice whom;
-
-    if (hd_request_header(request, ACT_FOR, &whom))
-        act_for(entry, whom);
-    else
-        let_in(entry);
-}
-
-/* The client learns only that it was refused; the reason is in the log. */
-static void on_verdict(void *ctx, enum hd_auth_verdict verdict, struct hd_identity *identity,
-                       const char *reason)
-{
-    struct access_entry *entry = ctx;
-
-    (void)reason;
-    switch (verdict) {
-    case HD_AUTH_FINE:
-        become(entry->call, identity);
-        identify(entry);
-        return;
-    case HD_AUTH_MISSING:
-        turn_away(entry->call, 401, "credentials are needed");
-        return;
-    case HD_AUTH_REFUSED:
-        turn_away(entry->call, 401, "the credentials are not valid");
-        return;
-    case HD_AUTH_UNAVAILABLE:
-        turn_away(entry->call, 503, "credentials cannot be verified at the moment");
-        return;
-    }
-}
-
-/* The project's authenticate handler has replied. */
-static void on_told(void *ctx, struct hd_identity *identity, const struct hd_auth_refusal *refusal)
-{
-    struct access_entry *entry = ctx;
-
-    if (!identity) {
-        hd_authorize_refuse(entry->call, refusal);
-        return;
-    }
-    become(entry->call, identity);
-    identify(entry);
-}
-
-/*
- * A request of a worker's code has a pass and acts for the caller of the run. False: the pass names
- * no caller, so the request's own credentials are checked.
- */
-static bool check_pass(struct access_entry *entry, struct hd_slice token)
-{
-    const struct hd_worker_access *pass = hd_worker_access_find(entry->call->app, token);
-
-    if (pass && !hd_worker_access_identity(pass))
-        return false;
-    if (pass) {
-        become(entry->call, hd_worker_access_identity(pass));
-        identify(entry);
-    } else {
-        turn_away(entry->call, 401, "the credentials are not valid");
-    }
-    return true;
-}
-
-static int access_check(struct access_entry *entry)
-{
-    struct hd_call *call = entry->call;
-    const struct hd_http_request *request = hd_exchange_request(call->exchange);
-    struct hd_slice authorization = hd_request_value(request, HD_S("authorization"));
-    struct hd_slice api_key = hd_request_value(request, HD_S("x-api-key"));
-    struct hd_slice params;
-    int err;
-
-    if (hd_auth_is_native(hd_auth_service_auth(call->app->gate), authorization, api_key))
-        return hd_auth_service_check(call->app->gate, authorization, api_key, on_verdict, entry);
-    err = hd_authorize_params(call, &params);
-    if (err)
-        return err;
-    return hd_auth_worker_authenticate(hd_auth_service_worker(call->app->gate), request, params,
-                                       on_told, entry);
-}
-
-void hd_access_enter(struct hd_call *call, void (*next)(struct hd_call *call))
-{
-    struct access_entry *entry = hd_arena_alloc(call->arena, sizeof(*entry));
-    struct hd_slice token;
-    int err;
-
-    if (!entry) {
-        hd_call_fail(call, HD_ENOMEM);
-        return;
-    }
-    *entry = (struct access_entry){.call = call, .next = next};
-    call->role = HD_ROLE_OWNER;
-    if (call->route->access == HD_ACCESS_PUBLIC) {
-        next(call);
-        return;
-    }
-    if (!call->app->gate) {
-        identify(entry);
-        return;
-    }
-    if (hd_request_header(hd_exchange_request(call->exchange), HD_WORKER_ACCESS_HEADER, &token) &&
-        check_pass(entry, token))
-        return;
-    err = access_check(entry);
-    if (err)
-        hd_call_fail(call, err);
+        return refuse_authentication(call, 403, "only administrators may do this");
+    return count_request(call);
 }
 
 void hd_access_leave(struct hd_call *call)
@@ -382,31 +349,25 @@ int hd_access_find(struct hd_call *call, struct hd_slice thread_id, struct hd_sl
     return hide_unseen(call, thread_id, principal);
 }
 
-int hd_access_refuse(struct hd_call *call, enum hd_role least)
+struct hd_step hd_access_refuse(struct hd_call *call, enum hd_role least)
 {
     return hd_call_refuse(call, 403, "%s",
                           least == HD_ROLE_OWNER ? "only the owner of the thread may do this"
                                                  : "viewers of a thread may not change it");
 }
 
-/* 0, or positive: the call was refused. */
-static int compare_roles(struct hd_call *call, enum hd_role role, enum hd_role least)
+static struct hd_step compare_roles(struct hd_call *call, enum hd_role role, enum hd_role least)
 {
-    if (role >= least)
-        return 0;
-    hd_access_refuse(call, least);
-    return 1;
+    return role >= least ? HD_NEXT : hd_access_refuse(call, least);
 }
 
-int hd_access_need(struct hd_call *call, struct hd_slice thread_id, enum hd_role least,
-                   struct hd_slice *principal)
+struct hd_step hd_access_need(struct hd_call *call, struct hd_slice thread_id, enum hd_role least,
+                              struct hd_slice *principal)
 {
     enum hd_role role;
     int err = hd_access_find(call, thread_id, principal, &role);
 
-    if (err)
-        return err;
-    return compare_roles(call, role, least);
+    return err ? hd_step_fail(err) : compare_roles(call, role, least);
 }
 
 static enum hd_role needed(const struct hd_endpoint *route)
@@ -421,35 +382,31 @@ static enum hd_role needed(const struct hd_endpoint *route)
     }
 }
 
-int hd_access_path(struct hd_call *call)
+struct hd_step hd_access_path(struct hd_call *call)
 {
     char id[HD_UUID_SIZE];
     uint8_t bytes[16];
     int err;
 
     if (!call->who || !hd_access_is_thread(call->route))
-        return 0;
+        return HD_NEXT;
     if (!hd_uuid_parse(call->params[0], bytes)) /* refused by the route */
-        return 0;
+        return HD_NEXT;
     hd_uuid_format(bytes, id);
     err = hd_access_find(call, hd_slice(id, HD_UUID_LEN), &call->principal, &call->role);
-    if (err)
-        return err;
-    return compare_roles(call, call->role, needed(call->route));
+    return err ? hd_step_fail(err) : compare_roles(call, call->role, needed(call->route));
 }
 
-int hd_access_room(struct hd_call *call)
+struct hd_step hd_access_storage(struct hd_call *call)
 {
     int retry = 0;
     int err;
 
     if (!call->route->grows)
-        return 0;
+        return HD_NEXT;
     err =
         hd_limits_room(call->app->limits, call->app->store, call->principal, &retry, &call->fault);
-    if (!err && retry > 0) {
-        hd_call_refuse_limit(call, HD_LIMIT_BYTES, retry);
-        return 1;
-    }
-    return err;
+    if (!err && retry > 0)
+        return hd_call_refuse_limit(call, HD_LIMIT_BYTES, retry);
+    return hd_step_next(err);
 }

@@ -80,19 +80,19 @@ static int agents_show(struct hd_call *call, const struct hd_thread_rec *thread,
     return err ? err : call->jw.err;
 }
 
-static int get_agents(struct hd_call *call)
+static struct hd_step get_agents(struct hd_call *call)
 {
     struct hd_thread_rec thread;
     struct hd_checkpoint_index points;
     int err = hd_call_thread(call, &thread);
 
     if (err)
-        return err;
+        return hd_step_fail(err);
     err = hd_checkpoint_index_read(call, thread.id, NULL, &points);
     if (!err)
         err = agents_show(call, &thread, &points);
     hd_checkpoint_index_fini(&points);
-    return err;
+    return hd_step_done(err);
 }
 
 static const struct hd_endpoint routes[] = {

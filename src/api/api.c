@@ -11,7 +11,6 @@
 #include "api/state/message_path_memory.h"
 #include "api/stream_access.h"
 #include "api/thread_view.h"
-#include "app/defer.h"
 #include "base/alloc.h"
 #include "base/log.h"
 #include "config/config.h"
@@ -44,6 +43,7 @@ static struct hd_call *make_call(struct hd_api *api, struct hd_exchange *ex)
     call->api = api;
     call->exchange = ex;
     call->arena = arena;
+    call->role = HD_ROLE_OWNER;
     call->status = 200;
     call->content_type = HD_TYPE_JSON;
     hd_buf_init(&call->out, api->app->config->max_answer);
@@ -53,17 +53,14 @@ static struct hd_call *make_call(struct hd_api *api, struct hd_exchange *ex)
 }
 
 /* Releases everything outside the arena. The call itself ends with the exchange. */
-static void call_release(struct hd_call *call)
+void hd_call_free(struct hd_call *call)
 {
     hd_access_leave(call);
     hd_authorize_free(call);
+    if (call->free_state)
+        call->free_state(call->state);
     hd_json_fini(&call->json);
     hd_buf_fini(&call->out);
-}
-
-void hd_call_free(struct hd_call *call)
-{
-    call_release(call);
 }
 
 void hd_call_send_headers(struct hd_call *call)
@@ -71,23 +68,6 @@ void hd_call_send_headers(struct hd_call *call)
     hd_call_audit(call);
     for (const struct hd_call_header *header = call->headers; header; header = header->next)
         hd_answer_header(call->exchange, header->name, header->value);
-}
-
-void hd_call_answer(struct hd_call *call)
-{
-    struct hd_exchange *ex = call->exchange;
-    struct hd_buf out = call->out;
-
-    hd_call_send_headers(call);
-    hd_buf_init(&call->out, 0);
-    call_release(call);
-    if (out.len == 0) {
-        hd_buf_fini(&out);
-        hd_answer_empty(ex, call->status);
-        return;
-    }
-    hd_answer(ex, call->status, call->content_type, &out);
-    hd_buf_fini(&out);
 }
 
 /* The body of a refusal: {"detail"} or, if configured, the text alone. */
@@ -113,7 +93,7 @@ static void write_refusal(struct hd_call *call, int status, const char *text)
         hd_buf_reset(&call->out);
 }
 
-int hd_call_refuse(struct hd_call *call, int status, const char *fmt, ...)
+struct hd_step hd_call_refuse(struct hd_call *call, int status, const char *fmt, ...)
 {
     char text[1024];
     va_list args;
@@ -122,7 +102,7 @@ int hd_call_refuse(struct hd_call *call, int status, const char *fmt, ...)
     vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
     write_refusal(call, status, text);
-    return HD_CALL_ANSWERED;
+    return HD_DONE;
 }
 
 void hd_call_header(struct hd_call *call, struct hd_slice name, struct hd_slice value)
@@ -138,188 +118,22 @@ void hd_call_header(struct hd_call *call, struct hd_slice name, struct hd_slice 
     call->headers = header;
 }
 
-int hd_call_refuse_limit(struct hd_call *call, enum hd_limit limit, int retry_s)
+struct hd_step hd_call_refuse_limit(struct hd_call *call, enum hd_limit limit, int retry_s)
 {
     hd_call_header_int(call, HD_S("Retry-After"), retry_s);
     return hd_call_refuse(call, 429, "too many %s (limits.%s)", hd_limit_name(limit),
                           hd_limit_name(limit));
 }
 
-int hd_call_refuse_thread(struct hd_call *call, struct hd_slice thread_id)
+struct hd_step hd_call_refuse_thread(struct hd_call *call, struct hd_slice thread_id)
 {
     return hd_call_refuse(call, 404, "Thread with ID %.*s not found", (int)thread_id.len,
                           thread_id.ptr);
 }
 
-static void set_error(struct hd_call *call, int err)
-{
-    int status = hd_error_http_status(err);
-
-    if (status >= 500)
-        hd_log(HD_LOG_ERROR, "api", "%s: %s", call->route ? call->route->pattern : "request",
-               call->fault.code ? call->fault.text : hd_error_text(err));
-    hd_error_hide_paths(call->fault.text);
-    write_refusal(call, status, call->fault.code ? call->fault.text : hd_error_text(err));
-}
-
-void hd_call_fail(struct hd_call *call, int err)
-{
-    set_error(call, err);
-    hd_call_answer(call);
-}
-
-/* ---- work on store threads -------------------------------------------- */
-
-/* Work of a call on a store thread. */
-struct errand {
-    struct hd_call *call;
-    hd_work_fn work;
-    void (*then)(struct hd_call *call, int err);
-    int err;
-};
-
-static void do_errand(void *arg)
-{
-    struct errand *errand = arg;
-    struct hd_call *call = errand->call;
-
-    errand->err = errand->work(call);
-    if (errand->err == HD_CALL_ANSWERED && call->jw.err)
-        errand->err = call->jw.err;
-    if (errand->err == HD_CALL_ANSWERED && call->out.len > 0 &&
-        hd_exchange_compress(call->exchange, call->content_type, &call->out))
-        hd_log(HD_LOG_DEBUG, "api", "an answer is sent uncompressed: out of memory");
-    errand->err = hd_budget_settle(call, errand->err);
-}
-
-static void errand_done(void *arg)
-{
-    struct errand *errand = arg;
-
-    errand->then(errand->call, errand->err);
-}
-
-int hd_call_defer(struct hd_call *call, hd_work_fn work,
-                  void (*then)(struct hd_call *call, int err))
-{
-    struct errand *errand = hd_arena_alloc(call->arena, sizeof(*errand));
-
-    if (!errand)
-        return HD_ENOMEM;
-    *errand = (struct errand){.call = call, .work = work, .then = then};
-    return hd_defer_run(call->app->defer, do_errand, errand_done, errand);
-}
-
 /* ---- from request to route -------------------------------------------- */
 
-static void call_continue(struct hd_call *call, int err)
-{
-    if (err == HD_CALL_CONTINUES)
-        call->route->then(call);
-    else if (err < 0)
-        hd_call_fail(call, err);
-    else
-        hd_call_answer(call);
-}
-
-static int parse_body(struct hd_call *call)
-{
-    const struct hd_http_request *request = hd_exchange_request(call->exchange);
-    int err;
-
-    if (!call->route->body)
-        return 0;
-    if (request->body.len == 0) {
-        if (call->route->body[0] == '?')
-            return 0;
-        return hd_fault_set(&call->fault, HD_EINVAL, "a JSON body is required");
-    }
-    err = hd_json_parse(&call->json, request->body, &call->fault);
-    if (err)
-        return err;
-    call->body = hd_json_root(&call->json);
-    err = hd_json_check_names(call->body, &call->fault);
-    if (err)
-        return err;
-    if (hd_json_is_null(call->body))
-        call->body = NULL;
-    if (call->body && !hd_json_is_object(call->body) && call->route->body[0] != '[')
-        return hd_fault_set(&call->fault, HD_EINVAL, "the body must be an object, not %s",
-                            hd_json_type_name(call->body));
-    if (!call->body && call->route->body[0] != '?')
-        return hd_fault_set(&call->fault, HD_EINVAL, "a JSON body is required");
-    return 0;
-}
-
-/*
- * Pages can send text and forms to any server without a preflight. Without users a page that sends
- * JSON therefore has to name its type.
- */
-static bool has_sound_type(const struct hd_call *call)
-{
-    const struct hd_http_request *request = hd_exchange_request(call->exchange);
-
-    return call->app->config->auth.val || !call->route->body || request->body.len == 0 ||
-           !hd_request_is_of_page(request) || hd_request_is_json(request);
-}
-
-/* The body is parsed on the store thread: parsing a large one would block the loop. */
-static int call_prepare(struct hd_call *call)
-{
-    int err;
-
-    if (!has_sound_type(call))
-        return hd_call_refuse(call, 415,
-                              "the body must be sent with Content-Type: application/json");
-    err = hd_access_path(call);
-    if (!err)
-        err = hd_access_room(call);
-    if (err > 0)
-        return HD_CALL_ANSWERED;
-    if (!err)
-        err = parse_body(call);
-    return err ? err : HD_CALL_CONTINUES;
-}
-
-static int do_work(struct hd_call *call)
-{
-    return call->route->work ? call->route->work(call) : HD_CALL_CONTINUES;
-}
-
-static int prepare_and_work(struct hd_call *call)
-{
-    int err = call_prepare(call);
-
-    return err == HD_CALL_CONTINUES ? do_work(call) : err;
-}
-
-static void call_begin(struct hd_call *call)
-{
-    int err = 0;
-
-    if (!call->route->work && !call->route->body && !hd_access_is_thread(call->route)) {
-        call->route->then(call);
-        return;
-    }
-    err = hd_call_defer(call, prepare_and_work, call_continue);
-    if (err)
-        hd_call_fail(call, err);
-}
-
-static void call_start(struct hd_call *call)
-{
-    static const struct hd_authorize_steps steps = {
-        .prepare = call_prepare, .work = do_work, .resume = call_continue, .otherwise = call_begin};
-    const struct hd_http_request *request = hd_exchange_request(call->exchange);
-    int err = hd_params_parse(&call->query, request->query, call->arena, &call->fault);
-
-    if (err)
-        hd_call_fail(call, err);
-    else
-        hd_authorize(call, &steps);
-}
-
-static void say_allowed(struct hd_exchange *ex, unsigned methods)
+static void put_allowed_methods(struct hd_exchange *ex, unsigned methods)
 {
     char text[64];
 
@@ -344,18 +158,52 @@ static bool take_prefix(const struct hd_api *api, struct hd_slice *path)
     return true;
 }
 
-static void call_enter(struct hd_call *call)
-{
-    hd_access_enter(call, call_start);
-}
-
-/* True when the project's application handles the request; the call then belongs to it. */
-static bool is_of_app(const struct hd_api *api, struct hd_slice path, enum hd_match_kind kind)
+/* True when the project's application handles the request. */
+static bool is_of_application(const struct hd_api *api, struct hd_slice path,
+                              enum hd_match_kind kind)
 {
     if (!api->custom)
         return false;
     return kind == HD_MATCH_NO_PATH || hd_custom_has(api->custom, path) ||
            (hd_page_is(path) && (kind != HD_MATCH_FOUND || hd_custom_has_page(api->custom, path)));
+}
+
+void hd_call_set_route(struct hd_call *call, const struct hd_endpoint *route)
+{
+    call->route = route;
+    call->work = route->work;
+    call->then = route->then;
+}
+
+/* HD_STAGE_ROUTE. */
+static struct hd_step find_route(struct hd_call *call, const struct hd_match *match)
+{
+    const struct hd_api *api = call->api;
+    const struct hd_endpoint *found =
+        match->kind == HD_MATCH_FOUND ? api->endpoints[match->route] : NULL;
+
+    if (is_of_application(api, call->path, match->kind))
+        return hd_custom_take(call);
+    if (found && hd_custom_wraps(call))
+        return hd_custom_wrap(call, found->access == HD_ACCESS_PUBLIC);
+    switch (match->kind) {
+    case HD_MATCH_FOUND:
+        hd_call_set_route(call, found);
+        memcpy(call->params, match->params, sizeof(call->params));
+        return HD_NEXT;
+    case HD_MATCH_OPTIONS:
+        put_allowed_methods(call->exchange, match->methods);
+        call->status = 204;
+        return HD_DONE;
+    case HD_MATCH_NO_PATH:
+        break;
+    case HD_MATCH_NO_METHOD:
+        put_allowed_methods(call->exchange, match->methods);
+        return hd_call_refuse(call, 405, "Method Not Allowed");
+    case HD_MATCH_MALFORMED:
+        return hd_call_refuse(call, 400, "the path is not percent-encoded UTF-8");
+    }
+    return hd_call_refuse(call, 404, "Not Found");
 }
 
 void hd_api_handle(void *ctx, struct hd_exchange *ex)
@@ -372,40 +220,8 @@ void hd_api_handle(void *ctx, struct hd_exchange *ex)
         hd_answer_error(ex, 503, "out of memory");
         return;
     }
-    if (is_of_app(api, path, match.kind)) {
-        hd_custom_take(api->custom, call, path);
-        return;
-    }
-    if (match.kind == HD_MATCH_FOUND && hd_custom_wraps(api->custom, call, path)) {
-        hd_custom_wrap(api->custom, call, path,
-                       api->endpoints[match.route]->access == HD_ACCESS_PUBLIC);
-        return;
-    }
-    switch (match.kind) {
-    case HD_MATCH_FOUND:
-        call->route = api->endpoints[match.route];
-        memcpy(call->params, match.params, sizeof(call->params));
-        if (api->custom && hd_page_is(path))
-            hd_custom_try(api->custom, call, path, call_enter);
-        else
-            call_enter(call);
-        return;
-    case HD_MATCH_OPTIONS:
-        say_allowed(ex, match.methods);
-        call->status = 204;
-        break;
-    case HD_MATCH_NO_PATH:
-        hd_call_refuse(call, 404, "Not Found");
-        break;
-    case HD_MATCH_NO_METHOD:
-        say_allowed(ex, match.methods);
-        hd_call_refuse(call, 405, "Method Not Allowed");
-        break;
-    case HD_MATCH_MALFORMED:
-        hd_call_refuse(call, 400, "the path is not percent-encoded UTF-8");
-        break;
-    }
-    hd_call_answer(call);
+    call->path = path;
+    hd_call_resume(call, find_route(call, &match));
 }
 
 /* ---- public functions ------------------------------------------------- */

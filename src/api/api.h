@@ -1,10 +1,10 @@
 /*
  * From a request to its response.
  *
- * A route has up to two parts. `work` runs on a thread of the store, where it may wait for the
- * database: it uses only the call, the store, the configuration and the graphs. `then` runs on the
- * loop, which owns runs, event logs and connections. Most routes only have `work`, which fills in
- * the response.
+ * A route has up to two parts, which are the last stages of the pipeline (pipeline.h). `work` runs
+ * on a store thread, where it may wait for the database; `then` follows on the loop when `work`
+ * returns HD_NEXT. Most routes only have `work`, which writes the response into the call and
+ * returns HD_DONE.
  *
  * To add an endpoint: write the function in the file of its resource and add one line to the table
  * of that file (routes.c names all tables). The router, /openapi.json and /docs come from these
@@ -17,6 +17,7 @@
 #include <stddef.h>
 
 #include "api/budget.h"
+#include "api/pipeline.h"
 #include "app/app.h"
 #include "auth/identity.h"
 #include "base/arena.h"
@@ -34,20 +35,6 @@
 struct hd_api;
 struct hd_authorized;
 struct hd_call;
-
-/* Results of `work` besides error codes, which are negative. */
-enum {
-    HD_CALL_ANSWERED = 0, /* the response is in the call */
-    HD_CALL_CONTINUES = 1 /* `then` continues on the loop */
-};
-
-/*
- * An error code becomes its HTTP status with the text of call->fault, or with the code's own text
- * when call->fault is empty.
- */
-typedef int (*hd_work_fn)(struct hd_call *call);
-/* Owns the call: must end it with hd_call_answer() or, after a stream, hd_call_free(). */
-typedef void (*hd_then_fn)(struct hd_call *call);
 
 /* The access that a route requires; access.h. */
 enum hd_access {
@@ -91,11 +78,12 @@ struct hd_endpoint {
     const char *pattern;
     enum hd_access access;
     enum hd_on on;
-    enum hd_on also_on; /* a second event; HD_ON_UNSET: none */
-    bool grows;         /* stores data of any size: refused over the storage limit */
-    bool frees;         /* deletes data: the storage limit is measured again */
-    hd_work_fn work;    /* may be NULL */
-    hd_then_fn then;    /* may be NULL */
+    enum hd_on also_on;  /* a second event; HD_ON_UNSET: none */
+    bool grows;          /* stores data of any size: refused over the storage limit */
+    bool frees;          /* deletes data: the storage limit is measured again */
+    bool is_application; /* of the project's application (custom.h), which parses the query */
+    hd_stage_fn work;    /* store thread; may be NULL */
+    hd_stage_fn then;    /* loop; may be NULL */
 
     /* For /openapi.json: names in its components (schemas.c); NULL: none. */
     const char *tag;
@@ -157,7 +145,12 @@ struct hd_call {
     struct hd_api *api;
     const struct hd_endpoint *route;
     struct hd_exchange *exchange;
-    struct hd_arena *arena;                       /* the exchange's */
+    struct hd_arena *arena; /* the exchange's */
+    enum hd_stage stage;
+    struct hd_step step;    /* of the latest visit to a store thread */
+    hd_stage_fn work, then; /* the route's, or those of hd_call_visit() */
+    hd_error_fn on_error;   /* the route's, called once; NULL: the error is sent */
+    struct hd_slice path;   /* without http.mount_prefix */
     struct hd_slice params[HD_ROUTER_MAX_PARAMS]; /* of the path, decoded */
     struct hd_params query;
     struct hd_json json;
@@ -177,22 +170,24 @@ struct hd_call {
     struct hd_buf out;
     struct hd_jw jw; /* writes to `out` */
     struct hd_fault fault;
-    struct hd_budget budget; /* memory of the response */
-    void *state;             /* the route's state; in the arena, or freed by the route */
+    struct hd_budget budget;         /* memory of the response */
+    void *state;                     /* the route's state, in the arena */
+    void (*free_state)(void *state); /* when the call ends, for memory outside; may be NULL */
 };
+
+/* The route, with its `work` and `then`. */
+void hd_call_set_route(struct hd_call *call, const struct hd_endpoint *route);
 
 /* ---- for routes ------------------------------------------------------- */
 
-/*
- * Refuses with this status and text: `return hd_call_refuse(call, 404, "…")`. For `work`; in `then`
- * hd_call_answer() must follow.
- */
-int hd_call_refuse(struct hd_call *call, int status, const char *fmt, ...) HD_PRINTF(3, 4);
+/* HD_DONE with this status and text as the response: `return hd_call_refuse(call, 404, "…")`. */
+struct hd_step hd_call_refuse(struct hd_call *call, int status, const char *fmt, ...)
+    HD_PRINTF(3, 4);
 /* The same with the texts of the contract. */
-int hd_call_refuse_limit(struct hd_call *call, enum hd_limit limit, int retry_s);
-int hd_call_refuse_thread(struct hd_call *call, struct hd_slice thread_id);
+struct hd_step hd_call_refuse_limit(struct hd_call *call, enum hd_limit limit, int retry_s);
+struct hd_step hd_call_refuse_thread(struct hd_call *call, struct hd_slice thread_id);
 
-/* A header of the response; sent by hd_call_answer(), in any order. Copies both. */
+/* A header of the response; sent in any order. Copies both. */
 void hd_call_header(struct hd_call *call, struct hd_slice name, struct hd_slice value);
 void hd_call_header_int(struct hd_call *call, struct hd_slice name, int64_t value);
 /* X-Pagination-Total, and X-Pagination-Next when there are more. */
@@ -247,20 +242,12 @@ void hd_jw_text(struct hd_jw *jw, const char *name, struct hd_slice text);
 /* `text` is JSON; `otherwise` when it is empty. */
 void hd_jw_json(struct hd_jw *jw, struct hd_slice text, const char *otherwise);
 
-/* ---- for `then` ------------------------------------------------------- */
+/* ---- for a `then` that sends the response itself, and returns HD_WAIT -- */
 
-/* Sends the response in the call and frees the call. */
-void hd_call_answer(struct hd_call *call);
 /* Sends the headers only, before a stream begins. */
 void hd_call_send_headers(struct hd_call *call);
-/* Frees a call whose exchange has ended otherwise. */
+/* Frees a call whose exchange has ended, or is about to. */
 void hd_call_free(struct hd_call *call);
-/* Runs `work` on a store thread, then `then` on the loop, which gets the result of `work` in `err`.
- * Returns an error when it could not start. */
-HD_MUST_CHECK int hd_call_defer(struct hd_call *call, hd_work_fn work,
-                                void (*then)(struct hd_call *call, int err));
-/* Sends the response for an error code. */
-void hd_call_fail(struct hd_call *call, int err);
 
 /* ---- the API object --------------------------------------------------- */
 

@@ -30,10 +30,10 @@ static int find_graph(struct hd_call *call, struct hd_assistant_rec *assistant,
 
 /* ---- queries to workers ----------------------------------------------- */
 
-/* Begins the query; its members follow, then end_question(). */
-static int begin_question(struct hd_call *call, const struct hd_app_graph *graph,
-                          const struct hd_assistant_rec *assistant, const char *op,
-                          struct graph_query **out)
+/* Begins the query; its members follow, then end_query(). */
+static int begin_query(struct hd_call *call, const struct hd_app_graph *graph,
+                       const struct hd_assistant_rec *assistant, const char *op,
+                       struct graph_query **out)
 {
     struct graph_query *q = hd_arena_calloc(call->arena, 1, sizeof(*q));
     int err = q ? hd_call_check_loaded(call, graph) : HD_ENOMEM;
@@ -54,7 +54,7 @@ static int begin_question(struct hd_call *call, const struct hd_app_graph *graph
     return 0;
 }
 
-static int end_question(struct hd_call *call, struct graph_query *q)
+static struct hd_step end_query(struct hd_call *call, struct graph_query *q)
 {
     int err;
 
@@ -62,24 +62,25 @@ static int end_question(struct hd_call *call, struct graph_query *q)
     err = hd_jw_finish(&q->jw);
     if (err) {
         hd_buf_fini(&q->head);
-        return err;
+        return hd_step_fail(err);
     }
     call->state = q;
-    return HD_CALL_CONTINUES;
+    return HD_NEXT;
 }
 
-/* `otherwise` NULL: the call fails when the query fails. */
-static void graph_query_worker(struct hd_call *call, hd_worker_reply_fn then,
-                               void (*otherwise)(struct hd_call *call, int err))
+/* `on_error` NULL: the call fails when the query fails. */
+static struct hd_step graph_query_worker(struct hd_call *call, hd_worker_reply_fn on_reply,
+                                         hd_error_fn on_error)
 {
     struct graph_query *q = call->state;
-    const struct hd_worker_query asked = {.language = q->graph->language,
+    const struct hd_worker_query query = {.language = q->graph->language,
                                           .head = hd_buf_slice(&q->head),
-                                          .then = then,
-                                          .otherwise = otherwise};
+                                          .on_reply = on_reply,
+                                          .on_error = on_error};
+    struct hd_step step = hd_call_query_worker(call, &query);
 
-    hd_call_query_worker(call, &asked);
     hd_buf_fini(&q->head);
+    return step;
 }
 
 /* ---- drawings --------------------------------------------------------- */
@@ -121,24 +122,25 @@ static int put_picture(struct hd_call *call, const struct hd_drawing *drawing)
     return hd_draw_svg_part(drawing, &call->out);
 }
 
-static int draw_remote(struct hd_call *call, const struct hd_app_graph *graph,
-                       const struct hd_assistant_rec *assistant, int levels, bool is_picture)
+static struct hd_step draw_remote(struct hd_call *call, const struct hd_app_graph *graph,
+                                  const struct hd_assistant_rec *assistant, int levels,
+                                  bool is_picture)
 {
     struct graph_query *q;
-    int err = begin_question(call, graph, assistant, "draw", &q);
+    int err = begin_query(call, graph, assistant, "draw", &q);
 
     if (err)
-        return err;
+        return hd_step_fail(err);
     q->is_picture = is_picture;
     hd_jw_key(&q->jw, HD_S("xray"));
     if (levels == 0 || levels == HD_DRAW_ALL_LEVELS)
         hd_jw_bool(&q->jw, levels != 0);
     else
         hd_jw_int(&q->jw, levels);
-    return end_question(call, q);
+    return end_query(call, q);
 }
 
-static int draw_told(struct hd_call *call)
+static struct hd_step draw_picture(struct hd_call *call)
 {
     const struct graph_query *q = call->state;
     struct hd_json json = {NULL};
@@ -150,48 +152,37 @@ static int draw_told(struct hd_call *call)
         err = hd_drawing_read(&drawing, q->graph->id, hd_json_root(&json));
     hd_json_fini(&json);
     if (err == HD_ELIMIT)
-        return hd_fault_set(&call->fault, HD_EINVAL,
-                            "format: the graph is too large for a picture");
+        return hd_step_fail(
+            hd_fault_set(&call->fault, HD_EINVAL, "format: the graph is too large for a picture"));
     if (err)
-        return err;
+        return hd_step_fail(err);
     err = put_picture(call, &drawing);
     hd_drawing_fini(&drawing);
-    return err;
-}
-
-static void after_drawing(struct hd_call *call, int err)
-{
-    if (err)
-        hd_call_fail(call, err);
-    else
-        hd_call_answer(call);
+    return hd_step_done(err);
 }
 
 /* The layout of a large graph takes too long for the loop. */
-static void on_drawn(struct hd_call *call, const struct hd_rt_message *message)
+static struct hd_step on_drawn(struct hd_call *call, const struct hd_rt_message *message)
 {
     struct graph_query *q = call->state;
     struct hd_slice text;
     int err = hd_worker_reply_text(call, message, &text);
 
-    if (!err && q->is_picture) {
+    if (!err && q->is_picture)
         err = hd_arena_copy(call->arena, text, &q->drawn);
-        if (!err)
-            err = hd_call_defer(call, draw_told, after_drawing);
-        if (!err)
-            return;
-    }
-    if (!err)
+    else if (!err)
         err = hd_buf_append_slice(&call->out, text);
-    after_drawing(call, err);
+    if (err)
+        return hd_step_fail(err);
+    return q->is_picture ? hd_call_visit(call, draw_picture, NULL) : HD_DONE;
 }
 
-static void draw_then(struct hd_call *call)
+static struct hd_step draw_then(struct hd_call *call)
 {
-    graph_query_worker(call, on_drawn, NULL);
+    return graph_query_worker(call, on_drawn, NULL);
 }
 
-static int draw_graph(struct hd_call *call)
+static struct hd_step draw_graph(struct hd_call *call)
 {
     struct hd_assistant_rec assistant;
     const struct hd_app_graph *graph;
@@ -205,23 +196,24 @@ static int draw_graph(struct hd_call *call)
     if (!err)
         err = find_graph(call, &assistant, &graph);
     if (err)
-        return err;
+        return hd_step_fail(err);
     if (graph->is_remote)
         return draw_remote(call, graph, &assistant, levels, is_picture);
     err = hd_drawing_init(&drawing, graph->graph, levels);
     if (err == HD_ELIMIT)
-        return hd_fault_set(&call->fault, HD_EINVAL, "xray: the graph is too large to be opened");
+        return hd_step_fail(
+            hd_fault_set(&call->fault, HD_EINVAL, "xray: the graph is too large to be opened"));
     if (err)
-        return err;
+        return hd_step_fail(err);
     err = is_picture ? put_picture(call, &drawing) : hd_draw_json(&drawing, &call->out);
     hd_drawing_fini(&drawing);
-    return err;
+    return hd_step_done(err);
 }
 
 /* ---- schemas ---------------------------------------------------------- */
 
 /* A worker's {"input", …} in the format of the API; `graph_id` empty: of a subgraph. */
-static void put_told(struct hd_jw *jw, hd_json_val told, struct hd_slice graph_id)
+static void put_schemas(struct hd_jw *jw, hd_json_val told, struct hd_slice graph_id)
 {
     static const char *const names[][2] = {{"input", "input_schema"},
                                            {"output", "output_schema"},
@@ -253,7 +245,7 @@ static int put_form(struct hd_call *call, const struct hd_app_graph *graph)
     int err = text.len > 0 ? hd_json_parse(&json, text, &call->fault) : 0;
 
     if (!err)
-        put_told(&call->jw, hd_json_root(&json), graph->id);
+        put_schemas(&call->jw, hd_json_root(&json), graph->id);
     hd_json_fini(&json);
     return err ? err : call->jw.err;
 }
@@ -271,41 +263,34 @@ static int put_answer(struct hd_call *call, const struct hd_app_graph *graph,
         return put_form(call, graph);
     err = hd_json_parse(&json, message->blobs[0], &call->fault);
     if (!err)
-        put_told(&call->jw, hd_json_root(&json), graph->id);
+        put_schemas(&call->jw, hd_json_root(&json), graph->id);
     hd_json_fini(&json);
     return err ? err : call->jw.err;
 }
 
-static void on_schemas(struct hd_call *call, const struct hd_rt_message *message)
+static struct hd_step on_schemas(struct hd_call *call, const struct hd_rt_message *message)
 {
     const struct graph_query *q = call->state;
-    int err = put_answer(call, q->graph, message);
 
-    if (err)
-        hd_call_fail(call, err);
-    else
-        hd_call_answer(call);
+    return hd_step_done(put_answer(call, q->graph, message));
 }
 
 /* When the query fails, the schemas of the form are sent, which lack the types. */
-static void without_schemas(struct hd_call *call, int err)
+static struct hd_step on_schemas_error(struct hd_call *call, int err)
 {
     const struct graph_query *q = call->state;
 
     if (hd_app_form(q->graph)->is_told && hd_app_form(q->graph)->error.len == 0)
         err = put_form(call, q->graph);
-    if (err)
-        hd_call_fail(call, err);
-    else
-        hd_call_answer(call);
+    return hd_step_done(err);
 }
 
-static void schemas_then(struct hd_call *call)
+static struct hd_step schemas_then(struct hd_call *call)
 {
-    graph_query_worker(call, on_schemas, without_schemas);
+    return graph_query_worker(call, on_schemas, on_schemas_error);
 }
 
-static int get_schemas(struct hd_call *call)
+static struct hd_step get_schemas(struct hd_call *call)
 {
     struct hd_assistant_rec assistant;
     const struct hd_app_graph *graph;
@@ -314,30 +299,31 @@ static int get_schemas(struct hd_call *call)
     int err = find_graph(call, &assistant, &graph);
 
     if (err)
-        return err;
+        return hd_step_fail(err);
     if (!graph->is_remote) {
         hd_graph_put_schemas(&call->jw, graph->graph, graph->id);
-        return 0;
+        return HD_DONE;
     }
     form = hd_app_form(graph);
     if (form->is_told && !form->has_types) {
         err = hd_call_check_loaded(call, graph);
-        return err ? err : put_form(call, graph);
+        return hd_step_done(err ? err : put_form(call, graph));
     }
     /* A worker sends `ready`, which fills the form, before any reply. */
-    err = begin_question(call, graph, &assistant,
-                         graph->language == HD_RT_PYTHON ? "ping" : "schemas", &q);
-    return err ? err : end_question(call, q);
+    err = begin_query(call, graph, &assistant, graph->language == HD_RT_PYTHON ? "ping" : "schemas",
+                      &q);
+    return err ? hd_step_fail(err) : end_query(call, q);
 }
 
-static int ask_subgraphs(struct hd_call *call, const struct hd_app_graph *graph,
-                         const struct hd_assistant_rec *assistant, struct hd_slice ns, bool recurse)
+static struct hd_step query_subgraphs(struct hd_call *call, const struct hd_app_graph *graph,
+                                      const struct hd_assistant_rec *assistant, struct hd_slice ns,
+                                      bool recurse)
 {
     struct graph_query *q;
-    int err = begin_question(call, graph, assistant, "subgraphs", &q);
+    int err = begin_query(call, graph, assistant, "subgraphs", &q);
 
     if (err)
-        return err;
+        return hd_step_fail(err);
     hd_jw_key(&q->jw, HD_S("namespace"));
     if (ns.len > 0)
         hd_jw_string(&q->jw, ns);
@@ -345,10 +331,10 @@ static int ask_subgraphs(struct hd_call *call, const struct hd_app_graph *graph,
         hd_jw_null(&q->jw);
     hd_jw_key(&q->jw, HD_S("recurse"));
     hd_jw_bool(&q->jw, recurse);
-    return end_question(call, q);
+    return end_query(call, q);
 }
 
-static void on_subgraphs(struct hd_call *call, const struct hd_rt_message *message)
+static struct hd_step on_subgraphs(struct hd_call *call, const struct hd_rt_message *message)
 {
     struct hd_json json = {NULL};
     struct hd_json_iter it;
@@ -362,26 +348,23 @@ static void on_subgraphs(struct hd_call *call, const struct hd_rt_message *messa
         hd_jw_object(&call->jw);
     while (!err && hd_json_next(&it)) {
         hd_jw_key(&call->jw, it.key);
-        put_told(&call->jw, it.val, hd_slice(NULL, 0));
+        put_schemas(&call->jw, it.val, hd_slice(NULL, 0));
     }
     if (!err) {
         hd_jw_object_end(&call->jw);
         err = call->jw.err;
     }
     hd_json_fini(&json);
-    if (err)
-        hd_call_fail(call, err);
-    else
-        hd_call_answer(call);
+    return hd_step_done(err);
 }
 
-static void subgraphs_then(struct hd_call *call)
+static struct hd_step subgraphs_then(struct hd_call *call)
 {
-    graph_query_worker(call, on_subgraphs, NULL);
+    return graph_query_worker(call, on_subgraphs, NULL);
 }
 
 /* `ns` empty: the subgraphs of the graph itself. */
-static int put_subgraphs(struct hd_call *call, struct hd_slice ns)
+static struct hd_step put_subgraphs(struct hd_call *call, struct hd_slice ns)
 {
     struct hd_assistant_rec assistant;
     const struct hd_app_graph *graph;
@@ -391,21 +374,21 @@ static int put_subgraphs(struct hd_call *call, struct hd_slice ns)
     if (!err)
         err = find_graph(call, &assistant, &graph);
     if (err)
-        return err;
+        return hd_step_fail(err);
     if (graph->is_remote)
-        return ask_subgraphs(call, graph, &assistant, ns, recurse);
+        return query_subgraphs(call, graph, &assistant, ns, recurse);
     err = hd_graph_subgraphs(&call->out, graph->graph, ns, recurse);
     if (err == HD_ENOTFOUND)
-        return hd_fault_set(&call->fault, err, "Subgraph not found");
-    return err;
+        return hd_step_fail(hd_fault_set(&call->fault, err, "Subgraph not found"));
+    return hd_step_done(err);
 }
 
-static int get_subgraphs(struct hd_call *call)
+static struct hd_step get_subgraphs(struct hd_call *call)
 {
     return put_subgraphs(call, hd_slice(NULL, 0));
 }
 
-static int get_subgraph(struct hd_call *call)
+static struct hd_step get_subgraph(struct hd_call *call)
 {
     return put_subgraphs(call, call->params[1]);
 }

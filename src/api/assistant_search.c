@@ -218,7 +218,7 @@ static int assistant_search_show(struct assistant_search *search)
 
 /* ---- endpoints -------------------------------------------------------- */
 
-static int search_assistants(struct hd_call *call)
+static struct hd_step search_assistants(struct hd_call *call)
 {
     struct assistant_search search = {.call = call};
     int err = read_filters(call, &search);
@@ -226,17 +226,17 @@ static int search_assistants(struct hd_call *call)
     if (!err)
         err = read_assistant_search_page(call, &search);
     if (err)
-        return err;
+        return hd_step_fail(err);
     hd_arena_init(&search.arena, MAX_FOUND);
     err = assistant_search_scan(&search);
     if (!err)
         err = assistant_search_show(&search);
     hd_free(search.found);
     hd_arena_fini(&search.arena);
-    return err;
+    return hd_step_done(err);
 }
 
-static int count_assistants(struct hd_call *call)
+static struct hd_step count_assistants(struct hd_call *call)
 {
     struct assistant_search search = {.call = call, .counts_only = true};
     int err = read_filters(call, &search);
@@ -245,7 +245,7 @@ static int count_assistants(struct hd_call *call)
         err = assistant_search_scan(&search);
     if (!err)
         hd_jw_int(&call->jw, (int64_t)search.count);
-    return err;
+    return hd_step_done(err);
 }
 
 static const struct hd_endpoint routes[] = {

@@ -100,7 +100,7 @@ static bool says_both(const struct assistant_draft *draft)
     return hd_json_size(draft->configurable) > 0 && hd_json_size(draft->context) > 0;
 }
 
-static int refuse_both(struct hd_call *call)
+static struct hd_step refuse_both(struct hd_call *call)
 {
     return hd_call_refuse(call, 400,
                           "Cannot specify both configurable and context. Prefer setting context "
@@ -275,7 +275,7 @@ static int choose_principal(struct hd_call *call, struct hd_slice *out, bool *is
     return err;
 }
 
-static int create_assistant(struct hd_call *call)
+static struct hd_step create_assistant(struct hd_call *call)
 {
     static const char *const words[] = {"raise", "do_nothing", NULL};
     int64_t now = hd_clock_now_us();
@@ -297,7 +297,7 @@ static int create_assistant(struct hd_call *call)
     if (!err)
         err = read_draft(call, &draft);
     if (!err && draft.graph_id.len == 0)
-        return hd_fault_set(&call->fault, HD_EINVAL, "graph_id: required");
+        return hd_step_fail(hd_fault_set(&call->fault, HD_EINVAL, "graph_id: required"));
     if (!err)
         err = hd_body_word(call, "if_exists", words, &word);
     if (!err)
@@ -316,19 +316,19 @@ static int create_assistant(struct hd_call *call)
         return hd_call_refuse(call, 409, "Assistant already exists");
     if (!err)
         hd_assistant_view(&call->jw, &assistant, HD_ASSISTANT_ALL);
-    return err;
+    return hd_step_done(err);
 }
 
 /* ---- get, change, roll back ------------------------------------------- */
 
-static int get_assistant(struct hd_call *call)
+static struct hd_step get_assistant(struct hd_call *call)
 {
     struct hd_assistant_rec assistant;
     int err = hd_call_assistant(call, &assistant);
 
     if (!err)
         hd_assistant_view(&call->jw, &assistant, HD_ASSISTANT_ALL);
-    return err;
+    return hd_step_done(err);
 }
 
 static bool is_system(const struct hd_call *call, const struct hd_assistant_rec *assistant)
@@ -404,16 +404,17 @@ static int assistant_patch_once(void *arg, struct hd_fault *fault)
     return err;
 }
 
-static int patch_assistant(struct hd_call *call)
+static struct hd_step patch_assistant(struct hd_call *call)
 {
     struct assistant_patch patch = {.call = call};
     int err = read_draft(call, &patch.draft);
 
     if (err)
-        return err;
+        return hd_step_fail(err);
     if (says_both(&patch.draft))
         return refuse_both(call);
-    return hd_rows_change(call->app->store, assistant_patch_once, &patch, &call->fault);
+    return hd_step_done(
+        hd_rows_change(call->app->store, assistant_patch_once, &patch, &call->fault));
 }
 
 struct version_choice {
@@ -446,18 +447,18 @@ static int set_latest_once(void *arg, struct hd_fault *fault)
     return err;
 }
 
-static int set_latest(struct hd_call *call)
+static struct hd_step set_latest(struct hd_call *call)
 {
     struct version_choice choice = {.call = call};
     int64_t version = 0;
     int err = hd_body_int(call, "version", 1, INT64_MAX, &version);
 
     if (!err && version == 0)
-        return hd_fault_set(&call->fault, HD_EINVAL, "version: required");
+        return hd_step_fail(hd_fault_set(&call->fault, HD_EINVAL, "version: required"));
     if (err)
-        return err;
+        return hd_step_fail(err);
     choice.version = version;
-    return hd_rows_change(call->app->store, set_latest_once, &choice, &call->fault);
+    return hd_step_done(hd_rows_change(call->app->store, set_latest_once, &choice, &call->fault));
 }
 
 /* ---- versions --------------------------------------------------------- */
@@ -489,7 +490,7 @@ static int on_version(void *arg, const struct hd_assistant_rec *version)
     return --listing->limit == 0;
 }
 
-static int list_versions(struct hd_call *call)
+static struct hd_step list_versions(struct hd_call *call)
 {
     struct assistant_listing listing = {.call = call, .limit = 10};
     struct hd_assistant_rec assistant;
@@ -502,12 +503,12 @@ static int list_versions(struct hd_call *call)
     if (!err)
         err = hd_call_assistant(call, &assistant);
     if (err)
-        return err;
+        return hd_step_fail(err);
     hd_jw_array(&call->jw);
     err = hd_assistant_versions_scan(call->app->store, assistant.principal, assistant.id,
                                      on_version, &listing, &call->fault);
     hd_jw_array_end(&call->jw);
-    return err;
+    return hd_step_done(err);
 }
 
 /* ---- delete ----------------------------------------------------------- */
@@ -599,7 +600,7 @@ static void on_threads_deleted(struct hd_call *call, size_t count)
 }
 
 /* The assistant is deleted before its threads: without it no run of it can start on them. */
-static int delete_assistant(struct hd_call *call)
+static struct hd_step delete_assistant(struct hd_call *call)
 {
     struct hd_assistant_rec assistant;
     struct ids threads = {.call = call};
@@ -612,14 +613,15 @@ static int delete_assistant(struct hd_call *call)
     if (!err)
         err = delete_stored(call, &assistant);
     if (err)
-        return err;
+        return hd_step_fail(err);
     say_deleted(call, &assistant);
     if (!deletes_threads)
-        return HD_CALL_ANSWERED;
+        return HD_DONE;
     threads.assistant_id = assistant.id;
     err = hd_threads_scan(call->app->store, call->actor, true, on_assistant_thread, &threads,
                           &call->fault);
-    return err ? err : hd_threads_delete(call, threads.list, threads.count, on_threads_deleted);
+    return err ? hd_step_fail(err)
+               : hd_threads_delete(call, threads.list, threads.count, on_threads_deleted);
 }
 
 static const struct hd_endpoint routes[] = {

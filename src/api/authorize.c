@@ -11,15 +11,14 @@
 
 /* ---- state of an authorization */
 
-/* The pending queries: route->on for each element of a list, then route->also_on. */
+/* The events of a request: route->on for each element of a list, then route->also_on. */
 struct hd_authorized {
-    const struct hd_authorize_steps *steps;
     struct hd_slice handlers[2]; /* of on and also_on; empty: no handler */
     int which;                   /* 0: on, 1: also_on */
     size_t index;                /* of the element */
-    bool is_pending;             /* `value` holds a query to send */
+    bool has_event;              /* `value` is that of an event to send */
     struct hd_buf value;
-    struct hd_slice answer; /* JSON: the handler's reply; its value may be in a blob */
+    struct hd_slice reply; /* JSON, of the handler; its value may be in a blob */
     struct hd_slice changed;
     struct hd_slice *elements; /* changed elements of a list, as text; empty: unchanged */
     struct hd_json filters[HD_RESOURCES];
@@ -50,7 +49,7 @@ void hd_authorize_free(struct hd_call *call)
     call->authorized = NULL;
 }
 
-/* ---- building the query (store thread) */
+/* ---- building the event (store thread) */
 
 static int write_value(struct hd_call *call, hd_json_val body)
 {
@@ -79,20 +78,20 @@ static bool is_concerned(struct hd_call *call)
     return deletes;
 }
 
-/* Builds the next query, starting at a->which and a->index. */
-static int make_question(struct hd_call *call)
+/* Builds the next event, starting at a->which and a->index. */
+static int make_event(struct hd_call *call)
 {
     struct hd_authorized *a = call->authorized;
     int err = 0;
 
-    a->is_pending = false;
+    a->has_event = false;
     if (a->which == 0 && a->handlers[0].len > 0 && authorize_is_list(call) &&
         a->index < hd_json_size(call->body)) {
-        a->is_pending = true;
+        a->has_event = true;
         return write_value(call, element_at(call->body, a->index));
     }
     if (a->which == 0 && a->handlers[0].len > 0 && !authorize_is_list(call) && a->index == 0) {
-        a->is_pending = true;
+        a->has_event = true;
         return write_value(call, call->body);
     }
     if (a->which == 1 && a->index > 0)
@@ -101,9 +100,9 @@ static int make_question(struct hd_call *call)
     a->index = 0;
     if (a->handlers[1].len == 0 || !is_concerned(call))
         return 0;
-    a->is_pending = true;
+    a->has_event = true;
     if (call->route->also_on == HD_ON_THREADS_CREATE)
-        err = hd_authorize_value_of_copy(call, event_of(call), &a->value, &a->is_pending);
+        err = hd_authorize_value_of_copy(call, event_of(call), &a->value, &a->has_event);
     else
         err = write_value(call, call->body);
     return err;
@@ -178,7 +177,7 @@ static int change_list(struct hd_call *call)
 }
 
 /* The first filter for a resource counts: records created afterwards belong to the caller. */
-static int keep_filter(struct hd_call *call, hd_json_val filter)
+static struct hd_step keep_filter(struct hd_call *call, hd_json_val filter)
 {
     struct hd_json *kept = &call->authorized->filters[event_of(call)->of];
     struct hd_fault why = {0};
@@ -188,86 +187,80 @@ static int keep_filter(struct hd_call *call, hd_json_val filter)
     if (err) {
         hd_log(HD_LOG_ERROR, "auth", "the handler of %s.%s: %s", event_of(call)->resource,
                event_of(call)->action, why.text);
-        (void)hd_call_refuse(call, 500, "the project's own authorization has failed");
-        return 1;
+        return hd_call_refuse(call, 500, "the project's own authorization has failed");
     }
     if (!filter || hd_json_is_null(filter) || hd_json_size(filter) == 0 || kept->doc)
-        return 0;
+        return HD_NEXT;
     err = hd_call_text(call, filter, &text);
-    return err ? err : hd_json_parse(kept, text, &call->fault);
+    return hd_step_next(err ? err : hd_json_parse(kept, text, &call->fault));
 }
 
-/* Positive: the call was refused. */
-static int take_answer(struct hd_call *call, hd_json_val answer, hd_json_val changed)
+static struct hd_step apply_decision(struct hd_call *call, hd_json_val reply, hd_json_val changed)
 {
     struct hd_authorized *a = call->authorized;
     const struct hd_authorize_event *event = event_of(call);
-    int err;
+    struct hd_step step;
 
-    if (!hd_json_is_true(hd_json_get(answer, HD_S("allow")))) {
-        (void)hd_call_refuse(call, 403, "Forbidden");
-        return 1;
-    }
-    err = keep_filter(call, hd_json_get(answer, HD_S("filter")));
-    if (!err && hd_json_is_object(changed) && event->members[0]) {
-        err = change_body(call, changed);
+    if (!hd_json_is_true(hd_json_get(reply, HD_S("allow"))))
+        return hd_call_refuse(call, 403, "Forbidden");
+    step = keep_filter(call, hd_json_get(reply, HD_S("filter")));
+    if (hd_step_is_next(step) && hd_json_is_object(changed) && event->members[0]) {
+        step = hd_step_next(change_body(call, changed));
         a->is_stamped |= hd_authorize_stamps(event, changed);
     }
-    return err;
+    return step;
 }
 
-static int read_authorize_answer(struct hd_call *call)
+static struct hd_step read_reply(struct hd_call *call)
 {
     struct hd_authorized *a = call->authorized;
-    struct hd_json answer = {NULL}, changed = {NULL};
+    struct hd_json reply = {NULL}, changed = {NULL};
+    struct hd_step step;
     hd_json_val value;
-    int err = hd_json_parse(&answer, a->answer, &call->fault);
+    int err = hd_json_parse(&reply, a->reply, &call->fault);
 
-    value = hd_json_get(hd_json_root(&answer), HD_S("value"));
+    value = hd_json_get(hd_json_root(&reply), HD_S("value"));
     if (!err && a->changed.len > 0) {
         err = hd_json_parse(&changed, a->changed, &call->fault);
         value = hd_json_root(&changed);
     }
-    if (!err)
-        err = take_answer(call, hd_json_root(&answer), value);
+    step = err ? hd_step_fail(err) : apply_decision(call, hd_json_root(&reply), value);
     hd_json_fini(&changed);
-    hd_json_fini(&answer);
-    return err;
+    hd_json_fini(&reply);
+    return step;
 }
 
-static int authorize_apply(struct hd_call *call)
+struct hd_step hd_authorize_apply(struct hd_call *call)
 {
     struct hd_authorized *a = call->authorized;
-    int err = read_authorize_answer(call);
+    struct hd_step step = read_reply(call);
+    int err;
 
     /* Looks up the path's thread again: the filter may hide it from the caller. */
-    if (!err && hd_call_is_filtered(call, HD_OF_THREADS))
-        err = hd_access_path(call);
+    if (hd_step_is_next(step) && hd_call_is_filtered(call, HD_OF_THREADS))
+        step = hd_access_path(call);
+    if (!hd_step_is_next(step))
+        return step;
     a->index++;
-    if (!err)
-        err = make_question(call);
-    if (!err && !a->is_pending)
-        err = change_list(call);
-    a->is_pending = a->is_pending && !err;
+    err = make_event(call);
     if (err)
-        return err > 0 ? HD_CALL_ANSWERED : err;
-    return a->is_pending ? HD_CALL_CONTINUES : a->steps->work(call);
+        return hd_step_fail(err);
+    return a->has_event ? hd_call_go_to(call, HD_STAGE_AUTHORIZE) : hd_step_next(change_list(call));
 }
 
-static int authorize_prepare(struct hd_call *call)
+bool hd_authorize_has_handler(const struct hd_call *call)
 {
-    struct hd_authorized *a = call->authorized;
-    int err = a->steps->prepare(call);
+    const struct hd_authorized *a = call->authorized;
 
-    if (err != HD_CALL_CONTINUES)
-        return err;
-    err = make_question(call);
-    if (err)
-        return err;
-    return a->is_pending ? HD_CALL_CONTINUES : a->steps->work(call);
+    return a && (a->handlers[0].len > 0 || a->handlers[1].len > 0);
 }
 
-/* ---- querying the handler (loop) */
+struct hd_step hd_authorize_first_event(struct hd_call *call)
+{
+    return hd_step_next(make_event(call));
+}
+
+/* ---- sending the event (loop) */
 
 static bool is_header(struct hd_slice name, struct hd_slice value)
 {
@@ -286,7 +279,7 @@ static bool is_header(struct hd_slice name, struct hd_slice value)
     return name.len > 0 && hd_slice_is_token(name);
 }
 
-void hd_authorize_refuse(struct hd_call *call, const struct hd_auth_refusal *refusal)
+struct hd_step hd_authorize_refuse(struct hd_call *call, const struct hd_auth_refusal *refusal)
 {
     struct hd_json_iter it = hd_json_iter(refusal->headers);
 
@@ -296,27 +289,15 @@ void hd_authorize_refuse(struct hd_call *call, const struct hd_auth_refusal *ref
     }
     if (refusal->status == 503 && !refusal->headers)
         hd_call_header_int(call, HD_S("Retry-After"), 5);
-    hd_call_refuse(call, refusal->status, "%.*s", (int)refusal->detail.len, refusal->detail.ptr);
-    hd_call_answer(call);
-}
-
-static void query_handler(struct hd_call *call);
-
-static void authorize_resume(struct hd_call *call, int err)
-{
-    struct hd_authorized *a = call->authorized;
-
-    if (err == HD_CALL_CONTINUES && a->is_pending)
-        query_handler(call);
-    else
-        a->steps->resume(call, err);
+    return hd_call_refuse(call, refusal->status, "%.*s", (int)refusal->detail.len,
+                          refusal->detail.ptr);
 }
 
 /* The value is in the head, or in the blob that the head names. */
-static int keep_answer(struct hd_call *call, const struct hd_rt_message *message)
+static int keep_reply(struct hd_call *call, const struct hd_rt_message *message)
 {
     struct hd_authorized *a = call->authorized;
-    int err = hd_arena_copy(call->arena, message->head, &a->answer);
+    int err = hd_arena_copy(call->arena, message->head, &a->reply);
 
     a->changed = hd_slice(NULL, 0);
     if (!err && message->blob_count > 0)
@@ -324,38 +305,36 @@ static int keep_answer(struct hd_call *call, const struct hd_rt_message *message
     return err;
 }
 
-static void on_authorize_answer(void *ctx, const struct hd_rt_message *answer,
-                                const struct hd_auth_refusal *refusal)
+static void on_handler_reply(void *ctx, const struct hd_rt_message *reply,
+                             const struct hd_auth_refusal *refusal)
 {
     struct hd_call *call = ctx;
-    int err;
 
-    if (refusal) {
-        hd_authorize_refuse(call, refusal);
-        return;
-    }
-    err = keep_answer(call, answer);
-    if (!err)
-        err = hd_call_defer(call, authorize_apply, authorize_resume);
-    if (err)
-        hd_call_fail(call, err);
+    hd_call_resume(call, refusal ? hd_authorize_refuse(call, refusal)
+                                 : hd_step_next(keep_reply(call, reply)));
 }
 
-static void query_handler(struct hd_call *call)
+bool hd_authorize_has_event(const struct hd_call *call)
+{
+    return call->authorized && call->authorized->has_event;
+}
+
+struct hd_step hd_authorize_send_event(struct hd_call *call)
 {
     struct hd_authorized *a = call->authorized;
     const struct hd_authorize_event *event = event_of(call);
-    const struct hd_auth_action question = {.who = call->who,
-                                            .resource = event->resource,
-                                            .action = event->action,
-                                            .handler = a->handlers[a->which],
-                                            .value = hd_buf_slice(&a->value)};
-    int err = hd_auth_worker_authorize(hd_auth_service_worker(call->app->gate), &question,
-                                       on_authorize_answer, call);
+    const struct hd_auth_action action = {.who = call->who,
+                                          .resource = event->resource,
+                                          .action = event->action,
+                                          .handler = a->handlers[a->which],
+                                          .value = hd_buf_slice(&a->value)};
+    int err = hd_auth_worker_authorize(hd_auth_service_worker(call->app->gate), &action,
+                                       on_handler_reply, call);
 
-    if (err)
-        hd_call_fail(call, err);
+    return err ? hd_step_fail(err) : HD_WAIT;
 }
+
+/* ---- finding the handlers (loop) */
 
 static int find_handler(struct hd_call *call, enum hd_on on, struct hd_slice *out)
 {
@@ -370,52 +349,42 @@ static int find_handler(struct hd_call *call, enum hd_on on, struct hd_slice *ou
                          out);
 }
 
-/* The list of handlers has arrived. */
-static void on_known(void *ctx, const struct hd_rt_message *answer,
-                     const struct hd_auth_refusal *refusal)
+static struct hd_step keep_handlers(struct hd_call *call)
 {
-    struct hd_call *call = ctx;
     struct hd_authorized *a = call->authorized;
-    int err;
+    int err = find_handler(call, call->route->on, &a->handlers[0]);
 
-    (void)answer;
-    if (refusal) {
-        hd_authorize_refuse(call, refusal);
-        return;
-    }
-    err = find_handler(call, call->route->on, &a->handlers[0]);
     if (!err)
         err = find_handler(call, call->route->also_on, &a->handlers[1]);
-    if (!err && a->handlers[0].len == 0 && a->handlers[1].len == 0) {
-        a->steps->otherwise(call);
-        return;
-    }
-    if (!err)
-        err = hd_call_defer(call, authorize_prepare, authorize_resume);
-    if (err)
-        hd_call_fail(call, err);
+    return hd_step_next(err);
 }
 
-void hd_authorize(struct hd_call *call, const struct hd_authorize_steps *steps)
+/* A worker has reported its handlers. */
+static void on_handlers_known(void *ctx, const struct hd_rt_message *reply,
+                              const struct hd_auth_refusal *refusal)
 {
-    struct hd_auth_worker *worker =
-        call->who && call->app->gate ? hd_auth_service_worker(call->app->gate) : NULL;
+    struct hd_call *call = ctx;
+
+    (void)reply;
+    hd_call_resume(call, refusal ? hd_authorize_refuse(call, refusal) : keep_handlers(call));
+}
+
+bool hd_authorize_applies(const struct hd_call *call)
+{
+    return call->who && call->app->gate && hd_auth_service_worker(call->app->gate) &&
+           (call->route->on > HD_ON_NOTHING || call->route->also_on > HD_ON_NOTHING);
+}
+
+struct hd_step hd_authorize_find_handlers(struct hd_call *call)
+{
     int err;
 
-    if (!worker || (call->route->on <= HD_ON_NOTHING && call->route->also_on <= HD_ON_NOTHING)) {
-        steps->otherwise(call);
-        return;
-    }
     call->authorized = hd_arena_calloc(call->arena, 1, sizeof(*call->authorized));
-    if (!call->authorized) {
-        hd_call_fail(call, HD_ENOMEM);
-        return;
-    }
-    call->authorized->steps = steps;
+    if (!call->authorized)
+        return hd_step_fail(HD_ENOMEM);
     hd_buf_init(&call->authorized->value, HD_AUTHORIZE_MAX_VALUE);
-    err = hd_auth_worker_await(worker, on_known, call);
-    if (err)
-        hd_call_fail(call, err);
+    err = hd_auth_worker_await(hd_auth_service_worker(call->app->gate), on_handlers_known, call);
+    return err ? hd_step_fail(err) : HD_WAIT;
 }
 
 /* ---- for routes --------------------------------------------------------- */

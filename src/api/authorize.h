@@ -4,9 +4,9 @@
  * filter that limits the records the caller sees. Hidden and nonexistent records are
  * indistinguishable.
  *
- * The handler is queried on the loop, between two visits to store threads: the first parses the
- * body, the second does the work with the body as the handler changed it. Without a handler the
- * call takes one visit.
+ * The handler is called on the loop, between two visits to store threads: the first parses the
+ * body, the second does the work with the body as the handler changed it. A request with several
+ * events repeats HD_STAGE_AUTHORIZE and HD_STAGE_APPLY. Without a handler the call takes one visit.
  */
 #ifndef HD_API_AUTHORIZE_H
 #define HD_API_AUTHORIZE_H
@@ -22,21 +22,23 @@ struct hd_item_rec;
 
 enum hd_resource { HD_OF_THREADS, HD_OF_ASSISTANTS, HD_OF_CRONS, HD_OF_STORE, HD_RESOURCES };
 
-/* The steps of a call around its authorization. */
-struct hd_authorize_steps {
-    hd_work_fn prepare; /* store thread: parses the body; HD_CALL_CONTINUES: success */
-    hd_work_fn work;    /* store thread: the route's */
-    void (*resume)(struct hd_call *call, int err);
-    void (*otherwise)(struct hd_call *call); /* loop: no handler applies */
-};
+/* ---- stages (pipeline.h) ---------------------------------------------- */
 
-/* Loop. `steps` must stay. */
-void hd_authorize(struct hd_call *call, const struct hd_authorize_steps *steps);
+/* HD_STAGE_HANDLERS, when the project has its own auth and the route has an event. */
+bool hd_authorize_applies(const struct hd_call *call);
+struct hd_step hd_authorize_find_handlers(struct hd_call *call);
+/* HD_STAGE_EVENT: builds the first event. */
+bool hd_authorize_has_handler(const struct hd_call *call);
+struct hd_step hd_authorize_first_event(struct hd_call *call);
+/* HD_STAGE_AUTHORIZE: sends the event; HD_STAGE_APPLY: applies the reply, builds the next event. */
+bool hd_authorize_has_event(const struct hd_call *call);
+struct hd_step hd_authorize_send_event(struct hd_call *call);
+struct hd_step hd_authorize_apply(struct hd_call *call);
 /* The call ends. */
 void hd_authorize_free(struct hd_call *call);
 
-/* Loop: sends the refusal of the project's handler. */
-void hd_authorize_refuse(struct hd_call *call, const struct hd_auth_refusal *refusal);
+/* Loop: the refusal of the project's handler. */
+struct hd_step hd_authorize_refuse(struct hd_call *call, const struct hd_auth_refusal *refusal);
 
 /* ---- for routes, on store threads ------------------------------------- */
 

@@ -89,14 +89,14 @@ static bool count_answer(struct hd_call *call)
     return true;
 }
 
-static int refuse_busy(struct hd_call *call)
+static struct hd_step refuse_busy(struct hd_call *call)
 {
     hd_call_header_int(call, HD_S("Retry-After"), RETRY_SECONDS);
     return hd_call_refuse(call, 503, "no memory is left for large answers now (answer_memory)");
 }
 
 /* 422 and not 413: the official JavaScript client would repeat the request. */
-static int refuse_size(struct hd_call *call)
+static struct hd_step refuse_size(struct hd_call *call)
 {
     const struct hd_budget *budget = &call->budget;
     size_t most = call->app->config->max_answer;
@@ -110,16 +110,17 @@ static int refuse_size(struct hd_call *call)
                           most);
 }
 
-int hd_budget_settle(struct hd_call *call, int err)
+struct hd_step hd_budget_settle(struct hd_call *call, struct hd_step step)
 {
     const struct hd_budget *budget = &call->budget;
-    bool is_full = err >= 0 ? !count_answer(call) : err == HD_EBUSY && budget->is_busy;
+    bool is_error = step.kind == HD_STEP_ERROR;
+    bool is_full = is_error ? step.err == HD_EBUSY && budget->is_busy : !count_answer(call);
     /* The buffer of the response is limited to max_answer, even when no values are read. */
-    bool is_over = err == HD_ELIMIT && (budget->is_over || !call->route->grows);
+    bool is_over = is_error && step.err == HD_ELIMIT && (budget->is_over || !call->route->grows);
 
-    if (err < 0 || is_full)
+    if (is_error || is_full)
         give_back(call, 0);
     if (is_full)
         return refuse_busy(call);
-    return is_over ? refuse_size(call) : err;
+    return is_over ? refuse_size(call) : step;
 }

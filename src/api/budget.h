@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "api/pipeline.h"
 #include "base/compiler.h"
 #include "store/allowance.h"
 
@@ -30,9 +31,11 @@ struct hd_budget {
 
 void hd_budget_init(struct hd_call *call);
 
-/* Call it when the response is complete or `err` ended it, on the thread that built it. Counts the
+/*
+ * At the end of a visit to a store thread, whose last stage has returned `step`. Counts the
  * response, and turns one that is too large into a 422 with a `limit` that fits, or into a 503 when
- * there is no memory for it now. Returns the result for `work` to return. */
-HD_MUST_CHECK int hd_budget_settle(struct hd_call *call, int err);
+ * there is no memory for it now. Returns the step to continue with.
+ */
+HD_MUST_CHECK struct hd_step hd_budget_settle(struct hd_call *call, struct hd_step step);
 
 #endif

@@ -366,7 +366,7 @@ static void cron_search_release(struct cron_search *search)
     hd_arena_fini(&search->arena);
 }
 
-static int search_crons(struct hd_call *call)
+static struct hd_step search_crons(struct hd_call *call)
 {
     struct cron_search search = {.call = call};
     int err = read_filters(call, &search);
@@ -374,7 +374,7 @@ static int search_crons(struct hd_call *call)
     if (!err)
         err = read_cron_search_page(call, &search);
     if (err)
-        return err;
+        return hd_step_fail(err);
     err = cron_search_collect(call, &search);
     hd_jw_array(&call->jw);
     if (!err)
@@ -383,21 +383,21 @@ static int search_crons(struct hd_call *call)
     if (!err)
         hd_call_pages(call, search.page.offset, search.page.limit, (int64_t)search.count);
     cron_search_release(&search);
-    return err;
+    return hd_step_done(err);
 }
 
-static int count_crons(struct hd_call *call)
+static struct hd_step count_crons(struct hd_call *call)
 {
     struct cron_search search = {.call = call};
     int err = read_filters(call, &search);
 
     if (err)
-        return err;
+        return hd_step_fail(err);
     err = cron_search_collect(call, &search);
     if (!err)
         hd_jw_int(&call->jw, (int64_t)search.count);
     cron_search_release(&search);
-    return err;
+    return hd_step_done(err);
 }
 
 static const struct hd_endpoint routes[] = {

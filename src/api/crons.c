@@ -252,7 +252,7 @@ static int cron_apply(struct hd_call *call, const struct hd_cron_rec *cron,
     return hd_rows_apply(call->app->store, cron->id, &view, NULL, fault);
 }
 
-static int add_cron(struct hd_call *call, struct hd_cron_rec *cron)
+static struct hd_step add_cron(struct hd_call *call, struct hd_cron_rec *cron)
 {
     struct hd_batch_builder batch;
     int err;
@@ -263,17 +263,17 @@ static int add_cron(struct hd_call *call, struct hd_cron_rec *cron)
         err = cron_apply(call, cron, &batch, &call->fault);
     hd_batch_fini(&batch);
     if (err)
-        return err;
+        return hd_step_fail(err);
     hd_cron_view(&call->jw, cron, NULL, 0);
-    return HD_CALL_CONTINUES;
+    return HD_NEXT;
 }
 
-static int create_cron(struct hd_call *call)
+static struct hd_step create_cron(struct hd_call *call)
 {
     struct hd_cron_rec cron = {.thread_id = {NULL, 0}};
     int err = read_cron(call, &cron);
 
-    return err ? err : add_cron(call, &cron);
+    return err ? hd_step_fail(err) : add_cron(call, &cron);
 }
 
 /*
@@ -296,7 +296,7 @@ static int check_share(struct hd_call *call, struct hd_slice thread_id, bool *is
     return 0;
 }
 
-static int create_thread_cron(struct hd_call *call)
+static struct hd_step create_thread_cron(struct hd_call *call)
 {
     struct hd_cron_rec cron = {.thread_id = {NULL, 0}};
     struct hd_thread_rec thread = {.id = {NULL, 0}};
@@ -312,7 +312,7 @@ static int create_thread_cron(struct hd_call *call)
                               "a cron needs a thread that is shared with its maker, "
                               "not with an organisation alone");
     if (err)
-        return err;
+        return hd_step_fail(err);
     cron.thread_id = thread.id;
     return add_cron(call, &cron);
 }
@@ -375,7 +375,7 @@ static int cron_patch_once(void *arg, struct hd_fault *fault)
     return err;
 }
 
-static int patch_cron(struct hd_call *call)
+static struct hd_step patch_cron(struct hd_call *call)
 {
     struct cron_patch patch = {.call = call, .cron = {.schedule = HD_S("* * * * *")}};
     struct hd_fault fault = {0};
@@ -384,36 +384,33 @@ static int patch_cron(struct hd_call *call)
     if (!err)
         err = hd_rows_change(call->app->store, cron_patch_once, &patch, &fault);
     if (err)
-        return fault.code ? hd_fault_set(&call->fault, err, "%s", fault.text) : err;
+        return hd_step_fail(fault.code ? hd_fault_set(&call->fault, err, "%s", fault.text) : err);
     hd_cron_view(&call->jw, &patch.cron, NULL, 0);
-    return HD_CALL_CONTINUES;
+    return HD_NEXT;
 }
 
-static int delete_cron(struct hd_call *call)
+static struct hd_step delete_cron(struct hd_call *call)
 {
     struct hd_batch_builder batch;
     struct hd_cron_rec cron;
     int err = read_stored(call, &cron);
 
     if (err)
-        return err;
+        return hd_step_fail(err);
     hd_batch_init(&batch);
     err = hd_cron_delete(&batch, cron.principal, cron.id);
     if (!err)
         err = cron_apply(call, &cron, &batch, &call->fault);
     hd_batch_fini(&batch);
     call->status = 204;
-    return err;
+    return hd_step_done(err);
 }
 
 /* The next firing may be earlier than the scheduler's timer. */
-static void changed_then(struct hd_call *call)
+static struct hd_step changed_then(struct hd_call *call)
 {
     hd_scheduler_wake(call->app->scheduler);
-    if (call->jw.err)
-        hd_call_fail(call, call->jw.err);
-    else
-        hd_call_answer(call);
+    return hd_step_done(call->jw.err);
 }
 
 static const struct hd_endpoint routes[] = {

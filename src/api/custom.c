@@ -41,7 +41,6 @@ struct hd_custom {
 struct visit {
     struct hd_custom *custom;
     struct hd_call *call;
-    struct hd_slice path;
     struct hd_rt_call *asked;      /* NULL: the call to the worker has ended */
     struct hd_worker_access *pass; /* the caller's; NULL: unknown */
     struct hd_json head;           /* {"status", "headers"} */
@@ -55,10 +54,7 @@ struct visit {
     struct hd_slice content_type;
     struct hd_buf body;
     size_t sent;
-    /* The fallback for a 404, and the original route of the call; NULL: none. */
-    void (*otherwise)(struct hd_call *call);
-    const struct hd_endpoint *route;
-    struct hd_slice params[HD_ROUTER_MAX_PARAMS];
+    const struct hd_endpoint *fallback; /* the server's route of a 404; NULL: none */
 };
 
 /* ---- paths of the application ----------------------------------------- */
@@ -212,15 +208,14 @@ static void visit_release(struct visit *visit)
 }
 
 /* Only before anything was sent. */
-static void go_on_otherwise(struct visit *visit)
+static void visit_fall_back(struct visit *visit)
 {
     struct hd_call *call = visit->call;
 
     hd_exchange_on_gone(call->exchange, NULL, NULL);
     visit_release(visit);
-    call->route = visit->route;
-    memcpy(call->params, visit->params, sizeof(call->params));
-    visit->otherwise(call);
+    call->route = visit->fallback;
+    hd_call_resume(call, HD_NEXT);
 }
 
 /* Only before anything was sent. */
@@ -228,14 +223,13 @@ static void visit_refuse(struct visit *visit, int status, const char *text)
 {
     struct hd_call *call = visit->call;
 
-    if (visit->otherwise) {
-        go_on_otherwise(visit);
+    if (visit->fallback) {
+        visit_fall_back(visit);
         return;
     }
     hd_exchange_on_gone(call->exchange, NULL, NULL);
     visit_release(visit);
-    hd_call_refuse(call, status, "%s", text);
-    hd_call_answer(call);
+    hd_call_resume(call, hd_call_refuse(call, status, "%s", text));
 }
 
 static void visit_fail(struct visit *visit, int status, const char *text)
@@ -426,7 +420,7 @@ static bool take_head(struct visit *visit, struct hd_slice text)
         return false;
     visit->has_head = true;
     visit->status = (int)status;
-    if (status == 404 && visit->otherwise)
+    if (status == 404 && visit->fallback)
         return true;
     visit->content_type = find_header(visit, "content-type");
     told = find_header(visit, "content-length");
@@ -451,8 +445,8 @@ static void on_visit_piece(void *ctx, const struct hd_rt_message *message)
         visit_fail(visit, 502, "the application's response is invalid");
         return;
     }
-    if (visit->status == 404 && visit->otherwise) {
-        go_on_otherwise(visit);
+    if (visit->status == 404 && visit->fallback) {
+        visit_fall_back(visit);
         return;
     }
     for (size_t i = 0; !err && i < message->blob_count; i++)
@@ -540,7 +534,7 @@ static int write_question(const struct visit *visit, struct hd_buf *out)
     hd_jw_key(&jw, HD_S("method"));
     hd_jw_string(&jw, request->method_name);
     hd_jw_key(&jw, HD_S("path"));
-    hd_jw_string(&jw, visit->path);
+    hd_jw_string(&jw, visit->call->path);
     hd_jw_key(&jw, HD_S("query"));
     hd_jw_string(&jw, request->query);
     hd_jw_key(&jw, HD_S("headers"));
@@ -567,7 +561,7 @@ static int write_question(const struct visit *visit, struct hd_buf *out)
     return hd_jw_finish(&jw);
 }
 
-static struct visit *make_visit(struct hd_call *call, struct hd_slice path)
+static struct visit *make_visit(struct hd_call *call)
 {
     struct visit *visit = hd_arena_calloc(call->arena, 1, sizeof(*visit));
 
@@ -575,12 +569,11 @@ static struct visit *make_visit(struct hd_call *call, struct hd_slice path)
         return NULL;
     visit->custom = hd_api_custom(call->api);
     visit->call = call;
-    visit->path = path;
     hd_buf_init(&visit->body, MAX_QUEUED);
     return visit;
 }
 
-static void send_question(struct visit *visit)
+static struct hd_step send_question(struct visit *visit)
 {
     struct hd_call *call = visit->call;
     const struct hd_http_request *request = hd_exchange_request(call->exchange);
@@ -607,21 +600,28 @@ static void send_question(struct visit *visit)
     hd_buf_fini(&head);
     if (err) {
         visit_release(visit);
-        hd_call_fail(call, err);
-        return;
+        return hd_step_fail(err);
     }
     hd_exchange_on_gone(call->exchange, on_visit_gone, visit);
+    return HD_WAIT;
 }
 
 /* The caller is authenticated, if the route requires it. */
-static void visit_application(struct hd_call *call)
+static struct hd_step visit_application(struct hd_call *call)
 {
-    struct visit *visit = make_visit(call, call->params[0]);
+    struct visit *visit = make_visit(call);
 
-    if (visit)
-        send_question(visit);
-    else
-        hd_call_fail(call, HD_ENOMEM);
+    return visit ? send_question(visit) : hd_step_fail(HD_ENOMEM);
+}
+
+static struct hd_step visit_middleware(struct hd_call *call)
+{
+    struct visit *visit = make_visit(call);
+
+    if (!visit)
+        return hd_step_fail(HD_ENOMEM);
+    visit->is_inner = true;
+    return send_question(visit);
 }
 
 /*
@@ -632,26 +632,20 @@ static const struct hd_endpoint open_route = {.method = HD_METHOD_OTHER,
                                               .pattern = "http.app",
                                               .access = HD_ACCESS_PUBLIC,
                                               .on = HD_ON_NOTHING,
-                                              .then = visit_application};
+                                              .is_application = true};
 static const struct hd_endpoint guarded_route = {.method = HD_METHOD_OTHER,
                                                  .pattern = "http.app",
                                                  .access = HD_ACCESS_USER,
                                                  .on = HD_ON_NOTHING,
-                                                 .then = visit_application};
+                                                 .is_application = true};
+
+static void set_application_route(struct hd_call *call, bool is_guarded, hd_stage_fn then)
+{
+    hd_call_set_route(call, is_guarded ? &guarded_route : &open_route);
+    call->then = then;
+}
 
 /* ---- middleware around routes of the server ---------------------------- */
-
-static void visit_application_inner(struct hd_call *call)
-{
-    struct visit *visit = make_visit(call, call->params[0]);
-
-    if (!visit) {
-        hd_call_fail(call, HD_ENOMEM);
-        return;
-    }
-    visit->is_inner = true;
-    send_question(visit);
-}
 
 static bool is_inner(const struct hd_call *call)
 {
@@ -664,9 +658,11 @@ static bool is_inner(const struct hd_call *call)
     return pass && hd_worker_access_is_inner(pass);
 }
 
-bool hd_custom_wraps(const struct hd_custom *custom, const struct hd_call *call,
-                     struct hd_slice path)
+bool hd_custom_wraps(const struct hd_call *call)
 {
+    const struct hd_custom *custom = hd_api_custom(call->api);
+    struct hd_slice path = call->path;
+
     /* Health checks must not depend on a worker, and the page is not an API. */
     if (!custom || hd_page_is(path) || hd_slice_eq(path, HD_S("/ok")) ||
         hd_slice_eq(path, HD_S("/health")))
@@ -675,54 +671,45 @@ bool hd_custom_wraps(const struct hd_custom *custom, const struct hd_call *call,
     return (custom->has_middleware || !custom->is_ready) && !is_inner(call);
 }
 
-void hd_custom_wrap(struct hd_custom *custom, struct hd_call *call, struct hd_slice path,
-                    bool is_public)
+struct hd_step hd_custom_wrap(struct hd_call *call, bool is_public)
 {
-    bool is_first = custom->app->config->http_middleware_order != HD_MIDDLEWARE_AUTH_FIRST;
+    bool is_first = call->app->config->http_middleware_order != HD_MIDDLEWARE_AUTH_FIRST;
 
-    call->route = is_first || is_public ? &open_route : &guarded_route;
-    call->params[0] = path;
-    hd_access_enter(call, visit_application_inner);
+    set_application_route(call, !is_first && !is_public, visit_middleware);
+    return HD_NEXT;
 }
 
 /* ---- routes of the application ----------------------------------------- */
 
-void hd_custom_take(struct hd_custom *custom, struct hd_call *call, struct hd_slice path)
+struct hd_step hd_custom_take(struct hd_call *call)
 {
     const struct hd_http_request *request = hd_exchange_request(call->exchange);
-    bool is_guarded = custom->app->config->http_custom_route_auth;
     struct hd_slice unused;
 
-    call->route = is_guarded ? &guarded_route : &open_route;
-    call->params[0] = path;
-    if (hd_request_header(request, HD_S("upgrade"), &unused)) {
-        hd_call_refuse(call, 501, "WebSockets of the application are not served");
-        hd_call_answer(call);
-        return;
-    }
-    hd_access_enter(call, visit_application);
+    set_application_route(call, call->app->config->http_custom_route_auth, visit_application);
+    if (hd_request_header(request, HD_S("upgrade"), &unused))
+        return hd_call_refuse(call, 501, "WebSockets of the application are not served");
+    return HD_NEXT;
 }
 
-void hd_custom_try(struct hd_custom *custom, struct hd_call *call, struct hd_slice path,
-                   void (*otherwise)(struct hd_call *call))
+/* Browsers that open a page have no credentials yet. */
+bool hd_custom_may_serve(const struct hd_call *call)
 {
-    struct visit *visit;
+    const struct hd_custom *custom = hd_api_custom(call->api);
 
-    /* Browsers that open a page have no credentials yet. */
-    if (custom->app->config->http_custom_route_auth || !custom->is_ready) {
-        otherwise(call);
-        return;
-    }
-    visit = make_visit(call, path);
-    if (!visit) {
-        hd_call_fail(call, HD_ENOMEM);
-        return;
-    }
-    visit->otherwise = otherwise;
-    visit->route = call->route;
-    memcpy(visit->params, call->params, sizeof(visit->params));
+    return custom && custom->is_ready && !call->route->is_application && hd_page_is(call->path) &&
+           !call->app->config->http_custom_route_auth;
+}
+
+struct hd_step hd_custom_try(struct hd_call *call)
+{
+    struct visit *visit = make_visit(call);
+
+    if (!visit)
+        return hd_step_fail(HD_ENOMEM);
+    visit->fallback = call->route;
     call->route = &open_route;
-    send_question(visit);
+    return send_question(visit);
 }
 
 /* ---- public functions ------------------------------------------------- */

@@ -20,15 +20,15 @@ bool hd_custom_has(const struct hd_custom *custom, struct hd_slice path);
  * it.
  */
 bool hd_custom_has_page(const struct hd_custom *custom, struct hd_slice path);
-/* Owns the call: authenticates when required, and sends the application's response. */
-void hd_custom_take(struct hd_custom *custom, struct hd_call *call, struct hd_slice path);
+/* Makes the application the route of the call, which is authenticated if so configured. */
+struct hd_step hd_custom_take(struct hd_call *call);
 /*
- * Owns the call, whose route is the chat page's: the application may serve the path without
- * declaring it. `otherwise` continues when the application answers 404, is unreachable, or requires
+ * HD_STAGE_APPLICATION, for routes of the chat page: the application may serve the path without
+ * declaring it. HD_NEXT when the application answers 404, is unreachable, or requires
  * authentication.
  */
-void hd_custom_try(struct hd_custom *custom, struct hd_call *call, struct hd_slice path,
-                   void (*otherwise)(struct hd_call *call));
+bool hd_custom_may_serve(const struct hd_call *call);
+struct hd_step hd_custom_try(struct hd_call *call);
 
 /*
  * The paths and schemas of the application for /openapi.json, {"paths": {…}, "schemas": {…}}, in
@@ -39,14 +39,12 @@ HD_MUST_CHECK int hd_custom_document(struct hd_custom *custom, struct hd_arena *
 
 /*
  * True when a request for a route of the server passes the application's middleware first; `wrap`
- * then owns the call. The application sends the request back as the inner request
- * (gate/worker_access.h), which reaches its route.
+ * then makes the application the route of the call. The application sends the request back as the
+ * inner request (gate/worker_access.h), which reaches its route.
  */
-bool hd_custom_wraps(const struct hd_custom *custom, const struct hd_call *call,
-                     struct hd_slice path);
+bool hd_custom_wraps(const struct hd_call *call);
 /* `is_public`: the route needs no credentials. */
-void hd_custom_wrap(struct hd_custom *custom, struct hd_call *call, struct hd_slice path,
-                    bool is_public);
+struct hd_step hd_custom_wrap(struct hd_call *call, bool is_public);
 
 /* Patterns of any framework: "/files/{path:path}", "/users/:id", a "*" at the end. Pure. */
 bool hd_custom_matches(struct hd_slice pattern, struct hd_slice path);

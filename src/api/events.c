@@ -249,14 +249,13 @@ static struct event_stream *make_stream(struct hd_call *call, const struct hd_ev
     return stream;
 }
 
-void hd_events_send(struct hd_call *call, struct hd_event_log *feed, const struct hd_events *events)
+struct hd_step hd_events_send(struct hd_call *call, struct hd_event_log *feed,
+                              const struct hd_events *events)
 {
     struct event_stream *stream = make_stream(call, events);
 
-    if (!stream) {
-        hd_call_fail(call, HD_ENOMEM);
-        return;
-    }
+    if (!stream)
+        return hd_step_fail(HD_ENOMEM);
     hd_call_send_headers(call);
     if (feed)
         hd_cursor_open(&stream->cursor, feed, events->after);
@@ -267,4 +266,5 @@ void hd_events_send(struct hd_call *call, struct hd_event_log *feed, const struc
                            on_watch, stream);
     hd_http_stream_begin_sse(call->exchange, call->status, event_stream_pump, on_event_stream_gone,
                              stream);
+    return HD_WAIT;
 }

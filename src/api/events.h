@@ -22,9 +22,11 @@ struct hd_events {
     bool is_creator;    /* the reader created the run, which is subject to its back-pressure */
 };
 
-/* Responds with the events of `feed` and owns the call from then on. NULL as feed: an empty stream.
- * Sends the headers of the call. */
-void hd_events_send(struct hd_call *call, struct hd_event_log *feed,
-                    const struct hd_events *events);
+/*
+ * For `then` to return: responds with the events of `feed`. NULL as feed: an empty stream. Sends
+ * the headers of the call.
+ */
+struct hd_step hd_events_send(struct hd_call *call, struct hd_event_log *feed,
+                              const struct hd_events *events);
 
 #endif

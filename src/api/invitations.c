@@ -57,22 +57,23 @@ static int invitation_show(void *arg, const struct hd_invitation_rec *invitation
     return listing->jw->err;
 }
 
-static int list_invitations(struct hd_call *call)
+static struct hd_step list_invitations(struct hd_call *call)
 {
     struct invitation_listing listing = {.jw = &call->jw, .now = hd_clock_now_us()};
     struct hd_thread_rec thread;
-    int err = hd_participants_need_auth(call);
+    struct hd_step step = hd_participants_need_auth(call);
+    int err;
 
-    if (err)
-        return HD_CALL_ANSWERED;
+    if (!hd_step_is_next(step))
+        return step;
     err = hd_call_thread(call, &thread);
     if (err)
-        return err;
+        return hd_step_fail(err);
     hd_jw_array(&call->jw);
     err = hd_invitations_scan(call->app->store, call->principal, thread.id, invitation_show,
                               &listing, &call->fault);
     hd_jw_array_end(&call->jw);
-    return err;
+    return hd_step_done(err);
 }
 
 /* ---- creating --------------------------------------------------------- */
@@ -87,16 +88,15 @@ static int count(void *arg, const struct hd_invitation_rec *invitation)
 }
 
 /* Expired invitations count until the sweep removes them. */
-static int check_room(struct hd_call *call, struct hd_slice thread_id)
+static struct hd_step check_count(struct hd_call *call, struct hd_slice thread_id)
 {
     size_t number = 0;
     int err = hd_invitations_scan(call->app->store, call->principal, thread_id, count, &number,
                                   &call->fault);
 
     if (err || number < HD_MAX_INVITATIONS)
-        return err;
-    hd_call_refuse(call, 409, "a thread has at most %d invitations", HD_MAX_INVITATIONS);
-    return 1;
+        return hd_step_next(err);
+    return hd_call_refuse(call, 409, "a thread has at most %d invitations", HD_MAX_INVITATIONS);
 }
 
 static int read_invitation(struct hd_call *call, struct hd_invitation_rec *out)
@@ -152,22 +152,22 @@ static int store_invitation(struct hd_call *call, const struct hd_thread_rec *th
     return err;
 }
 
-static int create_invitation(struct hd_call *call)
+static struct hd_step create_invitation(struct hd_call *call)
 {
     char token[HD_INVITATION_TOKEN_SIZE], id[HD_INVITATION_ID_SIZE];
     struct hd_invitation_rec invitation;
     struct hd_thread_rec thread = {.rev = 0};
-    int err = hd_participants_need_auth(call);
+    struct hd_step step = hd_participants_need_auth(call);
+    int err;
 
-    if (err)
-        return HD_CALL_ANSWERED;
+    if (!hd_step_is_next(step))
+        return step;
     err = read_invitation(call, &invitation);
     if (!err)
         err = hd_call_thread(call, &thread);
-    if (!err)
-        err = check_room(call, thread.id);
-    if (err)
-        return err < 0 ? err : HD_CALL_ANSWERED;
+    step = err ? hd_step_fail(err) : check_count(call, thread.id);
+    if (!hd_step_is_next(step))
+        return step;
     err = hd_invitation_token(token);
     if (!err)
         err = hd_invitation_id(hd_slice(token, HD_INVITATION_TOKEN_LEN), id);
@@ -176,23 +176,24 @@ static int create_invitation(struct hd_call *call)
         err = store_invitation(call, &thread, &invitation);
     if (!err)
         answer_made(call, &invitation, token);
-    return err;
+    return hd_step_done(err);
 }
 
 /* ---- revoking --------------------------------------------------------- */
 
-static int delete_invitation(struct hd_call *call)
+static struct hd_step delete_invitation(struct hd_call *call)
 {
     struct hd_invitation_rec invitation;
     struct hd_batch_builder batch;
     struct hd_thread_rec thread;
-    int err = hd_participants_need_auth(call);
+    struct hd_step step = hd_participants_need_auth(call);
+    int err;
 
-    if (err)
-        return HD_CALL_ANSWERED;
+    if (!hd_step_is_next(step))
+        return step;
     err = hd_call_thread(call, &thread);
     if (err)
-        return err;
+        return hd_step_fail(err);
     err = hd_invitation_read(call->app->store, call->params[1], 0, call->arena, &invitation,
                              &call->fault);
     /* An invitation of another thread is not found. */
@@ -200,16 +201,16 @@ static int delete_invitation(struct hd_call *call)
                                          !hd_slice_eq(invitation.thread_id, thread.id))))
         return hd_call_refuse(call, 404, "Invitation not found");
     if (err)
-        return err;
+        return hd_step_fail(err);
     hd_batch_init(&batch);
     err = hd_invitation_delete(&batch, invitation.id);
     if (err) {
         hd_batch_fini(&batch);
-        return err;
+        return hd_step_fail(err);
     }
     err = hd_participants_apply(call, call->principal, thread.id, &batch);
     call->status = 204;
-    return err;
+    return hd_step_done(err);
 }
 
 /* ---- accepting -------------------------------------------------------- */
@@ -222,16 +223,11 @@ struct acceptance {
     struct hd_participant_rec before; /* the actor's participation before */
     bool was_there;
     struct hd_call *call;
-    enum hd_role role; /* the result */
+    struct hd_step step; /* the result: HD_NEXT, or a refusal */
+    enum hd_role role;   /* … and the role */
 };
 
-static int invitation_refuse(struct hd_call *call)
-{
-    hd_call_refuse(call, 404, "Invitation not found");
-    return 1;
-}
-
-static int read_acceptance(struct hd_call *call, struct acceptance *a)
+static struct hd_step read_acceptance(struct hd_call *call, struct acceptance *a)
 {
     struct heddle *store = call->app->store;
     int64_t now = hd_clock_now_us();
@@ -242,17 +238,17 @@ static int read_acceptance(struct hd_call *call, struct acceptance *a)
         err = hd_thread_read(store, a->invitation.owner, a->invitation.thread_id, call->arena,
                              &a->thread, &call->fault);
     if (err == HD_ENOTFOUND || (!err && hd_thread_is_over(&a->thread, now)))
-        return invitation_refuse(call);
+        return hd_call_refuse(call, 404, "Invitation not found");
     if (err)
-        return err;
+        return hd_step_fail(err);
     err = hd_participant_read(store, call->actor, a->invitation.owner, a->invitation.thread_id,
                               call->arena, &a->before, &call->fault);
     a->was_there = err == 0;
-    return err == HD_ENOTFOUND ? 0 : err;
+    return hd_step_next(err == HD_ENOTFOUND ? 0 : err);
 }
 
-/* Positive: the thread id is ambiguous for the actor, and the refusal is in the call. */
-static int check_names(struct hd_call *call, const struct acceptance *a)
+/* A refusal when the thread id is ambiguous for the actor. */
+static struct hd_step check_names(struct hd_call *call, const struct acceptance *a)
 {
     struct hd_thread_rec own;
     struct hd_slice owner;
@@ -267,11 +263,10 @@ static int check_names(struct hd_call *call, const struct acceptance *a)
     else if (!err)
         owner = call->actor;
     if (err == HD_ENOTFOUND || (!err && hd_slice_eq(owner, a->thread.principal)))
-        return 0;
+        return HD_NEXT;
     if (err)
-        return err;
-    hd_call_refuse(call, 409, "you have another thread with this id");
-    return 1;
+        return hd_step_fail(err);
+    return hd_call_refuse(call, 409, "you have another thread with this id");
 }
 
 static int invitation_append(struct hd_call *call, struct acceptance *a,
@@ -290,18 +285,18 @@ static int invitation_append(struct hd_call *call, struct acceptance *a,
                         : hd_participant_add(batch, &a->thread, &participant);
 }
 
-static int check_full(struct hd_call *call, const struct acceptance *a)
+static struct hd_step check_participants(struct hd_call *call, const struct acceptance *a)
 {
     /* Before acceptance call->principal is not the thread's owner: set it for the check only. */
     struct hd_slice principal = call->principal;
-    int err;
+    struct hd_step step;
 
     if (a->was_there)
-        return 0;
+        return HD_NEXT;
     call->principal = a->thread.principal;
-    err = hd_participants_full(call, a->thread.id);
+    step = hd_participants_check_count(call, a->thread.id);
     call->principal = principal;
-    return err;
+    return step;
 }
 
 /* A participant who accepts again changes nothing and consumes no use. */
@@ -310,11 +305,12 @@ static int accept_once(void *arg, struct hd_fault *fault)
     struct acceptance *a = arg;
     struct hd_call *call = a->call;
     struct hd_batch_builder batch;
-    int err = read_acceptance(call, a);
+    int err;
 
     (void)fault; /* that of the call */
-    if (err)
-        return err;
+    a->step = read_acceptance(call, a);
+    if (!hd_step_is_next(a->step))
+        return a->step.err;
     a->role = HD_ROLE_OWNER;
     if (hd_slice_eq(a->thread.principal, call->actor))
         return 0;
@@ -322,11 +318,11 @@ static int accept_once(void *arg, struct hd_fault *fault)
     if (a->was_there && a->before.role >= a->invitation.role)
         return 0;
     a->role = a->invitation.role;
-    err = check_names(call, a);
-    if (!err)
-        err = check_full(call, a);
-    if (err)
-        return err;
+    a->step = check_names(call, a);
+    if (hd_step_is_next(a->step))
+        a->step = check_participants(call, a);
+    if (!hd_step_is_next(a->step))
+        return a->step.err;
     hd_batch_init(&batch);
     err = invitation_append(call, a, &batch);
     if (err) {
@@ -346,14 +342,15 @@ static void answer_accepted(struct hd_call *call, struct hd_slice thread_id, enu
     hd_jw_object_end(&call->jw);
 }
 
-static int accept_invitation(struct hd_call *call)
+static struct hd_step accept_invitation(struct hd_call *call)
 {
     struct acceptance a = {.call = call, .role = HD_ROLE_NONE};
     struct hd_slice token = {NULL, 0};
-    int err = hd_participants_need_auth(call);
+    struct hd_step step = hd_participants_need_auth(call);
+    int err;
 
-    if (err)
-        return HD_CALL_ANSWERED;
+    if (!hd_step_is_next(step))
+        return step;
     err = hd_body_string(call, "token", &token);
     if (!err && (token.len == 0 || token.len > MAX_TOKEN))
         err = hd_fault_set(&call->fault, HD_EINVAL, "token: expected that of an invitation");
@@ -361,9 +358,11 @@ static int accept_invitation(struct hd_call *call)
         err = hd_invitation_id(token, a.id);
     if (!err)
         err = hd_rows_change(call->app->store, accept_once, &a, &call->fault);
-    if (!err)
+    if (err)
+        return hd_step_fail(err);
+    if (hd_step_is_next(a.step))
         answer_accepted(call, a.thread.id, a.role);
-    return err > 0 ? HD_CALL_ANSWERED : err;
+    return HD_DONE;
 }
 
 static const struct hd_endpoint routes[] = {

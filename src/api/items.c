@@ -90,7 +90,7 @@ static int find_item_place(struct hd_call *call, struct hd_item_place *place)
 
 /* ---- reading ---------------------------------------------------------- */
 
-static int get_item(struct hd_call *call)
+static struct hd_step get_item(struct hd_call *call)
 {
     const struct hd_items items = items_of(call);
     bool refreshes = call->app->config->ttl_refresh_on_read;
@@ -102,15 +102,15 @@ static int get_item(struct hd_call *call)
         err =
             hd_params_bool(&call->query, HD_S("refresh_ttl"), refreshes, &refreshes, &call->fault);
     if (err)
-        return err;
+        return hd_step_fail(err);
     err = hd_items_get(&items, &place, refreshes, &item);
     if (err == HD_ENOTFOUND) {
         hd_jw_null(&call->jw);
-        return 0;
+        return HD_DONE;
     }
     if (!err)
         hd_jw_item(&call->jw, &item, NULL);
-    return err;
+    return hd_step_done(err);
 }
 
 /* ---- embeddings: search/embed.h ------------------------------------------ */
@@ -124,15 +124,23 @@ struct meaning {
     struct hd_item_change change;
 };
 
-static int begin_meaning(struct hd_call *call, const struct meaning *meaning)
+static void meaning_free(void *state)
+{
+    struct meaning *meaning = state;
+
+    hd_embedding_free(meaning->embedding);
+}
+
+static struct hd_step begin_meaning(struct hd_call *call, const struct meaning *meaning)
 {
     struct meaning *own = hd_arena_alloc(call->arena, sizeof(*own));
 
     if (!own)
-        return HD_ENOMEM;
+        return hd_step_fail(HD_ENOMEM);
     *own = *meaning;
     call->state = own;
-    return HD_CALL_CONTINUES;
+    call->free_state = meaning_free;
+    return HD_NEXT;
 }
 
 static int show_item_found(struct hd_call *call, const struct hd_item_search *search)
@@ -147,7 +155,7 @@ static int show_item_found(struct hd_call *call, const struct hd_item_search *se
     return err;
 }
 
-static int finish_meaning(struct hd_call *call)
+static struct hd_step use_vectors(struct hd_call *call)
 {
     const struct hd_items items = items_of(call);
     struct meaning *meaning = call->state;
@@ -155,21 +163,10 @@ static int finish_meaning(struct hd_call *call)
     int err = hd_embedding_read(meaning->embedding, &vectors, &call->fault);
 
     if (err)
-        return err;
+        return hd_step_fail(err);
     meaning->search.vector = meaning->change.vectors = vectors;
-    return meaning->is_search ? show_item_found(call, &meaning->search)
-                              : hd_items_change(&items, &meaning->change, 1);
-}
-
-static void end_meaning(struct hd_call *call, int err)
-{
-    struct meaning *meaning = call->state;
-
-    hd_embedding_free(meaning->embedding);
-    if (err)
-        hd_call_fail(call, err);
-    else
-        hd_call_answer(call);
+    return hd_step_done(meaning->is_search ? show_item_found(call, &meaning->search)
+                                           : hd_items_change(&items, &meaning->change, 1));
 }
 
 static void on_embedded(void *ctx, int err, const struct hd_fault *fault)
@@ -178,20 +175,16 @@ static void on_embedded(void *ctx, int err, const struct hd_fault *fault)
 
     if (err)
         call->fault = *fault;
-    else
-        err = hd_call_defer(call, finish_meaning, end_meaning);
-    if (err)
-        end_meaning(call, err);
+    hd_call_resume(call, err ? hd_step_fail(err) : hd_call_visit(call, use_vectors, NULL));
 }
 
-static void embed(struct hd_call *call)
+static struct hd_step embed(struct hd_call *call)
 {
     struct meaning *meaning = call->state;
     int err = hd_embed(call->app->embedder, meaning->texts.list, meaning->texts.count, on_embedded,
                        call, &meaning->embedding);
 
-    if (err)
-        hd_call_fail(call, err);
+    return err ? hd_step_fail(err) : HD_WAIT;
 }
 
 /* ---- writing ---------------------------------------------------------- */
@@ -242,7 +235,7 @@ static int may_put(struct hd_call *call, const struct hd_item_change *change, bo
     return err;
 }
 
-static int put_item(struct hd_call *call)
+static struct hd_step put_item(struct hd_call *call)
 {
     const struct hd_items items = items_of(call);
     hd_json_val labels = hd_body_get(call, "namespace");
@@ -261,10 +254,10 @@ static int put_item(struct hd_call *call)
     call->status = 204;
     if (!err && texts.count > 0)
         return begin_meaning(call, &(struct meaning){.texts = texts, .change = change});
-    return err ? err : hd_items_change(&items, &change, 1);
+    return hd_step_done(err ? err : hd_items_change(&items, &change, 1));
 }
 
-static int delete_item(struct hd_call *call)
+static struct hd_step delete_item(struct hd_call *call)
 {
     const struct hd_items items = items_of(call);
     struct hd_item_change change = {.is_deletion = true};
@@ -275,9 +268,9 @@ static int delete_item(struct hd_call *call)
     if (!err && items.sees) { /* an item hidden by the filter is treated as absent */
         err = hd_items_get(&items, &change.place, false, &item);
         if (err == HD_ENOTFOUND)
-            return 0;
+            return HD_DONE;
     }
-    return err ? err : hd_items_change(&items, &change, 1);
+    return hd_step_done(err ? err : hd_items_change(&items, &change, 1));
 }
 
 /* ---- searching -------------------------------------------------------- */
@@ -307,15 +300,15 @@ static int read_search(struct hd_call *call, struct hd_item_search *search)
     return err ? err : hd_body_bool(call, "refresh_ttl", &search->refreshes);
 }
 
-static int search_items(struct hd_call *call)
+static struct hd_step search_items(struct hd_call *call)
 {
     struct meaning meaning = {.texts = {.arena = call->arena}, .is_search = true};
     int err = read_search(call, &meaning.search);
 
     if (err || !call->app->embedder || meaning.search.query.len == 0)
-        return err ? err : show_item_found(call, &meaning.search);
+        return hd_step_done(err ? err : show_item_found(call, &meaning.search));
     err = hd_embed_texts_add(&meaning.texts, meaning.search.query);
-    return err ? err : begin_meaning(call, &meaning);
+    return err ? hd_step_fail(err) : begin_meaning(call, &meaning);
 }
 
 /* ---- namespaces ------------------------------------------------------- */
@@ -335,7 +328,7 @@ static int list(struct hd_call *call, struct hd_ns_search *search,
     return err;
 }
 
-static int post_namespaces(struct hd_call *call)
+static struct hd_step post_namespaces(struct hd_call *call)
 {
     struct hd_ns_match matches[2] = {{.is_suffix = false}, {.is_suffix = true}};
     struct hd_ns_search search = {.limit = 100};
@@ -351,10 +344,10 @@ static int post_namespaces(struct hd_call *call)
         err = hd_body_int(call, "limit", 1, 1000, &search.limit);
     if (!err)
         err = hd_body_int(call, "offset", 0, INT32_MAX, &search.offset);
-    return err ? err : list(call, &search, matches);
+    return hd_step_done(err ? err : list(call, &search, matches));
 }
 
-static int get_namespaces(struct hd_call *call)
+static struct hd_step get_namespaces(struct hd_call *call)
 {
     struct hd_ns_match matches[2] = {{.is_suffix = false}, {.is_suffix = true}};
     struct hd_ns_search search = {.limit = 100};
@@ -373,7 +366,7 @@ static int get_namespaces(struct hd_call *call)
     if (!err)
         err = hd_params_int(&call->query, HD_S("offset"), 0, INT32_MAX, 0, &search.offset,
                             &call->fault);
-    return err ? err : list(call, &search, matches);
+    return hd_step_done(err ? err : list(call, &search, matches));
 }
 
 static const struct hd_endpoint routes[] = {

@@ -377,16 +377,16 @@ static void write_json(struct hd_jw *jw, const struct metrics_source *source)
     hd_jw_object_end(jw);
 }
 
-static void say_metrics(struct hd_call *call)
+static struct hd_step get_metrics(struct hd_call *call)
 {
     struct hd_slice format = HD_S("prometheus");
     struct metrics_source source;
     int err = 0;
 
     hd_params_get(&call->query, HD_S("format"), &format);
-    if (!call->app->config->metrics) {
-        hd_call_refuse(call, 404, "Not Found");
-    } else if (hd_slice_eq(format, HD_S("json"))) {
+    if (!call->app->config->metrics)
+        return hd_call_refuse(call, 404, "Not Found");
+    if (hd_slice_eq(format, HD_S("json"))) {
         read_source(call, &source);
         write_json(&call->jw, &source);
         err = hd_jw_finish(&call->jw);
@@ -397,10 +397,7 @@ static void say_metrics(struct hd_call *call)
     } else {
         err = hd_fault_set(&call->fault, HD_EINVAL, "format: expected prometheus or json");
     }
-    if (err)
-        hd_call_fail(call, err);
-    else
-        hd_call_answer(call);
+    return hd_step_done(err);
 }
 
 static const struct hd_endpoint routes[] = {
@@ -408,7 +405,7 @@ static const struct hd_endpoint routes[] = {
      .pattern = "/metrics",
      .access = HD_ACCESS_ADMIN,
      .on = HD_ON_NOTHING,
-     .then = say_metrics,
+     .then = get_metrics,
      .tag = "System",
      .summary = "Measurements of this process",
      .query = "format",

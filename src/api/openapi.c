@@ -463,7 +463,7 @@ static void put_document(struct hd_call *call, hd_json_val app)
     hd_jw_object_end(jw);
 }
 
-static int get_document(struct hd_call *call)
+static struct hd_step get_document(struct hd_call *call)
 {
     struct hd_json json = {NULL};
     struct hd_slice text;
@@ -474,7 +474,7 @@ static int get_document(struct hd_call *call)
     if (!err)
         put_document(call, text.len > 0 ? hd_json_root(&json) : NULL);
     hd_json_fini(&json);
-    return err ? err : hd_jw_finish(&call->jw);
+    return hd_step_done(err ? err : hd_jw_finish(&call->jw));
 }
 
 #define HASH_SIZE (HD_SHA256_LEN * 4 / 3 + 8)
@@ -498,7 +498,7 @@ static void hash_between(const char *begin, const char *end, char out[HASH_SIZE]
 /*
  * The page connects to this server only, regardless of the document, and runs only its inline code.
  */
-static void get_page(struct hd_call *call)
+static struct hd_step get_page(struct hd_call *call)
 {
     struct hd_exchange *ex = call->exchange;
     char script[HASH_SIZE], style[HASH_SIZE], policy[512];
@@ -516,6 +516,7 @@ static void get_page(struct hd_call *call)
     hd_answer_header(ex, HD_S("Cache-Control"), HD_S("no-cache"));
     hd_call_free(call);
     hd_answer_static(ex, 200, HD_TYPE_HTML, hd_slice(hd_docs_page, hd_docs_page_len));
+    return HD_WAIT;
 }
 
 static const struct hd_endpoint routes[] = {

@@ -106,7 +106,7 @@ static void send_headers(struct hd_exchange *ex, const struct hd_page_file *file
     hd_answer_header(ex, HD_S("X-Frame-Options"), HD_S("DENY"));
 }
 
-static void send_file(struct hd_call *call, const struct hd_page_file *file)
+static struct hd_step send_file(struct hd_call *call, const struct hd_page_file *file)
 {
     struct hd_site *site = hd_api_site(call->api);
     struct hd_exchange *ex = call->exchange;
@@ -117,31 +117,25 @@ static void send_file(struct hd_call *call, const struct hd_page_file *file)
     bool is_packed = hd_request_accepts_gzip(request);
     int err = !is_known && !is_packed ? unpack(site, file, &body) : 0;
 
-    if (err) {
-        hd_call_fail(call, err);
-        return;
-    }
+    if (err)
+        return hd_step_fail(err);
     hd_call_free(call);
     send_headers(ex, file);
     if (is_known) {
         hd_answer_empty(ex, 304);
-        return;
+        return HD_WAIT;
     }
     if (is_packed)
         hd_answer_header(ex, HD_S("Content-Encoding"), HD_S("gzip"));
     hd_answer_static(ex, 200, hd_slice_cstr(file->type), body);
+    return HD_WAIT;
 }
 
-static void send_or_refuse(struct hd_call *call, struct hd_slice path)
+static struct hd_step send_or_refuse(struct hd_call *call, struct hd_slice path)
 {
     const struct hd_page_file *file = find_file(path);
 
-    if (file) {
-        send_file(call, file);
-        return;
-    }
-    hd_call_refuse(call, 404, "Not Found");
-    hd_call_answer(call);
+    return file ? send_file(call, file) : hd_call_refuse(call, 404, "Not Found");
 }
 
 /* ---- routes ----------------------------------------------------------- */
@@ -150,33 +144,30 @@ static void send_or_refuse(struct hd_call *call, struct hd_slice path)
  * Below a prefix /agents is not the root of the page's addresses. The root is sent as a relative
  * path, because a proxy may have removed more of the path.
  */
-static void redirect(struct hd_call *call, struct hd_slice path)
+static struct hd_step redirect(struct hd_call *call, struct hd_slice path)
 {
     const char *slash = memrchr(path.ptr, '/', path.len);
     size_t at = slash ? (size_t)(slash - path.ptr) + 1 : 0;
     const char *where =
         hd_arena_printf(call->arena, "./%.*s/", (int)(path.len - at), path.ptr + at);
 
-    if (!where) {
-        hd_call_fail(call, HD_ENOMEM);
-        return;
-    }
+    if (!where)
+        return hd_step_fail(HD_ENOMEM);
     hd_call_header(call, HD_S("Location"), hd_slice_cstr(where));
     call->status = 308;
-    hd_call_answer(call);
+    return HD_DONE;
 }
 
-static void get_index(struct hd_call *call)
+static struct hd_step get_index(struct hd_call *call)
 {
     struct hd_slice path = hd_exchange_request(call->exchange)->path;
 
     if (path.len > 0 && path.ptr[path.len - 1] != '/')
-        redirect(call, path);
-    else
-        send_or_refuse(call, INDEX);
+        return redirect(call, path);
+    return send_or_refuse(call, INDEX);
 }
 
-static void get_asset(struct hd_call *call)
+static struct hd_step get_asset(struct hd_call *call)
 {
     struct hd_slice name = call->params[0];
     char path[MAX_PATH_LEN];
@@ -186,12 +177,12 @@ static void get_asset(struct hd_call *call)
     memcpy(path, ASSETS.ptr, ASSETS.len);
     if (name.len > 0)
         memcpy(path + ASSETS.len, name.ptr, name.len);
-    send_or_refuse(call, hd_slice(path, ASSETS.len + name.len));
+    return send_or_refuse(call, hd_slice(path, ASSETS.len + name.len));
 }
 
-static void get_icon(struct hd_call *call)
+static struct hd_step get_icon(struct hd_call *call)
 {
-    send_or_refuse(call, HD_S("/icon.svg"));
+    return send_or_refuse(call, HD_S("/icon.svg"));
 }
 
 bool hd_page_is(struct hd_slice path)

@@ -38,9 +38,8 @@ static void put_way(struct hd_jw *jw, const struct hd_signer *signer, size_t ind
     hd_jw_object_end(jw);
 }
 
-static void say_settings(void *ctx)
+static struct hd_step put_settings(struct hd_call *call)
 {
-    struct hd_call *call = ctx;
     const struct hd_signer *signer = signer_of(call);
     struct hd_jw *jw = &call->jw;
 
@@ -55,38 +54,38 @@ static void say_settings(void *ctx)
     hd_jw_array_end(jw);
     hd_jw_object_end(jw);
     hd_call_header(call, HD_S("Cache-Control"), HD_S("no-cache"));
-    hd_call_answer(call);
+    return HD_DONE;
 }
 
-static void get_settings(struct hd_call *call)
+static void on_signer_prepared(void *ctx)
+{
+    struct hd_call *call = ctx;
+
+    hd_call_resume(call, put_settings(call));
+}
+
+static struct hd_step get_settings(struct hd_call *call)
 {
     struct hd_signer *signer = signer_of(call);
     int err;
 
-    if (!signer) {
-        say_settings(call);
-        return;
-    }
-    err = hd_signer_prepare(signer, say_settings, call);
-    if (err)
-        hd_call_fail(call, err);
+    if (!signer)
+        return put_settings(call);
+    err = hd_signer_prepare(signer, on_signer_prepared, call);
+    return err ? hd_step_fail(err) : HD_WAIT;
 }
 
 /* ---- tokens ----------------------------------------------------------- */
 
-static void on_signed(void *ctx, const struct hd_signed *result)
+static struct hd_step put_token(struct hd_call *call, const struct hd_signed *result)
 {
-    struct hd_call *call = ctx;
     struct hd_jw *jw = &call->jw;
 
     hd_call_header(call, HD_S("Cache-Control"), HD_S("no-store"));
     if (result->retry_s > 0)
         hd_call_header_int(call, HD_S("Retry-After"), result->retry_s);
-    if (result->status != 200) {
-        hd_call_refuse(call, result->status, "%s", result->text);
-        hd_call_answer(call);
-        return;
-    }
+    if (result->status != 200)
+        return hd_call_refuse(call, result->status, "%s", result->text);
     hd_jw_object(jw);
     hd_jw_text(jw, "token", result->token);
     hd_jw_key(jw, HD_S("expires_in"));
@@ -96,7 +95,14 @@ static void on_signed(void *ctx, const struct hd_signed *result)
         hd_jw_int(jw, result->expires_in);
     hd_jw_text(jw, "refresh_token", result->refresh_token);
     hd_jw_object_end(jw);
-    hd_call_answer(call);
+    return HD_DONE;
+}
+
+static void on_signed(void *ctx, const struct hd_signed *result)
+{
+    struct hd_call *call = ctx;
+
+    hd_call_resume(call, put_token(call, result));
 }
 
 static int read_body(struct hd_call *call, struct hd_slice *name, struct hd_oidc_grant *grant)
@@ -133,13 +139,7 @@ static bool is_own_address(const struct hd_call *call, struct hd_slice uri)
            (hd_slice_starts(uri, origin) && uri.len > origin.len && uri.ptr[origin.len] == '/');
 }
 
-static void turn_away(struct hd_call *call, int status, const char *why)
-{
-    hd_call_refuse(call, status, "%s", why);
-    hd_call_answer(call);
-}
-
-static void get_token(struct hd_call *call)
+static struct hd_step get_token(struct hd_call *call)
 {
     const struct hd_http_request *request = hd_exchange_request(call->exchange);
     struct hd_signer *signer = signer_of(call);
@@ -147,26 +147,20 @@ static void get_token(struct hd_call *call)
     struct hd_slice name = HD_S("");
     int err;
 
-    if (!hd_request_is_same_origin(request)) {
-        turn_away(call, 403, "only the server's own page may sign people in");
-        return;
-    }
-    if (!signer) {
-        turn_away(call, 404, "there is no such way to sign in");
-        return;
-    }
-    if (request->body.len > MAX_BODY) {
-        turn_away(call, 413, "the body is too large");
-        return;
-    }
+    if (!hd_request_is_same_origin(request))
+        return hd_call_refuse(call, 403, "only the server's own page may sign people in");
+    if (!signer)
+        return hd_call_refuse(call, 404, "there is no such way to sign in");
+    if (request->body.len > MAX_BODY)
+        return hd_call_refuse(call, 413, "the body is too large");
     err = read_body(call, &name, &grant);
     if (!err && !is_own_address(call, grant.redirect_uri))
         err =
             hd_fault_set(&call->fault, HD_EINVAL, "redirect_uri: must be the address of the page");
     if (err)
-        hd_call_fail(call, err);
-    else
-        hd_signer_exchange(signer, name, &grant, hd_exchange_peer(call->exchange), on_signed, call);
+        return hd_step_fail(err);
+    hd_signer_exchange(signer, name, &grant, hd_exchange_peer(call->exchange), on_signed, call);
+    return HD_WAIT;
 }
 
 /* Without tags: these routes are for the page, not part of the API. */

@@ -13,14 +13,13 @@
 #include "records/principals.h"
 #include "store/rows.h"
 
-int hd_participants_need_auth(struct hd_call *call)
+struct hd_step hd_participants_need_auth(struct hd_call *call)
 {
     if (call->who && call->app->gate)
-        return 0;
-    hd_call_refuse(call, 409,
-                   "auth is off, so all callers share all threads and threads have no participants "
-                   "(docs/authentication.md)");
-    return 1;
+        return HD_NEXT;
+    return hd_call_refuse(call, 409,
+                          "auth is off, so all callers share all threads and threads have no "
+                          "participants (docs/authentication.md)");
 }
 
 int hd_participants_apply(struct hd_call *call, struct hd_slice owner, struct hd_slice thread_id,
@@ -74,21 +73,22 @@ static int participant_show(void *arg, const struct hd_participant_rec *particip
     return jw->err;
 }
 
-static int list_participants(struct hd_call *call)
+static struct hd_step list_participants(struct hd_call *call)
 {
     struct hd_thread_rec thread;
-    int err = hd_participants_need_auth(call);
+    struct hd_step step = hd_participants_need_auth(call);
+    int err;
 
-    if (err)
-        return HD_CALL_ANSWERED;
+    if (!hd_step_is_next(step))
+        return step;
     err = hd_call_thread(call, &thread);
     if (err)
-        return err;
+        return hd_step_fail(err);
     hd_jw_array(&call->jw);
     err = hd_participants_scan(call->app->store, call->principal, thread.id, participant_show,
                                &call->jw, &call->fault);
     hd_jw_array_end(&call->jw);
-    return err;
+    return hd_step_done(err);
 }
 
 /* ---- adding ----------------------------------------------------------- */
@@ -153,36 +153,36 @@ static int find_principal(struct hd_call *call, struct hd_participant_rec *parti
     return err;
 }
 
-int hd_participants_full(struct hd_call *call, struct hd_slice thread_id)
+struct hd_step hd_participants_check_count(struct hd_call *call, struct hd_slice thread_id)
 {
     size_t count;
     int err = hd_participants_count(call->app->store, call->principal, thread_id,
                                     HD_MAX_PARTICIPANTS, &count, &call->fault);
 
     if (err || count < HD_MAX_PARTICIPANTS)
-        return err;
-    hd_call_refuse(call, 409, "a thread has at most %d participants", HD_MAX_PARTICIPANTS);
-    return 1;
+        return hd_step_next(err);
+    return hd_call_refuse(call, 409, "a thread has at most %d participants", HD_MAX_PARTICIPANTS);
 }
 
 /* Write conflict: the same participant was added, or the thread was deleted. */
-static int meet_conflict(struct hd_call *call)
+static struct hd_step meet_conflict(struct hd_call *call)
 {
     struct hd_thread_rec thread;
     int err = hd_call_thread(call, &thread);
 
-    return err ? err : hd_call_refuse(call, 409, "Participant already exists");
+    return err ? hd_step_fail(err) : hd_call_refuse(call, 409, "Participant already exists");
 }
 
-static int add_participant(struct hd_call *call)
+static struct hd_step add_participant(struct hd_call *call)
 {
     struct hd_participant_rec participant = {.role = HD_ROLE_VIEWER};
     struct hd_batch_builder batch;
     struct hd_thread_rec thread;
-    int err = hd_participants_need_auth(call);
+    struct hd_step step = hd_participants_need_auth(call);
+    int err;
 
-    if (err)
-        return HD_CALL_ANSWERED;
+    if (!hd_step_is_next(step))
+        return step;
     err = read_participant(call, &participant);
     if (!err)
         err = hd_call_thread(call, &thread);
@@ -190,20 +190,19 @@ static int add_participant(struct hd_call *call)
         err = find_principal(call, &participant);
     if (!err && hd_slice_eq(participant.member, call->principal))
         return hd_call_refuse(call, 409, "the thread is this participant's own");
-    if (!err)
-        err = hd_participants_full(call, thread.id);
-    if (err)
-        return err < 0 ? err : HD_CALL_ANSWERED;
+    step = err ? hd_step_fail(err) : hd_participants_check_count(call, thread.id);
+    if (!hd_step_is_next(step))
+        return step;
     hd_batch_init(&batch);
     err = hd_participant_add(&batch, &thread, &participant);
     if (err) {
         hd_batch_fini(&batch);
-        return err;
+        return hd_step_fail(err);
     }
     err = hd_participants_apply(call, call->principal, thread.id, &batch);
     if (err == HD_ECONFLICT)
         return meet_conflict(call);
-    return err ? err : participant_show(&call->jw, &participant);
+    return hd_step_done(err ? err : participant_show(&call->jw, &participant));
 }
 
 /* ---- changing and removing -------------------------------------------- */
@@ -270,47 +269,50 @@ static int change_participant(struct hd_call *call, change_fn change, enum hd_ro
                           &call->fault);
 }
 
-static int patch_participant(struct hd_call *call)
+static struct hd_step patch_participant(struct hd_call *call)
 {
     struct hd_participant_rec participant;
     enum hd_role role = HD_ROLE_VIEWER;
-    int err = hd_participants_need_auth(call);
+    struct hd_step step = hd_participants_need_auth(call);
+    int err;
 
-    if (err)
-        return HD_CALL_ANSWERED;
+    if (!hd_step_is_next(step))
+        return step;
     err = hd_participants_role(call, true, &role);
     if (!err)
         err = change_participant(call, set_role, role, &participant);
     if (err)
-        return err;
+        return hd_step_fail(err);
     participant.role = role;
     err = participant_show(&call->jw, &participant);
-    return err ? err : HD_CALL_CONTINUES;
+    return hd_step_next(err);
 }
 
 /* The owner removes others; others remove themselves. */
-static int remove_participant(struct hd_call *call)
+static struct hd_step remove_participant(struct hd_call *call)
 {
     struct hd_participant_rec participant;
-    int err = hd_participants_need_auth(call);
+    struct hd_step step = hd_participants_need_auth(call);
+    int err;
 
-    if (err)
-        return HD_CALL_ANSWERED;
+    if (!hd_step_is_next(step))
+        return step;
     if (call->role != HD_ROLE_OWNER && !hd_slice_eq(call->params[1], call->actor))
         return hd_call_refuse(call, 403, "only the owner of the thread may do this");
     err = change_participant(call, take_away, HD_ROLE_NONE, &participant);
     if (err)
-        return err;
+        return hd_step_fail(err);
     call->status = 204;
-    return HD_CALL_CONTINUES;
+    return HD_NEXT;
 }
 
-static void look_again(struct hd_call *call)
+/* The open streams of a changed participant end if it has lost its access. */
+static struct hd_step recheck_streams(struct hd_call *call)
 {
     const struct hd_slice *thread_id = call->state;
 
     hd_stream_accesses_recheck(hd_api_stream_accesses(call->api), call->principal, *thread_id);
-    hd_call_answer(call);
+    return HD_DONE;
 }
 
 static const struct hd_endpoint routes[] = {
@@ -336,7 +338,7 @@ static const struct hd_endpoint routes[] = {
      .access = HD_ACCESS_OWNER,
      .on = HD_ON_THREADS_UPDATE,
      .work = patch_participant,
-     .then = look_again,
+     .then = recheck_streams,
      .tag = "Participants",
      .summary = "Give a participant another role",
      .body = "ParticipantPatch",
@@ -346,7 +348,7 @@ static const struct hd_endpoint routes[] = {
      .access = HD_ACCESS_VIEWER,
      .on = HD_ON_THREADS_UPDATE,
      .work = remove_participant,
-     .then = look_again,
+     .then = recheck_streams,
      .tag = "Participants",
      .summary = "Remove a participant, or leave; what it reads of the thread ends at once",
      .status = 204},

@@ -117,48 +117,48 @@ static int creation_admit(struct hd_call *call, struct run_creation *creation, h
     return err;
 }
 
-static int creation_refuse(struct hd_call *call, const struct hd_admission *admission)
+static struct hd_step creation_refuse(struct hd_call *call, const struct hd_admission *admission)
 {
     if (admission->retry_s > 0)
         hd_call_header_int(call, HD_S("Retry-After"), admission->retry_s);
     return hd_call_refuse(call, admission->refusal, "%s", call->fault.text);
 }
 
-static int admit_one(struct hd_call *call, struct hd_slice thread_id)
+static struct hd_step admit_one(struct hd_call *call, struct hd_slice thread_id)
 {
     struct creations *all = hd_arena_calloc(call->arena, 1, sizeof(*all));
     int err;
 
     if (!all)
-        return HD_ENOMEM;
+        return hd_step_fail(HD_ENOMEM);
     all->list = hd_arena_calloc(call->arena, 1, sizeof(*all->list));
     if (!all->list)
-        return HD_ENOMEM;
+        return hd_step_fail(HD_ENOMEM);
     all->count = 1;
     call->state = all;
     err = creation_admit(call, all->list, call->body, thread_id);
     if (err)
-        return err;
+        return hd_step_fail(err);
     if (all->list->admission.refusal)
         return creation_refuse(call, &all->list->admission);
-    return HD_CALL_CONTINUES;
+    return HD_NEXT;
 }
 
-static int work_on_thread(struct hd_call *call)
+static struct hd_step work_on_thread(struct hd_call *call)
 {
     struct hd_slice thread_id;
     int err = hd_path_uuid(call, 0, "thread_id", &thread_id);
 
-    return err ? err : admit_one(call, thread_id);
+    return err ? hd_step_fail(err) : admit_one(call, thread_id);
 }
 
-static int work_alone(struct hd_call *call)
+static struct hd_step work_alone(struct hd_call *call)
 {
     return admit_one(call, hd_slice(NULL, 0));
 }
 
 /* The first refusal ends a batch: all-or-nothing would need a transaction over many threads. */
-static int work_batch(struct hd_call *call)
+static struct hd_step work_batch(struct hd_call *call)
 {
     struct creations *all = hd_arena_calloc(call->arena, 1, sizeof(*all));
     struct hd_json_iter it = hd_json_iter(call->body);
@@ -166,14 +166,14 @@ static int work_batch(struct hd_call *call)
     int err = 0;
 
     if (!hd_json_is_array(call->body) || count == 0 || count > MAX_BATCH)
-        return hd_fault_set(&call->fault, HD_EINVAL, "the body must be a list of 1 to %d runs",
-                            MAX_BATCH);
+        return hd_step_fail(hd_fault_set(&call->fault, HD_EINVAL,
+                                         "the body must be a list of 1 to %d runs", MAX_BATCH));
     if (!all)
-        return HD_ENOMEM;
+        return hd_step_fail(HD_ENOMEM);
     call->state = all;
     all->list = hd_arena_calloc(call->arena, count, sizeof(*all->list));
     if (!all->list)
-        return HD_ENOMEM;
+        return hd_step_fail(HD_ENOMEM);
     while (!err && hd_json_next(&it)) {
         struct hd_run_request request;
 
@@ -190,7 +190,7 @@ static int work_batch(struct hd_call *call)
         }
         all->count += !err;
     }
-    return err && all->count == 0 ? err : HD_CALL_CONTINUES;
+    return hd_step_next(all->count == 0 ? err : 0);
 }
 
 /* ---- the queue (loop) ------------------------------------------------- */
@@ -213,7 +213,7 @@ static void enqueue(struct hd_call *call, const struct run_creation *creation, b
 }
 
 /* The address of the run. A stateless run has no visible thread. */
-static void say_location(struct hd_call *call, const struct run_creation *creation,
+static void put_location(struct hd_call *call, const struct run_creation *creation,
                          const char *suffix)
 {
     const struct hd_run_rec *run = &creation->admission.run;
@@ -241,17 +241,17 @@ static void creation_show(struct hd_call *call, const struct run_creation *creat
     hd_run_view(call, &run);
 }
 
-static void then_create(struct hd_call *call)
+static struct hd_step then_create(struct hd_call *call)
 {
     struct creations *all = call->state;
 
-    say_location(call, all->list, "");
+    put_location(call, all->list, "");
     creation_show(call, all->list);
     enqueue(call, all->list, false);
-    hd_call_answer(call);
+    return HD_DONE;
 }
 
-static void then_batch(struct hd_call *call)
+static struct hd_step then_batch(struct hd_call *call)
 {
     struct creations *all = call->state;
     bool is_refused = call->status != 200;
@@ -265,10 +265,10 @@ static void then_batch(struct hd_call *call)
     }
     if (!is_refused)
         hd_jw_array_end(&call->jw);
-    hd_call_answer(call);
+    return HD_DONE;
 }
 
-static void then_stream(struct hd_call *call)
+static struct hd_step then_stream(struct hd_call *call)
 {
     struct creations *all = call->state;
     struct run_creation *creation = all->list;
@@ -281,26 +281,28 @@ static void then_stream(struct hd_call *call)
                                      .after = HD_FROM_NOW,
                                      .is_cancelling = creation->request.cancels_on_disconnect,
                                      .is_creator = true};
+    struct hd_step step;
 
-    say_location(call, creation, "/stream");
+    put_location(call, creation, "/stream");
     /* The stream is opened before the run starts, so that it misses no event. */
     if (feed)
         hd_event_log_hold(feed);
-    hd_events_send(call, feed, &events);
+    step = hd_events_send(call, feed, &events);
     enqueue(call, creation, true);
     if (feed)
         hd_event_log_release(feed);
+    return step;
 }
 
-static void then_wait(struct hd_call *call)
+static struct hd_step then_wait(struct hd_call *call)
 {
     struct creations *all = call->state;
     struct run_creation *creation = all->list;
     const struct hd_run_rec *run = &creation->admission.run;
 
-    say_location(call, creation, "/join");
+    put_location(call, creation, "/join");
     enqueue(call, creation, false);
-    hd_wait_send(call, run->thread_id, run->run_id, creation->request.cancels_on_disconnect);
+    return hd_wait_send(call, run->thread_id, run->run_id, creation->request.cancels_on_disconnect);
 }
 
 static const struct hd_endpoint routes[] = {

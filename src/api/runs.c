@@ -126,14 +126,14 @@ static int read_run(struct hd_call *call, struct hd_run_rec *run)
     return err;
 }
 
-static int get_run(struct hd_call *call)
+static struct hd_step get_run(struct hd_call *call)
 {
     struct hd_run_rec run;
     int err = read_run(call, &run);
 
     if (!err)
         hd_run_view(call, &run);
-    return err;
+    return hd_step_done(err);
 }
 
 /* ---- list ------------------------------------------------------------- */
@@ -165,7 +165,7 @@ static int check_thread(struct hd_call *call, struct hd_slice *thread_id)
     return err;
 }
 
-static int list_runs(struct hd_call *call)
+static struct hd_step list_runs(struct hd_call *call)
 {
     struct hd_slice thread_id = {NULL, 0};
     const enum hd_run_state *status = NULL;
@@ -191,12 +191,12 @@ static int list_runs(struct hd_call *call)
         err = hd_runs_list(call->app->store, call->principal, thread_id, status, (size_t)offset,
                            (size_t)limit, call->arena, &runs, &count, &call->fault);
     if (err)
-        return err;
+        return hd_step_fail(err);
     hd_jw_array(&call->jw);
     for (size_t i = 0; i < count; i++)
         hd_run_view_some(call, &runs[i], names, name_count);
     hd_jw_array_end(&call->jw);
-    return 0;
+    return HD_DONE;
 }
 
 /* ---- cancel ----------------------------------------------------------- */
@@ -223,7 +223,7 @@ static int read_action(struct hd_call *call, enum hd_cancel *action)
     return hd_fault_set(&call->fault, HD_EINVAL, "action: expected interrupt or rollback");
 }
 
-static int cancel_work(struct hd_call *call)
+static struct hd_step cancel_work(struct hd_call *call)
 {
     struct cancelling *cancelling = hd_arena_calloc(call->arena, 1, sizeof(*cancelling));
     int err = cancelling ? 0 : HD_ENOMEM;
@@ -235,7 +235,7 @@ static int cancel_work(struct hd_call *call)
         err = read_action(call, &cancelling->action);
     if (!err)
         err = read_run(call, &cancelling->run);
-    return err ? err : HD_CALL_CONTINUES;
+    return hd_step_next(err);
 }
 
 /* The stop receipt in the run's record: all members. */
@@ -289,7 +289,7 @@ static void on_cancelled(void *ctx, const struct hd_outcome *outcome)
     if (cancelling->waits)
         put_receipt(&cancelling->call->jw, &cancelling->run,
                     outcome->is_deleted ? "deleted" : hd_run_state_name(outcome->status), outcome);
-    hd_call_answer(cancelling->call);
+    hd_call_resume(cancelling->call, HD_DONE);
 }
 
 /*
@@ -297,7 +297,7 @@ static void on_cancelled(void *ctx, const struct hd_outcome *outcome)
  * end of a run that has not started is stored at once, and the response follows: the next request
  * finds the run cancelled.
  */
-static void cancel_then(struct hd_call *call)
+static struct hd_step cancel_then(struct hd_call *call)
 {
     struct cancelling *cancelling = call->state;
     const struct hd_run_rec *run = &cancelling->run;
@@ -314,11 +314,11 @@ static void cancel_then(struct hd_call *call)
         cancelling->waiter.ctx = cancelling;
         /* Succeeds: the run was just cancelled and ends later. */
         if (hd_queue_wait(queue, call->principal, run->thread_id, run->run_id, &cancelling->waiter))
-            return;
+            return HD_WAIT;
     }
     if (!is_in_flight)
         put_receipt(&call->jw, run, hd_run_state_name(run->status), NULL);
-    hd_call_answer(call);
+    return HD_DONE;
 }
 
 /* ---- cancel many ------------------------------------------------------ */
@@ -439,9 +439,10 @@ static int find_seen(struct hd_call *call, struct many *many)
                            &call->fault);
 }
 
-static int cancel_many_work(struct hd_call *call)
+static struct hd_step cancel_many_work(struct hd_call *call)
 {
     struct many *many = hd_arena_calloc(call->arena, 1, sizeof(*many));
+    struct hd_step step = HD_NEXT;
     bool is_named = false;
     int err = many ? read_action(call, &many->action) : HD_ENOMEM;
 
@@ -449,20 +450,20 @@ static int cancel_many_work(struct hd_call *call)
     if (!err)
         err = read_many(call, many);
     if (err)
-        return err;
+        return hd_step_fail(err);
     many->principal = call->actor;
     is_named = many->count > 0;
     if (is_named)
-        err = hd_access_need(call, many->thread_id, HD_ROLE_EDITOR, &many->principal);
-    if (err > 0)
-        return HD_CALL_ANSWERED;
-    if (!err && is_named)
+        step = hd_access_need(call, many->thread_id, HD_ROLE_EDITOR, &many->principal);
+    if (!hd_step_is_next(step))
+        return step;
+    if (is_named)
         err = find_named(call, many);
     if (!err && is_named && many->count == 0)
         return hd_call_refuse(call, 404, "No runs found to cancel");
     if (!err && !is_named && hd_call_is_filtered(call, HD_OF_THREADS))
         err = find_seen(call, many);
-    return err ? err : HD_CALL_CONTINUES;
+    return hd_step_next(err);
 }
 
 static void on_one_cancelled(void *ctx, const struct hd_outcome *outcome)
@@ -472,7 +473,7 @@ static void on_one_cancelled(void *ctx, const struct hd_outcome *outcome)
     (void)outcome;
     own->waiter.link = NULL;
     if (--own->many->waited_for == 0)
-        hd_call_answer(own->many->call);
+        hd_call_resume(own->many->call, HD_DONE);
 }
 
 /* As in cancel_then(): the response follows the ends of runs that have not started. */
@@ -505,7 +506,7 @@ static void on_each(void *ctx, const struct hd_run_rec *run)
     wait_unless_begun(ctx, run->thread_id, run->run_id);
 }
 
-static void cancel_many_then(struct hd_call *call)
+static struct hd_step cancel_many_then(struct hd_call *call)
 {
     struct many *many = call->state;
     size_t count = many->count;
@@ -520,9 +521,8 @@ static void cancel_many_then(struct hd_call *call)
                                     many->action, on_each, many);
     call->status = 204;
     if (count == 0)
-        hd_call_refuse(call, 404, "No runs found to cancel");
-    if (many->waited_for == 0)
-        hd_call_answer(call);
+        (void)hd_call_refuse(call, 404, "No runs found to cancel");
+    return many->waited_for == 0 ? HD_DONE : HD_WAIT;
 }
 
 /* ---- delete ----------------------------------------------------------- */
@@ -551,7 +551,7 @@ static int renew_head(struct hd_call *call, const struct hd_run_rec *run)
 
 /* A run in flight is rolled back, which deletes it. Otherwise its record and checkpoints are
  * deleted. */
-static int delete_stored(struct hd_call *call)
+static struct hd_step delete_stored(struct hd_call *call)
 {
     struct cancelling *cancelling = call->state;
     const struct hd_run_rec *run = &cancelling->run;
@@ -566,7 +566,7 @@ static int delete_stored(struct hd_call *call)
     int err = heddle_delete_runs(call->app->store, principal, &id, 1, &error);
 
     if (err)
-        return hd_fault_set(&call->fault, err, "%s", error.text);
+        return hd_step_fail(hd_fault_set(&call->fault, err, "%s", error.text));
     err = hd_thread_lane(call->arena, run->principal, run->thread_id, &lane);
     hd_batch_init(&batch);
     if (!err)
@@ -580,39 +580,20 @@ static int delete_stored(struct hd_call *call)
     if (!err)
         err = renew_head(call, run);
     call->status = 204;
-    return err;
-}
-
-static void on_deleted(struct hd_call *call, int err)
-{
-    if (err)
-        hd_call_fail(call, err);
-    else
-        hd_call_answer(call);
-}
-
-static void delete_now(struct hd_call *call)
-{
-    int err = hd_call_defer(call, delete_stored, on_deleted);
-
-    if (err)
-        hd_call_fail(call, err);
+    return hd_step_done(err);
 }
 
 static void on_rolled_back(void *ctx, const struct hd_outcome *outcome)
 {
     struct cancelling *cancelling = ctx;
+    struct hd_call *call = cancelling->call;
 
     cancelling->waiter.link = NULL;
-    if (!outcome->is_deleted) {
-        delete_now(cancelling->call);
-        return;
-    }
-    cancelling->call->status = 204;
-    hd_call_answer(cancelling->call);
+    call->status = 204;
+    hd_call_resume(call, outcome->is_deleted ? HD_DONE : hd_call_visit(call, delete_stored, NULL));
 }
 
-static void delete_then(struct hd_call *call)
+static struct hd_step delete_then(struct hd_call *call)
 {
     struct cancelling *cancelling = call->state;
     const struct hd_run_rec *run = &cancelling->run;
@@ -624,18 +605,18 @@ static void delete_then(struct hd_call *call)
         cancelling->waiter.ctx = cancelling;
         if (hd_queue_wait(call->app->queue, call->principal, run->thread_id, run->run_id,
                           &cancelling->waiter))
-            return;
+            return HD_WAIT;
     }
-    delete_now(call);
+    return hd_call_visit(call, delete_stored, NULL);
 }
 
-static int delete_work(struct hd_call *call)
+static struct hd_step delete_work(struct hd_call *call)
 {
     struct cancelling *cancelling = hd_arena_calloc(call->arena, 1, sizeof(*cancelling));
     int err = cancelling ? read_run(call, &cancelling->run) : HD_ENOMEM;
 
     call->state = cancelling;
-    return err ? err : HD_CALL_CONTINUES;
+    return hd_step_next(err);
 }
 
 static const struct hd_endpoint routes[] = {

@@ -122,7 +122,7 @@ static int find_run(struct hd_call *call, struct join *join, struct hd_thread_re
     return err;
 }
 
-static int join_work(struct hd_call *call)
+static struct hd_step join_work(struct hd_call *call)
 {
     struct join *join = make_join(call);
     struct hd_thread_rec thread;
@@ -138,11 +138,11 @@ static int join_work(struct hd_call *call)
         err = find_run(call, join, &thread);
     if (!err)
         err = read_stored(call, join);
-    return err ? err : HD_CALL_CONTINUES;
+    return hd_step_next(err);
 }
 
 /* Only the id of the run is given. */
-static int join_stateless_work(struct hd_call *call)
+static struct hd_step join_stateless_work(struct hd_call *call)
 {
     struct join *join = make_join(call);
     struct hd_run_rec run;
@@ -167,87 +167,67 @@ static int join_stateless_work(struct hd_call *call)
         return hd_call_refuse(call, 404, "Run not found");
     if (!err)
         err = read_stored(call, join);
-    return err ? err : HD_CALL_CONTINUES;
+    return hd_step_next(err);
 }
 
-static int read_again(struct hd_call *call)
+static struct hd_step read_again(struct hd_call *call)
 {
     struct join *join = call->state;
     int err = hd_pages_settle(call->app->store, call->principal, join->thread_id, &call->fault);
 
-    hd_arena_fini(&join->pages);
     hd_arena_init(&join->pages, MAX_PAGES);
-    return err ? err : read_stored(call, join);
-}
-
-static void on_read_again(struct hd_call *call, int err)
-{
-    struct join *join = call->state;
-
-    if (err) {
-        hd_arena_fini(&join->pages);
-        hd_call_fail(call, err);
-    } else {
-        call->route->then(call);
-    }
+    return hd_step_next(err ? err : read_stored(call, join));
 }
 
 /* Events were evicted from memory before they were stored: waits for the store and reads again. */
-static void fill_hole(struct hd_call *call, struct join *join, struct hd_event_log *feed)
+static struct hd_step fill_hole(struct hd_call *call, struct join *join, struct hd_event_log *feed)
 {
-    int err;
-
     hd_event_log_flush(feed);
     join->settled = hd_event_log_forgotten(feed);
+    hd_arena_fini(&join->pages);
+    join->stored = NULL;
     if (++join->reads == MAX_READS) {
-        hd_arena_fini(&join->pages);
         hd_call_header_int(call, HD_S("Retry-After"), 1);
-        hd_call_refuse(call, 503, "The events come faster than they are stored. Try again.");
-        hd_call_answer(call);
-        return;
+        return hd_call_refuse(call, 503, "The events come faster than they are stored. Try again.");
     }
-    err = hd_call_defer(call, read_again, on_read_again);
-    if (err)
-        on_read_again(call, err);
+    return hd_call_visit(call, read_again, call->route->then);
 }
 
-/* The event log, with its stored events prepended; NULL: a response was sent or will follow. */
-static struct hd_event_log *open_feed(struct hd_call *call, struct join *join)
+/* HD_NEXT: *out is the event log, with its stored events prepended. */
+static struct hd_step open_feed(struct hd_call *call, struct join *join, struct hd_event_log **out)
 {
     struct hd_event_log *feed = hd_event_log_get(call->app->feeds, call->principal, join->thread_id,
                                                  (uint64_t)join->event_seq);
     int err = feed ? 0 : HD_ENOMEM;
 
+    *out = feed;
     if (!err && join->is_resuming &&
-        hd_event_log_has_hole(feed, join->stored, join->events.after, join->settled)) {
-        fill_hole(call, join, feed);
-        return NULL;
-    }
+        hd_event_log_has_hole(feed, join->stored, join->events.after, join->settled))
+        return fill_hole(call, join, feed);
     if (!err && join->is_resuming)
         err = hd_event_log_prepend(feed, join->stored, join->stored_after);
     hd_arena_fini(&join->pages);
-    if (err)
-        hd_call_fail(call, err);
-    return err ? NULL : feed;
+    return hd_step_next(err);
 }
 
-static void join_then(struct hd_call *call)
+static struct hd_step join_then(struct hd_call *call)
 {
     struct join *join = call->state;
-    struct hd_event_log *feed = open_feed(call, join);
+    struct hd_event_log *feed;
+    struct hd_step step = open_feed(call, join, &feed);
 
-    if (!feed)
-        return;
+    if (!hd_step_is_next(step))
+        return step;
     join->events.thread_id = join->thread_id;
     join->events.run_id = join->run_id;
     join->events.is_over =
         !hd_queue_has(call->app->queue, call->principal, join->thread_id, join->run_id);
-    hd_events_send(call, feed, &join->events);
+    return hd_events_send(call, feed, &join->events);
 }
 
 /* ---- waiting for a run ------------------------------------------------ */
 
-static int wait_work(struct hd_call *call)
+static struct hd_step wait_work(struct hd_call *call)
 {
     struct join *join = make_join(call);
     struct hd_thread_rec thread;
@@ -259,14 +239,14 @@ static int wait_work(struct hd_call *call)
         err = read_cancelling(call, join);
     if (!err)
         err = find_run(call, join, &thread);
-    return err ? err : HD_CALL_CONTINUES;
+    return hd_step_next(err);
 }
 
-static void wait_then(struct hd_call *call)
+static struct hd_step wait_then(struct hd_call *call)
 {
     struct join *join = call->state;
 
-    hd_wait_send(call, join->thread_id, join->run_id, join->events.is_cancelling);
+    return hd_wait_send(call, join->thread_id, join->run_id, join->events.is_cancelling);
 }
 
 /* ---- a thread --------------------------------------------------------- */
@@ -317,7 +297,7 @@ static int read_event_seq(struct hd_call *call, struct join *join)
     return err;
 }
 
-static int thread_work(struct hd_call *call)
+static struct hd_step thread_work(struct hd_call *call)
 {
     struct join *join = make_join(call);
     int err = join ? hd_path_uuid(call, 0, "thread_id", &join->thread_id) : HD_ENOMEM;
@@ -330,18 +310,19 @@ static int thread_work(struct hd_call *call)
         return hd_call_refuse_thread(call, join->thread_id);
     if (!err)
         err = read_stored(call, join);
-    return err ? err : HD_CALL_CONTINUES;
+    return hd_step_next(err);
 }
 
-static void thread_then(struct hd_call *call)
+static struct hd_step thread_then(struct hd_call *call)
 {
     struct join *join = call->state;
-    struct hd_event_log *feed = open_feed(call, join);
+    struct hd_event_log *feed;
+    struct hd_step step = open_feed(call, join, &feed);
 
-    if (!feed)
-        return;
+    if (!hd_step_is_next(step))
+        return step;
     join->events.thread_id = join->thread_id;
-    hd_events_send(call, feed, &join->events);
+    return hd_events_send(call, feed, &join->events);
 }
 
 static const struct hd_endpoint routes[] = {

@@ -79,7 +79,7 @@ static int check_writes(struct hd_call *call, struct hd_fault *fault)
 }
 
 /* Any read tests the common path to the database. */
-static int check_store(struct hd_call *call)
+static int read_and_write_store(struct hd_call *call)
 {
     struct hd_assistant_rec assistant;
     struct hd_fault fault = {0};
@@ -103,33 +103,30 @@ static void put_ok(struct hd_call *call)
 }
 
 /* Health checks only read the status, so failure has one status. */
-static void on_checked(struct hd_call *call, int err)
+static struct hd_step check_store(struct hd_call *call)
 {
-    if (err)
-        hd_call_refuse(call, 500, "the database does not answer: %s", call->fault.text);
-    else
-        put_ok(call);
-    hd_call_answer(call);
+    if (read_and_write_store(call))
+        return hd_call_refuse(call, 500, "the database does not answer: %s", call->fault.text);
+    put_ok(call);
+    return HD_DONE;
 }
 
-static void say_ok(struct hd_call *call)
+static struct hd_step get_ok(struct hd_call *call)
 {
     bool checks = false;
     int err = hd_params_bool(&call->query, HD_S("check_db"), false, &checks, &call->fault);
 
-    if (!err && checks)
-        err = hd_call_defer(call, check_store, on_checked);
-    if (err) {
-        hd_call_fail(call, err);
-    } else if (!checks) {
-        put_ok(call);
-        hd_call_answer(call);
-    }
+    if (err)
+        return hd_step_fail(err);
+    if (checks)
+        return hd_call_visit(call, check_store, NULL);
+    put_ok(call);
+    return HD_DONE;
 }
 
-static int say_health(struct hd_call *call)
+static struct hd_step get_health(struct hd_call *call)
 {
-    int err = check_store(call);
+    int err = read_and_write_store(call);
 
     if (err)
         return hd_call_refuse(call, 503, "the database does not answer: %s", call->fault.text);
@@ -137,7 +134,7 @@ static int say_health(struct hd_call *call)
     hd_jw_key(&call->jw, HD_S("status"));
     hd_jw_string(&call->jw, HD_S("ok"));
     hd_jw_object_end(&call->jw);
-    return 0;
+    return HD_DONE;
 }
 
 /* ---- info ------------------------------------------------------------- */
@@ -197,7 +194,7 @@ static struct hd_slice store_kind(const char *url)
     return hd_slice(url, strcspn(url, ":"));
 }
 
-static void say_info(struct hd_call *call)
+static struct hd_step get_info(struct hd_call *call)
 {
     const struct hd_app *app = call->app;
     struct hd_jw *jw = &call->jw;
@@ -223,7 +220,7 @@ static void say_info(struct hd_call *call)
     hd_jw_object(jw);
     hd_jw_object_end(jw);
     hd_jw_object_end(jw);
-    hd_call_answer(call);
+    return HD_DONE;
 }
 
 static const struct hd_endpoint routes[] = {
@@ -231,7 +228,7 @@ static const struct hd_endpoint routes[] = {
      .pattern = "/ok",
      .access = HD_ACCESS_PUBLIC,
      .on = HD_ON_NOTHING,
-     .then = say_ok,
+     .then = get_ok,
      .tag = "System",
      .summary = "Check that the server responds and, with check_db, its database",
      .query = "check_db",
@@ -240,7 +237,7 @@ static const struct hd_endpoint routes[] = {
      .pattern = "/health",
      .access = HD_ACCESS_PUBLIC,
      .on = HD_ON_NOTHING,
-     .work = say_health,
+     .work = get_health,
      .tag = "System",
      .summary = "Check that the server and its database respond",
      .answer = "Health"},
@@ -248,7 +245,7 @@ static const struct hd_endpoint routes[] = {
      .pattern = "/info",
      .access = HD_ACCESS_PUBLIC,
      .on = HD_ON_NOTHING,
-     .then = say_info,
+     .then = get_info,
      .tag = "System",
      .summary = "Get the server's version and capabilities",
      .answer = "Info"},

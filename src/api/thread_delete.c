@@ -26,6 +26,7 @@ struct removal {
     size_t run_cap;
     size_t ended; /* the number of ended runs, from the start of `runs` */
     int rounds;
+    bool is_repeated; /* runs are in flight again */
     hd_threads_deleted_fn deleted;
     struct hd_waiter waiter;
 };
@@ -104,22 +105,23 @@ static int delete_quiet(struct hd_call *call, const struct removal *removal, str
     return err ? err : hd_thread_expire(store, &thread, &call->fault);
 }
 
-/* HD_CALL_CONTINUES: runs are in flight again. */
-static int delete_work(struct hd_call *call)
+static struct hd_step delete_threads(struct hd_call *call)
 {
     struct removal *removal = call->state;
     size_t count = removal->count;
     int err = find_runs(call, removal);
 
     removal->count = count; /* threads deleted concurrently are fine */
-    if (!err && removal->run_count > 0 && removal->rounds < MAX_ROUNDS)
-        return HD_CALL_CONTINUES;
+    removal->is_repeated = !err && removal->run_count > 0 && removal->rounds < MAX_ROUNDS;
+    if (removal->is_repeated)
+        return HD_NEXT;
     for (size_t i = 0; !err && i < removal->count; i++)
         err = delete_quiet(call, removal, removal->ids[i]);
-    if (err != HD_ECONFLICT)
-        return err;
+    removal->is_repeated = err == HD_ECONFLICT;
+    if (!removal->is_repeated)
+        return hd_step_next(err);
     call->fault = (struct hd_fault){0};
-    return HD_CALL_CONTINUES;
+    return HD_NEXT;
 }
 
 static void put_count(struct hd_call *call, size_t count)
@@ -130,20 +132,15 @@ static void put_count(struct hd_call *call, size_t count)
     hd_jw_object_end(&call->jw);
 }
 
-static void stop_all(struct removal *removal);
+static struct hd_step stop_all(struct removal *removal);
 
-static void on_deleted(struct hd_call *call, int err)
+static struct hd_step after_delete(struct hd_call *call)
 {
     struct removal *removal = call->state;
 
-    if (err < 0) {
-        hd_call_fail(call, err);
-        return;
-    }
-    if (err == HD_CALL_CONTINUES) {
+    if (removal->is_repeated) {
         removal->rounds++;
-        stop_all(removal);
-        return;
+        return stop_all(removal);
     }
     for (size_t i = 0; i < removal->count; i++) {
         struct hd_event_log *feed =
@@ -153,25 +150,25 @@ static void on_deleted(struct hd_call *call, int err)
             hd_event_log_drop(feed);
     }
     removal->deleted(call, removal->count);
-    hd_call_answer(call);
+    return HD_DONE;
 }
 
-static void wait_next(struct removal *removal);
+static struct hd_step wait_next(struct removal *removal);
 
 static void on_stopped(void *ctx, const struct hd_outcome *outcome)
 {
     struct removal *removal = ctx;
+    struct hd_call *call = removal->call;
 
     (void)outcome;
     removal->waiter.link = NULL;
-    wait_next(removal);
+    hd_call_resume(call, wait_next(removal));
 }
 
 /* Waits for the end of one run after the other, then deletes. */
-static void wait_next(struct removal *removal)
+static struct hd_step wait_next(struct removal *removal)
 {
     struct hd_call *call = removal->call;
-    int err;
 
     while (removal->ended < removal->run_count) {
         const struct hd_run_rec *run = &removal->runs[removal->ended++];
@@ -180,15 +177,13 @@ static void wait_next(struct removal *removal)
         removal->waiter.ctx = removal;
         if (hd_queue_wait(call->app->queue, call->principal, run->thread_id, run->run_id,
                           &removal->waiter))
-            return;
+            return HD_WAIT;
     }
-    err = hd_call_defer(call, delete_work, on_deleted);
-    if (err)
-        hd_call_fail(call, err);
+    return hd_call_visit(call, delete_threads, after_delete);
 }
 
 /* In reverse order, so that no queued run starts when the one before it ends. */
-static void stop_all(struct removal *removal)
+static struct hd_step stop_all(struct removal *removal)
 {
     struct hd_call *call = removal->call;
 
@@ -198,12 +193,12 @@ static void stop_all(struct removal *removal)
         hd_queue_cancel(call->app->queue, call->principal, run->thread_id, run->run_id,
                         HD_CANCEL_INTERRUPT);
     }
-    wait_next(removal);
+    return wait_next(removal);
 }
 
-void hd_threads_delete_then(struct hd_call *call)
+struct hd_step hd_threads_delete_then(struct hd_call *call)
 {
-    stop_all(call->state);
+    return stop_all(call->state);
 }
 
 static struct removal *make_removal(struct hd_call *call, hd_threads_deleted_fn deleted)
@@ -218,36 +213,36 @@ static struct removal *make_removal(struct hd_call *call, hd_threads_deleted_fn 
     return removal;
 }
 
-int hd_threads_delete(struct hd_call *call, struct hd_slice *ids, size_t count,
-                      hd_threads_deleted_fn deleted)
+struct hd_step hd_threads_delete(struct hd_call *call, struct hd_slice *ids, size_t count,
+                                 hd_threads_deleted_fn deleted)
 {
     struct removal *removal = make_removal(call, deleted);
     int err;
 
     if (!removal)
-        return HD_ENOMEM;
+        return hd_step_fail(HD_ENOMEM);
     removal->ids = ids;
     removal->count = count;
     err = find_runs(call, removal);
-    return err ? err : HD_CALL_CONTINUES;
+    return hd_step_next(err);
 }
 
-static void say_nothing(struct hd_call *call, size_t count)
+static void put_nothing(struct hd_call *call, size_t count)
 {
     (void)count;
     call->status = 204;
 }
 
-static int delete_thread(struct hd_call *call)
+static struct hd_step delete_thread(struct hd_call *call)
 {
     struct hd_slice *id = hd_arena_alloc(call->arena, sizeof(*id));
     struct hd_thread_rec thread;
     int err = id ? hd_call_thread(call, &thread) : HD_ENOMEM;
 
     if (err)
-        return err;
+        return hd_step_fail(err);
     *id = thread.id;
-    return hd_threads_delete(call, id, 1, say_nothing);
+    return hd_threads_delete(call, id, 1, put_nothing);
 }
 
 /* ---- pruning ---------------------------------------------------------- */
@@ -321,7 +316,7 @@ static void put_removed(struct hd_call *call, size_t count, const struct hd_remo
     hd_jw_object_end(&call->jw);
 }
 
-static int prune_threads(struct hd_call *call)
+static struct hd_step prune_threads(struct hd_call *call)
 {
     struct removal *removal = make_removal(call, put_count);
     struct hd_removed removed = {0};
@@ -331,11 +326,11 @@ static int prune_threads(struct hd_call *call)
     if (!err)
         err = read_prune(call, &prune);
     if (err)
-        return err;
+        return hd_step_fail(err);
     drop_doubles(removal);
     err = find_runs(call, removal);
     if (err || (prune.strategy == HD_TTL_DELETE && !prune.is_dry))
-        return err ? err : HD_CALL_CONTINUES;
+        return hd_step_next(err);
     for (size_t i = 0; !err && i < removal->count; i++) {
         err = hd_thread_prune_by_id(call->app->store, call->principal, removal->ids[i], &prune,
                                     &removed, &call->fault);
@@ -346,7 +341,7 @@ static int prune_threads(struct hd_call *call)
         put_removed(call, removal->count, &removed);
     else if (!err)
         put_count(call, removal->count);
-    return err;
+    return hd_step_done(err);
 }
 
 static const struct hd_endpoint routes[] = {

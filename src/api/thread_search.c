@@ -615,7 +615,7 @@ static void thread_search_finish(struct thread_search *search)
         hd_map_fini(&search->having);
 }
 
-static int search_threads(struct hd_call *call)
+static struct hd_step search_threads(struct hd_call *call)
 {
     struct thread_search search = {.call = call, .now = hd_clock_now_us()};
     int err = read_filters(call, &search);
@@ -627,7 +627,7 @@ static int search_threads(struct hd_call *call)
     if (!err)
         err = read_thread_search_members(call, &search);
     if (err)
-        return err;
+        return hd_step_fail(err);
     thread_search_begin(&search);
     err = find_shared(&search);
     if (!err)
@@ -642,16 +642,16 @@ static int search_threads(struct hd_call *call)
     thread_search_finish(&search);
     if (!err)
         hd_call_pages(call, search.page.offset, search.page.limit, search.total);
-    return err;
+    return hd_step_done(err);
 }
 
-static int count_threads(struct hd_call *call)
+static struct hd_step count_threads(struct hd_call *call)
 {
     struct thread_search search = {.call = call, .now = hd_clock_now_us(), .counts_only = true};
     int err = read_filters(call, &search);
 
     if (err)
-        return err;
+        return hd_step_fail(err);
     thread_search_begin(&search);
     err = find_shared(&search);
     if (!err)
@@ -661,7 +661,7 @@ static int count_threads(struct hd_call *call)
     thread_search_finish(&search);
     if (!err)
         hd_jw_int(&call->jw, search.total);
-    return err;
+    return hd_step_done(err);
 }
 
 static const struct hd_endpoint routes[] = {

@@ -113,8 +113,9 @@ static int add_thread(struct hd_call *call, struct hd_thread_rec *thread)
     return err;
 }
 
-/* A thread with this id exists; it may have expired. */
-static int meet_existing(struct hd_call *call, struct thread_creation *creation, bool *is_free)
+/* A thread with this id exists. *is_free: it does not, or no longer, and can be created. */
+static struct hd_step meet_existing(struct hd_call *call, struct thread_creation *creation,
+                                    bool *is_free)
 {
     struct hd_thread_rec thread;
     bool is_seen;
@@ -123,17 +124,18 @@ static int meet_existing(struct hd_call *call, struct thread_creation *creation,
 
     *is_free = err == HD_ENOTFOUND;
     if (err)
-        return *is_free ? 0 : err;
+        return *is_free ? HD_DONE : hd_step_fail(err);
     if (hd_thread_is_over(&thread, creation->thread.created_at)) {
         *is_free = true;
-        return hd_thread_delete(call->app->store, call->principal, thread.id, &call->fault);
+        return hd_step_done(
+            hd_thread_delete(call->app->store, call->principal, thread.id, &call->fault));
     }
     err = hd_call_sees(call, HD_OF_THREADS, thread.metadata, &is_seen);
     if (err)
-        return err;
+        return hd_step_fail(err);
     if (!creation->keeps || !is_seen)
         return hd_call_refuse(call, 409, "Thread already exists");
-    return hd_thread_view(call, &thread, hd_thread_members());
+    return hd_step_done(hd_thread_view(call, &thread, hd_thread_members()));
 }
 
 /* A failed creation leaves no thread behind. */
@@ -167,7 +169,9 @@ static int apply_supersteps(struct hd_call *call, struct thread_creation *creati
     return err ? undo(call, creation, err) : 0;
 }
 
-static int create_new(struct hd_call *call, struct thread_creation *creation, bool *exists)
+/* *exists: a thread with this id is in the way. */
+static struct hd_step create_new(struct hd_call *call, struct thread_creation *creation,
+                                 bool *exists)
 {
     int err = add_thread(call, &creation->thread);
 
@@ -175,36 +179,36 @@ static int create_new(struct hd_call *call, struct thread_creation *creation, bo
     if (*exists)
         call->fault = (struct hd_fault){0};
     if (err)
-        return *exists ? 0 : err;
+        return *exists ? HD_DONE : hd_step_fail(err);
     if (creation->supersteps.count > 0)
         err = apply_supersteps(call, creation);
     if (!err && creation->remote.head.len > 0)
-        return HD_CALL_CONTINUES;
-    return err ? err : hd_thread_view(call, &creation->thread, hd_thread_members());
+        return HD_NEXT;
+    return hd_step_done(err ? err : hd_thread_view(call, &creation->thread, hd_thread_members()));
 }
 
-static int create_thread(struct hd_call *call)
+static struct hd_step create_thread(struct hd_call *call)
 {
     struct thread_creation *creation = hd_arena_calloc(call->arena, 1, sizeof(*creation));
+    struct hd_step step = hd_step_done(creation ? read_creation(call, creation) : HD_ENOMEM);
     bool exists, is_free = true;
-    int err = creation ? read_creation(call, creation) : HD_ENOMEM;
 
     call->state = creation;
     /* Two attempts: an expired thread in the way was deleted by the first. */
-    for (int i = 0; !err && is_free && i < 2; i++) {
-        err = create_new(call, creation, &exists);
-        if (err || !exists)
+    for (int i = 0; !step.err && is_free && i < 2; i++) {
+        step = create_new(call, creation, &exists);
+        if (!exists)
             break;
-        err = meet_existing(call, creation, &is_free);
+        step = meet_existing(call, creation, &is_free);
     }
     if (creation)
         hd_supersteps_fini(&creation->supersteps);
-    return err;
+    return step;
 }
 
 /* ---- first states from a worker --------------------------------------- */
 
-static int thread_settle(struct hd_call *call)
+static struct hd_step thread_settle(struct hd_call *call)
 {
     struct thread_creation *creation = call->state;
     struct hd_val *config = NULL;
@@ -212,52 +216,41 @@ static int thread_settle(struct hd_call *call)
 
     hd_val_unref(config);
     if (err)
-        return undo(call, creation, err);
-    return hd_thread_view(call, &creation->target.thread, hd_thread_members());
+        return hd_step_fail(undo(call, creation, err));
+    return hd_step_done(hd_thread_view(call, &creation->target.thread, hd_thread_members()));
 }
 
-static void on_thread_settled(struct hd_call *call, int err)
+static struct hd_step thread_undo(struct hd_call *call)
 {
-    if (err < 0)
-        hd_call_fail(call, err);
-    else
-        hd_call_answer(call);
+    return hd_step_fail(undo(call, call->state, call->fault.code ? call->fault.code : HD_EIO));
 }
 
-static int take_back(struct hd_call *call)
-{
-    return undo(call, call->state, call->fault.code ? call->fault.code : HD_EIO);
-}
-
-static void on_refused(struct hd_call *call, int err)
+static struct hd_step on_supersteps_error(struct hd_call *call, int err)
 {
     if (!call->fault.code)
         hd_fault_set(&call->fault, err, "%s", hd_error_text(err));
-    if (hd_call_defer(call, take_back, on_thread_settled))
-        hd_call_fail(call, err);
+    return hd_call_visit(call, thread_undo, NULL);
 }
 
-static void on_made(struct hd_call *call, const struct hd_rt_message *message)
+static struct hd_step on_supersteps_stored(struct hd_call *call,
+                                           const struct hd_rt_message *message)
 {
     struct thread_creation *creation = call->state;
-    int err = hd_supersteps_answer(call, message, &creation->remote);
+    int err = hd_supersteps_read_reply(call, message, &creation->remote);
 
-    if (!err)
-        err = hd_call_defer(call, thread_settle, on_thread_settled);
-    if (err)
-        on_refused(call, err);
+    return err ? on_supersteps_error(call, err) : hd_call_visit(call, thread_settle, NULL);
 }
 
-static void create_then(struct hd_call *call)
+static struct hd_step create_then(struct hd_call *call)
 {
     struct thread_creation *creation = call->state;
 
-    hd_supersteps_ask(call, &creation->remote, on_made, on_refused);
+    return hd_supersteps_query(call, &creation->remote, on_supersteps_stored, on_supersteps_error);
 }
 
 /* ---- get and change --------------------------------------------------- */
 
-static int get_thread(struct hd_call *call)
+static struct hd_step get_thread(struct hd_call *call)
 {
     unsigned members = hd_thread_members();
     struct hd_thread_rec thread;
@@ -270,7 +263,7 @@ static int get_thread(struct hd_call *call)
         err = hd_call_thread(call, &thread);
     for (size_t i = 0; !err && i < count; i++)
         members |= hd_thread_member(names[i]);
-    return err ? err : hd_thread_view(call, &thread, members);
+    return hd_step_done(err ? err : hd_thread_view(call, &thread, members));
 }
 
 struct patch {
@@ -300,7 +293,7 @@ static bool wants_nothing_back(struct hd_call *call)
     return hd_slice_eq_nocase(prefer, HD_S("return=minimal"));
 }
 
-static int patch_thread(struct hd_call *call)
+static struct hd_step patch_thread(struct hd_call *call)
 {
     struct hd_thread_rec thread;
     struct patch patch;
@@ -317,12 +310,12 @@ static int patch_thread(struct hd_call *call)
     if (!err)
         err = hd_call_thread_change(call, &thread, apply_patch, &patch);
     if (err)
-        return err;
+        return hd_step_fail(err);
     if (wants_nothing_back(call)) {
         call->status = 204;
-        return 0;
+        return HD_DONE;
     }
-    return hd_thread_view(call, &thread, hd_thread_members());
+    return hd_step_done(hd_thread_view(call, &thread, hd_thread_members()));
 }
 
 /* ---- copy ------------------------------------------------------------- */
@@ -378,7 +371,7 @@ static int make_copy(struct hd_call *call, struct hd_thread_rec *thread)
     return hd_owner_set(call, &thread->metadata);
 }
 
-static int copy_thread(struct hd_call *call)
+static struct hd_step copy_thread(struct hd_call *call)
 {
     struct hd_thread_rec source, target;
     struct heddle_error error = {0};
@@ -389,23 +382,23 @@ static int copy_thread(struct hd_call *call)
     if (err == HD_ENOTFOUND)
         return hd_call_refuse(call, 409, "%s", call->fault.text);
     if (err)
-        return err;
+        return hd_step_fail(err);
     target = source;
     err = make_copy(call, &target);
     if (err)
-        return err;
+        return hd_step_fail(err);
     from = (struct heddle_thread){hd_to_public(call->principal), hd_to_public(source.id)};
     to = (struct heddle_thread){hd_to_public(call->actor), hd_to_public(target.id)};
     err = heddle_copy_thread(call->app->store, &from, &to, &error);
     if (err)
-        return hd_fault_set(&call->fault, err, "%s", error.text);
+        return hd_step_fail(hd_fault_set(&call->fault, err, "%s", error.text));
     call->principal = call->actor;
     err = settle_copy(call, &target, source.status == HD_THREAD_BUSY);
     if (!err)
         err = add_thread(call, &target);
     if (err && hd_thread_delete(call->app->store, call->actor, target.id, &fault))
-        return err;
-    return err ? err : hd_thread_view(call, &target, hd_thread_members());
+        return hd_step_fail(err);
+    return hd_step_done(err ? err : hd_thread_view(call, &target, hd_thread_members()));
 }
 
 static const struct hd_endpoint routes[] = {

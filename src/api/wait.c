@@ -83,13 +83,11 @@ static void wait_answer(struct wait *wait)
         return;
     }
     hd_exchange_on_gone(wait->call->exchange, NULL, NULL);
-    hd_call_answer(wait->call);
+    hd_call_resume(wait->call, HD_DONE);
 }
 
-static void answer_error(struct wait *wait, struct hd_slice type, struct hd_slice text)
+static void put_error(struct hd_jw *jw, struct hd_slice type, struct hd_slice text)
 {
-    struct hd_jw *jw = &wait->call->jw;
-
     hd_jw_object(jw);
     hd_jw_key(jw, HD_S("__error__"));
     hd_jw_object(jw);
@@ -99,53 +97,48 @@ static void answer_error(struct wait *wait, struct hd_slice type, struct hd_slic
     hd_jw_string(jw, text);
     hd_jw_object_end(jw);
     hd_jw_object_end(jw);
+}
+
+static void answer_error(struct wait *wait, struct hd_slice type, struct hd_slice text)
+{
+    put_error(&wait->call->jw, type, text);
     wait_answer(wait);
 }
 
 /* ---- current values --------------------------------------------------- */
 
-static int write_wait_error(struct hd_call *call, const struct hd_run_rec *run)
+static void put_run_error(struct hd_call *call, const struct hd_run_rec *run)
 {
     hd_jw_object(&call->jw);
     hd_jw_key(&call->jw, HD_S("__error__"));
     hd_jw_json(&call->jw, run->error,
                "{\"error\":\"RuntimeError\",\"message\":\"the run failed\"}");
     hd_jw_object_end(&call->jw);
-    return 0;
 }
 
 /* For a run that has ended: its error, or the current values of its thread. */
-static int read_values(struct hd_call *call)
+static struct hd_step read_values(struct hd_call *call)
 {
     struct wait *wait = call->state;
     struct hd_run_rec run;
     int err = hd_run_read(call->app->store, call->principal, wait->thread_id, wait->run_id,
                           call->arena, &run, &call->fault);
 
-    if (!err && (run.status == HD_RUN_STATE_ERROR || run.status == HD_RUN_STATE_TIMEOUT))
-        return write_wait_error(call, &run);
-    return err ? err : hd_thread_values(call, wait->thread_id, &call->out);
+    if (!err && (run.status == HD_RUN_STATE_ERROR || run.status == HD_RUN_STATE_TIMEOUT)) {
+        put_run_error(call, &run);
+        return HD_DONE;
+    }
+    return hd_step_done(err ? err : hd_thread_values(call, wait->thread_id, &call->out));
 }
 
-static void on_wait_read(struct hd_call *call, int err)
+static struct hd_step on_read_error(struct hd_call *call, int err)
 {
-    struct wait *wait = call->state;
-
     if (err == HD_ENOTFOUND) /* a stateless run's thread was deleted with it */
         hd_jw_null(&call->jw);
-    if (err && err != HD_ENOTFOUND)
-        answer_error(wait, HD_S("RuntimeError"),
-                     hd_slice_cstr(call->fault.code ? call->fault.text : hd_error_text(err)));
     else
-        wait_answer(wait);
-}
-
-static void answer_values(struct wait *wait)
-{
-    int err = hd_call_defer(wait->call, read_values, on_wait_read);
-
-    if (err)
-        on_wait_read(wait->call, err);
+        put_error(&call->jw, HD_S("RuntimeError"),
+                  hd_slice_cstr(call->fault.code ? call->fault.text : hd_error_text(err)));
+    return HD_DONE;
 }
 
 static void answer_too_large(struct wait *wait)
@@ -183,32 +176,34 @@ static void on_watch(void *ctx, enum hd_stream_access_end why)
         return;
     }
     if (why == HD_STREAM_ACCESS_GONE)
-        hd_call_refuse_thread(wait->call, wait->thread_id);
+        (void)hd_call_refuse_thread(wait->call, wait->thread_id);
     else
-        hd_call_refuse(wait->call, hd_stream_access_status(why), "%s", hd_stream_access_text(why));
+        (void)hd_call_refuse(wait->call, hd_stream_access_status(why), "%s",
+                             hd_stream_access_text(why));
     wait_answer(wait);
 }
 
-void hd_wait_send(struct hd_call *call, struct hd_slice thread_id, struct hd_slice run_id,
-                  bool is_cancelling)
+struct hd_step hd_wait_send(struct hd_call *call, struct hd_slice thread_id, struct hd_slice run_id,
+                            bool is_cancelling)
 {
     struct wait *wait = hd_arena_calloc(call->arena, 1, sizeof(*wait));
+    struct hd_step step;
 
     if (!wait || hd_arena_copy(call->arena, thread_id, &wait->thread_id) ||
-        hd_arena_copy(call->arena, run_id, &wait->run_id)) {
-        hd_call_fail(call, HD_ENOMEM);
-        return;
-    }
+        hd_arena_copy(call->arena, run_id, &wait->run_id))
+        return hd_step_fail(HD_ENOMEM);
     call->state = wait;
     wait->call = call;
     wait->is_cancelling = is_cancelling;
     wait->waiter.fn = on_outcome;
     wait->waiter.ctx = wait;
     if (!hd_queue_wait(call->app->queue, call->principal, thread_id, run_id, &wait->waiter)) {
-        answer_values(wait);
-        return;
+        step = hd_call_visit(call, read_values, NULL);
+        call->on_error = on_read_error;
+        return step;
     }
     hd_exchange_on_gone(call->exchange, on_wait_gone, wait);
     hd_heartbeat_start(hd_api_heartbeats(call->api), &wait->beat, on_beat, wait);
     hd_stream_access_start(&wait->watch, call, wait->thread_id, is_cancelling, on_watch, wait);
+    return HD_WAIT;
 }

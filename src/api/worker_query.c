@@ -6,9 +6,8 @@
 
 struct worker_query_call {
     struct hd_call *call;
-    hd_worker_reply_fn then;
-    void (*otherwise)(struct hd_call *call, int err);
-    struct hd_rt_call *asked;
+    hd_worker_reply_fn on_reply;
+    struct hd_rt_call *sent;
 };
 
 static int error_of_code(struct hd_slice code)
@@ -63,35 +62,33 @@ static int read_refusal(struct hd_call *call, struct hd_slice head)
     return err;
 }
 
-static void query_fail(struct worker_query_call *asking, int err)
+static struct hd_step read_query_end(struct worker_query_call *pending, enum hd_rt_end how,
+                                     const struct hd_rt_message *message)
 {
-    if (asking->otherwise)
-        asking->otherwise(asking->call, err);
-    else
-        hd_call_fail(asking->call, err);
-}
-
-static void on_query_end(void *ctx, enum hd_rt_end how, const struct hd_rt_message *message)
-{
-    struct worker_query_call *asking = ctx;
-    struct hd_call *call = asking->call;
+    struct hd_call *call = pending->call;
 
     switch (how) {
     case HD_RT_ANSWERED:
-        asking->then(call, message);
-        return;
+        call->on_error = NULL;
+        return pending->on_reply(call, message);
     case HD_RT_REFUSED:
-        query_fail(asking, read_refusal(call, message->head));
-        return;
+        return hd_step_fail(read_refusal(call, message->head));
     case HD_RT_LATE:
-        query_fail(asking,
-                   hd_fault_set(&call->fault, HD_EBUSY, "the worker did not answer in time"));
-        return;
+        return hd_step_fail(
+            hd_fault_set(&call->fault, HD_EBUSY, "the worker did not answer in time"));
     case HD_RT_LOST:
         break;
     }
     (void)read_refusal(call, message->head);
-    query_fail(asking, hd_fault_set(&call->fault, HD_ECLOSED, "no worker is available"));
+    return hd_step_fail(hd_fault_set(&call->fault, HD_ECLOSED, "no worker is available"));
+}
+
+static void on_query_end(void *ctx, enum hd_rt_end how, const struct hd_rt_message *message)
+{
+    struct worker_query_call *pending = ctx;
+    struct hd_call *call = pending->call;
+
+    hd_call_resume(call, read_query_end(pending, how, message));
 }
 
 int hd_call_check_loaded(struct hd_call *call, const struct hd_app_graph *graph)
@@ -114,34 +111,29 @@ int hd_call_check_loaded(struct hd_call *call, const struct hd_app_graph *graph)
     return err;
 }
 
-void hd_call_query_worker(struct hd_call *call, const struct hd_worker_query *ask)
+struct hd_step hd_call_query_worker(struct hd_call *call, const struct hd_worker_query *query)
 {
-    struct worker_query_call *asking = hd_arena_calloc(call->arena, 1, sizeof(*asking));
-    int err = asking ? 0 : HD_ENOMEM;
-
-    if (err) {
-        hd_call_fail(call, err);
-        return;
-    }
-    *asking =
-        (struct worker_query_call){.call = call, .then = ask->then, .otherwise = ask->otherwise};
-
+    struct worker_query_call *pending = hd_arena_calloc(call->arena, 1, sizeof(*pending));
     const struct hd_rt_call_options options = {
-        .language = ask->language,
-        .head = ask->head,
-        .blobs = &ask->blob,
-        .blob_count = ask->blob.len > 0,
-        .scope = ask->scope,
+        .language = query->language,
+        .head = query->head,
+        .blobs = &query->blob,
+        .blob_count = query->blob.len > 0,
+        .scope = query->scope,
         .timeout_us = TIMEOUT_US,
         .patience_us = call->app->runtime_settings.start_timeout_us,
         .on_end = on_query_end,
-        .ctx = asking,
+        .ctx = pending,
     };
+    int err;
 
-    err = call->app->runtime ? hd_runtime_call(call->app->runtime, &options, &asking->asked)
+    if (!pending)
+        return hd_step_fail(HD_ENOMEM);
+    *pending = (struct worker_query_call){.call = call, .on_reply = query->on_reply};
+    call->on_error = query->on_error;
+    err = call->app->runtime ? hd_runtime_call(call->app->runtime, &options, &pending->sent)
                              : HD_ECLOSED;
-    if (err)
-        query_fail(asking, err);
+    return err ? hd_step_fail(err) : HD_WAIT;
 }
 
 int hd_worker_reply_text(struct hd_call *call, const struct hd_rt_message *message,

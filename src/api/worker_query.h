@@ -8,17 +8,17 @@
 #include "api/api.h"
 #include "runtime/runtime.h"
 
-/* Owns the call, as a route's `then`; `message` is valid until it returns. */
-typedef void (*hd_worker_reply_fn)(struct hd_call *call, const struct hd_rt_message *message);
+/* Continues a route's `then` with the reply; `message` is valid until it returns. */
+typedef struct hd_step (*hd_worker_reply_fn)(struct hd_call *call,
+                                             const struct hd_rt_message *message);
 
 struct hd_worker_query {
     enum hd_rt_language language;
     struct hd_slice head;
     struct hd_slice blob;            /* empty: none */
     const struct hd_rt_scope *scope; /* NULL: the worker needs no access to the store */
-    hd_worker_reply_fn then;
-    /* Called on failure; call->fault has the reason. NULL: the call fails with it. */
-    void (*otherwise)(struct hd_call *call, int err);
+    hd_worker_reply_fn on_reply;
+    hd_error_fn on_error; /* call->fault has the reason; NULL: the call fails with it */
 };
 
 /*
@@ -27,8 +27,8 @@ struct hd_worker_query {
  */
 HD_MUST_CHECK int hd_call_check_loaded(struct hd_call *call, const struct hd_app_graph *graph);
 
-/* Copies its arguments. */
-void hd_call_query_worker(struct hd_call *call, const struct hd_worker_query *ask);
+/* For `then` to return. Copies its arguments. */
+struct hd_step hd_call_query_worker(struct hd_call *call, const struct hd_worker_query *query);
 
 /* The first blob of a reply, which is JSON; HD_EINVAL when there is none. */
 HD_MUST_CHECK int hd_worker_reply_text(struct hd_call *call, const struct hd_rt_message *message,

@@ -18,7 +18,7 @@
 
 #define MAX_STATE ((size_t)1 << 30)
 
-static int get_branches(struct hd_call *call)
+static struct hd_step get_branches(struct hd_call *call)
 {
     struct hd_branch_tree tree = {.call = call};
     int err = hd_checkpoint_target_of_query(call, &tree.target);
@@ -28,7 +28,7 @@ static int get_branches(struct hd_call *call)
     if (!err)
         err = hd_branch_tree_show(&tree);
     hd_branch_tree_fini(&tree);
-    return err;
+    return hd_step_done(err);
 }
 
 /* ---- the current head ------------------------------------------------- */
@@ -111,7 +111,7 @@ int hd_head_renew(struct hd_call *call, struct hd_checkpoint_target *target)
     return move.is_busy ? 0 : err;
 }
 
-static int patch_branches(struct hd_call *call)
+static struct hd_step patch_branches(struct hd_call *call)
 {
     struct hd_branch_tree tree = {.call = call};
     int err = hd_checkpoint_target_of_body(call, &tree.target);
@@ -130,8 +130,9 @@ static int patch_branches(struct hd_call *call)
     if (!err)
         err = hd_branch_tree_show(&tree);
     hd_branch_tree_fini(&tree);
-    return err == HD_EBUSY && call->fault.code == 0 ? hd_call_refuse(call, 409, "Thread is busy")
-                                                    : err;
+    if (err == HD_EBUSY && call->fault.code == 0)
+        return hd_call_refuse(call, 409, "Thread is busy");
+    return hd_step_done(err);
 }
 
 /* ---- one branch ------------------------------------------------------- */
@@ -167,7 +168,7 @@ static int apply_name(struct hd_call *call, struct hd_thread_rec *thread, void *
     return hd_branch_names_change(naming->tree, naming->branch, naming->name, &thread->metadata);
 }
 
-static int name_branch(struct hd_call *call)
+static struct hd_step name_branch(struct hd_call *call)
 {
     struct hd_branch_tree tree = {.call = call};
     struct naming naming = {.tree = &tree};
@@ -184,7 +185,7 @@ static int name_branch(struct hd_call *call)
         err = hd_branch_show(&tree, branch);
     }
     hd_branch_tree_fini(&tree);
-    return err;
+    return hd_step_done(err);
 }
 
 /* ---- removing a branch ------------------------------------------------ */
@@ -247,7 +248,7 @@ static int leave_head(struct hd_branch_tree *tree, const struct hd_checkpoint_no
     return err ? err : set_head(call, thread, &move);
 }
 
-static int branch_cut(struct hd_branch_tree *tree, struct hd_tree_branch *branch)
+static struct hd_step branch_cut(struct hd_branch_tree *tree, struct hd_tree_branch *branch)
 {
     struct hd_thread_rec thread = tree->target.thread;
     struct hd_call *call = tree->call;
@@ -255,7 +256,7 @@ static int branch_cut(struct hd_branch_tree *tree, struct hd_tree_branch *branch
     int err = mark_gone(tree, branch);
 
     if (err)
-        return err;
+        return hd_step_fail(err);
     newest = find_newest(tree);
     if (!newest)
         return hd_call_refuse(call, 409, "That is the whole conversation: delete the thread");
@@ -267,12 +268,18 @@ static int branch_cut(struct hd_branch_tree *tree, struct hd_tree_branch *branch
         err = hd_thread_cut(call->app->store, &thread, branch->first->ns, branch->first->id,
                             &call->fault);
     call->status = err ? call->status : 204;
-    return err;
+    return hd_step_done(err);
 }
+
+struct branch_removal {
+    struct hd_call *call;
+    struct hd_step step; /* the result */
+};
 
 static int cut_once(void *arg, struct hd_fault *fault)
 {
-    struct hd_call *call = arg;
+    struct branch_removal *removal = arg;
+    struct hd_call *call = removal->call;
     struct hd_branch_tree tree = {.call = call};
     struct hd_tree_branch *branch = NULL;
     int err = find_branch(&tree, &branch);
@@ -280,18 +287,23 @@ static int cut_once(void *arg, struct hd_fault *fault)
     if (!err && tree.target.inner.len > 0)
         err = hd_fault_set(fault, HD_EINVAL,
                            "checkpoint_ns: the branches of a subgraph end with those around it");
-    if (!err && tree.target.thread.status == HD_THREAD_BUSY)
-        err = hd_call_refuse(call, 409, "Thread is busy");
-    else if (!err)
-        err = branch_cut(&tree, branch);
+    if (err)
+        removal->step = hd_step_fail(err);
+    else if (tree.target.thread.status == HD_THREAD_BUSY)
+        removal->step = hd_call_refuse(call, 409, "Thread is busy");
+    else
+        removal->step = branch_cut(&tree, branch);
     hd_branch_tree_fini(&tree);
-    return err;
+    return removal->step.err;
 }
 
 /* A run that starts concurrently changes the record; the retry finds the thread busy. */
-static int delete_branch(struct hd_call *call)
+static struct hd_step delete_branch(struct hd_call *call)
 {
-    return hd_rows_change(call->app->store, cut_once, call, &call->fault);
+    struct branch_removal removal = {.call = call};
+    int err = hd_rows_change(call->app->store, cut_once, &removal, &call->fault);
+
+    return err ? hd_step_fail(err) : removal.step;
 }
 
 static const struct hd_endpoint routes[] = {

@@ -51,7 +51,7 @@ static int history_show(struct history_view *history)
     return err;
 }
 
-static int get_history(struct hd_call *call)
+static struct hd_step get_history(struct hd_call *call)
 {
     struct history_view history = {.call = call};
     int err = hd_params_int(&call->query, HD_S("limit"), 1, 1000, 10, &history.limit, &call->fault);
@@ -64,7 +64,7 @@ static int get_history(struct hd_call *call)
     if (!err)
         err = history_show(&history);
     hd_state_select_fini(&history.select);
-    return err;
+    return hd_step_done(err);
 }
 
 /* The id of a checkpoint, a checkpoint, or a config with one. */
@@ -85,7 +85,7 @@ static int read_before(struct hd_call *call, struct hd_slice *out)
     return 0;
 }
 
-static int post_history(struct hd_call *call)
+static struct hd_step post_history(struct hd_call *call)
 {
     struct history_view history = {.call = call, .limit = 10};
     hd_json_val metadata;
@@ -104,7 +104,7 @@ static int post_history(struct hd_call *call)
     if (!err)
         err = history_show(&history);
     hd_state_select_fini(&history.select);
-    return err;
+    return hd_step_done(err);
 }
 
 static const struct hd_endpoint routes[] = {

@@ -426,18 +426,18 @@ static int origins_make(struct origins *origins)
     return err ? err : origins_show(origins);
 }
 
-static int get_messages(struct hd_call *call)
+static struct hd_step get_messages(struct hd_call *call)
 {
     struct origins origins = {.call = call};
     int err = hd_checkpoint_target_of_query(call, &origins.path.target);
 
     if (err)
-        return err;
+        return hd_step_fail(err);
     hd_params_get(&call->query, HD_S("checkpoint_id"), &origins.path.target.checkpoint_id);
     err = origins_make(&origins);
     hd_json_fini(&origins.values);
     hd_checkpoint_index_fini(&origins.points);
-    return err;
+    return hd_step_done(err);
 }
 
 static const struct hd_endpoint routes[] = {

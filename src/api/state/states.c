@@ -74,20 +74,20 @@ static int show_queried(struct hd_call *call, struct hd_slice checkpoint_id)
     return err;
 }
 
-static int get_state(struct hd_call *call)
+static struct hd_step get_state(struct hd_call *call)
 {
-    return show_queried(call, hd_slice(NULL, 0));
+    return hd_step_done(show_queried(call, hd_slice(NULL, 0)));
 }
 
-static int get_state_at(struct hd_call *call)
+static struct hd_step get_state_at(struct hd_call *call)
 {
     struct hd_slice id;
     int err = hd_path_uuid(call, 1, "checkpoint_id", &id);
 
-    return err ? err : show_queried(call, id);
+    return hd_step_done(err ? err : show_queried(call, id));
 }
 
-static int post_state_at(struct hd_call *call)
+static struct hd_step post_state_at(struct hd_call *call)
 {
     struct hd_state_select select = {.names = NULL};
     bool subgraphs = false;
@@ -101,7 +101,7 @@ static int post_state_at(struct hd_call *call)
     if (!err)
         err = state_update_show(call, &target, subgraphs, &select);
     hd_state_select_fini(&select);
-    return err;
+    return hd_step_done(err);
 }
 
 /* ---- changing --------------------------------------------------------- */
@@ -146,7 +146,7 @@ static int state_update_apply(struct hd_call *call, struct state_update *update)
     return err ? err : call->jw.err;
 }
 
-static int update_work(struct hd_call *call)
+static struct hd_step update_work(struct hd_call *call)
 {
     struct state_update *update = hd_arena_calloc(call->arena, 1, sizeof(*update));
     int err = update ? hd_supersteps_check_values(call) : HD_ENOMEM;
@@ -155,22 +155,22 @@ static int update_work(struct hd_call *call)
     if (!err)
         err = hd_checkpoint_target_of_body(call, &update->target);
     if (err)
-        return err;
+        return hd_step_fail(err);
     if (update->target.thread.status == HD_THREAD_BUSY)
         return hd_call_refuse(call, 409, "Thread is busy");
     err = hd_checkpoint_target_check(call, &update->target);
     if (err)
-        return err;
+        return hd_step_fail(err);
     if (!update->target.graph)
         return hd_call_refuse(call, 400,
                               "No graph is known for this thread: name one by assistant_id, or by "
                               "graph_id in the thread's metadata");
     err = state_update_apply(call, update);
-    return err ? err : HD_CALL_CONTINUES;
+    return hd_step_next(err);
 }
 
 /* Notifies the readers of the thread's stream, if any. */
-static void tell_update(struct hd_call *call)
+static struct hd_step announce_update(struct hd_call *call)
 {
     const struct state_update *update = call->state;
     const struct hd_checkpoint_target *target = &update->target;
@@ -187,10 +187,10 @@ static void tell_update(struct hd_call *call)
     /* When memory is short, the event log reports lost events to its readers. */
     if (feed && hd_event_log_add(feed, &news))
         hd_log(HD_LOG_WARN, "api", "out of memory: a changed state is not announced");
-    hd_call_answer(call);
+    return HD_DONE;
 }
 
-static int state_update_settle(struct hd_call *call)
+static struct hd_step state_update_settle(struct hd_call *call)
 {
     struct state_update *update = call->state;
     struct hd_val *config = NULL;
@@ -200,36 +200,24 @@ static int state_update_settle(struct hd_call *call)
         put_answer(call, &update->target, config);
     hd_val_unref(config);
     err = err ? err : call->jw.err;
-    return err ? err : HD_CALL_CONTINUES;
+    return hd_step_next(err);
 }
 
-static void on_state_update_settled(struct hd_call *call, int err)
-{
-    if (err < 0)
-        hd_call_fail(call, err);
-    else
-        tell_update(call);
-}
-
-static void on_updated(struct hd_call *call, const struct hd_rt_message *message)
+static struct hd_step on_updated(struct hd_call *call, const struct hd_rt_message *message)
 {
     struct state_update *update = call->state;
-    int err = hd_supersteps_answer(call, message, &update->remote);
+    int err = hd_supersteps_read_reply(call, message, &update->remote);
 
-    if (!err)
-        err = hd_call_defer(call, state_update_settle, on_state_update_settled);
-    if (err)
-        hd_call_fail(call, err);
+    return err ? hd_step_fail(err) : hd_call_visit(call, state_update_settle, announce_update);
 }
 
-static void update_then(struct hd_call *call)
+static struct hd_step update_then(struct hd_call *call)
 {
     struct state_update *update = call->state;
 
-    if (update->remote.head.len > 0)
-        hd_supersteps_ask(call, &update->remote, on_updated, hd_call_fail);
-    else
-        tell_update(call);
+    return update->remote.head.len > 0
+               ? hd_supersteps_query(call, &update->remote, on_updated, NULL)
+               : announce_update(call);
 }
 
 static const struct hd_endpoint routes[] = {

@@ -49,12 +49,13 @@ struct hd_supersteps_remote {
  * hd_supersteps_read_values(). The target must outlive the query. */
 HD_MUST_CHECK int hd_supersteps_prepare(struct hd_call *call, struct hd_checkpoint_target *target,
                                         bool from_values, struct hd_supersteps_remote *out);
-/* On the loop. Calls one of the two functions, which then owns the call. */
-void hd_supersteps_ask(struct hd_call *call, const struct hd_supersteps_remote *remote,
-                       hd_worker_reply_fn then, void (*otherwise)(struct hd_call *call, int err));
+/* On the loop, for `then` to return: hd_call_query_worker(). */
+struct hd_step hd_supersteps_query(struct hd_call *call, const struct hd_supersteps_remote *remote,
+                                   hd_worker_reply_fn on_reply, hd_error_fn on_error);
 /* On the loop: reads the worker's reply. */
-HD_MUST_CHECK int hd_supersteps_answer(struct hd_call *call, const struct hd_rt_message *message,
-                                       struct hd_supersteps_remote *remote);
+HD_MUST_CHECK int hd_supersteps_read_reply(struct hd_call *call,
+                                           const struct hd_rt_message *message,
+                                           struct hd_supersteps_remote *remote);
 /* On a store thread: does the work of hd_supersteps_apply() after the checkpoints are stored. */
 HD_MUST_CHECK int hd_supersteps_settle(struct hd_call *call,
                                        const struct hd_supersteps_remote *remote,

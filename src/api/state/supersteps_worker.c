@@ -183,8 +183,8 @@ int hd_supersteps_prepare(struct hd_call *call, struct hd_checkpoint_target *tar
     return err;
 }
 
-void hd_supersteps_ask(struct hd_call *call, const struct hd_supersteps_remote *remote,
-                       hd_worker_reply_fn then, void (*otherwise)(struct hd_call *call, int err))
+struct hd_step hd_supersteps_query(struct hd_call *call, const struct hd_supersteps_remote *remote,
+                                   hd_worker_reply_fn on_reply, hd_error_fn on_error)
 {
     const struct hd_checkpoint_target *target = remote->target;
     struct hd_val *metadata = hd_supersteps_metadata(target);
@@ -194,24 +194,25 @@ void hd_supersteps_ask(struct hd_call *call, const struct hd_supersteps_remote *
                                       .root = target->root,
                                       .guard = target->thread.created_at,
                                       .metadata = metadata};
-    const struct hd_worker_query ask = {.language = target->graph->language,
-                                        .head = remote->head,
-                                        .blob = remote->text,
-                                        .scope = &scope,
-                                        .then = then,
-                                        .otherwise = otherwise};
+    const struct hd_worker_query query = {.language = target->graph->language,
+                                          .head = remote->head,
+                                          .blob = remote->text,
+                                          .scope = &scope,
+                                          .on_reply = on_reply,
+                                          .on_error = on_error};
+    struct hd_step step = hd_step_fail(HD_ENOMEM);
 
+    call->on_error = on_error;
     if (metadata)
-        hd_call_query_worker(call, &ask);
-    else
-        otherwise(call, HD_ENOMEM);
+        step = hd_call_query_worker(call, &query);
     hd_val_unref(metadata);
+    return step;
 }
 
 /* ---- the reply -------------------------------------------------------- */
 
-int hd_supersteps_answer(struct hd_call *call, const struct hd_rt_message *message,
-                         struct hd_supersteps_remote *remote)
+int hd_supersteps_read_reply(struct hd_call *call, const struct hd_rt_message *message,
+                             struct hd_supersteps_remote *remote)
 {
     struct hd_json json = {NULL};
     int err = hd_json_parse(&json, message->head, NULL);

@@ -245,7 +245,7 @@ static int timeline_make(struct timeline *timeline)
     return err ? err : timeline_show(timeline);
 }
 
-static int get_timeline(struct hd_call *call)
+static struct hd_step get_timeline(struct hd_call *call)
 {
     struct timeline timeline = {.call = call};
     int err =
@@ -257,14 +257,14 @@ static int get_timeline(struct hd_call *call)
     if (!err)
         err = hd_call_thread(call, &timeline.thread);
     if (err)
-        return err;
+        return hd_step_fail(err);
     err = timeline_make(&timeline);
     for (size_t i = 0; i < timeline.agent_count; i++)
         hd_json_fini(&timeline.agents[i].values);
     hd_free(timeline.agents);
     hd_free(timeline.entries);
     hd_checkpoint_index_fini(&timeline.points);
-    return err;
+    return hd_step_done(err);
 }
 
 static const struct hd_endpoint routes[] = {
