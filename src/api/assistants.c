@@ -95,7 +95,7 @@ static int read_draft(struct hd_call *call, struct assistant_draft *draft)
 }
 
 /* Both names mean the same member, so a request may not set both. */
-static bool says_both(const struct assistant_draft *draft)
+static bool has_both(const struct assistant_draft *draft)
 {
     return hd_json_size(draft->configurable) > 0 && hd_json_size(draft->context) > 0;
 }
@@ -302,7 +302,7 @@ static struct hd_step create_assistant(struct hd_call *call)
         err = hd_body_word(call, "if_exists", words, &word);
     if (!err)
         err = choose_id(call, &assistant.id);
-    if (!err && says_both(&draft))
+    if (!err && has_both(&draft))
         return refuse_both(call);
     if (!err)
         err = change(call, &draft, &assistant);
@@ -411,7 +411,7 @@ static struct hd_step patch_assistant(struct hd_call *call)
 
     if (err)
         return hd_step_fail(err);
-    if (says_both(&patch.draft))
+    if (has_both(&patch.draft))
         return refuse_both(call);
     return hd_step_done(
         hd_rows_change(call->app->store, assistant_patch_once, &patch, &call->fault));
@@ -586,7 +586,7 @@ static int on_assistant_thread(void *arg, const struct hd_thread_rec *thread)
 }
 
 /* A list, since clients of other servers may read one. */
-static void say_deleted(struct hd_call *call, const struct hd_assistant_rec *assistant)
+static void put_deleted_id(struct hd_call *call, const struct hd_assistant_rec *assistant)
 {
     hd_jw_array(&call->jw);
     hd_jw_string(&call->jw, assistant->id);
@@ -614,7 +614,7 @@ static struct hd_step delete_assistant(struct hd_call *call)
         err = delete_stored(call, &assistant);
     if (err)
         return hd_step_fail(err);
-    say_deleted(call, &assistant);
+    put_deleted_id(call, &assistant);
     if (!deletes_threads)
         return HD_DONE;
     threads.assistant_id = assistant.id;

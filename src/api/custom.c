@@ -37,13 +37,13 @@ struct hd_custom {
     struct hd_buf document; /* guarded by the lock */
 };
 
-/* One request; in the arena of its call. */
-struct visit {
+/* A request that was forwarded to the application; in the arena of its call. */
+struct forward {
     struct hd_custom *custom;
     struct hd_call *call;
-    struct hd_rt_call *asked;      /* NULL: the call to the worker has ended */
-    struct hd_worker_access *pass; /* the caller's; NULL: unknown */
-    struct hd_json head;           /* {"status", "headers"} */
+    struct hd_rt_call *worker_call; /* NULL: the call to the worker has ended */
+    struct hd_worker_access *pass;  /* the caller's; NULL: unknown */
+    struct hd_json head;            /* {"status", "headers"} */
     bool has_head;
     bool is_whole;
     bool is_streaming;
@@ -126,7 +126,7 @@ bool hd_custom_has_page(const struct hd_custom *custom, struct hd_slice path)
     return custom && has_one(custom->weak, custom->weak_count, path);
 }
 
-static void learn(struct hd_custom *custom, hd_json_val routes)
+static void keep_routes(struct hd_custom *custom, hd_json_val routes)
 {
     struct hd_json_iter it = hd_json_iter(routes);
 
@@ -147,7 +147,7 @@ static void learn(struct hd_custom *custom, hd_json_val routes)
     }
 }
 
-static void learn_document(struct hd_custom *custom, hd_json_val document)
+static void keep_document(struct hd_custom *custom, hd_json_val document)
 {
     struct hd_jw jw;
 
@@ -189,68 +189,68 @@ static void on_application_ready(void *ctx, enum hd_rt_language language, struct
     custom->has_middleware = hd_json_is_true(hd_json_get(app, HD_S("middleware"))) ||
                              (hd_json_get(app, HD_S("error")) &&
                               custom->app->config->http_middleware_order != HD_MIDDLEWARE_DEFAULT);
-    learn(custom, hd_json_get(app, HD_S("routes")));
-    learn_document(custom, hd_json_get(app, HD_S("openapi")));
+    keep_routes(custom, hd_json_get(app, HD_S("routes")));
+    keep_document(custom, hd_json_get(app, HD_S("openapi")));
     hd_json_fini(&json);
 }
 
-/* ---- the end of a visit ----------------------------------------------- */
+/* ---- the end ---------------------------------------------------------- */
 
-static void visit_release(struct visit *visit)
+static void forward_release(struct forward *forward)
 {
-    if (visit->asked)
-        hd_rt_call_drop(visit->asked);
-    visit->asked = NULL;
-    hd_worker_access_close(visit->pass);
-    visit->pass = NULL;
-    hd_json_fini(&visit->head);
-    hd_buf_fini(&visit->body);
+    if (forward->worker_call)
+        hd_rt_call_drop(forward->worker_call);
+    forward->worker_call = NULL;
+    hd_worker_access_close(forward->pass);
+    forward->pass = NULL;
+    hd_json_fini(&forward->head);
+    hd_buf_fini(&forward->body);
 }
 
 /* Only before anything was sent. */
-static void visit_fall_back(struct visit *visit)
+static void forward_fall_back(struct forward *forward)
 {
-    struct hd_call *call = visit->call;
+    struct hd_call *call = forward->call;
 
     hd_exchange_on_gone(call->exchange, NULL, NULL);
-    visit_release(visit);
-    call->route = visit->fallback;
+    forward_release(forward);
+    call->route = forward->fallback;
     hd_call_resume(call, HD_NEXT);
 }
 
 /* Only before anything was sent. */
-static void visit_refuse(struct visit *visit, int status, const char *text)
+static void forward_refuse(struct forward *forward, int status, const char *text)
 {
-    struct hd_call *call = visit->call;
+    struct hd_call *call = forward->call;
 
-    if (visit->fallback) {
-        visit_fall_back(visit);
+    if (forward->fallback) {
+        forward_fall_back(forward);
         return;
     }
     hd_exchange_on_gone(call->exchange, NULL, NULL);
-    visit_release(visit);
+    forward_release(forward);
     hd_call_resume(call, hd_call_refuse(call, status, "%s", text));
 }
 
-static void visit_fail(struct visit *visit, int status, const char *text)
+static void forward_fail(struct forward *forward, int status, const char *text)
 {
-    struct hd_exchange *ex = visit->call->exchange;
+    struct hd_exchange *ex = forward->call->exchange;
 
-    if (!visit->is_streaming) {
-        visit_refuse(visit, status, text);
+    if (!forward->is_streaming) {
+        forward_refuse(forward, status, text);
         return;
     }
-    visit_release(visit);
-    hd_call_free(visit->call);
+    forward_release(forward);
+    hd_call_free(forward->call);
     hd_http_stream_abort(ex);
 }
 
-static void on_visit_gone(void *ctx)
+static void on_forward_gone(void *ctx)
 {
-    struct visit *visit = ctx;
+    struct forward *forward = ctx;
 
-    visit_release(visit);
-    hd_call_free(visit->call);
+    forward_release(forward);
+    hd_call_free(forward->call);
 }
 
 /* ---- the response ----------------------------------------------------- */
@@ -296,44 +296,46 @@ static struct hd_slice pair_at(hd_json_val pair, size_t index)
     return HD_S("");
 }
 
-static struct hd_slice find_header(struct visit *visit, const char *name)
+static struct hd_slice find_header(struct forward *forward, const char *name)
 {
-    struct hd_json_iter it = hd_json_iter(hd_json_get(hd_json_root(&visit->head), HD_S("headers")));
+    struct hd_json_iter it =
+        hd_json_iter(hd_json_get(hd_json_root(&forward->head), HD_S("headers")));
 
     while (hd_json_next(&it)) {
         if (hd_slice_eq_nocase(pair_at(it.val, 0), hd_slice_cstr(name)))
-            return to_bytes(visit->call->arena, pair_at(it.val, 1));
+            return to_bytes(forward->call->arena, pair_at(it.val, 1));
     }
     return HD_S("");
 }
 
-static void send_headers(struct visit *visit)
+static void send_headers(struct forward *forward)
 {
-    struct hd_json_iter it = hd_json_iter(hd_json_get(hd_json_root(&visit->head), HD_S("headers")));
-    struct hd_exchange *ex = visit->call->exchange;
+    struct hd_json_iter it =
+        hd_json_iter(hd_json_get(hd_json_root(&forward->head), HD_S("headers")));
+    struct hd_exchange *ex = forward->call->exchange;
 
-    visit->call->status = visit->status;
-    hd_call_send_headers(visit->call);
+    forward->call->status = forward->status;
+    hd_call_send_headers(forward->call);
     while (hd_json_next(&it)) {
         struct hd_slice name = pair_at(it.val, 0);
 
         if (hd_slice_is_token(name) && !is_ours(name))
-            hd_answer_header(ex, name, to_bytes(visit->call->arena, pair_at(it.val, 1)));
+            hd_answer_header(ex, name, to_bytes(forward->call->arena, pair_at(it.val, 1)));
     }
 }
 
-static void answer_whole(struct visit *visit)
+static void answer_whole(struct forward *forward)
 {
-    struct hd_exchange *ex = visit->call->exchange;
-    struct hd_slice type = visit->content_type;
-    struct hd_buf body = visit->body;
-    int status = visit->status;
+    struct hd_exchange *ex = forward->call->exchange;
+    struct hd_slice type = forward->content_type;
+    struct hd_buf body = forward->body;
+    int status = forward->status;
 
     hd_exchange_on_gone(ex, NULL, NULL);
-    send_headers(visit);
-    hd_buf_init(&visit->body, 0);
-    visit_release(visit);
-    hd_call_free(visit->call);
+    send_headers(forward);
+    hd_buf_init(&forward->body, 0);
+    forward_release(forward);
+    hd_call_free(forward->call);
     if (body.len == 0 && type.len == 0)
         hd_answer_empty(ex, status);
     else
@@ -341,53 +343,54 @@ static void answer_whole(struct visit *visit)
     hd_buf_fini(&body);
 }
 
-/* Must be the last call: a released reply may arrive at once and end the visit. */
-static void set_held(struct visit *visit, bool is_held)
+/* Must be the last call: a released reply may arrive at once and end the request. */
+static void set_held(struct forward *forward, bool is_held)
 {
-    bool is_new = visit->is_held != is_held;
+    bool is_new = forward->is_held != is_held;
 
-    visit->is_held = is_held;
-    if (is_new && visit->asked)
-        hd_rt_call_hold(visit->asked, is_held);
+    forward->is_held = is_held;
+    if (is_new && forward->worker_call)
+        hd_rt_call_hold(forward->worker_call, is_held);
 }
 
 /* Writes as much as the client accepts. */
-static void visit_pump(struct visit *visit)
+static void forward_pump(struct forward *forward)
 {
-    struct hd_exchange *ex = visit->call->exchange;
-    struct hd_slice rest = hd_slice(visit->body.ptr + visit->sent, visit->body.len - visit->sent);
+    struct hd_exchange *ex = forward->call->exchange;
+    struct hd_slice rest =
+        hd_slice(forward->body.ptr + forward->sent, forward->body.len - forward->sent);
 
     if (rest.len > 0)
-        visit->sent += hd_http_stream_write(ex, &rest, 1);
-    if (visit->sent < visit->body.len) {
-        set_held(visit, true);
+        forward->sent += hd_http_stream_write(ex, &rest, 1);
+    if (forward->sent < forward->body.len) {
+        set_held(forward, true);
         return;
     }
-    hd_buf_reset(&visit->body);
-    visit->sent = 0;
-    if (visit->has_ended) {
-        visit_release(visit);
-        hd_call_free(visit->call);
+    hd_buf_reset(&forward->body);
+    forward->sent = 0;
+    if (forward->has_ended) {
+        forward_release(forward);
+        hd_call_free(forward->call);
         hd_http_stream_end(ex);
         return;
     }
-    set_held(visit, false);
+    set_held(forward, false);
 }
 
 static void on_room(void *ctx)
 {
-    visit_pump(ctx);
+    forward_pump(ctx);
 }
 
-static void begin_stream(struct visit *visit)
+static void begin_stream(struct forward *forward)
 {
-    struct hd_slice type = visit->content_type;
+    struct hd_slice type = forward->content_type;
 
-    visit->is_streaming = true;
-    send_headers(visit);
-    hd_http_stream_begin(visit->call->exchange, visit->status,
+    forward->is_streaming = true;
+    send_headers(forward);
+    hd_http_stream_begin(forward->call->exchange, forward->status,
                          type.len > 0 ? type : HD_S("application/octet-stream"), on_room,
-                         on_visit_gone, visit);
+                         on_forward_gone, forward);
 }
 
 /* A value with line breaks would add headers. */
@@ -408,53 +411,53 @@ static bool are_sound(hd_json_val headers)
     return true;
 }
 
-static bool take_head(struct visit *visit, struct hd_slice text)
+static bool take_head(struct forward *forward, struct hd_slice text)
 {
     int64_t status = 0, length = -1;
-    struct hd_slice told;
+    struct hd_slice length_text;
 
-    if (hd_json_parse(&visit->head, text, NULL) ||
-        !hd_json_int(hd_json_get(hd_json_root(&visit->head), HD_S("status")), &status) ||
+    if (hd_json_parse(&forward->head, text, NULL) ||
+        !hd_json_int(hd_json_get(hd_json_root(&forward->head), HD_S("status")), &status) ||
         status < 200 || status > 599 ||
-        !are_sound(hd_json_get(hd_json_root(&visit->head), HD_S("headers"))))
+        !are_sound(hd_json_get(hd_json_root(&forward->head), HD_S("headers"))))
         return false;
-    visit->has_head = true;
-    visit->status = (int)status;
-    if (status == 404 && visit->fallback)
+    forward->has_head = true;
+    forward->status = (int)status;
+    if (status == 404 && forward->fallback)
         return true;
-    visit->content_type = find_header(visit, "content-type");
-    told = find_header(visit, "content-length");
-    for (size_t i = 0; i < told.len && told.len < 10; i++)
-        length = told.ptr[i] >= '0' && told.ptr[i] <= '9'
-                     ? (length < 0 ? 0 : length) * 10 + (told.ptr[i] - '0')
+    forward->content_type = find_header(forward, "content-type");
+    length_text = find_header(forward, "content-length");
+    for (size_t i = 0; i < length_text.len && length_text.len < 10; i++)
+        length = length_text.ptr[i] >= '0' && length_text.ptr[i] <= '9'
+                     ? (length < 0 ? 0 : length) * 10 + (length_text.ptr[i] - '0')
                      : MAX_WHOLE + 1;
-    visit->is_whole =
+    forward->is_whole =
         status == 204 || status == 304 ||
-        (length >= 0 && length <= MAX_WHOLE && find_header(visit, "content-encoding").len == 0);
-    if (!visit->is_whole)
-        begin_stream(visit);
+        (length >= 0 && length <= MAX_WHOLE && find_header(forward, "content-encoding").len == 0);
+    if (!forward->is_whole)
+        begin_stream(forward);
     return true;
 }
 
-static void on_visit_piece(void *ctx, const struct hd_rt_message *message)
+static void on_forward_piece(void *ctx, const struct hd_rt_message *message)
 {
-    struct visit *visit = ctx;
+    struct forward *forward = ctx;
     int err = 0;
 
-    if (!visit->has_head && !take_head(visit, message->head)) {
-        visit_fail(visit, 502, "the application's response is invalid");
+    if (!forward->has_head && !take_head(forward, message->head)) {
+        forward_fail(forward, 502, "the application's response is invalid");
         return;
     }
-    if (visit->status == 404 && visit->fallback) {
-        visit_fall_back(visit);
+    if (forward->status == 404 && forward->fallback) {
+        forward_fall_back(forward);
         return;
     }
     for (size_t i = 0; !err && i < message->blob_count; i++)
-        err = hd_buf_append_slice(&visit->body, message->blobs[i]);
+        err = hd_buf_append_slice(&forward->body, message->blobs[i]);
     if (err)
-        visit_fail(visit, 502, "the application's response is too large");
-    else if (visit->is_streaming && message->blob_count > 0)
-        visit_pump(visit);
+        forward_fail(forward, 502, "the application's response is too large");
+    else if (forward->is_streaming && message->blob_count > 0)
+        forward_pump(forward);
 }
 
 static void log_error(const struct hd_rt_message *message)
@@ -474,31 +477,31 @@ static void log_error(const struct hd_rt_message *message)
     hd_json_fini(&json);
 }
 
-static void on_visit_end(void *ctx, enum hd_rt_end end, const struct hd_rt_message *message)
+static void on_forward_end(void *ctx, enum hd_rt_end end, const struct hd_rt_message *message)
 {
-    struct visit *visit = ctx;
+    struct forward *forward = ctx;
 
-    visit->asked = NULL;
-    hd_worker_access_close(visit->pass);
-    visit->pass = NULL;
-    visit->has_ended = true;
+    forward->worker_call = NULL;
+    hd_worker_access_close(forward->pass);
+    forward->pass = NULL;
+    forward->has_ended = true;
     if (end == HD_RT_REFUSED || end == HD_RT_LOST)
         log_error(message);
     /* A failed application may have sent its error response already. */
-    if (end == HD_RT_REFUSED && visit->is_whole && visit->body.len > 0)
-        answer_whole(visit);
+    if (end == HD_RT_REFUSED && forward->is_whole && forward->body.len > 0)
+        answer_whole(forward);
     else if (end == HD_RT_REFUSED)
-        visit_fail(visit, 500, "Internal Server Error");
+        forward_fail(forward, 500, "Internal Server Error");
     else if (end == HD_RT_LOST)
-        visit_fail(visit, 503, "the application cannot be reached at the moment");
+        forward_fail(forward, 503, "the application cannot be reached at the moment");
     else if (end == HD_RT_LATE)
-        visit_fail(visit, 504, "the application did not answer in time");
-    else if (!visit->has_head)
-        visit_fail(visit, 502, "the application did not answer");
-    else if (visit->is_whole)
-        answer_whole(visit);
+        forward_fail(forward, 504, "the application did not answer in time");
+    else if (!forward->has_head)
+        forward_fail(forward, 502, "the application did not answer");
+    else if (forward->is_whole)
+        answer_whole(forward);
     else
-        visit_pump(visit);
+        forward_pump(forward);
 }
 
 /* ---- the request to the worker */
@@ -521,10 +524,10 @@ static struct hd_slice to_text(struct hd_arena *arena, struct hd_slice bytes)
     return hd_slice(out, out ? len : 0);
 }
 
-static int write_question(const struct visit *visit, struct hd_buf *out)
+static int forward_write(const struct forward *forward, struct hd_buf *out)
 {
-    const struct hd_http_request *request = hd_exchange_request(visit->call->exchange);
-    struct hd_arena *arena = visit->call->arena;
+    const struct hd_http_request *request = hd_exchange_request(forward->call->exchange);
+    struct hd_arena *arena = forward->call->arena;
     struct hd_jw jw;
 
     hd_jw_init(&jw, out);
@@ -534,7 +537,7 @@ static int write_question(const struct visit *visit, struct hd_buf *out)
     hd_jw_key(&jw, HD_S("method"));
     hd_jw_string(&jw, request->method_name);
     hd_jw_key(&jw, HD_S("path"));
-    hd_jw_string(&jw, visit->call->path);
+    hd_jw_string(&jw, forward->call->path);
     hd_jw_key(&jw, HD_S("query"));
     hd_jw_string(&jw, request->query);
     hd_jw_key(&jw, HD_S("headers"));
@@ -548,12 +551,12 @@ static int write_question(const struct visit *visit, struct hd_buf *out)
         hd_jw_array_end(&jw);
     }
     hd_jw_array_end(&jw);
-    if (visit->call->who) {
+    if (forward->call->who) {
         hd_jw_key(&jw, HD_S("user"));
-        hd_user_put(&jw, visit->call->who);
+        hd_user_put(&jw, forward->call->who);
     }
-    hd_worker_access_put(&jw, visit->call->app, visit->pass);
-    if (visit->is_inner) {
+    hd_worker_access_put(&jw, forward->call->app, forward->pass);
+    if (forward->is_inner) {
         hd_jw_key(&jw, HD_S("inner"));
         hd_jw_bool(&jw, true);
     }
@@ -561,67 +564,67 @@ static int write_question(const struct visit *visit, struct hd_buf *out)
     return hd_jw_finish(&jw);
 }
 
-static struct visit *make_visit(struct hd_call *call)
+static struct forward *make_forward(struct hd_call *call)
 {
-    struct visit *visit = hd_arena_calloc(call->arena, 1, sizeof(*visit));
+    struct forward *forward = hd_arena_calloc(call->arena, 1, sizeof(*forward));
 
-    if (!visit)
+    if (!forward)
         return NULL;
-    visit->custom = hd_api_custom(call->api);
-    visit->call = call;
-    hd_buf_init(&visit->body, MAX_QUEUED);
-    return visit;
+    forward->custom = hd_api_custom(call->api);
+    forward->call = call;
+    hd_buf_init(&forward->body, MAX_QUEUED);
+    return forward;
 }
 
-static struct hd_step send_question(struct visit *visit)
+static struct hd_step forward_send(struct forward *forward)
 {
-    struct hd_call *call = visit->call;
+    struct hd_call *call = forward->call;
     const struct hd_http_request *request = hd_exchange_request(call->exchange);
     struct hd_rt_call_options options = {.language = hd_api_custom(call->api)->language,
                                          .blobs = &request->body,
                                          .blob_count = request->body.len > 0,
                                          .timeout_us = call->app->config->run_timeout_us,
                                          .patience_us = call->app->config->runtime_start_timeout_us,
-                                         .on_piece = on_visit_piece,
-                                         .on_end = on_visit_end,
-                                         .ctx = visit};
+                                         .on_piece = on_forward_piece,
+                                         .on_end = on_forward_end,
+                                         .ctx = forward};
     struct hd_buf head;
     int err;
 
     hd_buf_init(&head, MAX_HEAD);
-    err = call->who || visit->is_inner
-              ? hd_worker_access_open(call->app, call->who, visit->is_inner, &visit->pass)
+    err = call->who || forward->is_inner
+              ? hd_worker_access_open(call->app, call->who, forward->is_inner, &forward->pass)
               : 0;
     if (!err)
-        err = write_question(visit, &head);
+        err = forward_write(forward, &head);
     options.head = hd_buf_slice(&head);
     if (!err)
-        err = hd_runtime_call(call->app->runtime, &options, &visit->asked);
+        err = hd_runtime_call(call->app->runtime, &options, &forward->worker_call);
     hd_buf_fini(&head);
     if (err) {
-        visit_release(visit);
+        forward_release(forward);
         return hd_step_fail(err);
     }
-    hd_exchange_on_gone(call->exchange, on_visit_gone, visit);
+    hd_exchange_on_gone(call->exchange, on_forward_gone, forward);
     return HD_WAIT;
 }
 
 /* The caller is authenticated, if the route requires it. */
-static struct hd_step visit_application(struct hd_call *call)
+static struct hd_step forward_request(struct hd_call *call)
 {
-    struct visit *visit = make_visit(call);
+    struct forward *forward = make_forward(call);
 
-    return visit ? send_question(visit) : hd_step_fail(HD_ENOMEM);
+    return forward ? forward_send(forward) : hd_step_fail(HD_ENOMEM);
 }
 
-static struct hd_step visit_middleware(struct hd_call *call)
+static struct hd_step forward_to_middleware(struct hd_call *call)
 {
-    struct visit *visit = make_visit(call);
+    struct forward *forward = make_forward(call);
 
-    if (!visit)
+    if (!forward)
         return hd_step_fail(HD_ENOMEM);
-    visit->is_inner = true;
-    return send_question(visit);
+    forward->is_inner = true;
+    return forward_send(forward);
 }
 
 /*
@@ -675,7 +678,7 @@ struct hd_step hd_custom_wrap(struct hd_call *call, bool is_public)
 {
     bool is_first = call->app->config->http_middleware_order != HD_MIDDLEWARE_AUTH_FIRST;
 
-    set_application_route(call, !is_first && !is_public, visit_middleware);
+    set_application_route(call, !is_first && !is_public, forward_to_middleware);
     return HD_NEXT;
 }
 
@@ -686,7 +689,7 @@ struct hd_step hd_custom_take(struct hd_call *call)
     const struct hd_http_request *request = hd_exchange_request(call->exchange);
     struct hd_slice unused;
 
-    set_application_route(call, call->app->config->http_custom_route_auth, visit_application);
+    set_application_route(call, call->app->config->http_custom_route_auth, forward_request);
     if (hd_request_header(request, HD_S("upgrade"), &unused))
         return hd_call_refuse(call, 501, "WebSockets of the application are not served");
     return HD_NEXT;
@@ -703,13 +706,13 @@ bool hd_custom_may_serve(const struct hd_call *call)
 
 struct hd_step hd_custom_try(struct hd_call *call)
 {
-    struct visit *visit = make_visit(call);
+    struct forward *forward = make_forward(call);
 
-    if (!visit)
+    if (!forward)
         return hd_step_fail(HD_ENOMEM);
-    visit->fallback = call->route;
+    forward->fallback = call->route;
     call->route = &open_route;
-    return send_question(visit);
+    return forward_send(forward);
 }
 
 /* ---- public functions ------------------------------------------------- */

@@ -165,7 +165,7 @@ struct hd_step hd_participants_check_count(struct hd_call *call, struct hd_slice
 }
 
 /* Write conflict: the same participant was added, or the thread was deleted. */
-static struct hd_step meet_conflict(struct hd_call *call)
+static struct hd_step resolve_conflict(struct hd_call *call)
 {
     struct hd_thread_rec thread;
     int err = hd_call_thread(call, &thread);
@@ -201,7 +201,7 @@ static struct hd_step add_participant(struct hd_call *call)
     }
     err = hd_participants_apply(call, call->principal, thread.id, &batch);
     if (err == HD_ECONFLICT)
-        return meet_conflict(call);
+        return resolve_conflict(call);
     return hd_step_done(err ? err : participant_show(&call->jw, &participant));
 }
 

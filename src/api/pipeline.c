@@ -10,12 +10,12 @@
 
 /* ---- stages of the API itself ----------------------------------------- */
 
-static bool has_credentials(const struct hd_call *call)
+static bool needs_credentials(const struct hd_call *call)
 {
     return call->route->access != HD_ACCESS_PUBLIC;
 }
 
-static bool has_query(const struct hd_call *call)
+static bool parses_query(const struct hd_call *call)
 {
     return !call->route->is_application;
 }
@@ -120,11 +120,11 @@ static const struct pipeline_stage {
 } stages[HD_STAGES] = {
     [HD_STAGE_ROUTE] = {ON_LOOP, NULL, NULL}, /* hd_api_handle() */
     [HD_STAGE_APPLICATION] = {ON_LOOP, hd_custom_may_serve, hd_custom_try},
-    [HD_STAGE_AUTHENTICATE] = {ON_LOOP, has_credentials, hd_access_authenticate},
+    [HD_STAGE_AUTHENTICATE] = {ON_LOOP, needs_credentials, hd_access_authenticate},
     [HD_STAGE_ACT_FOR] = {ON_LOOP, hd_access_names_user, hd_access_act_for},
     [HD_STAGE_FIND_USER] = {ON_STORE_THREAD, hd_access_acts_for, hd_access_find_user},
-    [HD_STAGE_ENTER] = {ON_LOOP, has_credentials, hd_access_enter},
-    [HD_STAGE_QUERY] = {ON_LOOP, has_query, parse_query},
+    [HD_STAGE_ENTER] = {ON_LOOP, needs_credentials, hd_access_enter},
+    [HD_STAGE_QUERY] = {ON_LOOP, parses_query, parse_query},
     [HD_STAGE_HANDLERS] = {ON_LOOP, hd_authorize_applies, hd_authorize_find_handlers},
     [HD_STAGE_PREPARE] = {ON_STORE_THREAD, needs_preparation, prepare},
     [HD_STAGE_EVENT] = {ON_STORE_THREAD, hd_authorize_has_handler, hd_authorize_first_event},
@@ -187,7 +187,7 @@ static struct hd_step visit_store_thread(struct hd_call *call)
 static struct hd_step handle_error(struct hd_call *call, int err)
 {
     hd_error_fn on_error = call->on_error;
-    int status = hd_error_http_status(err);
+    int status = err < 0 ? hd_error_http_status(err) : 500; /* not an error: a mistake */
 
     if (on_error) {
         call->on_error = NULL;

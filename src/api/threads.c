@@ -114,8 +114,8 @@ static int add_thread(struct hd_call *call, struct hd_thread_rec *thread)
 }
 
 /* A thread with this id exists. *is_free: it does not, or no longer, and can be created. */
-static struct hd_step meet_existing(struct hd_call *call, struct thread_creation *creation,
-                                    bool *is_free)
+static struct hd_step handle_existing(struct hd_call *call, struct thread_creation *creation,
+                                      bool *is_free)
 {
     struct hd_thread_rec thread;
     bool is_seen;
@@ -199,7 +199,7 @@ static struct hd_step create_thread(struct hd_call *call)
         step = create_new(call, creation, &exists);
         if (!exists)
             break;
-        step = meet_existing(call, creation, &is_free);
+        step = handle_existing(call, creation, &is_free);
     }
     if (creation)
         hd_supersteps_fini(&creation->supersteps);

@@ -86,7 +86,7 @@ static void wait_answer(struct wait *wait)
     hd_call_resume(wait->call, HD_DONE);
 }
 
-static void put_error(struct hd_jw *jw, struct hd_slice type, struct hd_slice text)
+static void put_wait_error(struct hd_jw *jw, struct hd_slice type, struct hd_slice text)
 {
     hd_jw_object(jw);
     hd_jw_key(jw, HD_S("__error__"));
@@ -101,7 +101,7 @@ static void put_error(struct hd_jw *jw, struct hd_slice type, struct hd_slice te
 
 static void answer_error(struct wait *wait, struct hd_slice type, struct hd_slice text)
 {
-    put_error(&wait->call->jw, type, text);
+    put_wait_error(&wait->call->jw, type, text);
     wait_answer(wait);
 }
 
@@ -136,8 +136,8 @@ static struct hd_step on_read_error(struct hd_call *call, int err)
     if (err == HD_ENOTFOUND) /* a stateless run's thread was deleted with it */
         hd_jw_null(&call->jw);
     else
-        put_error(&call->jw, HD_S("RuntimeError"),
-                  hd_slice_cstr(call->fault.code ? call->fault.text : hd_error_text(err)));
+        put_wait_error(&call->jw, HD_S("RuntimeError"),
+                       hd_slice_cstr(call->fault.code ? call->fault.text : hd_error_text(err)));
     return HD_DONE;
 }
 

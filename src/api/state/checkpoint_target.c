@@ -187,7 +187,7 @@ static int read_graph_id(struct hd_call *call, struct hd_checkpoint_target *targ
 }
 
 /* The graph of the caller's assistant, when no other source names it. */
-static int ask_assistant(struct hd_call *call, struct hd_checkpoint_target *target)
+static int find_assistant_graph(struct hd_call *call, struct hd_checkpoint_target *target)
 {
     struct hd_assistant_rec assistant;
     int err;
@@ -215,11 +215,11 @@ static int find_graph(struct hd_call *call, struct hd_checkpoint_target *target)
     if (hd_slice_eq(target->root, head->ns))
         target->graph_id = head->graph_id;
     if (is_own)
-        err = ask_assistant(call, target);
+        err = find_assistant_graph(call, target);
     if (!err && target->graph_id.len == 0)
         err = read_graph_id(call, target);
     if (!err && !is_own)
-        err = ask_assistant(call, target);
+        err = find_assistant_graph(call, target);
     target->graph = target->graph_id.len > 0 ? hd_app_graph(call->app, target->graph_id) : NULL;
     return err;
 }
