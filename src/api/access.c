@@ -61,42 +61,72 @@ static void set_identity(struct hd_call *call, struct hd_identity *identity)
 }
 
 /* The client learns only that it was refused; the reason is in the log. */
-static void on_verdict(void *ctx, enum hd_auth_verdict verdict, struct hd_identity *identity,
-                       const char *reason)
+static struct hd_step use_verdict(struct hd_call *call, const struct hd_auth_result *result)
 {
-    struct hd_call *call = ctx;
-    struct hd_step step = HD_NEXT;
-
-    (void)reason;
-    switch (verdict) {
+    switch (result->verdict) {
     case HD_AUTH_FINE:
-        set_identity(call, identity);
+        set_identity(call, result->identity);
         break;
     case HD_AUTH_MISSING:
-        step = refuse_authentication(call, 401, "credentials are needed");
-        break;
+        return refuse_authentication(call, 401, "credentials are needed");
     case HD_AUTH_REFUSED:
-        step = refuse_authentication(call, 401, "the credentials are not valid");
-        break;
+        return refuse_authentication(call, 401, "the credentials are not valid");
     case HD_AUTH_UNAVAILABLE:
-        step = refuse_authentication(call, 503, "credentials cannot be verified at the moment");
-        break;
+        return refuse_authentication(call, 503, "credentials cannot be verified at the moment");
     }
-    hd_call_resume(call, step);
+    return HD_NEXT;
+}
+
+static void on_verdict(void *ctx, const struct hd_auth_result *result)
+{
+    hd_call_resume(ctx, use_verdict(ctx, result));
+}
+
+static struct hd_step check_native(struct hd_call *call, struct hd_slice authorization,
+                                   struct hd_slice api_key)
+{
+    struct hd_auth_result result;
+    struct hd_step step;
+    int err =
+        hd_auth_service_check(call->app->gate, authorization, api_key, on_verdict, call, &result);
+
+    if (err != HD_READY)
+        return err ? hd_step_fail(err) : HD_WAIT;
+    step = use_verdict(call, &result);
+    hd_identity_unref(result.identity);
+    return step;
 }
 
 /* The project's authenticate handler has replied. */
-static void on_handler_identity(void *ctx, struct hd_identity *identity,
-                                const struct hd_auth_refusal *refusal)
+static struct hd_step use_outcome(struct hd_call *call, const struct hd_auth_outcome *outcome)
 {
-    struct hd_call *call = ctx;
+    if (!outcome->identity)
+        return hd_authorize_refuse(call, outcome->refusal);
+    set_identity(call, outcome->identity);
+    return HD_NEXT;
+}
 
-    if (!identity) {
-        hd_call_resume(call, hd_authorize_refuse(call, refusal));
-        return;
-    }
-    set_identity(call, identity);
-    hd_call_resume(call, HD_NEXT);
+static void on_outcome(void *ctx, const struct hd_auth_outcome *outcome)
+{
+    hd_call_resume(ctx, use_outcome(ctx, outcome));
+}
+
+static struct hd_step check_custom(struct hd_call *call)
+{
+    struct hd_auth_outcome outcome;
+    struct hd_slice params;
+    struct hd_step step;
+    int err = hd_authorize_params(call, &params);
+
+    if (!err)
+        err = hd_auth_worker_authenticate(hd_auth_service_worker(call->app->gate),
+                                          hd_exchange_request(call->exchange), params, on_outcome,
+                                          call, &outcome);
+    if (err != HD_READY)
+        return err ? hd_step_fail(err) : HD_WAIT;
+    step = use_outcome(call, &outcome);
+    hd_identity_unref(outcome.identity);
+    return step;
 }
 
 static struct hd_step check_credentials(struct hd_call *call)
@@ -104,18 +134,10 @@ static struct hd_step check_credentials(struct hd_call *call)
     const struct hd_http_request *request = hd_exchange_request(call->exchange);
     struct hd_slice authorization = hd_request_value(request, HD_S("authorization"));
     struct hd_slice api_key = hd_request_value(request, HD_S("x-api-key"));
-    struct hd_slice params;
-    int err;
 
-    if (hd_auth_is_native(hd_auth_service_auth(call->app->gate), authorization, api_key)) {
-        err = hd_auth_service_check(call->app->gate, authorization, api_key, on_verdict, call);
-        return err ? hd_step_fail(err) : HD_WAIT;
-    }
-    err = hd_authorize_params(call, &params);
-    if (!err)
-        err = hd_auth_worker_authenticate(hd_auth_service_worker(call->app->gate), request, params,
-                                          on_handler_identity, call);
-    return err ? hd_step_fail(err) : HD_WAIT;
+    if (hd_auth_is_native(hd_auth_service_auth(call->app->gate), authorization, api_key))
+        return check_native(call, authorization, api_key);
+    return check_custom(call);
 }
 
 /*

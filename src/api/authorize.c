@@ -349,24 +349,25 @@ static int find_handler(struct hd_call *call, enum hd_on on, struct hd_slice *ou
                          out);
 }
 
-static struct hd_step keep_handlers(struct hd_call *call)
+/* A worker has reported its handlers. */
+static struct hd_step use_handlers(struct hd_call *call, const struct hd_auth_refusal *refusal)
 {
     struct hd_authorized *a = call->authorized;
-    int err = find_handler(call, call->route->on, &a->handlers[0]);
+    int err;
 
+    if (refusal)
+        return hd_authorize_refuse(call, refusal);
+    err = find_handler(call, call->route->on, &a->handlers[0]);
     if (!err)
         err = find_handler(call, call->route->also_on, &a->handlers[1]);
     return hd_step_next(err);
 }
 
-/* A worker has reported its handlers. */
 static void on_handlers_known(void *ctx, const struct hd_rt_message *reply,
                               const struct hd_auth_refusal *refusal)
 {
-    struct hd_call *call = ctx;
-
     (void)reply;
-    hd_call_resume(call, refusal ? hd_authorize_refuse(call, refusal) : keep_handlers(call));
+    hd_call_resume(ctx, use_handlers(ctx, refusal));
 }
 
 bool hd_authorize_applies(const struct hd_call *call)
@@ -377,13 +378,17 @@ bool hd_authorize_applies(const struct hd_call *call)
 
 struct hd_step hd_authorize_find_handlers(struct hd_call *call)
 {
+    const struct hd_auth_refusal *refusal;
     int err;
 
     call->authorized = hd_arena_calloc(call->arena, 1, sizeof(*call->authorized));
     if (!call->authorized)
         return hd_step_fail(HD_ENOMEM);
     hd_buf_init(&call->authorized->value, HD_AUTHORIZE_MAX_VALUE);
-    err = hd_auth_worker_await(hd_auth_service_worker(call->app->gate), on_handlers_known, call);
+    err = hd_auth_worker_await(hd_auth_service_worker(call->app->gate), on_handlers_known, call,
+                               &refusal);
+    if (err == HD_READY)
+        return use_handlers(call, refusal);
     return err ? hd_step_fail(err) : HD_WAIT;
 }
 

@@ -72,6 +72,8 @@ static struct hd_step get_settings(struct hd_call *call)
     if (!signer)
         return put_settings(call);
     err = hd_signer_prepare(signer, on_signer_prepared, call);
+    if (err == HD_READY)
+        return put_settings(call);
     return err ? hd_step_fail(err) : HD_WAIT;
 }
 
@@ -145,6 +147,7 @@ static struct hd_step get_token(struct hd_call *call)
     struct hd_signer *signer = signer_of(call);
     struct hd_oidc_grant grant = {0};
     struct hd_slice name = HD_S("");
+    struct hd_signed result;
     int err;
 
     if (!hd_request_is_same_origin(request))
@@ -159,8 +162,9 @@ static struct hd_step get_token(struct hd_call *call)
             hd_fault_set(&call->fault, HD_EINVAL, "redirect_uri: must be the address of the page");
     if (err)
         return hd_step_fail(err);
-    hd_signer_exchange(signer, name, &grant, hd_exchange_peer(call->exchange), on_signed, call);
-    return HD_WAIT;
+    err = hd_signer_exchange(signer, name, &grant, hd_exchange_peer(call->exchange), on_signed,
+                             call, &result);
+    return err == HD_READY ? put_token(call, &result) : HD_WAIT;
 }
 
 /* Without tags: these routes are for the page, not part of the API. */

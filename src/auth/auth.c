@@ -1,7 +1,7 @@
 /*
- * A check that cannot complete at once is pending: it waits for its issuer's key set, for an API
- * key, or for its principal to be settled. All are in one list, so that they can be counted, and
- * completed when this is destroyed.
+ * A check is pending while it waits for its issuer's key set, for an API key, or for its principal
+ * to be settled. All are in one list, so that they can be counted, and completed when this is
+ * destroyed. A check that completes before hd_auth_check() returns leaves its result in `now`.
  */
 #include "auth/auth.h"
 
@@ -21,9 +21,16 @@
 #define LOG_US 1000000
 #define MAX_TRIES 8 /* keys, for a token without `kid` */
 
+/* The result of a check, if it completes before hd_auth_check() returns. */
+struct immediate {
+    bool is_done;
+    struct hd_auth_result result;
+};
+
 struct pending {
     struct pending *prev, *next;
     struct hd_auth *auth;
+    struct immediate *now; /* NULL: hd_auth_check() has returned, `fn` is called */
     hd_auth_fn fn;
     void *ctx;
     char fingerprint[HD_SHA256_LEN];
@@ -94,9 +101,15 @@ static void set_unknown(struct pending *p, bool is_unknown)
     p->is_unknown = is_unknown;
 }
 
-static void answer_pending(struct pending *p, enum hd_auth_verdict verdict, const char *reason)
+static void complete_check(struct pending *p, enum hd_auth_verdict verdict, const char *reason)
 {
     struct hd_identity *identity = p->identity;
+    const struct hd_auth_result result = {
+        .verdict = verdict,
+        .identity = verdict == HD_AUTH_FINE ? identity : NULL,
+        .reason = reason,
+    };
+    struct immediate *now = p->now;
     struct hd_auth *auth = p->auth;
     hd_auth_fn fn = p->fn;
     void *ctx = p->ctx;
@@ -112,16 +125,20 @@ static void answer_pending(struct pending *p, enum hd_auth_verdict verdict, cons
     log_refusal(auth, verdict, reason);
     explicit_bzero(p->token, p->token_len);
     hd_free(p);
-    fn(ctx, verdict, verdict == HD_AUTH_FINE ? identity : NULL, reason);
-    hd_identity_unref(identity);
+    if (now)
+        *now = (struct immediate){.is_done = true, .result = result};
+    else
+        fn(ctx, &result);
+    if (!now || !result.identity) /* otherwise the caller of hd_auth_check() owns it */
+        hd_identity_unref(identity);
 }
 
-static void answer_error(struct pending *p, int err, const char *reason)
+static void complete_error(struct pending *p, int err, const char *reason)
 {
     if (err == HD_EINVAL || err == HD_EACCESS)
-        answer_pending(p, HD_AUTH_REFUSED, reason);
+        complete_check(p, HD_AUTH_REFUSED, reason);
     else
-        answer_pending(p, HD_AUTH_UNAVAILABLE, hd_error_text(err));
+        complete_check(p, HD_AUTH_UNAVAILABLE, hd_error_text(err));
 }
 
 /* ---- the last step ---------------------------------------------------- */
@@ -146,15 +163,15 @@ void hd_auth_settled(struct hd_auth *auth, void *handle, int err)
     struct pending *p = handle;
 
     if (err == HD_EBUSY) {
-        answer_pending(p, HD_AUTH_UNAVAILABLE, "its principal is being moved");
+        complete_check(p, HD_AUTH_UNAVAILABLE, "its principal is being moved");
         return;
     }
     if (err) {
-        answer_pending(p, HD_AUTH_UNAVAILABLE, hd_error_text(err));
+        complete_check(p, HD_AUTH_UNAVAILABLE, hd_error_text(err));
         return;
     }
     hd_token_cache_put(&auth->cache, p->identity, p->until);
-    answer_pending(p, HD_AUTH_FINE, NULL);
+    complete_check(p, HD_AUTH_FINE, NULL);
 }
 
 /* The credential is verified; settles the principal. */
@@ -172,7 +189,7 @@ static void settle_principal(struct pending *p)
         if (!err)
             return;
     }
-    hd_auth_settled(auth, p, err);
+    hd_auth_settled(auth, p, err == HD_READY ? 0 : err);
 }
 
 /* ---- tokens ----------------------------------------------------------- */
@@ -216,7 +233,7 @@ static void admit(struct pending *p, const struct hd_issuer *issuer, const struc
         err = hd_issuer_admit(issuer, jwt, &auth->config.keys[0], auth->host.now_us(auth->host.ctx),
                               p->identity, &reason);
     if (err)
-        answer_error(p, err, reason);
+        complete_error(p, err, reason);
     else
         settle_principal(p);
 }
@@ -253,12 +270,12 @@ static void check_with_set(struct pending *p, struct hd_issuer *issuer, const st
         return;
     }
     if (has_key(jwt, issuer->keyset.set)) {
-        answer_pending(p, HD_AUTH_REFUSED, "its signature is not good");
+        complete_check(p, HD_AUTH_REFUSED, "its signature is not good");
         return;
     }
     /* A client that sends many unknown keys must not block others. */
     if (auth->unknown_count >= MAX_UNKNOWN) {
-        answer_pending(p, HD_AUTH_UNAVAILABLE, "too many wait for unknown keys");
+        complete_check(p, HD_AUTH_UNAVAILABLE, "too many wait for unknown keys");
         return;
     }
     state = p->has_retried && !issuer->keyset.has_failed
@@ -268,10 +285,10 @@ static void check_with_set(struct pending *p, struct hd_issuer *issuer, const st
     if (state == HD_KEYS_WAIT)
         wait_for_keys(p, issuer, fetch);
     else if (state == HD_KEYS_MISSING)
-        answer_pending(p, HD_AUTH_UNAVAILABLE,
+        complete_check(p, HD_AUTH_UNAVAILABLE,
                        "its key is unknown, and keys cannot be fetched now");
     else
-        answer_pending(p, HD_AUTH_REFUSED, "its key is unknown");
+        complete_check(p, HD_AUTH_REFUSED, "its key is unknown");
 }
 
 static void check_public(struct pending *p, struct hd_issuer *issuer, const struct hd_jwt *jwt)
@@ -281,7 +298,7 @@ static void check_public(struct pending *p, struct hd_issuer *issuer, const stru
     enum hd_keys_answer state = hd_keyset_ask(&issuer->keyset, now, &fetch);
 
     if (state == HD_KEYS_MISSING) {
-        answer_pending(p, HD_AUTH_UNAVAILABLE, "the keys of its issuer cannot be fetched");
+        complete_check(p, HD_AUTH_UNAVAILABLE, "the keys of its issuer cannot be fetched");
         return;
     }
     if (state == HD_KEYS_WAIT) {
@@ -304,20 +321,20 @@ static void check_token(struct pending *p)
     int err = hd_jwt_parse(&jwt, hd_slice(p->token, p->token_len), &reason);
 
     if (err) {
-        answer_error(p, err, reason);
+        complete_error(p, err, reason);
         return;
     }
     issuer = hd_issuer_find(config->issuers, config->issuer_count, &jwt);
     if (!issuer)
-        answer_pending(p, HD_AUTH_REFUSED, "its issuer is unknown");
+        complete_check(p, HD_AUTH_REFUSED, "its issuer is unknown");
     else if (!hd_issuer_allows(issuer, jwt.alg))
-        answer_pending(p, HD_AUTH_REFUSED, "its issuer does not use its algorithm");
+        complete_check(p, HD_AUTH_REFUSED, "its issuer does not use its algorithm");
     else if (hd_alg_info(jwt.alg)->kind != HD_KEY_SECRET)
         check_public(p, issuer, &jwt);
     else if (hd_jwt_is_signed_with(&jwt, issuer->secret))
         admit(p, issuer, &jwt);
     else
-        answer_pending(p, HD_AUTH_REFUSED, "its signature is not good");
+        complete_check(p, HD_AUTH_REFUSED, "its signature is not good");
     hd_jwt_fini(&jwt);
 }
 
@@ -351,7 +368,7 @@ void hd_auth_fetched(struct hd_auth *auth, void *handle, struct hd_slice body, i
         if (issuer->keyset.set)
             check_token(p);
         else
-            answer_pending(p, HD_AUTH_UNAVAILABLE, "the keys of its issuer cannot be fetched");
+            complete_check(p, HD_AUTH_UNAVAILABLE, "the keys of its issuer cannot be fetched");
     }
 }
 
@@ -389,18 +406,18 @@ static void check_key(struct pending *p)
     int err;
 
     if (!auth->config.has_api_keys) {
-        answer_pending(p, HD_AUTH_REFUSED, "API keys are not allowed");
+        complete_check(p, HD_AUTH_REFUSED, "API keys are not allowed");
         return;
     }
     if (!split_key(hd_slice(p->token, p->token_len), &id, &secret)) {
-        answer_pending(p, HD_AUTH_REFUSED, "it is no API key");
+        complete_check(p, HD_AUTH_REFUSED, "it is no API key");
         return;
     }
     err = hd_sha256_hex(secret, p->secret_hash);
     if (!err)
         err = auth->host.find_key(auth->host.ctx, auth, id, p);
     if (err)
-        answer_pending(p, HD_AUTH_UNAVAILABLE, hd_error_text(err));
+        complete_check(p, HD_AUTH_UNAVAILABLE, hd_error_text(err));
 }
 
 static int fill_from_key(struct hd_identity *identity, const struct hd_api_key *key,
@@ -429,7 +446,7 @@ void hd_auth_found(struct hd_auth *auth, void *handle, const struct hd_api_key *
     const char *reason = NULL;
 
     if (err) {
-        answer_pending(p, HD_AUTH_UNAVAILABLE, hd_error_text(err));
+        complete_check(p, HD_AUTH_UNAVAILABLE, hd_error_text(err));
         return;
     }
     /* Check the secret first: without it, nothing about the key is revealed. */
@@ -440,13 +457,13 @@ void hd_auth_found(struct hd_auth *auth, void *handle, const struct hd_api_key *
     else if (key->expires_at && key->expires_at <= now)
         reason = "the API key has expired";
     if (reason) {
-        answer_pending(p, HD_AUTH_REFUSED, reason);
+        complete_check(p, HD_AUTH_REFUSED, reason);
         return;
     }
     p->identity = hd_identity_new();
     err = p->identity ? fill_from_key(p->identity, key, &auth->config.keys[0]) : HD_ENOMEM;
     if (err)
-        answer_pending(p, HD_AUTH_UNAVAILABLE, hd_error_text(err));
+        complete_check(p, HD_AUTH_UNAVAILABLE, hd_error_text(err));
     else
         settle_principal(p);
 }
@@ -488,51 +505,66 @@ static const char *choose_credential(struct hd_slice authorization, struct hd_sl
     return NULL;
 }
 
+static int refuse_at_once(struct hd_auth *auth, enum hd_auth_verdict verdict, const char *reason,
+                          struct hd_auth_result *out)
+{
+    log_refusal(auth, verdict, reason);
+    *out = (struct hd_auth_result){.verdict = verdict, .reason = reason};
+    return HD_READY;
+}
+
+/* Verifies a credential that is not in the cache. */
+static int verify_credential(struct hd_auth *auth, struct hd_slice credential,
+                             const unsigned char fingerprint[HD_SHA256_LEN], hd_auth_fn fn,
+                             void *ctx, struct hd_auth_result *out)
+{
+    struct immediate now = {.is_done = false};
+    struct pending *p;
+
+    if (auth->pending_count >= MAX_PENDING)
+        return refuse_at_once(auth, HD_AUTH_UNAVAILABLE, "too many wait", out);
+    p = pending_new(auth, credential, fn, ctx);
+    if (!p)
+        return HD_ENOMEM;
+    memcpy(p->fingerprint, fingerprint, sizeof(p->fingerprint));
+    p->now = &now;
+    if (is_key_text(credential))
+        check_key(p);
+    else
+        check_token(p);
+    if (now.is_done) {
+        *out = now.result;
+        return HD_READY;
+    }
+    p->now = NULL;
+    return 0;
+}
+
 int hd_auth_check(struct hd_auth *auth, struct hd_slice authorization, struct hd_slice api_key,
-                  hd_auth_fn fn, void *ctx)
+                  hd_auth_fn fn, void *ctx, struct hd_auth_result *out)
 {
     unsigned char fingerprint[HD_SHA256_LEN];
     struct hd_identity *known;
     struct hd_slice credential;
     const char *reason;
-    struct pending *p;
     int err;
 
     if (authorization.len == 0 && api_key.len == 0) {
-        fn(ctx, HD_AUTH_MISSING, NULL, "there are no credentials");
-        return 0;
+        *out = (struct hd_auth_result){HD_AUTH_MISSING, NULL, "there are no credentials"};
+        return HD_READY;
     }
     reason = choose_credential(authorization, api_key, &credential);
-    if (reason) {
-        log_refusal(auth, HD_AUTH_REFUSED, reason);
-        fn(ctx, HD_AUTH_REFUSED, NULL, reason);
-        return 0;
-    }
+    if (reason)
+        return refuse_at_once(auth, HD_AUTH_REFUSED, reason, out);
     err = hd_sha256(credential, fingerprint);
     if (err)
         return err;
     known = hd_token_cache_get(&auth->cache, hd_slice(fingerprint, sizeof(fingerprint)),
                                auth->host.now_us(auth->host.ctx));
-    if (known) {
-        known = hd_identity_ref(known);
-        fn(ctx, HD_AUTH_FINE, known, NULL);
-        hd_identity_unref(known);
-        return 0;
-    }
-    if (auth->pending_count >= MAX_PENDING) {
-        log_refusal(auth, HD_AUTH_UNAVAILABLE, "too many wait");
-        fn(ctx, HD_AUTH_UNAVAILABLE, NULL, "too many wait");
-        return 0;
-    }
-    p = pending_new(auth, credential, fn, ctx);
-    if (!p)
-        return HD_ENOMEM;
-    memcpy(p->fingerprint, fingerprint, sizeof(fingerprint));
-    if (is_key_text(credential))
-        check_key(p);
-    else
-        check_token(p);
-    return 0;
+    if (!known)
+        return verify_credential(auth, credential, fingerprint, fn, ctx, out);
+    *out = (struct hd_auth_result){HD_AUTH_FINE, hd_identity_ref(known), NULL};
+    return HD_READY;
 }
 
 static bool names_issuer(const struct hd_auth *auth, struct hd_slice token)
@@ -592,7 +624,7 @@ void hd_auth_destroy(struct hd_auth *auth)
     if (!auth)
         return;
     while (auth->first)
-        answer_pending(auth->first, HD_AUTH_UNAVAILABLE, hd_error_text(HD_ECLOSED));
+        complete_check(auth->first, HD_AUTH_UNAVAILABLE, hd_error_text(HD_ECLOSED));
     hd_token_cache_fini(&auth->cache);
     hd_auth_config_fini(&auth->config);
     hd_free(auth);

@@ -46,9 +46,15 @@ enum hd_auth_verdict {
     HD_AUTH_UNAVAILABLE /* 503: the keys are unavailable */
 };
 
-/* `identity` is borrowed for the call: take a reference. `reason` is for the log alone. */
-typedef void (*hd_auth_fn)(void *ctx, enum hd_auth_verdict verdict, struct hd_identity *identity,
-                           const char *reason);
+/* The result of a check. */
+struct hd_auth_result {
+    enum hd_auth_verdict verdict;
+    struct hd_identity *identity; /* of HD_AUTH_FINE, otherwise NULL */
+    const char *reason;           /* for the log alone; NULL: none */
+};
+
+/* The result is borrowed for the call: take a reference to its identity. */
+typedef void (*hd_auth_fn)(void *ctx, const struct hd_auth_result *result);
 
 /* A stored API key, without its secret. */
 struct hd_api_key {
@@ -69,8 +75,8 @@ struct hd_auth_host {
     int (*find_key)(void *ctx, struct hd_auth *auth, struct hd_slice id, void *handle);
     /*
      * Runs before an identity is returned: its principals may be those of an old key, and must be
-     * in the store. May change them; calls hd_auth_settled() once, at once or later. NULL: they
-     * stay unchanged.
+     * in the store. May change them; calls hd_auth_settled() once, asynchronously. HD_READY: they
+     * are settled already. NULL: they stay unchanged.
      */
     int (*settle)(void *ctx, struct hd_auth *auth, struct hd_identity *identity, void *handle);
     /*
@@ -104,10 +110,12 @@ size_t hd_auth_key_count(const struct hd_auth *auth);
 
 /*
  * `authorization` is the header's value ("Bearer …"), `api_key` that of x-api-key; either may be
- * empty. Calls back before this returns, or later. HD_ENOMEM: it does not call back.
+ * empty. HD_READY: the result is in *out, and its identity belongs to the caller
+ * (hd_identity_unref()). 0: `fn` is called later. HD_ENOMEM: it is not called.
  */
 HD_MUST_CHECK int hd_auth_check(struct hd_auth *auth, struct hd_slice authorization,
-                                struct hd_slice api_key, hd_auth_fn fn, void *ctx);
+                                struct hd_slice api_key, hd_auth_fn fn, void *ctx,
+                                struct hd_auth_result *out);
 
 /*
  * Whether hd_auth_check() handles a request's credentials: always, unless the project's code

@@ -34,6 +34,13 @@ enum {
 #undef X
 };
 
+/*
+ * A result of functions with a callback, beside 0 and the errors. 0: the callback is called once,
+ * never before the function has returned. An error, or HD_READY: the callback is not called. HD_READY
+ * means that the result was available at once; the function has written it to its last argument.
+ */
+#define HD_READY 1
+
 /* The fixed text of a code ("ok" for 0, "unknown error" for an unknown code). */
 const char *hd_error_text(int err);
 

@@ -233,7 +233,7 @@ static int find_key(void *ctx, struct hd_auth *auth, struct hd_slice id, void *h
 
 struct settling {
     struct hd_auth_service *gate;
-    void *handle; /* of the check; or `fn` and what it is given */
+    void *handle; /* of the check; with `fn`: its context */
     void (*fn)(void *ctx, int err);
     struct hd_identity *identity; /* of the check, which is the only owner */
     char principal[HD_PRINCIPAL_SIZE];
@@ -327,22 +327,20 @@ static void on_settled(void *arg)
 static int start_settling(struct hd_auth_service *gate, struct hd_identity *identity,
                           void (*fn)(void *ctx, int err), void *handle)
 {
-    struct settling *s = hd_calloc(1, sizeof(*s));
-    int err;
+    struct settling *s;
+    int err = 0;
 
+    if (gate->shared[0])
+        err = hd_arena_copy(&identity->arena, hd_slice_cstr(gate->shared), &identity->principal);
+    if (err)
+        return err;
+    if (is_known(gate, identity))
+        return HD_READY;
+    s = hd_calloc(1, sizeof(*s));
     if (!s)
         return HD_ENOMEM;
     *s = (struct settling){.gate = gate, .handle = handle, .fn = fn, .identity = identity};
-    if (gate->shared[0])
-        err = hd_arena_copy(&identity->arena, hd_slice_cstr(gate->shared), &identity->principal);
-    else
-        err = 0;
-    if (!err && is_known(gate, identity)) {
-        end_settling(s, 0);
-        return 0;
-    }
-    if (!err)
-        err = hd_defer_run(gate->app->defer, settle_all, on_settled, s);
+    err = hd_defer_run(gate->app->defer, settle_all, on_settled, s);
     if (err)
         hd_free(s);
     return err;
@@ -420,9 +418,10 @@ void hd_auth_service_destroy(struct hd_auth_service *gate)
 }
 
 int hd_auth_service_check(struct hd_auth_service *gate, struct hd_slice authorization,
-                          struct hd_slice api_key, hd_auth_fn fn, void *ctx)
+                          struct hd_slice api_key, hd_auth_fn fn, void *ctx,
+                          struct hd_auth_result *out)
 {
-    return hd_auth_check(gate->auth, authorization, api_key, fn, ctx);
+    return hd_auth_check(gate->auth, authorization, api_key, fn, ctx, out);
 }
 
 void hd_auth_service_forget_key(struct hd_auth_service *gate, struct hd_slice key_id)

@@ -27,16 +27,16 @@ HD_MUST_CHECK int hd_auth_service_create(struct hd_app *app, struct hd_auth_serv
 void hd_auth_service_destroy(struct hd_auth_service *gate);
 
 /*
- * hd_auth_check(): `fn` is called before this returns or later. The result is HD_AUTH_UNAVAILABLE
- * while the principal is being moved. On error `fn` is not called.
+ * hd_auth_check(). HD_READY: the result is in *out, and its identity belongs to the caller. The
+ * verdict is HD_AUTH_UNAVAILABLE while the principal is being moved.
  */
 HD_MUST_CHECK int hd_auth_service_check(struct hd_auth_service *gate, struct hd_slice authorization,
-                                        struct hd_slice api_key, hd_auth_fn fn, void *ctx);
+                                        struct hd_slice api_key, hd_auth_fn fn, void *ctx,
+                                        struct hd_auth_result *out);
 
 /*
  * For identities that custom auth accepted (auth_worker.h): sets the principal of the identity's
- * compartment and stores its row. `fn` is called before this returns or later; on error it is not
- * called.
+ * compartment and stores its row. HD_READY: the row is known to be stored, so `fn` is not called.
  */
 HD_MUST_CHECK int hd_auth_service_settle(struct hd_auth_service *gate, struct hd_identity *identity,
                                          void (*fn)(void *ctx, int err), void *ctx);

@@ -16,7 +16,7 @@
 
 #define ANSWER_US INT64_C(30000000)   /* a handler may take so long */
 #define PATIENCE_US INT64_C(15000000) /* a worker may be starting */
-#define MAX_ASKED 4096                /* at once */
+#define MAX_PENDING 4096              /* authentications in workers */
 #define MAX_WITHDRAWN 10000
 #define MAX_HANDLERS 256
 #define MAX_HEAD ((size_t)1 << 20)
@@ -37,10 +37,10 @@ struct hd_auth_worker {
     enum hd_rt_language language;
     struct hd_token_cache cache;
     struct hd_map withdrawn; /* fingerprints */
-    size_t asked;
+    size_t pending_count;    /* authentications in workers */
     int64_t logged_at;
 
-    bool is_told;    /* which handlers there are */
+    bool is_ready;   /* a worker has reported its handlers */
     bool has_failed; /* the code could not be loaded */
     struct handler handlers[MAX_HANDLERS];
     size_t handler_count;
@@ -52,7 +52,7 @@ static const struct hd_auth_refusal unavailable = {
 static const struct hd_auth_refusal broken = {
     500, HD_S_INIT("the project's own authentication has failed"), NULL};
 
-/* ---- what the worker has ---------------------------------------------- */
+/* ---- handlers --------------------------------------------------------- */
 
 /* "threads:create" and "threads.create", "threads.*" and "threads" are the same. */
 static int normalise(struct hd_arena *arena, struct hd_slice name, struct hd_slice *out)
@@ -126,7 +126,7 @@ static void on_auth_worker_ready(void *ctx, enum hd_rt_language language, struct
         worker->has_failed = true;
     if (worker->has_failed)
         log_failure(hd_json_get(auth, HD_S("error")));
-    worker->is_told = true;
+    worker->is_ready = true;
     forget_all(worker);
     hd_json_fini(&json);
 }
@@ -211,33 +211,35 @@ struct authentication {
     struct hd_identity *identity;
 };
 
-static struct hd_slice fingerprint_of(const struct authentication *asking)
+static struct hd_slice fingerprint_of(const struct authentication *pending)
 {
-    return hd_slice(asking->fingerprint, sizeof(asking->fingerprint));
+    return hd_slice(pending->fingerprint, sizeof(pending->fingerprint));
 }
 
-static void end_asking(struct authentication *asking, const struct hd_auth_refusal *refusal)
+static void end_authentication(struct authentication *pending,
+                               const struct hd_auth_refusal *refusal)
 {
-    struct hd_identity *identity = asking->identity;
+    const struct hd_auth_outcome outcome = {.identity = refusal ? NULL : pending->identity,
+                                            .refusal = refusal};
 
-    asking->worker->asked--;
-    asking->fn(asking->ctx, refusal ? NULL : identity, refusal);
-    hd_identity_unref(identity);
-    hd_free(asking);
+    pending->worker->pending_count--;
+    pending->fn(pending->ctx, &outcome);
+    hd_identity_unref(pending->identity);
+    hd_free(pending);
 }
 
-static void withdraw(struct authentication *asking)
+static void withdraw(struct authentication *pending)
 {
-    struct hd_auth_worker *worker = asking->worker;
+    struct hd_auth_worker *worker = pending->worker;
 
-    if (!asking->has_credential)
+    if (!pending->has_credential)
         return;
     if (worker->withdrawn.count >= MAX_WITHDRAWN) {
         hd_map_fini(&worker->withdrawn);
         hd_map_init(&worker->withdrawn, MAX_WITHDRAWN);
     }
-    hd_token_cache_forget(&worker->cache, fingerprint_of(asking));
-    if (hd_map_put(&worker->withdrawn, fingerprint_of(asking), worker))
+    hd_token_cache_forget(&worker->cache, fingerprint_of(pending));
+    if (hd_map_put(&worker->withdrawn, fingerprint_of(pending), worker))
         hd_log(HD_LOG_WARN, "auth", "streams opened with a revoked credential are still open");
 }
 
@@ -248,22 +250,22 @@ bool hd_auth_worker_is_withdrawn(const struct hd_auth_worker *worker, struct hd_
 
 static void on_settled(void *ctx, int err)
 {
-    struct authentication *asking = ctx;
-    struct hd_auth_worker *worker = asking->worker;
+    struct authentication *pending = ctx;
+    struct hd_auth_worker *worker = pending->worker;
     int64_t ttl = worker->config->code_cache_us;
 
     if (err) {
-        end_asking(asking, &unavailable);
+        end_authentication(pending, &unavailable);
         return;
     }
     if (hd_auth_key_count(worker->auth) > 1 && ttl > HD_AUTH_RECHECK_US)
         ttl = HD_AUTH_RECHECK_US;
-    if (asking->has_credential) {
-        (void)hd_map_remove(&worker->withdrawn, fingerprint_of(asking));
+    if (pending->has_credential) {
+        (void)hd_map_remove(&worker->withdrawn, fingerprint_of(pending));
         if (ttl > 0 && worker->config->cache_size > 0)
-            hd_token_cache_put(&worker->cache, asking->identity, hd_clock_now_us() + ttl);
+            hd_token_cache_put(&worker->cache, pending->identity, hd_clock_now_us() + ttl);
     }
-    end_asking(asking, NULL);
+    end_authentication(pending, NULL);
 }
 
 /*
@@ -315,10 +317,10 @@ static bool is_subject(struct hd_slice text)
     return text.len > 0 && text.len <= HD_MAX_SUBJECT;
 }
 
-static int fill_identity(struct authentication *asking, hd_json_val user)
+static int fill_identity(struct authentication *pending, hd_json_val user)
 {
-    const struct hd_principal_key *key = hd_auth_key(asking->worker->auth, 0);
-    struct hd_identity *identity = asking->identity;
+    const struct hd_principal_key *key = hd_auth_key(pending->worker->auth, 0);
+    struct hd_identity *identity = pending->identity;
     struct hd_slice subject = hd_json_string(hd_json_get(user, HD_S("identity")));
     char principal[HD_PRINCIPAL_SIZE];
     struct hd_buf text;
@@ -333,8 +335,8 @@ static int fill_identity(struct authentication *asking, hd_json_val user)
         err = hd_arena_copy(&identity->arena, hd_slice_cstr(principal), &identity->principal);
     if (!err)
         err = hd_arena_copy(&identity->arena, subject, &identity->subject);
-    if (!err && asking->has_credential)
-        err = hd_arena_copy(&identity->arena, fingerprint_of(asking), &identity->fingerprint);
+    if (!err && pending->has_credential)
+        err = hd_arena_copy(&identity->arena, fingerprint_of(pending), &identity->fingerprint);
     if (!err)
         err = write_user(&text, user);
     if (!err)
@@ -343,45 +345,47 @@ static int fill_identity(struct authentication *asking, hd_json_val user)
     return err;
 }
 
-static void admit(struct authentication *asking, hd_json_val user)
+static void admit(struct authentication *pending, hd_json_val user)
 {
     int err;
 
-    asking->identity = hd_identity_new();
-    err = asking->identity ? fill_identity(asking, user) : HD_ENOMEM;
+    pending->identity = hd_identity_new();
+    err = pending->identity ? fill_identity(pending, user) : HD_ENOMEM;
     if (!err)
-        err = hd_auth_service_settle(asking->worker->gate, asking->identity, on_settled, asking);
-    if (!err)
+        err = hd_auth_service_settle(pending->worker->gate, pending->identity, on_settled, pending);
+    if (err == HD_READY)
+        on_settled(pending, 0);
+    if (err >= 0)
         return;
     if (err == HD_EINVAL || err == HD_ELIMIT)
         hd_log(HD_LOG_WARN, "auth",
                "authenticate: needs an `identity` of 1 to %d bytes without control characters, and "
                "no more than %d KiB in all",
                HD_MAX_SUBJECT, (int)(MAX_USER >> 10));
-    end_asking(asking, err == HD_EINVAL || err == HD_ELIMIT ? &broken : &unavailable);
+    end_authentication(pending, err == HD_EINVAL || err == HD_ELIMIT ? &broken : &unavailable);
 }
 
-static void on_asked(void *ctx, enum hd_rt_end end, const struct hd_rt_message *message)
+static void on_authenticated(void *ctx, enum hd_rt_end end, const struct hd_rt_message *message)
 {
-    struct authentication *asking = ctx;
+    struct authentication *pending = ctx;
     struct hd_auth_refusal refusal = unavailable;
     struct hd_json json = {NULL};
 
     if (end != HD_RT_ANSWERED && end != HD_RT_REFUSED) {
         hd_log(HD_LOG_WARN, "auth", "authenticate: %s",
                end == HD_RT_LATE ? "no answer in time" : "there is no worker");
-        end_asking(asking, &refusal);
+        end_authentication(pending, &refusal);
         return;
     }
     if (hd_json_parse(&json, message->head, NULL)) {
-        end_asking(asking, &broken);
+        end_authentication(pending, &broken);
     } else if (end == HD_RT_ANSWERED) {
-        admit(asking, hd_json_get(hd_json_root(&json), HD_S("user")));
+        admit(pending, hd_json_get(hd_json_root(&json), HD_S("user")));
     } else {
-        refusal = read_refusal(asking->worker, "authenticate", 401, hd_json_root(&json));
+        refusal = read_refusal(pending->worker, "authenticate", 401, hd_json_root(&json));
         if (refusal.status == 401 || refusal.status == 403)
-            withdraw(asking);
-        end_asking(asking, &refusal);
+            withdraw(pending);
+        end_authentication(pending, &refusal);
     }
     hd_json_fini(&json);
 }
@@ -445,19 +449,19 @@ static int add_others(struct hd_buf *out, const struct hd_http_request *request)
 }
 
 /* All that are there, by name and length, so that none can be taken for another. */
-static int read_credential(struct authentication *asking, const struct hd_http_request *request)
+static int read_credential(struct authentication *pending, const struct hd_http_request *request)
 {
-    const struct hd_auth_config *config = asking->worker->config;
+    const struct hd_auth_config *config = pending->worker->config;
     struct hd_buf buf;
     int err = 0;
 
     hd_buf_init(&buf, MAX_HEAD);
     for (size_t i = 0; !err && i < config->cache_key_count; i++)
-        err = add_lines(&buf, request, config->cache_keys[i], &asking->has_credential);
+        err = add_lines(&buf, request, config->cache_keys[i], &pending->has_credential);
     if (!err && !config->has_cache_keys)
         err = add_others(&buf, request);
     if (!err)
-        err = hd_sha256(hd_buf_slice(&buf), asking->fingerprint);
+        err = hd_sha256(hd_buf_slice(&buf), pending->fingerprint);
     hd_buf_fini_secret(&buf);
     return err;
 }
@@ -536,7 +540,7 @@ static int call(struct hd_auth_worker *worker, struct hd_slice head, const struc
                                 : HD_ECLOSED;
 }
 
-static int send_request(struct authentication *asking, const struct hd_http_request *request,
+static int send_request(struct authentication *pending, const struct hd_http_request *request,
                         struct hd_slice path_params)
 {
     struct hd_buf head;
@@ -545,56 +549,57 @@ static int send_request(struct authentication *asking, const struct hd_http_requ
     hd_buf_init(&head, MAX_HEAD);
     err = write_request(&head, request, path_params);
     if (!err)
-        err = call(asking->worker, hd_buf_slice(&head), NULL, on_asked, asking);
+        err = call(pending->worker, hd_buf_slice(&head), NULL, on_authenticated, pending);
     hd_buf_fini_secret(&head);
     return err;
 }
 
-/* True if the cache has the result; then the callback has been called. */
-static bool is_remembered(struct authentication *asking)
+/* A reference to the cached identity; NULL: none. */
+static struct hd_identity *find_cached(const struct authentication *pending)
 {
-    struct hd_auth_worker *worker = asking->worker;
+    struct hd_auth_worker *worker = pending->worker;
     struct hd_identity *known =
-        asking->has_credential
-            ? hd_token_cache_get(&worker->cache, fingerprint_of(asking), hd_clock_now_us())
+        pending->has_credential
+            ? hd_token_cache_get(&worker->cache, fingerprint_of(pending), hd_clock_now_us())
             : NULL;
 
-    if (!known)
-        return false;
-    asking->identity = hd_identity_ref(known);
-    end_asking(asking, NULL);
-    return true;
+    return known ? hd_identity_ref(known) : NULL;
 }
 
 int hd_auth_worker_authenticate(struct hd_auth_worker *worker,
                                 const struct hd_http_request *request, struct hd_slice path_params,
-                                hd_auth_identity_fn fn, void *ctx)
+                                hd_auth_identity_fn fn, void *ctx, struct hd_auth_outcome *out)
 {
-    struct authentication *asking;
+    const bool is_full = worker->pending_count >= MAX_PENDING;
+    struct hd_identity *known = NULL;
+    struct authentication *pending;
     int err;
 
-    if (worker->asked >= MAX_ASKED || (worker->is_told && worker->has_failed)) {
-        fn(ctx, NULL, worker->asked >= MAX_ASKED ? &unavailable : &broken);
+    if (is_full || (worker->is_ready && worker->has_failed)) {
+        *out = (struct hd_auth_outcome){.refusal = is_full ? &unavailable : &broken};
+        return HD_READY;
+    }
+    pending = hd_calloc(1, sizeof(*pending));
+    if (!pending)
+        return HD_ENOMEM;
+    *pending = (struct authentication){.worker = worker, .fn = fn, .ctx = ctx};
+    err = read_credential(pending, request);
+    if (!err)
+        known = find_cached(pending);
+    if (!err && !known)
+        err = send_request(pending, request, path_params);
+    if (!err && !known) {
+        worker->pending_count++;
         return 0;
     }
-    asking = hd_calloc(1, sizeof(*asking));
-    if (!asking)
-        return HD_ENOMEM;
-    *asking = (struct authentication){.worker = worker, .fn = fn, .ctx = ctx};
-    worker->asked++;
-    err = read_credential(asking, request);
-    if (!err && is_remembered(asking))
-        return 0;
-    if (!err)
-        err = send_request(asking, request, path_params);
-    if (!err)
-        return 0;
-    worker->asked--;
-    hd_free(asking);
-    return err;
+    hd_free(pending);
+    if (err)
+        return err;
+    *out = (struct hd_auth_outcome){.identity = known};
+    return HD_READY;
 }
 
-/* ---- what it may do --------------------------------------------------- */
+/* ---- authorize -------------------------------------------------------- */
 
 struct question {
     struct hd_auth_worker *worker;
@@ -626,22 +631,22 @@ static void on_there(void *ctx, enum hd_rt_end end, const struct hd_rt_message *
     const struct hd_rt_message nothing = {.head = HD_S_INIT("{}")};
 
     (void)message;
-    if (end == HD_RT_ANSWERED && worker->is_told)
+    if (end == HD_RT_ANSWERED && worker->is_ready)
         end_question(question, worker->has_failed ? NULL : &nothing,
                      worker->has_failed ? &broken : NULL);
     else
         end_question(question, NULL, &unavailable);
 }
 
-int hd_auth_worker_await(struct hd_auth_worker *worker, hd_auth_decision_fn fn, void *ctx)
+int hd_auth_worker_await(struct hd_auth_worker *worker, hd_auth_decision_fn fn, void *ctx,
+                         const struct hd_auth_refusal **out)
 {
-    const struct hd_rt_message nothing = {.head = HD_S_INIT("{}")};
     struct question *question;
     int err;
 
-    if (worker->is_told) {
-        fn(ctx, worker->has_failed ? NULL : &nothing, worker->has_failed ? &broken : NULL);
-        return 0;
+    if (worker->is_ready) {
+        *out = worker->has_failed ? &broken : NULL;
+        return HD_READY;
     }
     question = make_question(worker, fn, ctx);
     if (!question)
@@ -701,18 +706,18 @@ static int write_question(struct hd_buf *out, const struct hd_auth_action *quest
 int hd_auth_worker_authorize(struct hd_auth_worker *worker, const struct hd_auth_action *question,
                              hd_auth_decision_fn fn, void *ctx)
 {
-    struct question *asked = make_question(worker, fn, ctx);
+    struct question *pending = make_question(worker, fn, ctx);
     struct hd_buf head;
     int err;
 
-    if (!asked)
+    if (!pending)
         return HD_ENOMEM;
     hd_buf_init(&head, MAX_HEAD);
     err = write_question(&head, question);
     if (!err)
-        err = call(worker, hd_buf_slice(&head), &question->value, on_answered, asked);
+        err = call(worker, hd_buf_slice(&head), &question->value, on_answered, pending);
     if (err)
-        hd_free(asked);
+        hd_free(pending);
     hd_buf_fini(&head);
     return err;
 }

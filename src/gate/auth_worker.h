@@ -31,9 +31,14 @@ struct hd_auth_refusal {
     hd_json_val headers; /* an object of texts, or NULL */
 };
 
-/* `identity` NULL: `refusal` has the reason. Both are borrowed for the call. */
-typedef void (*hd_auth_identity_fn)(void *ctx, struct hd_identity *identity,
-                                    const struct hd_auth_refusal *refusal);
+/* The result of an authentication: either an identity or a refusal, the other is NULL. */
+struct hd_auth_outcome {
+    struct hd_identity *identity;
+    const struct hd_auth_refusal *refusal;
+};
+
+/* The outcome is borrowed for the call. */
+typedef void (*hd_auth_identity_fn)(void *ctx, const struct hd_auth_outcome *outcome);
 /* `answer` NULL: `refusal` has the reason. Both are borrowed for the call. */
 typedef void (*hd_auth_decision_fn)(void *ctx, const struct hd_rt_message *answer,
                                     const struct hd_auth_refusal *refusal);
@@ -43,17 +48,20 @@ HD_MUST_CHECK int hd_auth_worker_create(struct hd_app *app, struct hd_auth_servi
 void hd_auth_worker_destroy(struct hd_auth_worker *worker);
 
 /*
- * Authenticates a request. `path_params` is a JSON object. `fn` is called before this returns or
- * later; on error it is not called.
+ * Authenticates a request. `path_params` is a JSON object. HD_READY: the result is in *out; its
+ * identity belongs to the caller (hd_identity_unref()). 0: `fn` is called later.
  */
 HD_MUST_CHECK int hd_auth_worker_authenticate(struct hd_auth_worker *worker,
                                               const struct hd_http_request *request,
                                               struct hd_slice path_params, hd_auth_identity_fn fn,
-                                              void *ctx);
+                                              void *ctx, struct hd_auth_outcome *out);
 
-/* Calls `fn` once a worker has reported its handlers: before this returns or later. */
+/*
+ * Waits until a worker has reported its handlers. HD_READY: one has; *out is NULL, or the refusal of
+ * all requests when the code could not be loaded. 0: `fn` is called later.
+ */
 HD_MUST_CHECK int hd_auth_worker_await(struct hd_auth_worker *worker, hd_auth_decision_fn fn,
-                                       void *ctx);
+                                       void *ctx, const struct hd_auth_refusal **out);
 /*
  * The name of the most specific handler of an operation; empty: none. Valid during this loop
  * callback.

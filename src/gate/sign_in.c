@@ -20,6 +20,7 @@
 #define MAX_EXCHANGES 64 /* at once */
 #define PEER_LIMIT 60    /* exchanges of one peer in a minute */
 #define MAX_FORM ((size_t)64 << 10)
+#define RETRY_S 5 /* Retry-After of 503 */
 
 /* One sign-in method and the discovered metadata of its issuer. */
 struct provider {
@@ -163,10 +164,8 @@ int hd_signer_prepare(struct hd_signer *signer, void (*fn)(void *ctx), void *ctx
 
     for (size_t i = 0; i < signer->ways.count; i++)
         waits |= refresh(&signer->providers[i], now);
-    if (!waits || signer->waiting_count >= MAX_WAITING) {
-        fn(ctx);
-        return 0;
-    }
+    if (!waits || signer->waiting_count >= MAX_WAITING)
+        return HD_READY;
     waiter = hd_calloc(1, sizeof(*waiter));
     if (!waiter)
         return HD_ENOMEM;
@@ -196,14 +195,21 @@ static void end_exchange(struct exchange *e)
     hd_free(e);
 }
 
+static struct hd_signed make_refusal(int status, const char *text, int retry_s)
+{
+    struct hd_signed refusal = {.status = status, .retry_s = retry_s};
+
+    (void)snprintf(refusal.text, sizeof(refusal.text), "%s", text);
+    return refusal;
+}
+
 static void refuse_exchange(struct exchange *e, int status, const char *text)
 {
-    e->result = (struct hd_signed){.status = status, .retry_s = status == 503 ? 5 : 0};
-    (void)snprintf(e->result.text, sizeof(e->result.text), "%s", text);
+    e->result = make_refusal(status, text, status == 503 ? RETRY_S : 0);
     end_exchange(e);
 }
 
-/* ---- what came back --------------------------------------------------- */
+/* ---- the issuer's answer ---------------------------------------------- */
 
 static void verify(struct exchange *e);
 
@@ -213,7 +219,7 @@ static bool is_of_issuer(const struct exchange *e, const struct hd_identity *ide
     return hd_slice_eq(identity->issuer, e->provider->way->issuer->alias);
 }
 
-/* This token is no good. */
+/* The token is invalid here: tries the other one. */
 static void try_other(struct exchange *e)
 {
     if (e->has_tried_access) {
@@ -225,17 +231,16 @@ static void try_other(struct exchange *e)
     verify(e);
 }
 
-static void on_verdict(void *ctx, enum hd_auth_verdict verdict, struct hd_identity *identity,
-                       const char *reason)
+static void on_token_checked(void *ctx, const struct hd_auth_result *result)
 {
+    const struct hd_identity *identity = result->identity;
     struct exchange *e = ctx;
 
-    (void)reason;
-    if (verdict == HD_AUTH_UNAVAILABLE) {
+    if (result->verdict == HD_AUTH_UNAVAILABLE) {
         refuse_exchange(e, 503, "the token cannot be verified at the moment");
         return;
     }
-    if (verdict == HD_AUTH_FINE && is_of_issuer(e, identity)) {
+    if (result->verdict == HD_AUTH_FINE && is_of_issuer(e, identity)) {
         int64_t left = (identity->expires_at - hd_clock_now_us()) / SECOND;
 
         e->result = (struct hd_signed){.status = 200, .refresh_token = e->tokens.refresh_token};
@@ -250,6 +255,7 @@ static void on_verdict(void *ctx, enum hd_auth_verdict verdict, struct hd_identi
 /* The access token, else the id token. */
 static void verify(struct exchange *e)
 {
+    struct hd_auth_result result;
     struct hd_slice token;
     struct hd_buf header;
     int err;
@@ -266,11 +272,15 @@ static void verify(struct exchange *e)
     if (!err)
         err = hd_buf_append_slice(&header, token);
     if (!err)
-        err =
-            hd_auth_service_check(e->signer->gate, hd_buf_slice(&header), HD_S(""), on_verdict, e);
+        err = hd_auth_service_check(e->signer->gate, hd_buf_slice(&header), HD_S(""),
+                                    on_token_checked, e, &result);
     hd_buf_fini_secret(&header);
-    if (err)
+    if (err == HD_READY) {
+        on_token_checked(e, &result);
+        hd_identity_unref(result.identity);
+    } else if (err) {
         refuse_exchange(e, 503, hd_error_text(err));
+    }
 }
 
 /* Only the error code is shown: the description may contain parts of the request. */
@@ -312,7 +322,7 @@ static void on_token_answer(void *ctx, const struct hd_client_response *response
         verify(e);
 }
 
-/* ---- what is sent ----------------------------------------------------- */
+/* ---- the request for tokens ------------------------------------------- */
 
 static int send_form(struct exchange *e, struct hd_slice form, const char *authorization)
 {
@@ -332,19 +342,14 @@ static int send_form(struct exchange *e, struct hd_slice form, const char *autho
     return hd_client_send(e->signer->http, &what, on_token_answer, e, &request);
 }
 
-static void ask_for_tokens(void *ctx)
+static int send_token_request(struct exchange *e)
 {
-    struct exchange *e = ctx;
     const struct hd_sign_in *way = e->provider->way;
     bool is_in_body = e->provider->known.wants_secret_in_body;
     struct hd_buf form, authorization;
     bool is_basic = way->client_secret.len > 0 && !is_in_body;
     int err;
 
-    if (!e->provider->known.token_endpoint) {
-        refuse_exchange(e, 503, "the issuer is unavailable");
-        return;
-    }
     hd_buf_init(&form, MAX_FORM);
     hd_buf_init(&authorization, MAX_FORM);
     err = hd_oidc_form(&form, way, &e->grant, is_in_body);
@@ -356,8 +361,30 @@ static void ask_for_tokens(void *ctx)
         err = send_form(e, hd_buf_slice(&form), is_basic ? authorization.ptr : NULL);
     hd_buf_fini_secret(&form);
     hd_buf_fini_secret(&authorization);
+    return err;
+}
+
+/* Discovery is complete. False: the request is not sent, and the refusal is in e->result. */
+static bool request_tokens(struct exchange *e)
+{
+    int err;
+
+    if (!e->provider->known.token_endpoint) {
+        e->result = make_refusal(503, "the issuer is unavailable", RETRY_S);
+        return false;
+    }
+    err = send_token_request(e);
     if (err)
-        refuse_exchange(e, 503, hd_error_text(err));
+        e->result = make_refusal(503, hd_error_text(err), RETRY_S);
+    return err == 0;
+}
+
+static void on_discovered(void *ctx)
+{
+    struct exchange *e = ctx;
+
+    if (!request_tokens(e))
+        end_exchange(e);
 }
 
 /* ---- rate limit by address ------------------------------------------- */
@@ -371,17 +398,23 @@ static struct provider *find_provider(struct hd_signer *signer, struct hd_slice 
     return NULL;
 }
 
-static void refuse_at_once(hd_signed_fn fn, void *ctx, int status, const char *text, int retry_s)
+static int begin_exchange(struct exchange *e, struct hd_signed *out)
 {
-    struct hd_signed result = {.status = status, .retry_s = retry_s};
+    int err = hd_signer_prepare(e->signer, on_discovered, e);
 
-    (void)snprintf(result.text, sizeof(result.text), "%s", text);
-    fn(ctx, &result);
+    if (err == HD_READY && request_tokens(e))
+        err = 0;
+    if (err == 0)
+        return 0;
+    *out = err == HD_READY ? e->result : make_refusal(503, hd_error_text(err), RETRY_S);
+    e->signer->exchanges--;
+    hd_free(e);
+    return HD_READY;
 }
 
-void hd_signer_exchange(struct hd_signer *signer, struct hd_slice name,
-                        const struct hd_oidc_grant *grant, struct hd_slice peer, hd_signed_fn fn,
-                        void *ctx)
+int hd_signer_exchange(struct hd_signer *signer, struct hd_slice name,
+                       const struct hd_oidc_grant *grant, struct hd_slice peer, hd_signed_fn fn,
+                       void *ctx, struct hd_signed *out)
 {
     struct provider *provider = find_provider(signer, name);
     const char *complaint = hd_oidc_complaint(grant);
@@ -389,20 +422,20 @@ void hd_signer_exchange(struct hd_signer *signer, struct hd_slice name,
     int delay = 0;
 
     if (!provider) {
-        refuse_at_once(fn, ctx, 404, "there is no such way to sign in", 0);
+        *out = make_refusal(404, "there is no such way to sign in", 0);
     } else if (complaint) {
-        refuse_at_once(fn, ctx, 422, complaint, 0);
+        *out = make_refusal(422, complaint, 0);
     } else if ((delay = hd_limits_request(signer->peers, peer)) > 0) {
-        refuse_at_once(fn, ctx, 429, "too many attempts to sign in", delay);
+        *out = make_refusal(429, "too many attempts to sign in", delay);
     } else if (signer->exchanges >= MAX_EXCHANGES || !(e = hd_calloc(1, sizeof(*e)))) {
-        refuse_at_once(fn, ctx, 503, "too many are signing in at the moment", 5);
+        *out = make_refusal(503, "too many are signing in at the moment", RETRY_S);
     } else {
         *e = (struct exchange){
             .signer = signer, .provider = provider, .grant = *grant, .fn = fn, .ctx = ctx};
         signer->exchanges++;
-        if (hd_signer_prepare(signer, ask_for_tokens, e))
-            refuse_exchange(e, 503, hd_error_text(HD_ENOMEM));
+        return begin_exchange(e, out);
     }
+    return HD_READY;
 }
 
 /* ---- the whole -------------------------------------------------------- */

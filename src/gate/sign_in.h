@@ -30,8 +30,8 @@ HD_MUST_CHECK int hd_signer_create(struct hd_auth_service *gate, struct hd_clien
 void hd_signer_destroy(struct hd_signer *signer);
 
 /*
- * Calls `fn`, before this returns or later, once discovery has succeeded or failed for every
- * issuer. Failed discoveries are retried without a wait. On error `fn` is not called.
+ * Waits until discovery has succeeded or failed for every issuer. HD_READY: it has. 0: `fn` is
+ * called later. Failed discoveries are retried without a wait.
  */
 HD_MUST_CHECK int hd_signer_prepare(struct hd_signer *signer, void (*fn)(void *ctx), void *ctx);
 
@@ -52,11 +52,12 @@ struct hd_signed {
 typedef void (*hd_signed_fn)(void *ctx, const struct hd_signed *result);
 
 /*
- * Everything is borrowed until `fn` is called, once, before this returns or later. `peer` is the
- * client's address: its exchanges are rate limited, since each sends a request to the issuer.
+ * `peer` is the client's address: its exchanges are rate limited, since each sends a request to the
+ * issuer. HD_READY: refused, the reason is in *out. 0: `fn` is called later; everything is borrowed
+ * until then.
  */
-void hd_signer_exchange(struct hd_signer *signer, struct hd_slice name,
-                        const struct hd_oidc_grant *grant, struct hd_slice peer, hd_signed_fn fn,
-                        void *ctx);
+HD_MUST_CHECK int hd_signer_exchange(struct hd_signer *signer, struct hd_slice name,
+                                     const struct hd_oidc_grant *grant, struct hd_slice peer,
+                                     hd_signed_fn fn, void *ctx, struct hd_signed *out);
 
 #endif
