@@ -766,7 +766,7 @@ static bool looks_begun(const struct hd_thread_queue *thread_queue)
            first->rec.status == HD_RUN_STATE_RUNNING;
 }
 
-void hd_queue_drain(struct hd_queue *queue, void (*done)(void *ctx), void *ctx)
+int hd_queue_drain(struct hd_queue *queue, void (*done)(void *ctx), void *ctx)
 {
     struct hd_slice key;
     size_t pos = 0;
@@ -783,12 +783,11 @@ void hd_queue_drain(struct hd_queue *queue, void (*done)(void *ctx), void *ctx)
             hd_run_complete(thread_queue->first);
         }
     }
-    if (is_quiet(queue)) {
-        done(ctx);
-        return;
-    }
+    if (is_quiet(queue))
+        return HD_READY;
     queue->drained = done;
     queue->drained_ctx = ctx;
+    return 0;
 }
 
 /* ---- recovery --------------------------------------------------------- */

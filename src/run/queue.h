@@ -123,8 +123,8 @@ bool hd_queue_cancel(struct hd_queue *queue, struct hd_slice principal, struct h
 
 /*
  * For shutdown: starts no more runs and suspends the running ones, so that the next process resumes
- * them. Calls `done` when no run is running.
+ * them. HD_READY: no run is running. 0: calls `done` when none is.
  */
-void hd_queue_drain(struct hd_queue *queue, void (*done)(void *ctx), void *ctx);
+HD_MUST_CHECK int hd_queue_drain(struct hd_queue *queue, void (*done)(void *ctx), void *ctx);
 
 #endif

@@ -432,12 +432,11 @@ void hd_scheduler_destroy(struct hd_scheduler *s)
         uv_close((uv_handle_t *)&s->timer, on_scheduler_closed);
 }
 
-void hd_scheduler_stop(struct hd_scheduler *s, void (*done)(void *ctx), void *ctx)
+int hd_scheduler_stop(struct hd_scheduler *s, void (*done)(void *ctx), void *ctx)
 {
     s->is_stopped = true;
     s->stopped = done;
     s->stopped_ctx = ctx;
     uv_timer_stop(&s->timer);
-    if (!s->is_looking)
-        done(ctx);
+    return s->is_looking ? 0 : HD_READY;
 }

@@ -43,7 +43,8 @@ HD_MUST_CHECK int hd_scheduler_create(struct hd_app *app, struct hd_scheduler **
 void hd_scheduler_destroy(struct hd_scheduler *scheduler);
 /* Checks for due crons: call it at the start and after a cron was created or changed. */
 void hd_scheduler_wake(struct hd_scheduler *scheduler);
-/* Fires no more crons; calls `done` when no check is in progress, perhaps before it returns. */
-void hd_scheduler_stop(struct hd_scheduler *scheduler, void (*done)(void *ctx), void *ctx);
+/* Fires no more crons. HD_READY: no check is in progress. 0: calls `done` when it has ended. */
+HD_MUST_CHECK int hd_scheduler_stop(struct hd_scheduler *scheduler, void (*done)(void *ctx),
+                                    void *ctx);
 
 #endif

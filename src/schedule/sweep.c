@@ -317,12 +317,11 @@ struct hd_sweep_counts hd_sweeper_counts(const struct hd_sweeper *s)
     return s->counts;
 }
 
-void hd_sweeper_stop(struct hd_sweeper *s, void (*done)(void *ctx), void *ctx)
+int hd_sweeper_stop(struct hd_sweeper *s, void (*done)(void *ctx), void *ctx)
 {
     s->is_stopped = true;
     s->stopped = done;
     s->stopped_ctx = ctx;
     uv_timer_stop(&s->timer);
-    if (!s->is_sweeping)
-        done(ctx);
+    return s->is_sweeping ? 0 : HD_READY;
 }

@@ -59,7 +59,7 @@ HD_MUST_CHECK int hd_sweeper_create(struct hd_app *app, struct hd_sweeper **out)
 void hd_sweeper_destroy(struct hd_sweeper *sweeper);
 void hd_sweeper_start(struct hd_sweeper *sweeper);
 struct hd_sweep_counts hd_sweeper_counts(const struct hd_sweeper *sweeper);
-/* Calls `done` when no sweep is in progress, perhaps before it returns. */
-void hd_sweeper_stop(struct hd_sweeper *sweeper, void (*done)(void *ctx), void *ctx);
+/* Starts no more sweeps. HD_READY: none is in progress. 0: calls `done` when the last has ended. */
+HD_MUST_CHECK int hd_sweeper_stop(struct hd_sweeper *sweeper, void (*done)(void *ctx), void *ctx);
 
 #endif

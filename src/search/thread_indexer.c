@@ -437,14 +437,13 @@ void hd_thread_indexer_start(struct hd_thread_indexer *texts, hd_thread_texts_re
     uv_timer_start(&texts->timer, on_index_timer, 0, 0);
 }
 
-void hd_thread_indexer_stop(struct hd_thread_indexer *texts, void (*done)(void *ctx), void *ctx)
+int hd_thread_indexer_stop(struct hd_thread_indexer *texts, void (*done)(void *ctx), void *ctx)
 {
     texts->is_stopped = true;
     texts->stopped = done;
     texts->stopped_ctx = ctx;
     uv_timer_stop(&texts->timer);
-    if (!texts->is_working)
-        done(ctx);
+    return texts->is_working ? 0 : HD_READY;
 }
 
 static void on_indexer_closed(uv_handle_t *handle)

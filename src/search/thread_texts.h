@@ -95,8 +95,9 @@ HD_MUST_CHECK int hd_thread_indexer_create(struct hd_app *app, struct hd_thread_
 void hd_thread_indexer_destroy(struct hd_thread_indexer *texts);
 /* Starts to compare all threads with the index. */
 void hd_thread_indexer_start(struct hd_thread_indexer *texts, hd_thread_texts_reader reader);
-/* `done`, perhaps before this returns, when nothing is under way. */
-void hd_thread_indexer_stop(struct hd_thread_indexer *texts, void (*done)(void *ctx), void *ctx);
+/* Indexes no more threads. HD_READY: no work is in progress. 0: calls `done` when it has ended. */
+HD_MUST_CHECK int hd_thread_indexer_stop(struct hd_thread_indexer *texts, void (*done)(void *ctx),
+                                         void *ctx);
 hd_thread_texts_reader hd_thread_indexer_reader(const struct hd_thread_indexer *texts);
 
 /* A thread has changed. For any thread of the process; without memory it is found later. */

@@ -218,6 +218,13 @@ static void on_part_quiet(void *ctx)
         uv_timer_start(&app->drain_timer, on_all_quiet, 0, 0);
 }
 
+/* `result` of stopping a part; HD_READY: it had nothing to wait for. */
+static void part_stopped(struct hd_app *app, int result)
+{
+    if (result == HD_READY)
+        on_part_quiet(app);
+}
+
 static void on_queue_quiet(void *ctx)
 {
     struct hd_app *app = ctx;
@@ -225,7 +232,7 @@ static void on_queue_quiet(void *ctx)
     if (app->runtime)
         hd_runtime_drain(app->runtime, on_part_quiet, app);
     /* After the queue: runs that end send webhooks. */
-    hd_webhooks_stop(app->webhooks, app->config->drain_us, on_part_quiet, app);
+    part_stopped(app, hd_webhooks_stop(app->webhooks, app->config->drain_us, on_part_quiet, app));
 }
 
 void hd_app_drain(struct hd_app *app, void (*done)(void *ctx), void *ctx)
@@ -237,10 +244,11 @@ void hd_app_drain(struct hd_app *app, void (*done)(void *ctx), void *ctx)
     app->drain_timer.data = app;
     hd_rows_end_outage(app->store);
     hd_patience_end(app->patience);
-    hd_scheduler_stop(app->scheduler, on_part_quiet, app);
-    hd_sweeper_stop(app->sweeper, on_part_quiet, app);
-    hd_thread_indexer_stop(app->texts, on_part_quiet, app);
-    hd_queue_drain(app->queue, on_queue_quiet, app);
+    part_stopped(app, hd_scheduler_stop(app->scheduler, on_part_quiet, app));
+    part_stopped(app, hd_sweeper_stop(app->sweeper, on_part_quiet, app));
+    part_stopped(app, hd_thread_indexer_stop(app->texts, on_part_quiet, app));
+    if (hd_queue_drain(app->queue, on_queue_quiet, app) == HD_READY)
+        on_queue_quiet(app);
 }
 
 void hd_app_close(struct hd_app *app)

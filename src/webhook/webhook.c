@@ -226,18 +226,26 @@ static void leave_delivery(struct hd_webhook *delivery)
     forget(delivery);
 }
 
-static void tell_stopped(struct hd_webhooks *webhooks)
+/* True if the stop is complete: no delivery is in memory. */
+static bool end_stop(struct hd_webhooks *webhooks)
 {
-    void (*stopped)(void *) = webhooks->stopped;
-
-    if (!stopped || webhooks->counts.pending > 0 || webhooks->is_loading)
-        return;
-    webhooks->stopped = NULL;
+    if (webhooks->counts.pending > 0 || webhooks->is_loading)
+        return false;
     uv_timer_stop(&webhooks->timer);
     if (webhooks->left > 0)
         hd_log(HD_LOG_WARN, "webhook",
                "%zu webhooks were not delivered: they are tried again after the next start",
                webhooks->left);
+    return true;
+}
+
+static void report_stop(struct hd_webhooks *webhooks)
+{
+    void (*stopped)(void *) = webhooks->stopped;
+
+    if (!stopped || !end_stop(webhooks))
+        return;
+    webhooks->stopped = NULL;
     stopped(webhooks->stopped_ctx); /* last: it may free `webhooks` */
 }
 
@@ -522,7 +530,7 @@ static void resume_deliveries(struct hd_webhooks *webhooks)
         webhooks->bytes < HD_WEBHOOK_MAX_BYTES / 2)
         load_rows(webhooks);
     set_timer(webhooks);
-    tell_stopped(webhooks);
+    report_stop(webhooks);
 }
 
 /* Makes a stored delivery ready; it must not be in a list. */
@@ -796,13 +804,16 @@ struct hd_webhook_counts hd_webhooks_counts(const struct hd_webhooks *webhooks)
     return webhooks->counts;
 }
 
-void hd_webhooks_stop(struct hd_webhooks *webhooks, int64_t within_us, void (*done)(void *ctx),
-                      void *ctx)
+int hd_webhooks_stop(struct hd_webhooks *webhooks, int64_t within_us, void (*done)(void *ctx),
+                     void *ctx)
 {
     webhooks->is_stopping = true;
     webhooks->deadline = hd_clock_monotonic_us() + within_us;
-    webhooks->stopped = done;
-    webhooks->stopped_ctx = ctx;
     leave_late(webhooks);
     resume_deliveries(webhooks);
+    if (end_stop(webhooks))
+        return HD_READY;
+    webhooks->stopped = done;
+    webhooks->stopped_ctx = ctx;
+    return 0;
 }

@@ -57,9 +57,9 @@ struct hd_webhook_counts hd_webhooks_counts(const struct hd_webhooks *webhooks);
 
 /*
  * Accepts no more webhooks. Delivers for at most `within_us`, leaves the rest in the outbox, and
- * calls `done`, possibly before it returns.
+ * calls `done`. HD_READY: no delivery is in progress, so `done` is not called.
  */
-void hd_webhooks_stop(struct hd_webhooks *webhooks, int64_t within_us, void (*done)(void *ctx),
-                      void *ctx);
+HD_MUST_CHECK int hd_webhooks_stop(struct hd_webhooks *webhooks, int64_t within_us,
+                                   void (*done)(void *ctx), void *ctx);
 
 #endif
