@@ -53,7 +53,8 @@ static void on_link_closed(uv_handle_t *handle)
     hd_buf_fini(&link->in);
     hd_buf_fini(&link->out);
     hd_free(link);
-    fn(arg);
+    if (fn)
+        fn(arg);
 }
 
 void hd_link_close(struct hd_link *link)
@@ -335,20 +336,16 @@ int hd_link_send(struct hd_link *link, enum hd_frame_type type, uint32_t id,
 {
     int err;
 
-    if (link->is_over) {
-        err = HD_ECLOSED;
-    } else if (release && size_of(message) > JOINED) {
-        err = post_large(link, type, id, message, release, arg);
-        if (!err)
-            return 0;
-    } else {
-        err = join_frame(link, type, id, message);
-    }
-    if (release)
-        release(arg);
-    if (!err && link->out.len > AT_ONCE)
+    if (link->is_over)
+        return HD_ECLOSED;
+    if (release && size_of(message) > JOINED)
+        return post_large(link, type, id, message, release, arg);
+    err = join_frame(link, type, id, message);
+    if (err)
+        return err;
+    if (link->out.len > AT_ONCE)
         hd_link_flush(link);
-    return err;
+    return release ? HD_READY : 0;
 }
 
 size_t hd_link_unsent(const struct hd_link *link)
@@ -374,14 +371,11 @@ int hd_link_accept(uv_stream_t *listener, const struct hd_link_events *events, v
 
     if (!link || init_socket(link, listener)) {
         hd_free(link);
-        closed(arg);
         return HD_ENOMEM;
     }
     link->uv.handle.data = link;
     link->events = events;
     link->ctx = ctx;
-    link->on_closed = closed;
-    link->closed_arg = arg;
     link->limit = SIZE_MAX;
     hd_buf_init(&link->in, MAX_BUFFER);
     hd_buf_init(&link->out, MAX_BUFFER);
@@ -398,6 +392,8 @@ int hd_link_accept(uv_stream_t *listener, const struct hd_link_events *events, v
         hd_link_close(link);
         return HD_EIO;
     }
+    link->on_closed = closed;
+    link->closed_arg = arg;
     *out = link;
     return 0;
 }

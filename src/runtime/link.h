@@ -31,7 +31,7 @@ struct hd_link_events {
 
 /*
  * Accepts the listener's waiting connection, a uv_pipe_t or a uv_tcp_t, and reads from it.
- * `on_closed` is called when its memory is freed; also when this fails.
+ * `on_closed` is called when its memory is freed, after hd_link_close().
  */
 HD_MUST_CHECK int hd_link_accept(uv_stream_t *listener, const struct hd_link_events *events,
                                  void *ctx, void (*on_closed)(void *arg), void *arg,
@@ -47,8 +47,9 @@ void hd_link_set_limit(struct hd_link *link, size_t limit);
 void hd_link_close(struct hd_link *link);
 
 /*
- * `release` NULL: the message is borrowed for the call. Otherwise its bytes are borrowed until
- * release(arg), which is called exactly once: also when this fails, and possibly before it returns.
+ * `release` NULL: the message is borrowed for the call. Otherwise 0: its bytes are borrowed until
+ * release(arg) is called, never before this returns. HD_READY: they were copied, and `release` is
+ * not called.
  */
 HD_MUST_CHECK int hd_link_send(struct hd_link *link, enum hd_frame_type type, uint32_t id,
                                const struct hd_rt_message *message, void (*release)(void *arg),

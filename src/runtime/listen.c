@@ -103,11 +103,11 @@ static void on_connection(uv_stream_t *listener, int status)
     guest = hd_calloc(1, sizeof(*guest));
     if (!guest)
         return;
-    runtime->open_handles++;
     if (hd_link_accept(listener, &guest_events, guest, hd_runtime_closed, runtime, &guest->link)) {
         hd_free(guest);
         return;
     }
+    runtime->open_handles++;
     guest->runtime = runtime;
     guest->is_remote = listener->type == UV_TCP;
     guest->since_us = hd_runtime_now(runtime);

@@ -163,9 +163,11 @@ static void send_answer(struct hd_rt_worker *worker, struct hd_rt_request_box *b
     if (message.head.len == 0)
         message.head = HD_S("{}");
     err = hd_link_send(worker->link, HD_FRAME_ANSWER, id, &message, free_box, box);
+    if (err)
+        free_box(box);
     if (err == HD_ELIMIT)
         refuse_request(worker, id, err, "the response exceeds the maximum frame size");
-    else if (err && err != HD_ECLOSED)
+    else if (err < 0 && err != HD_ECLOSED)
         hd_rt_worker_end(worker, "out of memory for a message to it");
 }
 

@@ -148,7 +148,10 @@ HD_MUST_CHECK int hd_runtime_start(struct hd_runtime *runtime, struct hd_fault *
 int hd_runtime_port(const struct hd_runtime *runtime);
 /* Starts new workers of the language; the old ones end when they are idle. */
 void hd_runtime_reload(struct hd_runtime *runtime, enum hd_rt_language language);
-/* Refuses new calls; calls `done` when all workers have ended (they are killed after drain_us). */
+/*
+ * Refuses new calls; calls `done`, never before this returns, when all workers have ended (they are
+ * killed after drain_us).
+ */
 void hd_runtime_drain(struct hd_runtime *runtime, void (*done)(void *ctx), void *ctx);
 /*
  * Drops all calls, without callbacks. The memory is freed when ops have ended and the loop has
