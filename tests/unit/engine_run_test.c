@@ -1,6 +1,12 @@
 /* Runs: their results, their checkpoints, and allocation failures. */
 #include "tests/unit/engine_world.h"
 
+#include "base/error.h"
+#include "graph/decl/decl.h"
+#include "graph/engine/engine.h"
+#include "graph/engine/loop.h"
+#include "graph/engine/task.h"
+
 static void line(bool is_direct)
 {
     struct hd_graph *graph = read_graph(LINE);
@@ -233,6 +239,91 @@ static void ends_once_when_memory_is_short(void **unused)
     }
 }
 
+/* ---- completions ------------------------------------------------------ */
+
+static bool has_loop_started;
+static void (*end_root)(struct hd_loop *loop);
+
+static void on_loop_end(struct hd_loop *loop)
+{
+    assert_true(has_loop_started);
+    end_root(loop);
+}
+
+/* In memory the loop ends in hd_loop_start(); on disk it waits for the store. */
+static void a_loop_never_calls_back_before_its_start_returns(void **unused)
+{
+    struct hd_graph *graph = read_graph(LINE);
+    struct hd_val *in = json("{\"log\":[\"in\"]}");
+
+    (void)unused;
+    for (int i = 0; i < 2; i++) {
+        const bool is_direct = i == 0;
+        struct hd_loop *root;
+        struct world w;
+        int result;
+
+        open_world(&w, is_direct);
+        assert_int_equal(start(&w, graph, in, NULL), 0);
+        uv_timer_stop(&w.run->starter);
+        root = w.run->root;
+        end_root = root->on_end;
+        root->on_end = on_loop_end;
+        has_loop_started = false;
+        result = hd_loop_start(root, hd_val_ref(in), NULL);
+        has_loop_started = true;
+        assert_int_equal(result, is_direct ? HD_READY : 0);
+        assert_int_equal(w.ends, 0);
+        if (result == HD_READY)
+            end_root(root);
+        uv_run(&w.uv, UV_RUN_DEFAULT);
+        assert_int_equal(w.ends, 1);
+        assert_int_equal(w.status, HD_RUN_DONE);
+        close_world(&w);
+    }
+    hd_val_unref(in);
+    hd_graph_destroy(graph);
+}
+
+static int read_probe(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node)
+{
+    (void)node;
+    return hd_decl_node_fields(decl, at, NULL, 0, NULL);
+}
+
+/* Fails at first; the second attempt ends the task and then still uses it. */
+static int start_probe(struct hd_task *task)
+{
+    if (task->attempts == 1)
+        return HD_EIO;
+    hd_task_finish(task, NULL, NULL, false);
+    assert_int_equal(task->status, HD_TASK_DONE);
+    assert_int_equal(task->loop->status, HD_LOOP_RUNNING);
+    return 0;
+}
+
+static const struct hd_node_kind probe = {
+    .name = "probe", .read = read_probe, .start = start_probe};
+static const struct hd_node_kind *const probes[] = {&probe};
+
+static void a_loop_advances_after_the_start_of_a_retried_node(void **unused)
+{
+    struct hd_graph *graph;
+    struct world w;
+
+    (void)unused;
+    hd_node_kinds_add(probes, 1);
+    graph = read_graph("{\"name\":\"probe\",\"state\":{\"log\":{}},"
+                       "\"nodes\":{\"a\":{\"kind\":\"probe\","
+                       "\"retry\":{\"attempts\":2,\"delay_ms\":1}}},"
+                       "\"edges\":[[\"__start__\",\"a\"]]}");
+    open_world(&w, true);
+    run(&w, graph, "{\"log\":[]}", NULL);
+    assert_int_equal(w.status, HD_RUN_DONE);
+    close_world(&w);
+    hd_graph_destroy(graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -247,6 +338,8 @@ int main(void)
         cmocka_unit_test(a_subgraph_with_a_memory_is_visited_each_time),
         cmocka_unit_test(an_empty_thread_cannot_go_on),
         cmocka_unit_test(ends_once_when_memory_is_short),
+        cmocka_unit_test(a_loop_never_calls_back_before_its_start_returns),
+        cmocka_unit_test(a_loop_advances_after_the_start_of_a_retried_node),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -104,8 +104,8 @@ struct hd_node_kind {
     int (*read)(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node);
 
     /*
-     * Starts the node. It may finish before this returns or later on the loop; either way its end
-     * is reported once, through the task. On error nothing was started and nothing is reported.
+     * Starts the node. Its end is reported once, through the task, here or later on the loop; the
+     * graph advances after this has returned. On error nothing was started, nothing is reported.
      */
     int (*start)(struct hd_task *task);
 

@@ -400,10 +400,20 @@ static int announce(struct hd_loop *loop)
 
 static void stop_others(struct hd_loop *loop);
 
-static void start_tasks(struct hd_loop *loop)
+/* The started tasks may have ended: stops the others after a failure. */
+static void end_starting(struct hd_loop *loop)
 {
     bool is_broken = false;
 
+    loop->is_starting = false;
+    for (size_t i = 0; i < loop->tasks.count; i++)
+        is_broken = is_broken || loop->tasks.list[i]->status == HD_TASK_FAILED;
+    if (is_broken)
+        stop_others(loop);
+}
+
+static void start_tasks(struct hd_loop *loop)
+{
     loop->is_starting = true;
     loop->is_working = true;
     for (size_t i = 0; i < loop->tasks.count; i++)
@@ -412,11 +422,15 @@ static void start_tasks(struct hd_loop *loop)
         if (loop->tasks.list[i]->status == HD_TASK_READY)
             hd_task_start(loop->tasks.list[i]);
     }
-    loop->is_starting = false;
-    for (size_t i = 0; i < loop->tasks.count; i++)
-        is_broken = is_broken || loop->tasks.list[i]->status == HD_TASK_FAILED;
-    if (is_broken)
-        stop_others(loop);
+    end_starting(loop);
+}
+
+void hd_loop_retry(struct hd_loop *loop, struct hd_task *task, void (*start)(struct hd_task *task))
+{
+    loop->is_starting = true;
+    start(task);
+    end_starting(loop);
+    hd_loop_advance(loop);
 }
 
 static void tick(struct hd_loop *loop)
@@ -648,7 +662,8 @@ void hd_loop_advance(struct hd_loop *loop)
         loop->end = HD_END_FAILED;
     }
     leave_to_next(loop);
-    loop->on_end(loop); /* may destroy it */
+    if (!loop->is_entering)
+        loop->on_end(loop); /* may destroy it */
 }
 
 void hd_loop_saved(struct hd_loop *loop)

@@ -79,7 +79,8 @@ struct hd_loop {
 
     size_t running;
     bool is_advancing;
-    bool is_starting;
+    bool is_starting;          /* tasks are being started: their ends are handled afterwards */
+    bool is_entering;          /* hd_loop_start() has not returned */
     bool is_working;           /* the superstep's tasks have started and are not yet applied */
     struct hd_val *latest;     /* the last values event (subgraphs) */
     struct hd_val *interrupts; /* list */
@@ -106,14 +107,19 @@ HD_MUST_CHECK int hd_loop_create(struct hd_run *run, struct hd_task *outer,
                                  const struct hd_graph *graph, const char *ns,
                                  struct hd_loop **out);
 void hd_loop_destroy(struct hd_loop *loop);
-/* Takes the input or command (NULL: none). Calls on_end once, possibly before it returns. */
-void hd_loop_start(struct hd_loop *loop, struct hd_val *input, struct hd_val *command);
+/*
+ * Takes the input or command (NULL: none). HD_READY: the loop has ended. 0: calls on_end once,
+ * later.
+ */
+HD_MUST_CHECK int hd_loop_start(struct hd_loop *loop, struct hd_val *input, struct hd_val *command);
 void hd_loop_cancel(struct hd_loop *loop);
 /* Cancels a loop without calling on_end: it frees itself when its saves are done. */
 void hd_loop_abandon(struct hd_loop *loop);
 /* Advances as far as possible; may free the loop. */
 void hd_loop_advance(struct hd_loop *loop);
-/* A task has ended: advances if it was the last. */
+/* Starts another attempt of a task with `start`, and advances afterwards. */
+void hd_loop_retry(struct hd_loop *loop, struct hd_task *task, void (*start)(struct hd_task *task));
+/* A task has ended: advances if it was the last, unless tasks are being started. */
 void hd_loop_ended_task(struct hd_loop *loop, const struct hd_task *task);
 /* A save has ended. */
 void hd_loop_saved(struct hd_loop *loop);

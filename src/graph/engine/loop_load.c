@@ -116,7 +116,8 @@ static int first_visit(struct hd_loop *loop, bool *is_first)
     return replay->visited ? 0 : HD_ENOMEM;
 }
 
-static int begin_load(struct hd_loop *loop)
+/* As hd_load_start(). */
+static int begin_load(struct hd_loop *loop, struct hd_fault *fault)
 {
     const struct hd_val *own = hd_val_get(loop->parents, hd_loop_ns(loop));
     struct hd_slice id = hd_val_get_string(own), before = {NULL, 0};
@@ -136,24 +137,24 @@ static int begin_load(struct hd_loop *loop)
     }
     if (id.len > 0 && id.len == HD_UUID_LEN)
         memcpy(loop->saved_id, id.ptr, id.len); /* the next one's parent, even if not stored */
-    return err ? err : hd_load_start(loop, id, before, on_loaded);
+    return err ? err : hd_load_start(loop, id, before, on_loaded, fault);
 }
 
-void hd_loop_start(struct hd_loop *loop, struct hd_val *input, struct hd_val *command)
+int hd_loop_start(struct hd_loop *loop, struct hd_val *input, struct hd_val *command)
 {
     struct hd_event event = {
         .type = HD_EVENT_GRAPH, .loop = loop, .value = command ? command : input};
-    int err = 0;
+    struct hd_fault fault = {.code = 0};
+    int err;
 
     loop->input = input;
     loop->input_command = command;
     loop->status = HD_LOOP_LOADING;
+    loop->is_entering = true;
     hd_emit(loop, &event);
-    if (!loop->saves) {
-        on_loaded(loop, 0, "");
-        return;
-    }
-    err = begin_load(loop);
+    err = loop->saves ? begin_load(loop, &fault) : HD_READY;
     if (err)
-        on_loaded(loop, err, "");
+        on_loaded(loop, err == HD_READY ? 0 : err, fault.text);
+    loop->is_entering = false;
+    return loop->status == HD_LOOP_ENDED ? HD_READY : 0;
 }

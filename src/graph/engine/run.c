@@ -238,7 +238,9 @@ static void on_start(uv_timer_t *timer)
 {
     struct hd_run *run = timer->data;
 
-    hd_loop_start(run->root, hd_val_ref(run->options.input), hd_val_ref(run->options.command));
+    if (hd_loop_start(run->root, hd_val_ref(run->options.input),
+                      hd_val_ref(run->options.command)) == HD_READY)
+        on_root_end(run->root);
 }
 
 static int create_root(struct hd_run *run)

@@ -525,7 +525,22 @@ static int recall(struct hd_save *save)
     return 0;
 }
 
-int hd_load_start(struct hd_loop *loop, struct hd_slice id, struct hd_slice before, hd_loaded_fn fn)
+/* Loads from a direct store. */
+static int load_now(struct hd_save *save, struct hd_fault *fault)
+{
+    int code;
+
+    load_checkpoint(save);
+    code = save->code;
+    if (code)
+        snprintf(fault->text, sizeof(fault->text), "%s", save->error.text);
+    save->loop->load = save->load;
+    free_save(save);
+    return code ? code : HD_READY;
+}
+
+int hd_load_start(struct hd_loop *loop, struct hd_slice id, struct hd_slice before, hd_loaded_fn fn,
+                  struct hd_fault *fault)
 {
     struct hd_save *save = new_save(loop, LOAD);
     int code;
@@ -542,12 +557,9 @@ int hd_load_start(struct hd_loop *loop, struct hd_slice id, struct hd_slice befo
         free_save(save);
         return code;
     }
+    if (save->engine->is_direct)
+        return load_now(save, fault);
     loop->saving++;
-    if (save->engine->is_direct) {
-        load_checkpoint(save);
-        finished(save);
-        return 0;
-    }
     begin_store_call(save->engine);
     code = heddle_defer(save->engine->store, load_elsewhere, save);
     if (code) {

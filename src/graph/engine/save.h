@@ -14,6 +14,7 @@
 struct hd_graph;
 struct hd_list_tracker;
 struct hd_checkpoint_state;
+struct hd_fault;
 struct hd_loop;
 struct hd_val;
 struct hd_write;
@@ -22,7 +23,7 @@ struct heddle_value;
 
 #define HD_ENGINE_MAX_VALUE ((size_t)256 << 20) /* bytes of one save */
 
-/* Called after hd_load_start() returned, or during the call when the store is direct. */
+/* The checkpoint is in loop->load. */
 typedef void (*hd_loaded_fn)(struct hd_loop *loop, int err, const char *text);
 
 struct hd_load {
@@ -31,8 +32,9 @@ struct hd_load {
     char greatest[HD_UUID_SIZE]; /* an id was given: the greatest id of the namespace */
 };
 
+/* HD_READY: the store is direct, and the checkpoint is loaded. 0: calls `done` later. */
 HD_MUST_CHECK int hd_load_start(struct hd_loop *loop, struct hd_slice id, struct hd_slice before,
-                                hd_loaded_fn done);
+                                hd_loaded_fn done, struct hd_fault *fault);
 
 /* Stores the loop's checkpoint after the earlier ones, with the values of changed channels. */
 HD_MUST_CHECK int hd_save_checkpoint(struct hd_loop *loop);

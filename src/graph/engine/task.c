@@ -98,7 +98,7 @@ static void end_task(struct hd_task *task, enum hd_task_status status)
     hd_loop_ended_task(task->loop, task);
 }
 
-static void attempt(struct hd_task *task);
+static void retry_task(struct hd_task *task);
 
 static bool is_retried(const struct hd_task *task)
 {
@@ -184,7 +184,7 @@ static void fail_task(struct hd_task *task)
     stop_work(task);
     if (!task->loop->run->is_cancelled && is_retried(task)) {
         task->was_retried = true;
-        if (hd_task_wait(task, delay(task), attempt) == 0)
+        if (hd_task_wait(task, delay(task), retry_task) == 0)
             return;
     }
     if (rescue(task))
@@ -591,6 +591,11 @@ static void attempt(struct hd_task *task)
         err = task->node->kind->start(task);
     if (err)
         hd_task_fail_code(task, err, NULL);
+}
+
+static void retry_task(struct hd_task *task)
+{
+    hd_loop_retry(task->loop, task, attempt);
 }
 
 /* The channel that receives an input that is a plain string. */

@@ -282,7 +282,8 @@ static int start_subgraph(struct hd_task *task)
     }
     task->inner = inner;
     task->work = inner;
-    hd_loop_start(inner, input, NULL);
+    if (hd_loop_start(inner, input, NULL) == HD_READY)
+        on_inner_end(inner);
     return 0;
 }
 
