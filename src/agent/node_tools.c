@@ -147,6 +147,13 @@ static int read_tools_node(struct hd_decl *decl, const struct hd_decl_at *at, st
 
 /* ---- a running call --------------------------------------------------- */
 
+/* The result of a call that ended before the source's call() returned. */
+struct early_result {
+    bool is_there, is_error;
+    struct hd_val *content, *artifact;
+    struct hd_val *question; /* NULL: none */
+};
+
 struct tool_work {
     struct hd_tool_call call; /* for the source */
     struct hd_val *given;     /* the call as the model made it; `id` and `name` borrow from it */
@@ -157,6 +164,8 @@ struct tool_work {
     bool is_edited;
     struct hd_toolset_wait *wait; /* for the tools; NULL: available */
     bool is_calling;
+    bool is_entering; /* the source's call() has not returned */
+    struct early_result early;
     uv_timer_t *timer;
 };
 
@@ -267,9 +276,20 @@ static void ask_question(struct tool_work *work, struct hd_val *question)
 
 /* ---- results from sources --------------------------------------------- */
 
+/* Takes both. */
+static void take_result(struct tool_work *work, struct hd_val *content, struct hd_val *artifact,
+                        bool is_error)
+{
+    if (work->is_entering)
+        work->early = (struct early_result){
+            .is_there = true, .is_error = is_error, .content = content, .artifact = artifact};
+    else
+        finish_tool_call(work, content, artifact, is_error);
+}
+
 void hd_tool_done(struct hd_tool_call *call, struct hd_val *content, struct hd_val *artifact)
 {
-    finish_tool_call(call->node, content, artifact, false);
+    take_result(call->node, content, artifact, false);
 }
 
 void hd_tool_error(struct hd_tool_call *call, const char *fmt, ...)
@@ -285,20 +305,29 @@ void hd_tool_error(struct hd_tool_call *call, const char *fmt, ...)
                     ? hd_val_ref(text)
                     : hd_val_printf("Error: %s", hd_val_get_string(text).ptr);
     hd_val_unref(text);
-    finish_tool_call(call->node, whole, NULL, true);
+    take_result(call->node, whole, NULL, true);
 }
 
-/* The tool does not run while it waits for the reply. */
-void hd_tool_ask(struct hd_tool_call *call, struct hd_val *question)
+/* The tool does not run while it waits for the reply. Takes `question`. */
+static void interrupt_tool_call(struct tool_work *work, struct hd_val *question)
 {
-    struct tool_work *work = call->node;
     struct hd_val *output =
         hd_val_with(hd_val_object(), HD_S("content"), hd_val_cstr("waits for a reply"));
 
     if (output)
-        hd_task_tool(call->task, work->name, call->id, work->args, output, true);
+        hd_task_tool(work->call.task, work->name, work->call.id, work->args, output, true);
     hd_val_unref(output);
     ask_question(work, question);
+}
+
+void hd_tool_ask(struct hd_tool_call *call, struct hd_val *question)
+{
+    struct tool_work *work = call->node;
+
+    if (work->is_entering && question)
+        work->early = (struct early_result){.is_there = true, .question = question};
+    else
+        interrupt_tool_call(work, question);
 }
 
 const struct hd_val *hd_tool_answer(const struct hd_tool_call *call)
@@ -355,10 +384,15 @@ static void begin_tool_call(struct tool_work *work)
     work->call.args = work->args;
     work->is_calling = true;
     hd_task_tool(task, work->name, work->call.id, work->args, NULL, false);
+    work->is_entering = true;
     err = work->call.tool->source->kind->call(&work->call);
-    /* Without an error the work may have ended and be freed. */
+    work->is_entering = false;
     if (err)
         finish_error(work, "Error: the tool could not be called: %s", hd_error_text(err));
+    else if (work->early.question)
+        interrupt_tool_call(work, work->early.question);
+    else if (work->early.is_there)
+        finish_tool_call(work, work->early.content, work->early.artifact, work->early.is_error);
 }
 
 /* ---- interrupts ------------------------------------------------------- */

@@ -47,14 +47,17 @@ struct hd_source_kind {
      */
     int (*check)(const struct hd_val *value, struct hd_fault *fault);
 
-    /* Adds its tools, then calls hd_source_ready(), now or later. On error, nothing was started. */
+    /*
+     * Adds its tools, then calls hd_source_ready(), also before it returns: waiting tasks continue
+     * later. On error, nothing was started.
+     */
     int (*open)(struct hd_tool_source *source);
     /* Stops pending operations and frees its data; no call is running. */
     void (*close)(struct hd_tool_source *source);
 
     /*
-     * Starts a call. It ends with hd_tool_done(), hd_tool_error() or hd_tool_ask(), now or later.
-     * On error, nothing was started.
+     * Starts a call. It ends with hd_tool_done(), hd_tool_error() or hd_tool_ask(), also before
+     * this returns: the task then ends afterwards. On error, nothing was started.
      */
     int (*call)(struct hd_tool_call *call);
     /* Stops it, also at the server if the protocol allows; no callbacks follow. */
