@@ -347,14 +347,13 @@ int hd_embed(struct hd_embedder *embedder, const struct hd_slice *texts, size_t 
     *embedding = (struct hd_embedding){
         .embedder = embedder, .texts = texts, .count = count, .done = done, .ctx = ctx};
     embedding->last = &embedding->parts;
-    *out = embedding; /* before anything can call back */
     err = request_vectors(embedding);
     if (err) {
-        *out = NULL;
         hd_embedding_free(embedding);
         return err;
     }
     embedder->count++;
+    *out = embedding;
     return 0;
 }
 
