@@ -106,7 +106,7 @@ static void on_worker_ready(void *ctx, enum hd_rt_language language, struct hd_s
         if (!is_same)
             printf("%s graphs:\n%.*s", title_of(language), (int)text.len, text.ptr);
         else if (app->config->runtime_workers == 1)
-            printf("%s graphs: loaded again\n", title_of(language));
+            printf("%s graphs: reloaded\n", title_of(language));
         (void)fflush(stdout);
         if (!is_same) {
             hd_buf_fini(&said[language]);
@@ -146,7 +146,7 @@ static void greet_developer(struct hd_app *app, const char *url, const char *sto
     }
     if (hd_app_on_ready(app, on_worker_ready, app))
         printf("The log shows which graphs were loaded.\n");
-    printf("Ctrl-C ends it.\n");
+    printf("Press Ctrl-C to stop.\n");
 }
 
 static bool has_option(int argc, char **argv, const char *name)
@@ -192,8 +192,9 @@ static int dev_run(int argc, char **argv)
             all[count++] = config;
         else if (!has_option(argc, argv, "--graph"))
             return hd_usage_error(&hd_command_dev,
-                                  "there is no " PROJECT_FILE " here; --config names one that is "
-                                  "elsewhere, and `heddle new DIR` makes a project");
+                                  "no " PROJECT_FILE
+                                  " in this directory: name one with --config, or create a "
+                                  "project with `heddle new DIR`");
     }
     for (int i = 1; i < argc; i++)
         all[count++] = argv[i];
@@ -206,13 +207,13 @@ static int dev_run(int argc, char **argv)
 const struct hd_command hd_command_dev = {
     .name = "dev",
     .arguments = "[FOLDER] [OPTIONS]",
-    .summary = "serve a project while you work on it: langgraph.json",
+    .summary = "serve a langgraph.json project during development",
     .help =
-        "Serves the graphs of the langgraph.json in FOLDER, or here: Python, TypeScript and\n"
-        "native ones. It prints which graphs were loaded and the errors of the others, with file\n"
-        "and line; when a file changes, they are reloaded. Python graphs run\n"
-        "in the project's virtual environment (the active one, .venv or venv), which needs\n"
-        "the package heddle; TypeScript graphs need it in node_modules.\n"
+        "Serves the graphs of the langgraph.json in FOLDER (default: the current one): Python,\n"
+        "TypeScript and native ones. Prints the graphs that were loaded and the errors of the\n"
+        "others, with file and line, and reloads them when a file changes. Python graphs run in\n"
+        "the project's virtual environment (the active one, .venv or venv), which needs the\n"
+        "package heddle; TypeScript graphs need it in node_modules.\n"
         "\n"
         "  pip install \"heddle[runtime]\"\n"
         "  heddle dev\n"
@@ -222,7 +223,7 @@ const struct hd_command hd_command_dev = {
         "  --config FILE        a project file with another name\n"
         "  --log-level LEVEL    error, warn, info or debug [info]\n"
         "\n"
-        "It is `heddle serve --config langgraph.json --runtime-reload` and takes the same\n"
-        "options: `heddle serve --help` lists them all. See docs/projects.md.\n",
+        "Equals `heddle serve --config langgraph.json --runtime-reload` and takes the same\n"
+        "options: see `heddle serve --help` and docs/projects.md.\n",
     .run = dev_run,
 };

@@ -132,7 +132,7 @@ static void check_store(struct checkup *c)
         }
     }
     if (strcmp(c->config.store, "memory:") == 0)
-        say(c, WARNING, "database", "memory: everything is gone when the server ends");
+        say(c, WARNING, "database", "memory: data is lost when the server stops");
     else
         check_database(c);
 }
@@ -162,9 +162,9 @@ static void check_key_file(struct checkup *c, struct hd_slice name)
     if (stat(path, &st) != 0)
         say(c, FAILURE, "key file", "%s: %s", path, strerror(errno));
     else if ((st.st_mode & (S_IRWXG | S_IRWXO)) != 0)
-        say(c, FAILURE, "key file", "%s may be read by others than its owner: chmod 600", path);
+        say(c, FAILURE, "key file", "%s is readable by other users: chmod 600", path);
     else
-        say(c, FINE, "key file", "%s belongs to its owner alone", path);
+        say(c, FINE, "key file", "%s is readable by its owner only", path);
 }
 
 static void check_key_files(struct checkup *c, hd_json_val val)
@@ -205,11 +205,11 @@ static int check_all(struct checkup *c)
     check_host(c);
     check_store(c);
     if (c->failures > 0)
-        printf("%u to be mended, %u warnings\n", c->failures, c->warnings);
+        printf("%u errors, %u warnings\n", c->failures, c->warnings);
     else if (c->warnings > 0)
-        printf("fine, with %u %s\n", c->warnings, c->warnings == 1 ? "warning" : "warnings");
+        printf("ok, %u %s\n", c->warnings, c->warnings == 1 ? "warning" : "warnings");
     else
-        printf("fine\n");
+        printf("ok\n");
     return c->failures > 0 ? HD_EXIT_FAILED : HD_EXIT_OK;
 }
 
@@ -225,7 +225,7 @@ static int check_up(int argc, char **argv)
         say(&c, FAILURE, "configuration", "%s", fault.text);
         return HD_EXIT_FAILED;
     }
-    say(&c, FINE, "configuration", "every setting is sound");
+    say(&c, FINE, "configuration", "all settings are valid");
     status = check_all(&c);
     hd_config_fini(&c.config);
     return status;
@@ -249,16 +249,16 @@ static int doctor_run(int argc, char **argv)
     if (!has_secrets)
         return check_up(count, flags);
     if (!url || count > 1)
-        return hd_usage_error(&hd_command_doctor, "--secrets takes one URL and nothing else");
+        return hd_usage_error(&hd_command_doctor, "--secrets takes one URL and no other options");
     return hd_doctor_secrets(url);
 }
 
 const struct hd_command hd_command_doctor = {
     .name = "doctor",
     .arguments = "[--store URL] [--config FILE] | --secrets URL",
-    .summary = "check a set-up, or look for secrets in a database",
-    .help = "Checks everything a server needs, one line each: its settings, the network, keys and\n"
-            "their file permissions, the disk, the database and its rows.\n"
+    .summary = "check a configuration, or search a database for secrets",
+    .help = "Checks the settings, the network, keys and their file permissions, the disk, the\n"
+            "database and its rows, and prints one line for each.\n"
             "\n"
             "  --store URL      the database (default: sqlite:heddle.db)\n"
             "  --config FILE    the same settings as the server's; all its flags work too\n"

@@ -26,7 +26,7 @@ static int write_export(const struct export_options *options, struct hd_ops *ops
                               : hd_export_thread(&export, hd_slice_cstr(options->thread), &fault);
 
     if (err == HD_ENOTFOUND && !fault.code)
-        (void)fprintf(stderr, "heddle export: there is no thread %s\n", options->thread);
+        (void)fprintf(stderr, "heddle export: thread %s not found\n", options->thread);
     else if (err)
         (void)fprintf(stderr, "heddle export: %s\n", fault.code ? fault.text : hd_error_text(err));
     else if (options->output)
@@ -83,13 +83,13 @@ static int export_parse_args(int argc, char **argv, struct export_options *optio
         } else if (argv[i][0] == '-') {
             return hd_usage_error(command, "unknown option %s", argv[i]);
         } else if (options->thread) {
-            return hd_usage_error(command, "one THREAD, or --all");
+            return hd_usage_error(command, "expected one THREAD, or --all");
         } else {
             options->thread = argv[i];
         }
     }
     if (options->is_all == (options->thread != NULL))
-        return hd_usage_error(command, "which THREAD, or --all?");
+        return hd_usage_error(command, "THREAD or --all is required");
     return 0;
 }
 

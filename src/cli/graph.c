@@ -57,12 +57,13 @@ static int graph_parse_args(int argc, char **argv, struct graph_options *options
         if (argv[i][0] == '-' && argv[i][1] != '\0')
             status = parse_option(argc, argv, &i, options);
         else if (options->file)
-            status = hd_usage_error(&hd_command_graph, "one FILE, please: %s is another", argv[i]);
+            status = hd_usage_error(&hd_command_graph,
+                                    "unexpected argument %s: one FILE is expected", argv[i]);
         else
             options->file = argv[i];
     }
     if (status == 0 && !options->file)
-        status = hd_usage_error(&hd_command_graph, "which FILE?");
+        status = hd_usage_error(&hd_command_graph, "FILE is required");
     return status;
 }
 
@@ -139,7 +140,7 @@ static int draw_or_describe(const struct graph_options *options, const struct fo
     int err = hd_drawing_init(&drawing, graph, options->levels);
 
     if (err != 0) {
-        (void)fprintf(stderr, "%s: cannot be drawn: %s\n", options->file, hd_error_text(err));
+        (void)fprintf(stderr, "%s: cannot draw the graph: %s\n", options->file, hd_error_text(err));
         return HD_EXIT_FAILED;
     }
     if (options->is_check)
@@ -180,7 +181,7 @@ const struct hd_command hd_command_graph = {
             "  --format svg       a picture, light or dark as the viewer prefers\n"
             "  --format json      nodes and edges, as in the HTTP API\n"
             "  --xray             subgraphs with their nodes, not as one node\n"
-            "  --check            draw nothing: print a summary of the graph, or its errors\n"
+            "  --check            print a summary of the graph or its errors, no drawing\n"
             "\n"
             "Errors have the form \"FILE: /path/in/it: error\".\n"
             "\n"

@@ -7,7 +7,7 @@ static void list_commands(void)
 {
     const struct hd_command *command;
 
-    (void)printf("heddle remembers, runs and branches agent conversations.\n"
+    (void)printf("heddle stores, runs and branches agent conversations.\n"
                  "\n"
                  "usage: heddle COMMAND [ARGUMENTS]\n"
                  "\n"
@@ -18,10 +18,10 @@ static void list_commands(void)
         "\n"
         "heddle help COMMAND shows its options and examples.\n"
         "\n"
-        "heddle serve has two agents inside (docs/agents.md); heddle mock-model is a model\n"
-        "to try them with. Graphs are JSON files (docs/graphs.md, examples/graphs), or Python\n"
-        "and TypeScript of a langgraph.json: heddle dev serves that, heddle new makes one\n"
-        "(docs/projects.md).\n"
+        "heddle serve includes two agents (docs/agents.md); heddle mock-model is a scripted model\n"
+        "to test them with. Graphs are JSON files (docs/graphs.md, examples/graphs), or Python\n"
+        "and TypeScript code of a langgraph.json project: heddle new creates one, heddle dev\n"
+        "serves it (docs/projects.md).\n"
         "\n"
         "Exit status: 0 success, 1 error (standard error has the cause), 2 usage error.\n");
 }
@@ -35,7 +35,7 @@ static int help_run(int argc, char **argv)
         return HD_EXIT_OK;
     }
     if (argc > 2)
-        return hd_usage_error(&hd_command_help, "one COMMAND");
+        return hd_usage_error(&hd_command_help, "expected one COMMAND");
     command = hd_cli_command_find(argv[1]);
     if (!command)
         return hd_cli_command_unknown(argv[1]);
@@ -50,6 +50,6 @@ const struct hd_command hd_command_help = {
     .name = "help",
     .arguments = "[COMMAND]",
     .summary = "list the commands, or explain one",
-    .help = "Without COMMAND it lists all of them.\n",
+    .help = "Without COMMAND, lists all commands.\n",
     .run = help_run,
 };

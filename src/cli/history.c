@@ -165,7 +165,7 @@ static int history_run(int argc, char **argv)
             status = hd_usage_error(&hd_command_history, "unknown option %s", argv[i]);
     }
     if (status == 0 && !at.thread)
-        status = hd_usage_error(&hd_command_history, "which URL and THREAD?");
+        status = hd_usage_error(&hd_command_history, "URL and THREAD are required");
     if (status != 0)
         return status;
     status = hd_cli_thread_open(&hd_command_history, &at);
@@ -181,7 +181,7 @@ const struct hd_command hd_command_history = {
     .summary = "show the checkpoints of a thread",
     .help =
         "Prints the checkpoints of a thread, oldest first: step, source, time and id.\n"
-        "Where the thread was forked, its branches are set off.\n"
+        "Branches are indented where the thread was forked.\n"
         "\n"
         "  --ns NAMESPACE   of one assistant or subgraph, such as child:9ec5acbc-… (default: the\n"
         "                   thread's only root namespace; with several, they are listed)\n"

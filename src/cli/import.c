@@ -48,7 +48,7 @@ static int bring_in(const struct import_options *options, struct hd_ops *ops)
     printf("%llu threads, %llu rows\n", (unsigned long long)import.threads,
            (unsigned long long)import.rows);
     if (import.ended_runs > 0)
-        printf("%llu runs were under way when they were exported: they ended with an error\n",
+        printf("%llu runs were active when they were exported: imported with status error\n",
                (unsigned long long)import.ended_runs);
     return HD_EXIT_OK;
 }
@@ -71,12 +71,12 @@ static int import_parse_args(int argc, char **argv, struct import_options *optio
         } else if (argv[i][0] == '-') {
             return hd_usage_error(command, "unknown option %s", argv[i]);
         } else if (options->file) {
-            return hd_usage_error(command, "one FILE");
+            return hd_usage_error(command, "expected one FILE");
         } else {
             options->file = argv[i];
         }
     }
-    return options->file ? 0 : hd_usage_error(command, "which FILE?");
+    return options->file ? 0 : hd_usage_error(command, "FILE is required");
 }
 
 static int import_run(int argc, char **argv)
@@ -101,7 +101,7 @@ const struct hd_command hd_command_import = {
                  "       [--if-exists refuse|replace]",
     .summary = "load the output of `export`",
     .help = "Reads the whole file first, and changes nothing if it is invalid. Then imports all\n"
-            "data or none: after a failure, the rows imported so far are deleted again. A running\n"
+            "data or none: after a failure, the imported rows are deleted again. A running\n"
             "server sees each thread when it is complete.\n"
             "\n"
             "  --if-exists refuse   import nothing if any of the data exists (default)\n"

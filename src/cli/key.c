@@ -123,7 +123,7 @@ static struct heddle *open_store(struct key_options *o, bool is_new)
         return NULL;
     }
     if (strncmp(config.store, "memory:", 7) == 0)
-        (void)fprintf(stderr, "heddle key: a store in memory is another process's\n");
+        (void)fprintf(stderr, "heddle key: a memory: store belongs to one process\n");
     else if (!hd_ops_open(&hd_command_key, config.store, is_new, &store))
         store = NULL;
     hd_config_fini(&config);
@@ -194,8 +194,8 @@ static int create_in(struct heddle *store, const struct key_options *o, int64_t 
         return fail_key_command(err, &fault);
     printf(HD_API_KEY_PREFIX "%.*s_%.*s\n", (int)sizeof(id), id, (int)sizeof(secret), secret);
     explicit_bzero(secret, sizeof(secret));
-    (void)fprintf(stderr, "This key is shown once. Requests send it as x-api-key, or behind "
-                          "\"Authorization: Bearer\".\n");
+    (void)fprintf(stderr, "This key is shown once. Requests send it as x-api-key, or as "
+                          "\"Authorization: Bearer KEY\".\n");
     return HD_EXIT_OK;
 }
 
@@ -260,7 +260,7 @@ static int list(struct key_options *o)
     int err;
 
     if (o->target || o->subject || o->expires || o->is_admin)
-        return hd_usage_error(&hd_command_key, "list takes --store or --config alone");
+        return hd_usage_error(&hd_command_key, "list takes only --store or --config");
     store = open_store(o, false);
     if (!store)
         return HD_EXIT_FAILED;
@@ -288,7 +288,7 @@ static int revoke_in(struct heddle *store, struct hd_slice id)
     } while (err == HD_ECONFLICT);
     hd_arena_fini(&arena);
     if (err == HD_ENOTFOUND) {
-        (void)fprintf(stderr, "heddle key: there is no key %.*s\n", (int)id.len, id.ptr);
+        (void)fprintf(stderr, "heddle key: key %.*s not found\n", (int)id.len, id.ptr);
         return HD_EXIT_FAILED;
     }
     return err ? fail_key_command(err, &fault) : HD_EXIT_OK;
@@ -353,12 +353,12 @@ static int principal(struct key_options *o)
     is_written = write_whole(fd, text, sizeof(text));
     explicit_bzero(text, sizeof(text));
     if (close(fd) != 0 || !is_written) {
-        (void)fprintf(stderr, "heddle key: %s could not be written\n", o->target);
+        (void)fprintf(stderr, "heddle key: cannot write %s\n", o->target);
         (void)unlink(o->target);
         return HD_EXIT_FAILED;
     }
-    printf("%s has a new key, for auth.key.file in the configuration. Keep a copy where the\n"
-           "database's backups are not: without it no user's threads can be found again.\n",
+    printf("Wrote a new key to %s, for auth.key.file in the configuration. Keep a copy apart from\n"
+           "the database's backups: without the key the data of users cannot be found again.\n",
            o->target);
     return HD_EXIT_OK;
 }

@@ -258,7 +258,7 @@ static void generate(struct mocking *m, struct hd_exchange *ex, const struct hd_
     if (ask.is_stream || hd_slice_eq(verb, HD_S("generateContent")))
         chat(m, ex, &ask);
     else
-        hd_answer_error(ex, 404, "only generateContent and streamGenerateContent are here");
+        hd_answer_error(ex, 404, "only generateContent and streamGenerateContent are supported");
 }
 
 static void embeddings(struct mocking *m, struct hd_exchange *ex, const struct hd_match *match)
@@ -409,12 +409,13 @@ static int serve(struct mocking *m)
         if (m->server)
             hd_http_server_close(m->server, 0, on_mock_closed, m);
     } else {
-        printf("A scripted model answers at http://localhost:%d/v1. Ctrl-C ends it.\n", m->port);
+        printf("A scripted model listens at http://localhost:%d/v1. Press Ctrl-C to stop.\n",
+               m->port);
         (void)fflush(stdout);
     }
     uv_run(&m->loop, UV_RUN_DEFAULT);
     if (uv_loop_close(&m->loop))
-        (void)fprintf(stderr, "heddle mock-model: something was left open\n");
+        (void)fprintf(stderr, "heddle mock-model: the event loop was closed with open handles\n");
     hd_router_destroy(m->router);
     return err ? HD_EXIT_FAILED : HD_EXIT_OK;
 }
@@ -461,9 +462,9 @@ static int mock_model_run(int argc, char **argv)
         if (hd_option_value(argc, argv, &i, "--port", &value))
             status = read_port(&m, value);
         else if (argv[i][0] == '-' && argv[i][1] != '\0')
-            status = hd_usage_error(&hd_command_mock_model, "no such option: %s", argv[i]);
+            status = hd_usage_error(&hd_command_mock_model, "unknown option %s", argv[i]);
         else if (path)
-            status = hd_usage_error(&hd_command_mock_model, "one script at a time");
+            status = hd_usage_error(&hd_command_mock_model, "expected one SCRIPT.json");
         else
             path = argv[i];
     }
@@ -478,7 +479,7 @@ static int mock_model_run(int argc, char **argv)
 const struct hd_command hd_command_mock_model = {
     .name = "mock-model",
     .arguments = "[--port N] [SCRIPT.json]",
-    .summary = "serve a scripted model, to try agents without a key",
+    .summary = "serve a scripted model, to test agents without a key",
     .help = "Serves OpenAI's chat completions, Anthropic's messages and Google's Gemini API at\n"
             "http://localhost:4010/v1 (the next free port unless --port is given), whole and "
             "streamed;\n"

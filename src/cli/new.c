@@ -145,10 +145,10 @@ static int write_project(const char *folder, const struct project_kind *kind)
         status = write_file(folder, &kind->files[i]);
     if (status)
         return status;
-    printf("Made %s:", folder);
+    printf("Created %s:", folder);
     for (size_t i = 0; i < kind->count; i++)
         printf(" %s", kind->files[i].name);
-    printf("\n\nNow:\n  cd %s\n%s  heddle dev\n", folder, kind->next);
+    printf("\n\nNext steps:\n  cd %s\n%s  heddle dev\n", folder, kind->next);
     return HD_EXIT_OK;
 }
 
@@ -164,20 +164,22 @@ static int new_run(int argc, char **argv)
             if (strcmp(argv[i], kinds[k].option) != 0)
                 continue;
             if (kind && kind != &kinds[k])
-                return hd_usage_error(&hd_command_new, "%s or %s?", kind->option, argv[i]);
+                return hd_usage_error(&hd_command_new, "%s and %s exclude each other", kind->option,
+                                      argv[i]);
             kind = &kinds[k];
             is_known = true;
         }
         if (is_known)
             continue;
         if (argv[i][0] == '-' || !argv[i][0])
-            return hd_usage_error(&hd_command_new, "no such option: %s", argv[i]);
+            return hd_usage_error(&hd_command_new, "unknown option %s", argv[i]);
         if (folder)
-            return hd_usage_error(&hd_command_new, "one folder, not %s and %s", folder, argv[i]);
+            return hd_usage_error(&hd_command_new, "expected one FOLDER, not %s and %s", folder,
+                                  argv[i]);
         folder = argv[i];
     }
     if (!folder)
-        return hd_usage_error(&hd_command_new, "the folder to make is missing");
+        return hd_usage_error(&hd_command_new, "FOLDER is required");
     return write_project(folder, kind ? kind : &kinds[0]);
 }
 

@@ -27,7 +27,7 @@ bool hd_ops_open(const struct hd_command *command, const char *url, bool is_new,
 
     hd_url_show(url, shown, sizeof(shown));
     if (!is_new && hd_url_file(url, file, sizeof(file)) && stat(file, &st) != 0) {
-        (void)fprintf(stderr, "heddle %s: %s: there is no such database\n", command->name, shown);
+        (void)fprintf(stderr, "heddle %s: %s: the database does not exist\n", command->name, shown);
         return false;
     }
     if (heddle_open(out, url, &error) == 0)
@@ -124,7 +124,7 @@ static int find_principal(const struct hd_command *command, struct hd_ops *ops, 
     if (!slash || alias.len == 0 || slash[1] == '\0')
         return hd_usage_error(command, "--subject takes ALIAS/SUBJECT");
     if (!hd_auth_has_alias(auth, alias)) {
-        (void)fprintf(stderr, "heddle %s: the configuration has no issuer with the alias %.*s\n",
+        (void)fprintf(stderr, "heddle %s: no issuer with the alias %.*s in the configuration\n",
                       command->name, (int)alias.len, alias.ptr);
         return HD_EXIT_FAILED;
     }
@@ -142,7 +142,7 @@ static int find_principal(const struct hd_command *command, struct hd_ops *ops, 
             break;
     }
     if (!is_known)
-        (void)fprintf(stderr, "heddle %s: the database has no subject %s of issuer %.*s\n",
+        (void)fprintf(stderr, "heddle %s: subject %s of issuer %.*s not found in the database\n",
                       command->name, slash + 1, (int)alias.len, alias.ptr);
     return is_known ? 0 : HD_EXIT_FAILED;
 }
@@ -153,7 +153,7 @@ static int set_principal(const struct hd_command *command, const struct hd_ops_o
     struct hd_fault fault = {0};
 
     if (options->principal && options->subject)
-        return hd_usage_error(command, "--principal or --subject, not both");
+        return hd_usage_error(command, "--principal and --subject exclude each other");
     if (options->principal) {
         if (strlen(options->principal) >= sizeof(ops->principal) ||
             hd_check_principal(hd_slice_cstr(options->principal), &fault))
@@ -162,11 +162,10 @@ static int set_principal(const struct hd_command *command, const struct hd_ops_o
         return 0;
     }
     if (!options->subject && ops->auth)
-        return hd_usage_error(command,
-                              "whose? With authentication --subject or --principal is needed");
+        return hd_usage_error(command, "--subject or --principal is required with authentication");
     if (options->subject && !ops->auth)
-        return hd_usage_error(command, "--subject needs --config with `auth`: principals are made "
-                                       "with its key");
+        return hd_usage_error(command,
+                              "--subject needs --config with `auth`, whose key derives principals");
     return options->subject ? find_principal(command, ops, options->subject, is_new) : 0;
 }
 

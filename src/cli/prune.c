@@ -111,7 +111,7 @@ static int read_strategy(struct prune_options *o)
         return hd_usage_error(&hd_command_prune,
                               "--strategy delete needs --thread ID or --older-than MINUTES");
     if (!o->strategy && (o->thread || o->older_than || o->keep_last))
-        return hd_usage_error(&hd_command_prune, "--strategy is missing");
+        return hd_usage_error(&hd_command_prune, "--strategy is required");
     return 0;
 }
 
@@ -123,7 +123,7 @@ static int check_prune_options(struct prune_options *o)
     if (status != 0)
         return status;
     if (o->keep_last && (!parse_limit(o->keep_last, HD_KEEP_LAST_MAX, &number) || number < 1))
-        return hd_usage_error(&hd_command_prune, "--keep-last takes a number from 1 on");
+        return hd_usage_error(&hd_command_prune, "--keep-last takes a number of at least 1");
     o->prune.keep_last = (size_t)number;
     o->prune.is_dry = o->is_dry;
     if (o->older_than && !parse_limit(o->older_than, MAX_MINUTES, &number))
@@ -139,7 +139,7 @@ static int check_prune_options(struct prune_options *o)
 static void tell_progress(const struct pruning *p)
 {
     if (p->looked % PROGRESS_EVERY == 0)
-        (void)fprintf(stderr, "%zu threads looked at, %lld checkpoints, %lld bytes so far\n",
+        (void)fprintf(stderr, "progress: %zu threads checked, %lld checkpoints, %lld bytes\n",
                       p->looked, (long long)p->removed.checkpoints, (long long)p->removed.bytes);
 }
 
@@ -278,7 +278,7 @@ static int vacuum(struct hd_ops *ops)
     }
     after = file_bytes(ops);
     if (before >= 0 && after >= 0)
-        printf("file: %lld bytes before, %lld now\n", before, after);
+        printf("file: %lld bytes before, %lld bytes now\n", before, after);
     return HD_EXIT_OK;
 }
 
@@ -336,7 +336,7 @@ const struct hd_command hd_command_prune = {
         "       [--principal P | --subject ALIAS/SUBJECT] [--store URL] [--config FILE] [--vacuum]",
     .summary = "delete old checkpoints and threads",
     .help =
-        "Without --strategy: deletes what has expired by the `ttl` of each thread. With it: "
+        "Without --strategy: deletes data that has expired by the `ttl` of its thread. With it: "
         "prunes\n"
         "all threads, or those that the other options select.\n"
         "\n"
@@ -349,7 +349,7 @@ const struct hd_command hd_command_prune = {
         "  --principal P, --subject A/S   only threads of this owner\n"
         "  --store URL        the database (default: sqlite:heddle.db, or as configured)\n"
         "  --config FILE      the server's configuration\n"
-        "  --vacuum           then give free space back to the file system (SQLite)\n"
+        "  --vacuum           then return free space to the file system (SQLite)\n"
         "\n"
         "Servers may use the database meanwhile; busy threads are not deleted.\n"
         "\n"

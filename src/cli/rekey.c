@@ -16,7 +16,7 @@
 static void on_rekey_progress(void *ctx, uint64_t left)
 {
     (void)ctx;
-    (void)fprintf(stderr, "\r%llu principals of this group to go ", (unsigned long long)left);
+    (void)fprintf(stderr, "\r%llu principals left in this group ", (unsigned long long)left);
 }
 
 static void summarise(const struct hd_rekey *rekey)
@@ -25,10 +25,10 @@ static void summarise(const struct hd_rekey *rekey)
            rekey->only_counts ? "would move" : "moved", (unsigned long long)rekey->principals,
            (unsigned long long)rekey->threads, (unsigned long long)rekey->rows);
     if (rekey->waiting > 0)
-        printf("%llu principals stay: they have runs that do not end; try again later\n",
+        printf("%llu principals not moved: they have active runs; run the command again later\n",
                (unsigned long long)rekey->waiting);
     else if (!rekey->only_counts)
-        printf("nothing is left under an old key: it may be taken out of the configuration\n");
+        printf("no data is left under an old key: remove the key from the configuration\n");
 }
 
 static int rekey_all(struct hd_ops *ops, bool only_counts, int64_t wait_s)
@@ -79,11 +79,12 @@ static int rekey_run(int argc, char **argv)
     }
     seconds = wait ? strtol(wait, &end, 10) : -1;
     if (!wait || *end || end == wait || seconds < 0 || seconds > MAX_WAIT)
-        return hd_usage_error(command, "--wait takes seconds");
+        return hd_usage_error(command, "--wait takes a number of seconds");
     if (options.principal || options.subject)
-        return hd_usage_error(command, "all principals are moved");
+        return hd_usage_error(command,
+                              "--principal and --subject do not apply: all principals are moved");
     if (!options.config)
-        return hd_usage_error(command, "--config FILE is needed: it has the keys");
+        return hd_usage_error(command, "--config FILE is required: it names the keys");
     status = hd_ops_begin(command, &options, false, &ops);
     if (status != 0)
         return status;
@@ -97,10 +98,10 @@ const struct hd_command hd_command_rekey = {
     .arguments = "--config FILE [--store URL] [--dry-run] [--wait SECONDS]",
     .summary = "move all data to the principals of a new key",
     .help = "Principals are keyed hashes. To change the key, put the new one into `auth.key` and\n"
-            "the one before into `auth.old_keys`, restart the server, and run this: everything\n"
-            "stored under a principal of an old key moves to that of the new one.\n"
-            "The server runs meanwhile; requests of a user who is being moved get 503 with\n"
-            "Retry-After for some seconds. After an interruption start the command again.\n"
+            "the previous one into `auth.old_keys`, restart the server, and run this\n"
+            "command: it moves all data from the principals of old keys to those of the new key.\n"
+            "The server keeps running; requests of a user who is being moved get 503 with\n"
+            "Retry-After for some seconds. After an interruption run the command again.\n"
             "\n"
             "  --config FILE    the server's configuration, with both keys\n"
             "  --dry-run        only count the data to move\n"

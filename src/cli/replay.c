@@ -46,10 +46,10 @@ static void print_difference(const struct hd_replayed *r)
         print_side("then:", r->then);
         print_side("now: ", r->now);
     } else if (r->steps_then != r->steps_now) {
-        printf("  then it had %zu steps, now %zu\n", r->steps_then, r->steps_now);
+        printf("  recorded: %zu steps, now: %zu\n", r->steps_then, r->steps_now);
     }
     if (r->ended_otherwise)
-        printf("  then it ended as %s, now as %s\n", hd_run_state_name(r->run->status),
+        printf("  recorded: status %s, now: %s\n", hd_run_state_name(r->run->status),
                hd_run_state_name(r->status));
 }
 
@@ -94,7 +94,7 @@ static int replay(const struct hd_config *config, struct heddle *store, const ch
         err = hd_replay(&app, store, hd_slice(NULL, 0), hd_slice_cstr(thread), on_replayed,
                         &replaying, &fault);
         if (err == HD_ENOTFOUND && !fault.code)
-            (void)fprintf(stderr, "heddle replay: there is no thread %s in %s\n", thread, shown);
+            (void)fprintf(stderr, "heddle replay: thread %s not found in %s\n", thread, shown);
         else if (err)
             (void)fprintf(stderr, "heddle replay: %s\n",
                           fault.code ? fault.text : hd_error_text(err));
@@ -131,7 +131,7 @@ static int replay_run(int argc, char **argv)
     int status;
 
     if (argc < 2 || argv[1][0] == '-')
-        return hd_usage_error(&hd_command_replay, "which THREAD?");
+        return hd_usage_error(&hd_command_replay, "THREAD is required");
     if (argc > MAX_ARGUMENTS)
         return hd_usage_error(&hd_command_replay, "too many arguments");
     thread = argv[1];
@@ -150,17 +150,16 @@ static int replay_run(int argc, char **argv)
 const struct hd_command hd_command_replay = {
     .name = "replay",
     .arguments = "THREAD [--store URL] [--graph ID=FILE] [--config FILE]",
-    .summary = "repeat a thread from its recording, without network",
-    .help =
-        "`heddle serve --record` records exchanges with models, MCP servers and other agents.\n"
-        "This repeats the runs of a thread in memory, with the recorded responses, and compares\n"
-        "every step, request and status: with another graph, prompt or version of Heddle it shows\n"
-        "the differences. It sends nothing and changes nothing in the database.\n"
-        "\n"
-        "  --store URL        where the thread is (default: sqlite:heddle.db)\n"
-        "  --graph ID=FILE    the graphs to run, as for `serve`\n"
-        "  --config FILE      the same settings as the server's\n"
-        "\n"
-        "Exit status 1 when a state, a request or the status of a run differs.\n",
+    .summary = "replay a thread from its recording, without network",
+    .help = "`heddle serve --record` records exchanges with models, MCP servers and other agents.\n"
+            "Replays the runs of a thread in memory, with the recorded responses, and compares\n"
+            "every step, request and status: run it after a change of graph, prompt or version\n"
+            "of Heddle. Sends no requests and does not change the database.\n"
+            "\n"
+            "  --store URL        where the thread is (default: sqlite:heddle.db)\n"
+            "  --graph ID=FILE    the graphs to run, as for `serve`\n"
+            "  --config FILE      the same settings as the server's\n"
+            "\n"
+            "Exit status 1 when a state, a request or the status of a run differs.\n",
     .run = replay_run,
 };

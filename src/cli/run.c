@@ -273,15 +273,16 @@ static int run_parse_args(int argc, char **argv, struct run_options *options)
         else if (argv[i][0] == '-')
             return hd_usage_error(&hd_command_run, "unknown option %s", argv[i]);
         else if (options->file)
-            return hd_usage_error(&hd_command_run, "one FILE, please: %s is another", argv[i]);
+            return hd_usage_error(&hd_command_run, "unexpected argument %s: one FILE is expected",
+                                  argv[i]);
         else
             options->file = argv[i];
     }
     if (!options->file && !options->scenario)
-        return hd_usage_error(&hd_command_run, "which FILE?");
+        return hd_usage_error(&hd_command_run, "FILE is required");
     if (strcmp(options->durability, "sync") != 0 && strcmp(options->durability, "async") != 0 &&
         strcmp(options->durability, "exit") != 0)
-        return hd_usage_error(&hd_command_run, "--durability is sync, async or exit");
+        return hd_usage_error(&hd_command_run, "--durability takes sync, async or exit");
     return 0;
 }
 
@@ -364,11 +365,11 @@ const struct hd_command hd_command_run = {
         "(JSON, or plain text).\n"
         "\n"
         "  --input JSON     the input; - reads it from standard input\n"
-        "  --resume JSON    the reply to the interrupt that a thread waits for\n"
+        "  --resume JSON    the reply to the thread's pending interrupt\n"
         "  --thread ID      the thread (default: a new one)\n"
         "  --store URL      its store, such as sqlite:agent.db (default: memory:)\n"
         "  --durability D   sync: each step is stored before the next begins; async (default):\n"
-        "                   while it works; exit: all at the end\n"
+        "                   while the next runs; exit: all at the end\n"
         "  --json           one line of JSON for each event, and no prompts\n"
         "  --events         the same with LangChain's events of graphs, nodes and models\n"
         "  --scenario DIR   run DIR/scenario.json on DIR/graph.json, print a record\n"

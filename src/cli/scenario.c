@@ -621,7 +621,7 @@ static int print(struct hd_val *document)
         hd_cli_write_out(hd_buf_slice(&out)))
         status = HD_EXIT_OK;
     else
-        (void)fprintf(stderr, "heddle run: the record cannot be written\n");
+        (void)fprintf(stderr, "heddle run: cannot write the record\n");
     hd_buf_fini(&out);
     hd_val_unref(document);
     return status;

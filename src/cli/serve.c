@@ -81,7 +81,7 @@ static void on_signal(uv_signal_t *handle, int signum)
         _exit(128 + signum);
     }
     s->is_ending = true;
-    hd_log(HD_LOG_INFO, "serve", "ending; once more to stop at once");
+    hd_log(HD_LOG_INFO, "serve", "stopping; send the signal again to stop at once");
     hd_http_server_close(s->server, s->config.drain_us / 1000, on_server_closed, s);
     hd_api_end_streams(s->api);
 }
@@ -98,9 +98,10 @@ static void on_reload(uv_signal_t *handle, int signum)
     (void)signum;
     hd_audit_reopen(s->app.audit);
     if (s->tls && hd_tls_reload(s->tls, &fault))
-        hd_log(HD_LOG_ERROR, "serve", "the old certificate stays: %s", fault.text);
+        hd_log(HD_LOG_ERROR, "serve", "cannot reload the certificate, the old one stays in use: %s",
+               fault.text);
     else if (s->tls)
-        hd_log(HD_LOG_INFO, "serve", "the certificate was read again");
+        hd_log(HD_LOG_INFO, "serve", "the certificate was reloaded");
 }
 
 /*
@@ -249,7 +250,8 @@ static void raise_file_limit(void)
         return;
     limit.rlim_cur = limit.rlim_max;
     if (setrlimit(RLIMIT_NOFILE, &limit))
-        hd_log(HD_LOG_WARN, "serve", "only so many connections as files may be open");
+        hd_log(HD_LOG_WARN, "serve",
+               "cannot raise the limit of open files, which limits connections");
 }
 
 static const char *shown_host(const char *host)
@@ -262,22 +264,24 @@ static void greet_operator(struct hd_app *app, const char *url, const char *stor
     struct hd_slice id = app->graphs[0].id;
     bool has_users = app->config->auth.val != NULL;
 
-    printf("Heddle serves %s, stores in %s, and runs", url, store);
+    printf("Heddle listens at %s, stores in %s and serves", url, store);
     for (size_t i = 0; i < app->graph_count; i++)
         printf("%s %.*s", i > 0 ? "," : "", (int)app->graphs[i].id.len, app->graphs[i].id.ptr);
     printf(".\n");
     if (app->config->page_enabled)
         printf("\n  page    %s/\n", url);
-    printf("\nThree things to try:\n"
+    printf("\n"
+           "Three things to try:\n"
            "  open %s/docs\n"
            "  curl -s %s/info\n"
            "  curl -sN %s/runs/stream -H 'Content-Type: application/json'%s \\\n"
-           "    -d '{\"assistant_id\": \"%.*s\", \"stream_mode\": \"messages-tuple\", \"input\": "
-           "{\"messages\": [{\"role\": \"user\", \"content\": \"hello\"}]}}'\n\n"
-           "Ctrl-C ends it.\n",
+           "    -d '{\"assistant_id\": \"%.*s\", \"stream_mode\": \"messages-tuple\", "
+           "\"input\": {\"messages\": [{\"role\": \"user\", \"content\": \"hello\"}]}}'\n"
+           "\n"
+           "Press Ctrl-C to stop.\n",
            url, url, url, has_users ? " -H 'x-api-key: KEY'" : "", (int)id.len, id.ptr);
     if (has_users)
-        printf("`heddle key create` makes a KEY; docs/authentication.md has the rest.\n");
+        printf("`heddle key create` creates a KEY; see docs/authentication.md.\n");
 }
 
 static void say_where(struct serving *s)
@@ -289,7 +293,7 @@ static void say_where(struct serving *s)
                    shown_host(s->config.host), s->port, s->config.http_mount_prefix);
     hd_store_lock_set_address(s->app.hold, url);
     if (s->config.port != 0 && s->port != s->config.port)
-        printf("Port %d is taken, so this is port %d.\n", s->config.port, s->port);
+        printf("Port %d is in use; using port %d.\n", s->config.port, s->port);
     s->greet(&s->app, url, store);
     (void)fflush(stdout);
 }
@@ -349,7 +353,7 @@ static int serve(struct serving *s)
     hd_app_close_store(&s->app);
     uv_run(&s->loop, UV_RUN_DEFAULT);
     if (uv_loop_close(&s->loop))
-        hd_log(HD_LOG_WARN, "serve", "something was left open");
+        hd_log(HD_LOG_WARN, "serve", "the event loop was closed with open handles");
     return err ? HD_EXIT_FAILED : HD_EXIT_OK;
 }
 
@@ -374,7 +378,7 @@ static int check_serving(struct serving *s)
                       fault.code ? fault.text : hd_error_text(err));
         return HD_EXIT_USAGE;
     }
-    printf("The configuration is good.\n");
+    printf("The configuration is valid.\n");
     return HD_EXIT_OK;
 }
 
@@ -475,8 +479,8 @@ const struct hd_command hd_command_serve = {
         "  heddle serve --config langgraph.json --runtime-workers 4\n"
         "\n"
         "Every option is also an environment variable (HEDDLE_PORT) and a member of the JSON\n"
-        "file that --config names; see docs/configuration.md. --check reads them all\n"
-        "and prints errors, without serving.\n",
+        "file that --config names; see docs/configuration.md. --check only checks the\n"
+        "settings and prints errors.\n",
     .more = hd_serve_options,
     .run = serve_run,
 };

@@ -103,7 +103,7 @@ static int threads_run(int argc, char **argv)
         if (argv[i][0] == '-')
             return hd_usage_error(command, "unknown option %s", argv[i]);
         if (options.store)
-            return hd_usage_error(command, "one URL");
+            return hd_usage_error(command, "expected one URL");
         options.store = argv[i];
     }
     options.is_of_all = !options.principal && !options.subject;

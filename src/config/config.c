@@ -119,8 +119,8 @@ static int read_member(struct members *members, const struct hd_setting *setting
     };
 
     if (members->seen[index_of(setting)])
-        return hd_fault_set(members->fault, HD_EINVAL, "%s: %s is there twice", members->path,
-                            setting->name);
+        return hd_fault_set(members->fault, HD_EINVAL, "%s: duplicate setting \"%s\"",
+                            members->path, setting->name);
     members->seen[index_of(setting)] = true;
     if (hd_json_is_null(val))
         return 0;
@@ -345,7 +345,7 @@ static int read_variable(struct hd_config *config, const char *variable, struct 
         return hd_config_set_text(&place, hd_slice_cstr(value));
     }
     if (near.best.len > 0 && near.distance <= MISSPELT)
-        return hd_fault_set(fault, HD_EINVAL, "%.*s: no such variable%s", HD_SHOW(given),
+        return hd_fault_set(fault, HD_EINVAL, "%.*s: unknown variable%s", HD_SHOW(given),
                             hd_near_text(&near));
     return 0;
 }
@@ -375,7 +375,7 @@ static int unknown_flag(struct hd_slice given, struct hd_fault *fault)
         if (!hd_setting_is_json(setting))
             hd_near_try(&near, hd_slice_cstr(names[i]));
     }
-    return hd_fault_set(fault, HD_EINVAL, "%.*s: no such option%s", HD_SHOW(given),
+    return hd_fault_set(fault, HD_EINVAL, "%.*s: unknown option%s", HD_SHOW(given),
                         hd_near_text(&near));
 }
 
@@ -488,18 +488,17 @@ static int derive(struct hd_config *config, struct hd_fault *fault)
         struct hd_slice text = config->trusted_proxies.items[i];
 
         if (!hd_net_parse(text, &proxies[i]))
-            return hd_fault_set(fault, HD_EINVAL,
-                                "trusted_proxies: \"%.*s\" is not an address or a network such as "
-                                "10.0.0.0/8",
-                                HD_SHOW(text));
+            return hd_fault_set(
+                fault, HD_EINVAL,
+                "trusted_proxies: \"%.*s\" is not an address or a network such as 10.0.0.0/8",
+                HD_SHOW(text));
     }
     config->proxies = proxies;
     if ((config->tls_certificate[0] == '\0') != (config->tls_key[0] == '\0'))
         return hd_fault_set(fault, HD_EINVAL,
                             "tls.certificate and tls.key belong together: one is not set");
     if (config->page_sign_in.val && !config->auth.val)
-        return hd_fault_set(fault, HD_EINVAL,
-                            "page.sign_in: needs `auth`, whose issuers it is about");
+        return hd_fault_set(fault, HD_EINVAL, "page.sign_in: needs `auth` with its issuers");
     return hd_outgoing_init(&config->outgoing, is_strict, config->outgoing_allowed_hosts.items,
                             config->outgoing_allowed_hosts.count, &config->arena, fault);
 }

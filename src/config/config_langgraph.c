@@ -23,13 +23,12 @@ static const struct hd_config_alias aliases[] = {
     IS("checkpointer.ttl.sweep_interval_minutes", "ttl.sweep_interval"),
     QUIET("checkpointer.ttl.sweep_limit"),
     {"checkpointer.path", HD_ALIAS_WARN,
-     "Heddle keeps the checkpoints itself, in the database that --store names"},
+     "Heddle stores checkpoints in the database that --store names"},
 
     IS("store.ttl.default_ttl", "ttl.items"),
     IS("store.ttl.refresh_on_read", "ttl.refresh_on_read"),
     IS("store.ttl.sweep_interval_minutes", "ttl.sweep_interval"),
-    {"store.path", HD_ALIAS_WARN,
-     "Heddle keeps the items itself, in the database that --store names"},
+    {"store.path", HD_ALIAS_WARN, "Heddle stores items in the database that --store names"},
 
     IS("http.cors.allow_origins", "cors.allow_origins"),
     IS("http.cors.allow_origin_regex", "cors.allow_origin_regex"),
@@ -51,9 +50,9 @@ static const struct hd_config_alias aliases[] = {
 
     /* Unsupported encryption is an error: ignoring it would leave data in clear text. */
     {"encryption", HD_ALIAS_REFUSE,
-     "Heddle does not encrypt with code of the project: leave it out, and encrypt the disk or the "
+     "Heddle does not encrypt with code of the project: remove it, and encrypt the disk or the "
      "database"},
-    {"ui", HD_ALIAS_WARN, "components of a page are not served"},
+    {"ui", HD_ALIAS_WARN, "UI components are not served"},
     QUIET("ui_config"),
 
     /* For image builds. */

@@ -26,7 +26,7 @@ static int check_host(const char *text, struct hd_fault *fault)
 {
     for (const char *c = text; *c; c++) {
         if (*c <= ' ' || *c > '~' || *c == '/')
-            return hd_fault_set(fault, HD_EINVAL, "not a host's name or address");
+            return hd_fault_set(fault, HD_EINVAL, "not a host name or address");
     }
     return *text ? 0 : hd_fault_set(fault, HD_EINVAL, "a value is missing");
 }
@@ -138,7 +138,7 @@ static const struct hd_setting settings[] = {
     {"run_timeout", HD_SETTING_DURATION, AT(run_timeout_us), "3600", "SECONDS",
      .help = "time limit of a run", .min = 1, .max = 366 * DAY_SECONDS, .scale = SECOND},
     {"outage_timeout", HD_SETTING_DURATION, AT(outage_timeout_us), "300", "SECONDS",
-     .help = "how long runs wait for a store that is away or full", .max = DAY_SECONDS,
+     .help = "how long runs wait for an unavailable or full store", .max = DAY_SECONDS,
      .scale = SECOND},
     {"drain", HD_SETTING_DURATION, AT(drain_us), "10", "SECONDS",
      .help = "time for open answers when the server stops", .max = DAY_SECONDS, .scale = SECOND},
@@ -160,7 +160,7 @@ static const struct hd_setting settings[] = {
     {"errors.plain_text", HD_SETTING_BOOL, AT(errors_plain_text), "false", "",
      .help = "errors as plain text instead of {\"detail\": …}", .title = "Answers"},
     {"stop.keep_answer", HD_SETTING_BOOL, AT(stop_keeps_answer), "true", "",
-     .help = "a cancelled run keeps the text of its agent so far"},
+     .help = "a cancelled run keeps the partial text of its agent"},
     {"namespaces.show", HD_SETTING_BOOL, AT(namespaces_show), "true", "",
      .help = "show an agent's root namespace; false: \"\" as in LangGraph"},
     {"headers.to_graphs", HD_SETTING_LIST, AT(headers_to_graphs),
@@ -220,7 +220,7 @@ static const struct hd_setting settings[] = {
      .help = "issuers for signing in (docs/authentication.md)", .is_secret = true},
 
     {"runtime.workers", HD_SETTING_INT, AT(runtime_workers), "1", "NUMBER",
-     .help = "worker processes per language; 0: only those of other machines",
+     .help = "worker processes per language; 0: only remote ones",
      .title = "Python and TypeScript graphs", .max = 256},
     {"runtime.jobs", HD_SETTING_INT, AT(runtime_jobs), "100", "NUMBER",
      .help = "concurrent runs per worker; others wait", .min = 1, .max = 100000},
@@ -238,9 +238,9 @@ static const struct hd_setting settings[] = {
     {"runtime.node", HD_SETTING_TEXT, AT(runtime_node), "", "PROGRAM",
      .help = "Node.js; none: node"},
     {"runtime.listen", HD_SETTING_TEXT, AT(runtime_listen), "", "HOST:PORT",
-     .help = "address for workers of other machines; none: not offered", .check = check_listen},
+     .help = "address for remote workers; none: not offered", .check = check_listen},
     {"runtime.key", HD_SETTING_TEXT, AT(runtime_key), "", "TEXT",
-     .help = "shared key of these workers: at least 16 characters", .is_secret = true,
+     .help = "shared key of remote workers: at least 16 characters", .is_secret = true,
      .check = check_key},
     {"dependencies", HD_SETTING_LIST, AT(dependencies), "", "FOLDER,…",
      .help = "folders and packages that Python graphs need"},
@@ -415,15 +415,14 @@ int hd_config_help(struct hd_buf *out)
         err = hd_buf_printf(
             out,
             "\n"
-            "Values follow as --port 2024 or --port=2024. Switches need none: --metrics,\n"
-            "--no-metrics or --metrics=false. Sizes may end in k, m or g; times may have "
-            "decimals.\n"
+            "Values are written as --port 2024 or --port=2024; switches as --metrics,\n"
+            "--no-metrics or --metrics=false. Sizes may end in k, m or g; times may be decimal.\n"
             "\n"
             "Every option is an environment variable too (--stream-end-event is\n"
             "HEDDLE_STREAM_END_EVENT, --graph is HEDDLE_GRAPHS) and a member of the JSON file\n"
-            "({\"stream\": {\"end_event\": false}}). A flag wins over the environment, the\n"
-            "environment over the file. `auth` (docs/authentication.md) is set in the file only.\n"
-            "docs/configuration.md describes all settings, docs/projects.md the members of a\n"
-            "langgraph.json.\n");
+            "({\"stream\": {\"end_event\": false}}). A flag overrides the environment, the\n"
+            "environment overrides the file. `auth` (docs/authentication.md) is a member of the\n"
+            "file only. docs/configuration.md describes all settings, docs/projects.md the\n"
+            "members of a langgraph.json.\n");
     return err;
 }

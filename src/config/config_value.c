@@ -58,7 +58,7 @@ static int set_string(const struct hd_config_place *place, struct hd_slice text)
     struct hd_slice copy;
 
     if (text.len > 0 && memchr(text.ptr, '\0', text.len))
-        return refuse_value(place, text, "has a NUL in it");
+        return refuse_value(place, text, "contains a NUL");
     if (hd_arena_copy(&place->config->arena, text, &copy) != 0)
         return no_memory(place);
     if (place->setting->check && place->setting->check(copy.ptr, &why) != 0)
@@ -194,7 +194,7 @@ static int set_choice(const struct hd_config_place *place, struct hd_slice text)
         len +=
             (size_t)snprintf(all + len, sizeof(all) - len, "%s%s", i > 0 ? ", " : "", choices[i]);
     }
-    return refuse_value(place, text, "is none of %s", all);
+    return refuse_value(place, text, "is not one of %s", all);
 }
 
 /* ---- lists -------------------------------------------------------------- */
@@ -396,10 +396,9 @@ int hd_config_check_code(const struct hd_config_place *place, struct hd_slice id
 
     switch (hd_config_code(path, &language)) {
     case HD_CODE_NAMELESS:
-        return refuse_value(place, id,
-                            "needs the name of what is in the file, after a colon: "
-                            "\"%.*s:graph\"",
-                            HD_SHOW(path));
+        return refuse_value(
+            place, id, "needs the name of the object in the file, after a colon: \"%.*s:graph\"",
+            HD_SHOW(path));
     case HD_CODE_UNKNOWN:
         return refuse_value(place, id,
                             "has an unknown language: \"%.*s\" is neither .py, .ts, .js nor a "
@@ -424,7 +423,7 @@ static int add_graph(const struct hd_config_place *place, struct hd_slice id, st
             "them, at most %d",
             MAX_GRAPH_ID);
     if (has_graph(graphs, id))
-        return refuse_value(place, id, "is there twice");
+        return refuse_value(place, id, "is a duplicate");
     if (file.len == 0 || file.len > 4096 || memchr(file.ptr, '\0', file.len))
         return refuse_value(place, id, "needs the path of a file");
     err = hd_config_check_code(place, id, file);

@@ -47,10 +47,10 @@ int hd_dotenv_put(struct hd_dotenv *env, struct hd_arena *arena, struct hd_slice
     struct hd_slice copy, key;
 
     if (!hd_dotenv_is_name(name))
-        return hd_fault_set(fault, HD_EINVAL, "\"%.*s\" is not a variable's name",
+        return hd_fault_set(fault, HD_EINVAL, "\"%.*s\" is not a variable name",
                             (int)(name.len < 64 ? name.len : 64), name.ptr ? name.ptr : "");
     if (value.len > HD_DOTENV_MAX_VALUE || (value.len > 0 && memchr(value.ptr, '\0', value.len)))
-        return hd_fault_set(fault, HD_EINVAL, "%.*s: too long, or with a NUL in it", (int)name.len,
+        return hd_fault_set(fault, HD_EINVAL, "%.*s: too long, or contains a NUL", (int)name.len,
                             name.ptr);
     if (hd_arena_copy(arena, value, &copy) != 0 || hd_arena_copy(arena, name, &key) != 0)
         return hd_fault_set(fault, HD_ENOMEM, "out of memory");
@@ -153,12 +153,12 @@ static int read_quoted(struct dotenv_reader *r, char quote)
         return err;
     if (!at(r, quote)) {
         r->line = begun;
-        return refuse_line(r, "the quotation is not closed");
+        return refuse_line(r, "the quote is not closed");
     }
     r->pos++;
     skip_blanks(r);
     if (r->pos < r->end && *r->pos != '\n' && *r->pos != '#')
-        return refuse_line(r, "something follows the quotation");
+        return refuse_line(r, "unexpected text after the closing quote");
     skip_line(r);
     return 0;
 }

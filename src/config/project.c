@@ -184,8 +184,7 @@ static int check_parts(const struct hd_config *config, const char *folder, struc
         else if (text.len > 0 && part != HD_PROJECT_EMBED)
             err =
                 hd_fault_set(fault, HD_EINVAL,
-                             "%s: \"%.*s\" is not code: a file and a name in it are wanted, such "
-                             "as \"./%s.py:%s\"",
+                             "%s: \"%.*s\" must be a file and a name in it, such as \"./%s.py:%s\"",
                              part_names[i], HD_SHOW(text), i ? "app" : "auth", i ? "app" : "auth");
     }
     return err;
@@ -226,8 +225,7 @@ int hd_project_settings(const struct hd_config *config, struct hd_arena *arena,
     };
     if (out->listen && !out->key)
         return hd_fault_set(fault, HD_EINVAL,
-                            "runtime.listen needs runtime.key: what workers of other machines must "
-                            "know");
+                            "runtime.listen needs runtime.key, the shared key of remote workers");
     if (!realpath(*config->folder ? config->folder : ".", real))
         return hd_fault_set(fault, HD_EINVAL, "%s: %s", config->folder, strerror(errno));
     folder = hd_arena_printf(arena, "%s", real);

@@ -55,11 +55,11 @@ static int refuse_variable(const char *name, const char *instead, struct hd_faul
 {
     if (!instead)
         return hd_fault_set(fault, HD_EINVAL,
-                            "%s is set, and Heddle does not encrypt what it stores: unset it, and "
+                            "%s is set, but Heddle does not encrypt stored data: unset it, and "
                             "encrypt the disk or the database",
                             name);
     return hd_fault_set(fault, HD_EINVAL,
-                        "%s is set, and Heddle does not read it: write it to \"%s\" of the "
+                        "%s is set, but Heddle does not read it: set \"%s\" in the "
                         "langgraph.json and unset the variable",
                         name, instead);
 }
@@ -96,8 +96,7 @@ static int check_secrets(hd_json_val object, struct hd_slice id, struct hd_fault
     hd_buf_init(&path, MAX_PATH);
     if (!err && hd_secrets_find(val, true, &path))
         err = hd_fault_set(fault, HD_EINVAL,
-                           VARIABLE ": %.*s.%.*s: keys are not stored; set it in a variable of "
-                                    "its own",
+                           VARIABLE ": %.*s.%.*s: keys are not stored; set it in its own variable",
                            HD_SHOW(id), (int)(path.len < 120 ? path.len : 120),
                            path.ptr ? path.ptr : "");
     hd_buf_fini(&path);
@@ -124,7 +123,7 @@ static int check_defaults(const struct hd_config *config, struct hd_fault *fault
     while (!err && hd_json_next(&it)) {
         err = check_secrets(it.val, it.key, fault);
         if (!err && !is_served(config, it.key))
-            hd_log(HD_LOG_WARN, "config", VARIABLE ": there is no graph \"%.*s\"", HD_SHOW(it.key));
+            hd_log(HD_LOG_WARN, "config", VARIABLE ": unknown graph \"%.*s\"", HD_SHOW(it.key));
     }
     hd_json_fini(&json);
     return err;

@@ -24,7 +24,7 @@ static int read_env_text(const char *path, struct hd_buf *out, struct hd_fault *
 
     /* Projects come without it, because it is where keys are kept. */
     if (!file && errno == ENOENT)
-        return hd_fault_set(fault, HD_ENOTFOUND, "env: there is no file %.160s", path);
+        return hd_fault_set(fault, HD_ENOTFOUND, "env: %.160s does not exist", path);
     if (!file)
         return hd_fault_set(fault, HD_EINVAL, "env: %.160s: %s", path, strerror(errno));
     err = hd_buf_reserve(out, HD_CONFIG_MAX_FILE + 1);

@@ -47,7 +47,7 @@ static void near_name(const char *path, char *out, size_t size)
     (void)snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path), path);
     dir = opendir(folder);
     if (!dir) {
-        (void)snprintf(out, size, "; there is no folder %.120s", folder);
+        (void)snprintf(out, size, "; folder %.120s does not exist", folder);
         return;
     }
     hd_near_init(&near, hd_slice_cstr(slash + 1));
@@ -182,8 +182,8 @@ static int check_python(const char *python, struct hd_fault *fault)
     case HD_PROBE_TOO_OLD:
         return hd_fault_set(fault, HD_EINVAL, "%.160s is older than Python 3.10", python);
     default:
-        return hd_fault_set(fault, HD_EINVAL, "%.160s does not work: it could not run a line",
-                            python);
+        return hd_fault_set(fault, HD_EINVAL,
+                            "%.160s does not work: it cannot run a one-line program", python);
     }
 }
 
@@ -352,8 +352,8 @@ static int start_python(const struct hd_config *config, const char *folder, stru
 
     if (!python)
         return no_program("runtime.python", config->runtime_python,
-                          "the project has Python graphs, and there is no Python: install it, or "
-                          "set --runtime-python",
+                          "the project has Python graphs, but Python was not found: install it, "
+                          "or set --runtime-python",
                           fault);
     err = check_python(python, fault);
     if (!err)
@@ -371,8 +371,8 @@ static int start_node(const struct hd_config *config, const char *folder, struct
 
     if (!node)
         return no_program("runtime.node", config->runtime_node,
-                          "the project has TypeScript or JavaScript graphs, and there is no node: "
-                          "install Node.js 20 or newer, or set --runtime-node",
+                          "the project has TypeScript or JavaScript graphs, but node was not "
+                          "found: install Node.js 20 or newer, or set --runtime-node",
                           fault);
     package = find_package(folder, PACKAGE, arena);
     script = package ? package_program(package, arena) : NULL;

@@ -86,7 +86,7 @@ static int refuse_ttl(struct hd_fault *fault)
     return hd_fault_set(fault, HD_EINVAL,
                         "ttl: expected a number of minutes (0: no expiry), or an object with "
                         "\"ttl\" (such a number), \"strategy\" (\"delete\", \"keep_latest\" or "
-                        "\"keep_branches\"), \"keep_last\" (from 1 on) and \"sliding\"");
+                        "\"keep_branches\"), \"keep_last\" (at least 1) and \"sliding\"");
 }
 
 static bool is_given(hd_json_val val)

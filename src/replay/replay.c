@@ -371,7 +371,7 @@ static int perform(struct replay *r, const struct hd_run_rec *stored, const stru
     r->waiter = (struct hd_waiter){.fn = on_outcome, .ctx = r};
     r->has_ended = false;
     if (!err && !hd_queue_wait(r->app->queue, r->principal, r->thread, run.run_id, &r->waiter))
-        err = hd_fault_set(r->fault, HD_ECLOSED, "a run did not begin");
+        err = hd_fault_set(r->fault, HD_ECLOSED, "a run could not be started");
     while (!err && !r->has_ended)
         uv_run(r->app->loop, UV_RUN_ONCE);
     hd_buf_fini(&text);
@@ -426,7 +426,7 @@ static int replay_run(struct replay *r, size_t number)
         return err;
     place = run_place_of(r, kwargs);
     if (!place.graph)
-        err = hd_fault_set(r->fault, HD_ENOTFOUND, "run %.*s is of a graph that is not here",
+        err = hd_fault_set(r->fault, HD_ENOTFOUND, "the graph of run %.*s is not configured",
                            (int)out.run->run_id.len, out.run->run_id.ptr);
     else
         err = replay_in(r, &out, &place, kwargs);

@@ -126,7 +126,7 @@ static bool is_session_stream(const struct hd_record_request *request)
 static void miss(struct hd_replaying *replaying, const struct hd_record_request *request,
                  struct hd_slice place, struct hd_record_answer *answer)
 {
-    answer->error = "there is no recording of this exchange";
+    answer->error = "this exchange was not recorded";
     if (is_session_stream(request))
         return;
     replaying->notes.missing++;

@@ -193,7 +193,7 @@ static void end_embedding(struct hd_embedding *embedding, int err, const char *w
     struct hd_fault fault = {0};
 
     if (err)
-        hd_fault_set(&fault, err, "the texts have no vectors: %.*s: %s",
+        hd_fault_set(&fault, err, "texts cannot be embedded: %.*s: %s",
                      (int)(name.len < 80 ? name.len : 80), name.ptr, why);
     embedding->embedder->count--;
     embedding->done(embedding->ctx, err, &fault);
@@ -225,9 +225,9 @@ static void on_response(void *ctx, const struct hd_client_response *response)
     char why[64];
 
     if (response->error) {
-        end_embedding(embedding, HD_EUNAVAILABLE, "its server does not answer");
+        end_embedding(embedding, HD_EUNAVAILABLE, "its server does not respond");
     } else if (response->status != 200) {
-        snprintf(why, sizeof(why), "the server answered with status %ld", response->status);
+        snprintf(why, sizeof(why), "the server returned status %ld", response->status);
         end_embedding(embedding, HD_EUNAVAILABLE, why);
     } else {
         keep_part(embedding, response->body);
@@ -245,7 +245,7 @@ static void on_function_end(void *ctx, enum hd_rt_end how, const struct hd_rt_me
         end_embedding(embedding, HD_EUNAVAILABLE,
                       how == HD_RT_REFUSED ? "the function failed"
                       : how == HD_RT_LATE  ? "the function took too long"
-                                           : "there is no worker that has it");
+                                           : "no worker provides it");
 }
 
 /* The next texts: as many as one request may have, and one at least. */
@@ -382,10 +382,10 @@ static int read_floats(const struct hd_embedder *e, const struct part *part, flo
     size_t count = e->dims * part->count;
 
     if (part->data.len != count * sizeof(float))
-        return hd_fault_set(fault, HD_EUNAVAILABLE,
-                            "store.index.embed: %zu texts have %zu numbers; with dims %zu "
-                            "expected %zu",
-                            part->count, part->data.len / sizeof(float), e->dims, count);
+        return hd_fault_set(
+            fault, HD_EUNAVAILABLE,
+            "store.index.embed: %zu texts have %zu numbers; with dims %zu expected %zu",
+            part->count, part->data.len / sizeof(float), e->dims, count);
     for (size_t i = 0; i < count; i++) {
         uint32_t bits;
 
@@ -408,7 +408,7 @@ static int read_numbers(const struct hd_embedder *e, hd_json_val list, float *ou
                             hd_json_size(list), e->dims);
     while (hd_json_next(&it)) {
         if (!hd_json_double(it.val, &number))
-            return refuse_vectors(fault, "a vector has something in it that is no number");
+            return refuse_vectors(fault, "a vector has an element that is not a number");
         *out++ = (float)number;
     }
     return 0;
@@ -425,18 +425,18 @@ static int read_embeddings(const struct hd_embedder *e, const struct part *part,
     int err;
 
     if (hd_json_parse(&json, part->data, NULL))
-        return refuse_vectors(fault, "the server's answer is no JSON");
+        return refuse_vectors(fault, "the server's response is not JSON");
     data = hd_json_get(hd_json_root(&json), HD_S("data"));
     it = hd_json_iter(data);
     err = hd_json_is_array(data) && hd_json_size(data) == part->count
               ? 0
-              : refuse_vectors(fault, "the server answered with another number of vectors");
+              : refuse_vectors(fault, "the server returned another number of vectors");
     while (!err && hd_json_next(&it)) {
         int64_t index = (int64_t)count++;
 
         (void)hd_json_int(hd_json_get(it.val, HD_S("index")), &index);
         if (index < 0 || (size_t)index >= part->count)
-            err = refuse_vectors(fault, "the server answered with a vector of no text");
+            err = refuse_vectors(fault, "the server returned a vector for an unknown text");
         else
             err = read_numbers(e, hd_json_get(it.val, HD_S("embedding")),
                                out + (size_t)index * e->dims, fault);
@@ -453,7 +453,7 @@ static int make_unit(float *vector, size_t dims, struct hd_fault *fault)
     for (size_t i = 0; i < dims; i++)
         sum += (double)vector[i] * (double)vector[i];
     if (!isfinite(sum))
-        return refuse_vectors(fault, "a vector has something in it that is no number");
+        return refuse_vectors(fault, "a vector has an element that is not a number");
     for (size_t i = 0; sum > 0 && i < dims; i++)
         vector[i] = (float)(vector[i] / sqrt(sum));
     return 0;

@@ -39,9 +39,9 @@ int hd_item_place(const struct hd_items *items, const struct hd_item_namespace *
 
     *out = (struct hd_item_place){.labels = *labels, .key = key};
     if (key.len == 0)
-        return hd_fault_set(items->fault, HD_EINVAL, "key: expected a string that is not empty");
+        return hd_fault_set(items->fault, HD_EINVAL, "key: expected a non-empty string");
     if (memchr(key.ptr, '\0', key.len))
-        return hd_fault_set(items->fault, HD_EINVAL, "key: has a NUL in it");
+        return hd_fault_set(items->fault, HD_EINVAL, "key: contains a NUL");
     err = hd_items_join(items, labels, &out->ns);
     if (!err)
         err = hd_item_check(out->ns, key, items->fault);
@@ -178,7 +178,7 @@ static int add_texts(const struct hd_items *items, hd_json_val value, struct hd_
 
     if (err == HD_ELIMIT)
         return hd_fault_set(items->fault, HD_EINVAL,
-                            "index: a path is too long, or of more than %d texts",
+                            "index: a path is too long, or selects more than %d texts",
                             HD_EMBED_MAX_TEXTS);
     return err;
 }

@@ -415,7 +415,7 @@ static int look_at_holder(struct hd_store_lease *lease, struct holder_watch *wat
     if (holder.token == lease->token)
         return 0; /* our commit whose reply was lost */
     if (hd_server_identity_is_gone(&holder.identity, &lease->self))
-        return take_over(lease, &holder, "whose process is gone", fault);
+        return take_over(lease, &holder, "whose process has ended", fault);
     if (watch->seen.is_there && watch->seen.token == holder.token) {
         if (watch->seen.beat != holder.beat)
             return refuse_held_store(&holder, fault);
@@ -427,9 +427,8 @@ static int look_at_holder(struct hd_store_lease *lease, struct holder_watch *wat
     }
     hd_server_identity_describe(&holder.identity, name, sizeof(name));
     hd_log(HD_LOG_INFO, "serve",
-           "%s has a lease on the store: waiting up to %d s to see whether "
-           "it is alive",
-           name, (int)(LEASE_US / SECOND));
+           "%s has a lease on the store: waiting up to %d s to see whether it is alive", name,
+           (int)(LEASE_US / SECOND));
     *watch = (struct holder_watch){.seen = holder, .since_us = now};
     return 1;
 }
@@ -553,7 +552,8 @@ void hd_store_lease_release(struct hd_store_lease *lease)
         pthread_join(lease->thread, NULL);
     err = change_row(lease, REMOVE, NULL, &fault);
     if (err && err != HD_ECONFLICT)
-        hd_log(HD_LOG_WARN, "serve", "the lease on the store stays until it runs out: %s",
+        hd_log(HD_LOG_WARN, "serve",
+               "cannot release the lease on the store, it stays until it expires: %s",
                fault.code ? fault.text : hd_error_text(err));
     destroy(lease);
 }

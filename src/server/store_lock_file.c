@@ -61,7 +61,7 @@ static int try_lock(struct hd_store_lock_file *hold, struct hd_fault *fault)
         if (flock(hold->fd, LOCK_EX | LOCK_NB) != 0) {
             if (errno == EWOULDBLOCK)
                 return HD_EBUSY;
-            return hd_fault_set(fault, HD_EIO, "%.160s cannot be locked: %s", hold->path,
+            return hd_fault_set(fault, HD_EIO, "cannot lock %.160s: %s", hold->path,
                                 strerror(errno));
         }
         if (is_current(hold))
@@ -120,7 +120,7 @@ void hd_store_lock_file_update(struct hd_store_lock_file *hold,
     hd_buf_init(&text, MAX_TEXT);
     if (hd_server_identity_write(self, &text) || ftruncate(hold->fd, 0) != 0 ||
         pwrite(hold->fd, text.ptr, text.len, 0) != (ssize_t)text.len)
-        hd_log(HD_LOG_WARN, "serve", "%s could not be written", hold->path);
+        hd_log(HD_LOG_WARN, "serve", "cannot write %s", hold->path);
     hd_buf_fini(&text);
 }
 

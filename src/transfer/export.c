@@ -32,7 +32,7 @@ static int flush_line(struct export_writer *w)
     bool is_written = fwrite(w->line.ptr, 1, len, w->export->out) == len;
 
     hd_buf_reset(&w->line);
-    return is_written ? 0 : hd_fault_set(w->fault, HD_EIO, "the file cannot be written");
+    return is_written ? 0 : hd_fault_set(w->fault, HD_EIO, "cannot write the file");
 }
 
 static int on_exported_row(void *arg, size_t which, const struct hd_cell *cells)
@@ -118,7 +118,7 @@ static int write_tables(struct export_writer *w, struct hd_slice thread, const s
         err = read_epoch(w, key, &after);
     if (!err && before != after)
         return hd_fault_set(w->fault, HD_EBUSY,
-                            "thread %.*s lost something while it was read; try again",
+                            "data of thread %.*s was removed during the export; try again",
                             (int)(thread.len < 100 ? thread.len : 100), thread.ptr);
     return err;
 }
@@ -171,7 +171,7 @@ static int write_end(struct export_writer *w)
     if (!err)
         err = flush_line(w);
     if (!err && fflush(w->export->out) != 0)
-        err = hd_fault_set(w->fault, HD_EIO, "the file cannot be written");
+        err = hd_fault_set(w->fault, HD_EIO, "cannot write the file");
     return err;
 }
 

@@ -68,7 +68,7 @@ static int read_line_text(struct importer *im)
     if (err)
         return err;
     if (ferror(im->import->in))
-        return hd_fault_set(im->fault, HD_EIO, "the file cannot be read");
+        return hd_fault_set(im->fault, HD_EIO, "cannot read the file");
     if (c == EOF)
         return im->text.len > 0 ? bad(im, "the file ends within this line") : HD_ENOTFOUND;
     return 0;
@@ -115,15 +115,15 @@ static int check_status(struct importer *im)
     enum hd_thread_status thread;
 
     if (im->line.table == HD_RUNS && !hd_run_state_find(im->line.cells[HD_RUNS_STATUS].bytes, &run))
-        return bad(im, "there is no such status of a run");
+        return bad(im, "unknown status of a run");
     if (im->line.table == HD_THREAD_INFO &&
         !hd_thread_status_find(im->line.cells[HD_THREAD_INFO_STATUS].bytes, &thread))
-        return bad(im, "there is no such status of a thread");
+        return bad(im, "unknown status of a thread");
     if (im->line.table == HD_CHUNKS && im->line.cells[HD_CHUNKS_DATA].bytes.len > HD_CHUNK_MAX)
-        return bad(im, "a piece is too long");
+        return bad(im, "a chunk is too long");
     if (im->line.table == HD_CHUNKS && (im->line.cells[HD_CHUNKS_SEQ].number < 1 ||
                                         im->line.cells[HD_CHUNKS_SEQ].number > HD_CHUNK_SEQ_MAX))
-        return bad(im, "a piece has a number that none has");
+        return bad(im, "invalid chunk number");
     return 0;
 }
 
@@ -137,19 +137,18 @@ static int check_row(struct importer *im)
     if (err)
         return err;
     if (is_of_thread != (im->thread.len > 0))
-        return bad(im, is_of_thread
-                           ? "a row of a thread, but no thread has begun"
-                           : "a row that belongs to no thread must stand before all threads");
+        return bad(im, is_of_thread ? "a row of a thread before the first thread"
+                                    : "rows that belong to no thread must precede all threads");
     if (is_of_thread && order < im->order)
         return bad(im, "the rows are not in order");
     im->order = is_of_thread ? order : 0;
     if (im->line.table == HD_THREADS && im->has_library)
-        return bad(im, "a thread has one row");
+        return bad(im, "duplicate row of the thread");
     im->has_library = im->has_library || im->line.table == HD_THREADS;
     if (is_library && !im->has_library)
-        return bad(im, "the thread's own row is missing");
+        return bad(im, "the row of the thread is missing");
     if (im->line.table == HD_THREAD_INFO && im->has_record)
-        return bad(im, "a thread has one record");
+        return bad(im, "duplicate record of the thread");
     im->has_record = im->has_record || im->line.table == HD_THREAD_INFO;
     im->rows++;
     return check_status(im);
@@ -192,10 +191,10 @@ static int on_line(struct importer *im, const struct import_pass *pass)
     int err = 0;
 
     if (im->is_ended)
-        return bad(im, "nothing may follow the end");
+        return bad(im, "unexpected line after the end of the export");
     if ((im->line.kind == HD_DUMP_HEADER) != (im->import->line == 1))
-        return bad(im,
-                   im->import->line == 1 ? "not the beginning of an export" : "a second beginning");
+        return bad(im, im->import->line == 1 ? "the first line is not the header of an export"
+                                             : "duplicate header");
     switch (im->line.kind) {
     case HD_DUMP_HEADER:
         break;
@@ -237,7 +236,7 @@ static int go_through(struct importer *im, const struct import_pass *pass, uint6
             err = on_line(im, pass);
     }
     if (err == HD_ENOTFOUND && last == 0 && !im->is_ended)
-        return bad(im, im->import->line ? "the file ends after this line, but the export does not"
+        return bad(im, im->import->line ? "the export is incomplete: the file ends after this line"
                                         : "the file is empty");
     return err == HD_ENOTFOUND && !im->fault->code ? 0 : err;
 }
@@ -263,7 +262,7 @@ static int look_for_key(struct importer *im, enum hd_table_id table, const struc
 
 static int exists(struct importer *im, const char *what, struct hd_slice id)
 {
-    return hd_fault_set(im->fault, HD_EEXISTS, "%s %.*s is there already", what,
+    return hd_fault_set(im->fault, HD_EEXISTS, "%s %.*s exists already", what,
                         (int)(id.len < 100 ? id.len : 100), id.ptr);
 }
 

@@ -91,9 +91,9 @@ static const char *check_page(struct row_checker *c, const struct hd_cell *cells
         if (hd_read_varint(&reader, &seq) || hd_read_varint(&reader, &mode) ||
             hd_read_byte(&reader, &is_last) || hd_read_lenslice(&reader, &name) ||
             hd_read_lenslice(&reader, &data))
-            return "ends within an event";
+            return "is cut off within an event";
         if (seq < first || seq > last)
-            return "has an event that is not its own";
+            return "has an event outside its range";
         if (!hd_utf8_is_valid(data) || !hd_utf8_is_valid(name))
             return "has an event that is not text";
     }

@@ -288,9 +288,10 @@ static void files_that_are_not_there_are_named(void **state)
     } cases[] = {
         {"{" ALONE "\"graphs\": {\"a\": \"./agnt.py:graph\"}}",
          "graphs.a: ./agnt.py: no such file; did you mean \"agent.py\"?"},
-        {"{" ALONE "\"graphs\": {\"a\": \"./src/agent.py:graph\"}}", "there is no folder"},
+        {"{" ALONE "\"graphs\": {\"a\": \"./src/agent.py:graph\"}}", "does not exist"},
         {"{" ALONE "\"auth\": {\"path\": \"./ath.py:auth\"}}", "auth.path: ./ath.py: no such file"},
-        {"{" ALONE "\"http\": {\"app\": \"./app.py\"}}", "http.app: \"./app.py\" is not code"},
+        {"{" ALONE "\"http\": {\"app\": \"./app.py\"}}",
+         "http.app: \"./app.py\" must be a file and a name in it"},
         {"{\"runtime\": {\"listen\": \"127.0.0.1:0\"}, \"graphs\": {\"a\": \"./agent.py:g\"}}",
          "runtime.listen needs runtime.key"},
     };
@@ -405,8 +406,8 @@ static void lines_that_are_wrong_are_named(void **state)
         {"A=1\n\nB 2", "line 3: not NAME=value"},
         {"=1", "line 1: not NAME=value"},
         {"1A=1", "line 1: not NAME=value"},
-        {"A=1\nB=\"secret\n\n", "line 2: the quotation is not closed"},
-        {"A='a' b", "line 1: something follows the quotation"},
+        {"A=1\nB=\"secret\n\n", "line 2: the quote is not closed"},
+        {"A='a' b", "line 1: unexpected text after the closing quote"},
     };
 
     (void)state;
@@ -444,7 +445,7 @@ static void the_environment_is_set(void **state)
     hd_config_fini(&config);
     config = load_good("{\"env\": {\"A=B\": \"x\"}}");
     assert_err(hd_project_set_environment(&config, &fault), HD_EINVAL);
-    assert_string_equal(fault.text, "env: \"A=B\" is not a variable's name");
+    assert_string_equal(fault.text, "env: \"A=B\" is not a variable name");
     hd_config_fini(&config);
 }
 
@@ -482,7 +483,7 @@ static void headers_that_are_wrong_are_refused(void **state)
          "LG_WEBHOOK_NONE is not set"},
         {"{\"webhooks\": {\"headers\": {\"A\": \"${{ secrets.A }}\"}}}", "only ${{ env.NAME }}"},
         {"{\"webhooks\": {\"headers\": {\"A\": \"${{ env.A\"}}}", "not closed"},
-        {"{\"webhooks\": {\"headers\": {\"A B\": \"x\"}}}", "not a header's name"},
+        {"{\"webhooks\": {\"headers\": {\"A B\": \"x\"}}}", "not a valid header name"},
         {"{\"webhooks\": {\"headers\": {\"A\": \"x\\ny\"}}}", "control character"},
         {"{\"webhooks\": {\"headers\": {\"A\": 1}}}", "must be a string"},
     };

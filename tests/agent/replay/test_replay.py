@@ -145,7 +145,7 @@ def test_a_thread_that_is_not_there(recorded):
     command = [str(binary()), "replay", "nowhere", "--store", f"sqlite:{server.folder}/heddle.db"]
     done = subprocess.run(command, env=clean_environment(), text=True, capture_output=True, timeout=120)
     assert done.returncode == 1
-    assert "there is no thread nowhere" in done.stderr
+    assert "thread nowhere not found" in done.stderr
 
 
 def test_deleting_the_thread_deletes_its_recording(recorded):

@@ -134,8 +134,8 @@ def test_mistakes_have_a_sentence(idle, arguments):
 
 def test_what_is_not_there_is_said(secured):
     server = secured()
-    assert "no key nothere" in server.tool("key", "revoke", "nothere", "--store", server.store, status=1).stderr
-    assert "no such database" in server.tool("key", "list", "--store", "sqlite:nowhere.db", status=1).stderr
+    assert "key nothere not found" in server.tool("key", "revoke", "nothere", "--store", server.store, status=1).stderr
+    assert "the database does not exist" in server.tool("key", "list", "--store", "sqlite:nowhere.db", status=1).stderr
 
 
 def test_a_key_of_principals(idle):

@@ -70,7 +70,7 @@ def test_everything_of_somebody(secured, store):
 
     # Everything exists already: refused, or replaced on request.
     refused = server.tool("import", str(file), *where, status=1).stderr
-    assert "is there already" in refused and "line " in refused
+    assert "exists already" in refused and "line " in refused
     server.tool("import", str(file), *where, "--if-exists", "replace")
     assert rows(export(server, "--all", "--subject", "main/carol")) == rows(file)
 
@@ -89,7 +89,7 @@ def damaged(lines: list[str]) -> dict[str, tuple[list[str], str]]:
 
     return {
         "empty": ([], "the file is empty"),
-        "cut": (lines[:-3], "the export does not"),
+        "cut": (lines[:-3], "the export is incomplete"),
         "cut within a line": ([*lines[:-3], lines[-3][:20]], f"line {len(lines) - 2}"),
         "a row less": ([*lines[: place["runs"]], *lines[place["runs"] + 1 :]], "rows are missing"),
         "a row twice": ([*lines[: place["runs"] + 1], *lines[place["runs"] :]], "rows are missing"),
@@ -97,12 +97,12 @@ def damaged(lines: list[str]) -> dict[str, tuple[list[str], str]]:
         "version": (future, "line 1: an export of version 9"),
         "no JSON": ([*lines[:3], "{", *lines[4:]], "line 4"),
         "something else": (['{"a": 1}'], "line 1"),
-        "nothing after the end": ([*lines, lines[1]], "nothing may follow"),
-        "a column less": (changed("runs", lambda row: row.pop("status")), "the column status of runs"),
-        "a column more": (changed("runs", lambda row: row.update(more=1)), "other columns"),
-        "a status": (changed("runs", lambda row: row.update(status="great")), "no such status"),
+        "nothing after the end": ([*lines, lines[1]], "unexpected line after the end"),
+        "a column less": (changed("runs", lambda row: row.pop("status")), "column status of runs"),
+        "a column more": (changed("runs", lambda row: row.update(more=1)), "does not match the columns"),
+        "a status": (changed("runs", lambda row: row.update(status="great")), "unknown status"),
         "another value": (changed("chunks", lambda row: row.update(data={"text": "forged"})), "damaged"),
-        "no thread": ([lines[0], *lines[2:]], "no thread has begun"),
+        "no thread": ([lines[0], *lines[2:]], "before the first thread"),
     }
 
 
@@ -118,7 +118,7 @@ def test_bad_files_change_nothing(secured, store):
         said = server.tool("import", str(file), *where, status=1).stderr
         assert text in said, (name, said)
         nothing = server.tool("export", "--all", *where, status=1).stderr
-        assert "the database has no subject dave of issuer main" in nothing, name
+        assert "subject dave of issuer main not found in the database" in nothing, name
     file.write_text("".join(f"{line}\n" for line in lines))
     server.tool("import", str(file), *where)
     assert len(rows(export(server, "--all", "--subject", "main/dave"))) > 1  # he has never signed in
@@ -129,14 +129,14 @@ def test_what_is_not_there(secured):
     where = ["--store", server.store, "--config", str(server.config_file)]
     with server.as_user("alice") as alice:
         conversation(alice, ["x"])
-    assert "there is no thread" in server.tool("export", "nope", *where, "--subject", "main/alice", status=1).stderr
+    assert "thread nope not found" in server.tool("export", "nope", *where, "--subject", "main/alice", status=1).stderr
     assert "whose?" in server.tool("export", "nope", *where, status=2).stderr
     assert "ALIAS/SUBJECT" in server.tool("export", "nope", *where, "--subject", "alice", status=2).stderr
     for command in (["export", "--all"], ["prune", "--dry-run"], ["threads"]):
         issuer = server.tool(*command, *where, "--subject", "mian/alice", status=1).stderr
-        assert "the configuration has no issuer with the alias mian" in issuer
+        assert "no issuer with the alias mian in the configuration" in issuer
         subject = server.tool(*command, *where, "--subject", "main/alcie", status=1).stderr
-        assert "the database has no subject alcie of issuer main" in subject
+        assert "subject alcie of issuer main not found in the database" in subject
     missing = server.tool("export", "nope", "--store", f"sqlite:{server.folder}/none.db", status=1).stderr
-    assert "there is no such database" in missing
+    assert "the database does not exist" in missing
     assert not (server.folder / "none.db").exists()

@@ -60,5 +60,5 @@ def test_a_webhook_moves_with_its_user(secured, store, closed):
     (delivery,) = rows(server)
     server.kill()
     configure(server, "new", "old")
-    assert "nothing is left" in rekey(server)
+    assert "no data is left" in rekey(server)
     is_delivered_once(server, closed, thread, delivery)

@@ -93,7 +93,7 @@ def test_under_load(secured, store):
     would = rekey(server, "--dry-run")
     assert would.startswith("would move 1 principals, 1 threads"), would
     moved = rekey(server)
-    assert moved.startswith("moved 1 principals, 1 threads") and "nothing is left" in moved, moved
+    assert moved.startswith("moved 1 principals, 1 threads") and "no data is left" in moved, moved
     finish(talkers)
 
     # All users now have principals under 2027. With the old key current again, all of them must
@@ -105,7 +105,7 @@ def test_under_load(secured, store):
     turns = {t.user: sum(map(len, t.said.values())) for t in talkers}
     wait_for(lambda: all(t.failure or sum(map(len, t.said.values())) > turns[t.user] for t in talkers), what="talking")
     moved = rekey(server)
-    assert moved.startswith("moved 5 principals") and "nothing is left" in moved, moved
+    assert moved.startswith("moved 5 principals") and "no data is left" in moved, moved
     turns = {t.user: sum(map(len, t.said.values())) for t in talkers}
     wait_for(
         lambda: all(t.failure or sum(map(len, t.said.values())) > turns[t.user] for t in talkers), what="talking on"
@@ -160,7 +160,7 @@ def test_who_shares(secured, store):
     server.stop()
     configure(server, "new", "old")
     server.start()
-    assert "nothing is left" in rekey(server)
+    assert "no data is left" in rekey(server)
     server.stop()
     configure(server, "new")
     server.start()
@@ -185,7 +185,7 @@ def test_interrupted_and_begun_again(secured):
     configure(server, "new", "old")
     for seconds in (6.1, 6.4):
         killed_after(server, seconds)
-    assert "nothing is left" in rekey(server)
+    assert "no data is left" in rekey(server)
     configure(server, "new")
     server.start()
     for name, made in threads.items():
@@ -206,7 +206,7 @@ def test_interrupted_and_taken_back(secured):
     configure(server, "new", "old")
     killed_after(server, 6.15)
     configure(server, "old", "new")
-    assert "nothing is left" in rekey(server)
+    assert "no data is left" in rekey(server)
     configure(server, "old")
     server.start()
     with server.as_user("ann") as client:
@@ -231,10 +231,10 @@ def test_runs_that_do_not_end(secured):
             "run_id"
         ]
         wait_for(lambda: client.get(f"/threads/{thread}/runs/{run}").json()["status"] == "running", what="the run")
-        assert "1 principals stay" in rekey(server, "--wait", "1", status=1)
+        assert "1 principals not moved" in rekey(server, "--wait", "1", status=1)
         assert say(client, done, "again")["log"] == ["ann", "heard", "again", "heard"]
         assert client.post(f"/threads/{thread}/runs/{run}/cancel", params={"wait": 1}).status_code < 300
-        assert "nothing is left" in rekey(server)
+        assert "no data is left" in rekey(server)
         wait_for(lambda: client.get(f"/threads/{thread}").status_code == 200, what="the move to be noticed")
         assert client.get(f"/threads/{thread}/runs/{run}").json()["status"] == "interrupted"
 
@@ -252,5 +252,5 @@ def killed_after(server, seconds: float) -> None:
 def test_arguments(secured):
     server = secured(graphs={"echo": ECHO}, env={"TEST_NEW_KEY": NEW_KEY})
     assert PRINCIPAL_KEY not in server.config_file.read_text()
-    assert "--config FILE is needed" in server.tool("rekey", status=2).stderr
-    assert "takes seconds" in server.tool("rekey", "--config", str(server.config_file), "--wait", "x", status=2).stderr
+    assert "--config FILE is required" in server.tool("rekey", status=2).stderr
+    assert "takes a number of seconds" in server.tool("rekey", "--config", str(server.config_file), "--wait", "x", status=2).stderr

@@ -111,7 +111,7 @@ def test_a_sound_set_up(secured):
         "rows",
     ):
         assert f"ok    {line} " in fine, fine
-    assert "fine" in fine.splitlines()[-1]
+    assert fine.splitlines()[-1].startswith("ok")
 
     file.chmod(0o644)
     assert "FAIL  key file" in server.tool("doctor", *where, status=1).stdout
@@ -130,7 +130,7 @@ def test_what_must_be_mended(secured, tmp_path):
     (tmp_path / "other.db").write_bytes(b"no database at all " * 100)
     assert "FAIL  database" in server.tool("doctor", "--store", f"sqlite:{tmp_path}/other.db", status=1).stdout
     gone = server.tool("doctor", "--secrets", f"sqlite:{tmp_path}/gone.db", status=1).stderr
-    assert "there is no such database" in gone
+    assert "the database does not exist" in gone
     password = "postgresql://heddle:hunter2-and-more@127.0.0.1:1/none?timeout=1"
     said = server.tool("doctor", "--store", password, status=1)
     assert "hunter2" not in said.stdout + said.stderr

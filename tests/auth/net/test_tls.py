@@ -88,7 +88,7 @@ def test_webhooks_to_the_server_itself(tls):
         assert http.post("/runs/wait", json=run).status_code == 200
     # The path does not accept it, but the server received the request and responded over TLS.
     wait_for(
-        lambda: "webhook" in server.tail(1000) and "given up, the answer is" in server.tail(1000), what="the webhook"
+        lambda: "webhook" in server.tail(1000) and "dropped, the status is" in server.tail(1000), what="the webhook"
     )
 
 
@@ -99,11 +99,11 @@ def test_a_renewed_certificate_is_taken_up(tls):
     for kind, data in zip(("crt", "key"), new, strict=True):
         (server.folder / f"server.{kind}").write_bytes(data)
     server.process.send_signal(signal.SIGHUP)
-    wait_for(lambda: "was read again" in server.tail(1000), what="the certificate")
+    wait_for(lambda: "was reloaded" in server.tail(1000), what="the certificate")
     assert peer_name(server) == "renewed"
     (server.folder / "server.key").write_text("nonsense")
     server.process.send_signal(signal.SIGHUP)
-    wait_for(lambda: "the old certificate stays" in server.tail(1000), what="the refusal")
+    wait_for(lambda: "the old one stays in use" in server.tail(1000), what="the refusal")
     assert peer_name(server) == "renewed"
 
 

@@ -56,7 +56,7 @@ def test_parts_can_be_left_out(project):
     server.ask("GET", "/ok")
     server.ask("POST", "/threads", json={})
     body = {"assistant_id": "show", "input": {}, "webhook": "http://127.0.0.1:1/x"}
-    assert "calls none" in server.ask("POST", "/runs/wait", 422, json=body)["detail"]
+    assert "webhooks are disabled" in server.ask("POST", "/runs/wait", 422, json=body)["detail"]
 
 
 def test_all_paths_can_have_a_prefix(project):
@@ -185,7 +185,7 @@ BARE = Path(sys.base_prefix) / "bin" / "python3"
 
 MISTAKES = {
     "no such file": ({"graphs": {"a": "./src/agnt.py:graph"}}, ["src/agent.py"], [], 'did you mean "agent.py"?'),
-    "no such folder": ({"graphs": {"a": "./scr/agent.py:graph"}}, ["src/agent.py"], [], "there is no folder"),
+    "no such folder": ({"graphs": {"a": "./scr/agent.py:graph"}}, ["src/agent.py"], [], "does not exist"),
     "no name": ({"graphs": {"a": "./agent.py"}}, ["agent.py"], [], '"./agent.py:graph"'),
     "no language": ({"graphs": {"a": "./agent.rb:graph"}}, [], [], "has an unknown language"),
     "no python": ({"graphs": {"a": "./a.py:g"}}, ["a.py"], ["--runtime-python", "/no/python"], "is not a program"),
@@ -198,7 +198,7 @@ MISTAKES = {
     ),
     "no npm package": ({"graphs": {"a": "./a.ts:g"}}, ["a.ts"], [], "npm install heddle"),
     "encryption": ({"encryption": {"path": "./e.py:e"}}, ["e.py"], [], "does not encrypt"),
-    "env": ({"env": {"A B": "x"}}, [], [], "not a variable's name"),
+    "env": ({"env": {"A B": "x"}}, [], [], "not a variable name"),
     "webhook": ({"webhooks": {"headers": {"A": "${{ env.LG_WEBHOOK_NONE }}"}}}, [], [], "LG_WEBHOOK_NONE is not set"),
 }
 

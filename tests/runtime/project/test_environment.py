@@ -39,7 +39,7 @@ def test_langgraph_config_is_that_of_the_first_assistants(project):
     assert server.wait(NAME, {})["seen"] == {"model": "small", "tone": "dry"}
     assert server.wait(NAME, {}, configurable={"model": "large"})["seen"]["model"] == "large"
     assert server.wait("other", {})["seen"] == {"model": None, "tone": None}
-    assert 'LANGGRAPH_CONFIG: there is no graph "gone"' in server.log.read_text()
+    assert 'LANGGRAPH_CONFIG: unknown graph "gone"' in server.log.read_text()
 
 
 def test_a_graph_id_with_spaces_is_taken_wherever_clients_send_it(project):

@@ -24,7 +24,7 @@ def served(dev_module, mock_module):
     server = dev_module(folder=HERE / "template", env={"OPENAI_BASE_URL": model.base_url})
     # Users create it from .env.example before the first start; here the server warns and continues
     # without it.
-    assert "env: there is no file" in server.said()
+    assert "does not exist" in server.said()
     server.stop()
     (server.project / ".env").write_text("# keys\nOPENAI_API_KEY=sk-mock\nexport MODEL='openai/mock'\nMOST_RESULTS=7\n")
     return server.restart()
@@ -82,7 +82,7 @@ async def test_changed_code_is_loaded_anew(served):
     async def answer() -> str:
         return (await run(served, "hello"))[2]["messages"][-1]["content"]
 
-    served.waits_for("Python graphs: loaded again")
+    served.waits_for("Python graphs: reloaded")
     assert await answer() == "Hello, I was told: You are somebody else."
 
 
