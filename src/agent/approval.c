@@ -188,7 +188,7 @@ static int check_allow(const struct hd_val *allow, struct hd_fault *fault)
     for (size_t i = 0; i < hd_val_count(allow); i++) {
         if (find_verdict(hd_val_get_string(hd_val_at(allow, i))) == HD_VERDICT_COUNT)
             return hd_fault_set(fault, HD_EINVAL,
-                                "\"allow\" has accept, edit, respond and ignore alone");
+                                "\"allow\" may contain only accept, edit, respond and ignore");
     }
     return 0;
 }
@@ -229,9 +229,9 @@ static int check_rule(const struct hd_val *rule, struct hd_fault *fault)
                !hd_slice_eq(hd_val_get_string(key), hd_slice_cstr(members[known])))
             known++;
         if (known == HD_COUNT(members))
-            return hd_fault_set(fault, HD_EINVAL,
-                                "a rule has \"tool\", \"args\", \"allow\" and \"description\" "
-                                "alone");
+            return hd_fault_set(
+                fault, HD_EINVAL,
+                "a rule may have only \"tool\", \"args\", \"allow\" and \"description\"");
     }
     if (!hd_val_is_null(description) && !hd_val_is_string(description))
         return hd_fault_set(fault, HD_EINVAL, "\"description\" must be a string");
@@ -458,9 +458,9 @@ static int read_decision(const struct hd_val *answer, const struct hd_approval *
     while (i < HD_COUNT(types) && !hd_slice_eq(type, hd_slice_cstr(types[i].type)))
         i++;
     if (i == HD_COUNT(types))
-        return hd_fault_set(fault, HD_EINVAL,
-                            "a reply is an object whose \"type\" is accept, edit, response or "
-                            "ignore");
+        return hd_fault_set(
+            fault, HD_EINVAL,
+            "a reply is an object whose \"type\" is accept, edit, response or ignore");
     out->verdict = types[i].verdict;
     if (!approval->allows[out->verdict])
         return hd_fault_set(fault, HD_EINVAL, "the reply \"%.*s\" is not allowed here",

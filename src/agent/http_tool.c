@@ -48,17 +48,17 @@ static int check_url(const struct hd_val *val, struct hd_fault *fault)
                             "\"url\" must have no spaces, control characters or #");
     host = host_end(url);
     if (url.ptr[host - 1] == '/')
-        return hd_fault_set(fault, HD_EINVAL, "\"url\" names no host");
+        return hd_fault_set(fault, HD_EINVAL, "\"url\" has no host");
     for (size_t i = 0; i < url.len; i++) {
         bool is_brace = url.ptr[i] == '{' || url.ptr[i] == '}';
 
         if (is_brace && i < host)
             return hd_fault_set(fault, HD_EINVAL, "\"url\" must have no {name} in its host");
         if (is_brace && is_open != (url.ptr[i] == '}'))
-            return hd_fault_set(fault, HD_EINVAL, "\"url\" has a brace without its partner");
+            return hd_fault_set(fault, HD_EINVAL, "\"url\" has an unmatched brace");
         is_open = is_brace ? !is_open : is_open;
     }
-    return is_open ? hd_fault_set(fault, HD_EINVAL, "\"url\" has a brace without its partner") : 0;
+    return is_open ? hd_fault_set(fault, HD_EINVAL, "\"url\" has an unmatched brace") : 0;
 }
 
 static int check_headers(const struct hd_val *headers, struct hd_fault *fault)
@@ -405,7 +405,7 @@ static int add_value(struct hd_tool_http_request *request, struct hd_slice text,
                 return hd_fault_set(fault, HD_EINVAL,
                                     "the credentials of this tool are no longer available");
             if (hd_val_is_string(secret) && has_control(hd_val_get_string(secret)))
-                return hd_fault_set(fault, HD_EINVAL, "the credentials of this tool are no text");
+                return hd_fault_set(fault, HD_EINVAL, "the credentials of this tool are not text");
             if (request->secret_count < HD_TOOL_HTTP_MAX_HEADERS && hd_val_is_string(secret))
                 request->secrets[request->secret_count++] = hd_val_get_string(secret);
             err = hd_val_write_text(&request->text, secret);

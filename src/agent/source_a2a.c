@@ -47,8 +47,8 @@ static struct hd_val *make_parameters(void)
 {
     static const char schema[] =
         "{\"type\":\"object\",\"properties\":{\"message\":{\"type\":\"string\",\"description\":"
-        "\"What to say to the agent. It sees nothing of this conversation but what was said to it "
-        "before.\"}},\"required\":[\"message\"],\"additionalProperties\":false}";
+        "\"The message to the agent. Of this conversation it sees only earlier messages to "
+        "it.\"}},\"required\":[\"message\"],\"additionalProperties\":false}";
     struct hd_val *val;
 
     return hd_val_parse_json(hd_slice_cstr(schema), &val, NULL) ? NULL : val;
@@ -65,7 +65,7 @@ static int add_agent_tool(struct hd_tool_source *source, struct hd_a2a_peer *pee
     if (tool.name.len == 0)
         tool.name = hd_slice_cstr(peer->card.name);
     if (tool.description.len == 0)
-        tool.description = HD_S("Another agent, which can be asked.");
+        tool.description = HD_S("Another agent that can be called.");
     return hd_source_add(source, &tool);
 }
 
@@ -148,8 +148,8 @@ static int read_card(struct hd_a2a_peer *peer, struct hd_slice text)
     } else if (peer->secret_count > 0 &&
                !hd_a2a_same_origin(hd_slice_cstr(peer->url), hd_slice_cstr(peer->card.url))) {
         return hd_fault_set(&peer->fault, HD_EACCESS,
-                            "its card names another server, which does not get its credentials; "
-                            "`endpoint` can name it");
+                            "its card names another server, which must not receive its "
+                            "credentials; set `endpoint` to allow it");
     }
     peer->has_card = true;
     return 0;
@@ -174,7 +174,7 @@ static void on_card(void *ctx, const struct hd_reply *reply)
     if (reply->error) {
         (void)hd_fault_set(&peer->fault, HD_EIO, "%s", reply->error);
     } else if (reply->status != 200) {
-        (void)hd_fault_set(&peer->fault, HD_EIO, "its card cannot be had: HTTP status %ld",
+        (void)hd_fault_set(&peer->fault, HD_EIO, "cannot fetch its card: HTTP status %ld",
                            reply->status);
     } else {
         got_card(peer, reply->body);
@@ -271,7 +271,7 @@ static int find_lost(struct a2a *a2a, const struct hd_val *value)
     for (size_t i = 0; i < count && !err; i++) {
         if (given[i].line_count > a2a->peers[i].line_count)
             (void)hd_fault_set(&a2a->peers[i].fault, HD_EACCESS,
-                               "its credentials did not come with this run");
+                               "this run has no credentials for it");
     }
     return err;
 }

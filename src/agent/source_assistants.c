@@ -75,10 +75,9 @@ static struct hd_val *parameters(void)
     struct hd_val *message = hd_val_with(hd_val_object(), HD_S("type"), hd_val_cstr("string"));
     struct hd_val *schema = hd_val_with(hd_val_object(), HD_S("type"), hd_val_cstr("object"));
 
-    message =
-        hd_val_with(message, HD_S("description"),
-                    hd_val_cstr("What to tell the agent. It knows nothing of this conversation "
-                                "but what it was told before."));
+    message = hd_val_with(message, HD_S("description"),
+                          hd_val_cstr("The message to the agent. Of this conversation it sees only "
+                                      "earlier messages to it."));
     schema = hd_val_with(schema, HD_S("properties"),
                          hd_val_with(hd_val_object(), HD_S("message"), message));
     return hd_val_with(schema, HD_S("required"),
@@ -91,7 +90,7 @@ static int add_assistant_tool(struct hd_tool_source *source, struct hd_val *assi
     struct hd_slice said = hd_val_get_string(hd_val_get(assistant, HD_S("description")));
     struct hd_val *schema = parameters();
     struct hd_val *text = said.len > 0 ? hd_val_string(said)
-                                       : hd_val_printf("Asks the agent \"%.*s\".", (int)name.len,
+                                       : hd_val_printf("Calls the agent \"%.*s\".", (int)name.len,
                                                        name.ptr ? name.ptr : "");
     int err = HD_ENOMEM;
 
@@ -175,7 +174,7 @@ static int open_assistants(struct hd_tool_source *source)
     int err = 0;
 
     if (!delegates) {
-        hd_source_ready(source, "there are no other assistants here");
+        hd_source_ready(source, "no other assistants are available");
         return 0;
     }
     all = hd_calloc(1, sizeof(*all));

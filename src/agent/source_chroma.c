@@ -126,8 +126,7 @@ static void read_environment(struct chroma *own)
 
 static int describe_archives(const struct chroma *own, struct hd_buf *out)
 {
-    int err =
-        hd_buf_printf(out, "Searches archives of documents for what is relevant to a query: ");
+    int err = hd_buf_printf(out, "Searches document archives for passages relevant to a query: ");
 
     for (size_t i = 0; i < own->count && !err; i++)
         err = hd_buf_printf(out, "%s%.*s", i ? ", " : "", (int)own->archives[i].name.len,
@@ -144,12 +143,13 @@ static int add_archives_tool(struct hd_tool_source *source)
     char schema[512];
     int err;
 
-    snprintf(schema, sizeof(schema),
-             "{\"type\":\"object\",\"properties\":{\"query\":{\"type\":\"string\",\"description\":"
-             "\"What to look for, said for a semantic search.\"},\"top_k\":{\"type\":\"integer\","
-             "\"description\":\"How many results; at most %d.\",\"default\":%zu}},\"required\":["
-             "\"query\"],\"additionalProperties\":false}",
-             MAX_TOP, own->top);
+    snprintf(
+        schema, sizeof(schema),
+        "{\"type\":\"object\",\"properties\":{\"query\":{\"type\":\"string\",\"description\":\"The "
+        "query, phrased for semantic "
+        "search.\"},\"top_k\":{\"type\":\"integer\",\"description\":\"The number of results; at "
+        "most %d.\",\"default\":%zu}},\"required\":[\"query\"],\"additionalProperties\":false}",
+        MAX_TOP, own->top);
     err = hd_val_parse_json(hd_slice_cstr(schema), &parameters, NULL);
     if (err)
         return err;
@@ -461,7 +461,7 @@ static int read_collection(struct archive *archive, struct hd_slice body, struct
         return err == HD_EINVAL ? hd_fault_set(fault, err, "its response is not JSON") : err;
     id = hd_json_string(hd_json_get(hd_json_root(&json), HD_S("id")));
     if (id.len == 0 || id.len > 256 || id.ptr[0] == '.') {
-        err = hd_fault_set(fault, HD_EINVAL, "the document is not a collection");
+        err = hd_fault_set(fault, HD_EINVAL, "its response is not a collection");
     } else {
         hd_val_unref(archive->id);
         archive->id = hd_val_string(id);

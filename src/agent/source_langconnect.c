@@ -97,8 +97,8 @@ static int ask_collection(struct collection *collection, const char *rest, struc
 static int add_collection_tool(struct collection *collection)
 {
     static const char schema[] =
-        "{\"type\":\"object\",\"properties\":{\"query\":{\"type\":\"string\",\"description\":"
-        "\"What to look for.\"}},\"required\":[\"query\"],\"additionalProperties\":false}";
+        "{\"type\":\"object\",\"properties\":{\"query\":{\"type\":\"string\",\"description\":\"The "
+        "query.\"}},\"required\":[\"query\"],\"additionalProperties\":false}";
     struct hd_tool tool = {.description = hd_val_get_string(collection->description),
                            .own = collection};
     struct hd_val *parameters;
@@ -155,7 +155,7 @@ static int read_collection(struct collection *collection, struct hd_slice body)
     name = hd_json_string(hd_json_get(hd_json_root(&json), HD_S("name")));
     metadata = hd_json_get(hd_json_root(&json), HD_S("metadata"));
     if (name.len == 0) {
-        err = hd_fault_set(&collection->fault, HD_EINVAL, "the document is not a collection");
+        err = hd_fault_set(&collection->fault, HD_EINVAL, "its response is not a collection");
     } else {
         collection->description =
             hd_val_string(hd_json_string(hd_json_get(metadata, HD_S("description"))));
@@ -261,8 +261,7 @@ static int open_collections(struct hd_tool_source *source)
     if (own->count == 0)
         hd_source_ready(source, NULL);
     else if (!can_be_sent(hd_val_get_string(own->token)))
-        hd_source_ready(source, "collections need the token of the user, which did not come with "
-                                "this run");
+        hd_source_ready(source, "collections need the user's token, which this run does not have");
     else
         ask_all(source);
     return 0;

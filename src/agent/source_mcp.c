@@ -247,7 +247,7 @@ static int open_place(struct mcp_place *place)
     int err;
 
     if (place->server->needs_auth && !has_credentials(place)) {
-        place_done(place, "left out: it needs a token and the run has none");
+        place_done(place, "left out: it needs a token, which this run does not have");
         return 0;
     }
     err = hd_mcp_peer_credentials(&place->peer, &place->credentials);
@@ -532,10 +532,10 @@ static void on_input_required(struct mcp_work *work, const struct hd_val *result
     char text[200];
 
     if (other) {
-        snprintf(text, sizeof(text), "the server wants %.100s, which is not offered", other);
+        snprintf(text, sizeof(text), "the server requests %.100s, which is not supported", other);
         end_error(work, text);
     } else if (hd_val_count(requests) == 0 && hd_val_is_null(state)) {
-        end_error(work, "the server requires input but names none");
+        end_error(work, "the server requires input but describes none");
     } else if (hd_val_count(requests) == 0) {
         repeat(work, NULL, state);
     } else if (work->place->server->elicit == HD_MCP_ASK) {

@@ -284,11 +284,12 @@ static int check_coding(struct hd_parser *parser)
             return reject_request(parser, 400, "malformed request: Transfer-Encoding in HTTP/1.0");
         if (!hd_slice_eq_nocase(coding, HD_S("chunked")) ||
             count_of(request, HD_S("transfer-encoding")) > 1)
-            return reject_request(parser, 501, "no Transfer-Encoding but chunked is supported");
+            return reject_request(parser, 501,
+                                  "unsupported Transfer-Encoding: only chunked is supported");
     }
     if (hd_request_header(request, HD_S("content-encoding"), &coding) && coding.len > 0 &&
         !hd_slice_eq_nocase(coding, HD_S("identity")))
-        return reject_request(parser, 415, "a Content-Encoding of requests is not supported");
+        return reject_request(parser, 415, "Content-Encoding is not supported in requests");
     return 0;
 }
 
@@ -311,7 +312,7 @@ static int check_body(struct hd_parser *parser)
     if (!hd_request_header(&parser->request, HD_S("expect"), &expectation))
         return 0;
     if (!hd_slice_eq_nocase(expectation, HD_S("100-continue")))
-        return reject_request(parser, 417, "no expectation but 100-continue can be met");
+        return reject_request(parser, 417, "unsupported Expect: only 100-continue is supported");
     parser->expects_continue = !parser->request.is_http10 &&
                                ((http->flags & F_CHUNKED) ||
                                 ((http->flags & F_CONTENT_LENGTH) && http->content_length > 0));
@@ -336,9 +337,9 @@ static int on_request_head(llhttp_t *http)
 
     parser->has_head = true;
     if (http->http_major != 1 || http->http_minor > 1)
-        return reject_request(parser, 505, "only HTTP/1.1 and HTTP/1.0 are spoken here");
+        return reject_request(parser, 505, "only HTTP/1.1 and HTTP/1.0 are supported");
     if (http->method == HTTP_CONNECT)
-        return reject_request(parser, 501, "this is no proxy");
+        return reject_request(parser, 501, "this server is not a proxy");
     request->method = method_of(http);
     request->method_name = hd_slice_cstr(llhttp_method_name((llhttp_method_t)http->method));
     request->is_http10 = http->http_minor == 0;
@@ -365,7 +366,7 @@ static int on_body_part(llhttp_t *http, const char *at, size_t len)
 
     if (*parser->body_held + len > parser->limits->body_total)
         return reject_request(parser, 503,
-                              "the server holds too many request bodies, try again later");
+                              "the memory for request bodies is used up; try again later");
     if (body->len == 0 && whole > len && whole <= RESERVED_BODY)
         err = hd_buf_reserve(body, (size_t)whole);
     if (!err)
@@ -433,7 +434,7 @@ static enum hd_parse_outcome refuse_error(struct hd_parser *parser, llhttp_errno
     char text[sizeof(parser->reason)];
 
     if (is_version_error(&parser->http, error)) {
-        (void)reject_request(parser, 505, "only HTTP/1.1 and HTTP/1.0 are spoken here");
+        (void)reject_request(parser, 505, "only HTTP/1.1 and HTTP/1.0 are supported");
         return HD_PARSE_REFUSED;
     }
     (void)snprintf(text, sizeof(text), "malformed request: %s",

@@ -198,7 +198,7 @@ int hd_router_create(struct hd_router **out, const struct hd_router_entry *entri
     for (size_t i = 0; !err && i < count; i++) {
         err = add_route(router, i, &entries[i]);
         if (err == HD_EINVAL)
-            (void)hd_fault_set(fault, err, "route %s %s is malformed or there twice",
+            (void)hd_fault_set(fault, err, "route %s %s is malformed or a duplicate",
                                hd_method_name(entries[i].method),
                                entries[i].pattern ? entries[i].pattern : "(none)");
     }

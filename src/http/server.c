@@ -175,7 +175,7 @@ static void check_files(struct hd_http_server *server)
     } else if (errno == EMFILE) {
         server->warned_ms = now;
         hd_log(HD_LOG_ERROR, "http",
-               "out of file descriptors: new connections are closed (ulimit -n)");
+               "out of file descriptors: new connections are closed; raise ulimit -n");
     }
 }
 
@@ -210,7 +210,7 @@ static void accept_one(struct listener *listener)
         start_ticking(server, tick_ms(server));
     err = hd_http_wire_accept(&server->hub, (uv_stream_t *)&listener->tcp);
     if (err) {
-        hd_log(HD_LOG_WARN, "http", "cannot take a connection: %s", hd_error_text(err));
+        hd_log(HD_LOG_WARN, "http", "cannot accept a connection: %s", hd_error_text(err));
         /* The next tick retries. */
         listener->is_waiting = server->hub.is_crowded = true;
     }
@@ -223,7 +223,7 @@ static void on_connection(uv_stream_t *stream, int status)
     struct hd_http_server *server = listener->server;
 
     if (status != 0) {
-        hd_log(HD_LOG_WARN, "http", "cannot take a connection: %s", uv_strerror(status));
+        hd_log(HD_LOG_WARN, "http", "cannot accept a connection: %s", uv_strerror(status));
         return;
     }
     if (server->hub.stats.connections_open < server->hub.config.limits.connections) {
@@ -440,7 +440,7 @@ int hd_http_server_listen(struct hd_http_server *server, const char *host, int p
     size_t count;
 
     if (port < 0 || port > 65535)
-        return hd_fault_set(fault, HD_EINVAL, "%d is no port (0 to 65535)", port);
+        return hd_fault_set(fault, HD_EINVAL, "%d is not a port (0 to 65535)", port);
     err = resolve(server->loop, host, addresses, &count);
     if (err)
         return hd_fault_set(fault, HD_EINVAL, "unknown address '%s': %s", host, uv_strerror(err));
@@ -453,7 +453,7 @@ int hd_http_server_listen(struct hd_http_server *server, const char *host, int p
         err = listen_on_all(server, addresses, count, tried);
     }
     if (err == UV_EADDRINUSE)
-        return hd_fault_set(fault, HD_EEXISTS, "port %d on %s is taken", port, host);
+        return hd_fault_set(fault, HD_EEXISTS, "port %d on %s is in use", port, host);
     if (err)
         return hd_fault_set(fault, err == UV_EACCES ? HD_EACCESS : HD_EIO,
                             "cannot listen on %s port %d: %s", host, tried, uv_strerror(err));

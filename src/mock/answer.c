@@ -281,7 +281,7 @@ int hd_mock_chat(struct hd_mock *mock, const struct hd_mock_ask *ask, struct hd_
     else if (err == HD_EINVAL)
         err = hd_mock_refuse(ask->form, 400, fault.text, out);
     else if (err == HD_ENOTFOUND)
-        err = hd_mock_refuse(ask->form, 404, "no rule of the script holds for this request", out);
+        err = hd_mock_refuse(ask->form, 404, "no rule of the script matches this request", out);
     hd_mock_seen_fini(&seen);
     return err;
 }

@@ -170,7 +170,7 @@ static int see_messages(struct hd_mock_seen *seen, hd_json_val list, see_message
     int err = 0;
 
     if (!hd_json_is_array(list) || hd_json_size(list) == 0)
-        return hd_fault_set(fault, HD_EINVAL, "messages must be a list that is not empty");
+        return hd_fault_set(fault, HD_EINVAL, "messages must be a non-empty list");
     while (!err && hd_json_next(&it))
         err = see(seen, it.val, fault);
     return err;

@@ -41,7 +41,7 @@ static int check_cells(const struct hd_table *table, const struct hd_cell *cells
 {
     for (unsigned i = 0; i < count; i++) {
         if (!query_fits(&table->columns[i], &cells[i]))
-            return hd_fault_set(fault, HD_EINVAL, "column %s of %s cannot hold this cell",
+            return hd_fault_set(fault, HD_EINVAL, "invalid cell for column %s of %s",
                                 table->columns[i].name, table->name);
     }
     return 0;
@@ -59,7 +59,7 @@ static int check_expect(const struct hd_table *table, const struct hd_op *op,
     for (unsigned i = 0; is_sound && i < op->set_count; i++)
         is_sound = table->columns[op->set_column + i].type == HD_COL_INT;
     if (!is_sound)
-        return hd_fault_set(fault, HD_EINVAL, "an expectation on %s names columns it cannot have",
+        return hd_fault_set(fault, HD_EINVAL, "invalid columns in an expectation on %s",
                             table->name);
     return check_cells(table, op->cells, table->key_count, fault);
 }
@@ -69,7 +69,7 @@ static int check_op(const struct hd_op *op, struct hd_fault *fault)
     const struct hd_table *table;
 
     if ((unsigned)op->table >= HD_TABLE_COUNT)
-        return hd_fault_set(fault, HD_EINVAL, "no table has number %d", (int)op->table);
+        return hd_fault_set(fault, HD_EINVAL, "invalid table number %d", (int)op->table);
     table = &hd_tables[op->table];
     switch (op->kind) {
     case HD_OP_PUT:
@@ -84,7 +84,7 @@ static int check_op(const struct hd_op *op, struct hd_fault *fault)
     case HD_OP_EXPECT:
         return check_expect(table, op, fault);
     }
-    return hd_fault_set(fault, HD_EINVAL, "no operation has number %d", (int)op->kind);
+    return hd_fault_set(fault, HD_EINVAL, "invalid operation number %d", (int)op->kind);
 }
 
 /* The cells of a query for the ordering columns from `first` on. None of them may be null. */
@@ -114,7 +114,7 @@ static int check_query(const struct hd_query *query, struct hd_fault *fault)
                (!query->high || bounds_fit(query, query->prefix_count, query->high, 1)) &&
                bounds_fit(query, query->prefix_count, query->after, query->after_count);
     if (!is_sound)
-        return hd_fault_set(fault, HD_EINVAL, "a query whose bounds do not fit its table");
+        return hd_fault_set(fault, HD_EINVAL, "the bounds of a query do not match its table");
     return 0;
 }
 
@@ -139,7 +139,7 @@ static int refuse_scheme(const char *scheme, struct hd_fault *fault)
     for (size_t i = 0; i < HD_COUNT(drivers) && len < sizeof(known); i++)
         len += (size_t)snprintf(known + len, sizeof(known) - len, "%s%s:", i ? ", " : "",
                                 drivers[i]->schemes[0]);
-    return hd_fault_set(fault, HD_EINVAL, "unknown store scheme \"%.60s:\"; known are %s", scheme,
+    return hd_fault_set(fault, HD_EINVAL, "unknown store scheme \"%.60s:\"; supported: %s", scheme,
                         known);
 }
 
@@ -233,7 +233,7 @@ int hd_backend_count(struct hd_backend *backend, struct hd_query query, int64_t 
 {
     *out = 0;
     if (query.limit)
-        return hd_fault_set(fault, HD_EINVAL, "a count has no limit");
+        return hd_fault_set(fault, HD_EINVAL, "a count must not have a limit");
     query.columns = 0;
     query.is_count = backend->ops->can_count;
     return hd_backend_read(backend, &query, 1, query.is_count ? on_count : on_counted_row, out,

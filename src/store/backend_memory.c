@@ -628,7 +628,7 @@ destroy_gate:
     pthread_mutex_destroy(&memory->gate);
 free_memory:
     hd_free(memory);
-    return hd_fault_set(fault, HD_ENOMEM, "memory: no more locks");
+    return hd_fault_set(fault, HD_ENOMEM, "memory: too many locks");
 }
 
 const struct hd_backend_ops hd_backend_memory = {

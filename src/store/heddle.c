@@ -683,7 +683,7 @@ static int check_prune(const struct heddle_prune_options *options, struct hd_fau
     case HEDDLE_KEEP_BRANCHES:
         return 0;
     }
-    return hd_fault_set(fault, HD_EINVAL, "no such prune strategy");
+    return hd_fault_set(fault, HD_EINVAL, "unknown prune strategy");
 }
 
 /* The heads with stored keys, in the arena. */

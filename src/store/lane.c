@@ -149,7 +149,7 @@ static void put_back(struct hd_lane *lane, struct hd_lane_request **group)
     lane->retry_at_us = 0;
     if (!kept) {
         if (lane->pause_us && lane->kept_bytes == 0)
-            hd_log(HD_LOG_INFO, "store", "all writes that waited are stored");
+            hd_log(HD_LOG_INFO, "store", "all waiting writes are stored");
         lane->pause_us = 0;
         return;
     }

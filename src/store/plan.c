@@ -152,7 +152,7 @@ static int check_versions(hd_json_val versions, const char *what, struct hd_faul
     it = hd_json_iter(versions);
     while (hd_json_next(&it)) {
         if (hd_json_get(versions, it.key) != it.val)
-            return hd_fault_set(fault, HD_EINVAL, "channel '%.*s' is named twice in %s",
+            return hd_fault_set(fault, HD_EINVAL, "channel '%.*s' is a duplicate in %s",
                                 (int)(it.key.len < 80 ? it.key.len : 80), it.key.ptr, what);
         if (!hd_json_is_string(it.val) && !hd_json_is_number(it.val))
             return hd_fault_set(

@@ -217,7 +217,7 @@ static void a_server_that_stops_answering_is_given_up(void **state)
     assert_err(read_epoch(f->store, HD_S("t"), &epoch, &fault), HD_EUNAVAILABLE);
     took += hd_clock_monotonic_us();
     assert_int_equal(kill(pid, SIGCONT), 0);
-    assert_non_null(strstr(fault.text, "not answered for 8 s"));
+    assert_non_null(strstr(fault.text, "not responded for 8 s"));
     assert_true(took >= 7000000);
     /* The next connection may take longer than that timeout. */
     for (int i = 0; i < 60 && err; i++)

@@ -586,7 +586,7 @@ static void a_server_that_never_answers_is_given_up(void **state)
     assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &size), 0);
     (void)snprintf(url, sizeof(url), "postgresql://u@127.0.0.1:%d/db?timeout=1",
                    ntohs(address.sin_port));
-    check_refused(url, HD_EUNAVAILABLE, "not answered in time");
+    check_refused(url, HD_EUNAVAILABLE, "not responded in time");
     assert_true(hd_clock_monotonic_us() - began >= 900000);
     close(fd);
 }

@@ -83,14 +83,14 @@ static void a_card_that_cannot_be_used_says_why(void **state)
         {"[", "not JSON", HD_A2A_ANY},
         {"[]", "not an agent card", HD_A2A_ANY},
         {"{\"url\":\"http://h\"}", "not an agent card", HD_A2A_ANY},
-        {"{\"name\":\"n\"}", "no interface", HD_A2A_ANY},
-        {"{\"name\":\"n\",\"url\":\"file:///etc/passwd\"}", "no interface", HD_A2A_ANY},
-        {"{\"name\":\"n\",\"url\":\"http://a b\"}", "no interface", HD_A2A_ANY},
-        {"{\"name\":\"n\",\"url\":\"http://user:secret@h\"}", "no interface", HD_A2A_ANY},
+        {"{\"name\":\"n\"}", "no supported interface", HD_A2A_ANY},
+        {"{\"name\":\"n\",\"url\":\"file:///etc/passwd\"}", "no supported interface", HD_A2A_ANY},
+        {"{\"name\":\"n\",\"url\":\"http://a b\"}", "no supported interface", HD_A2A_ANY},
+        {"{\"name\":\"n\",\"url\":\"http://user:secret@h\"}", "no supported interface", HD_A2A_ANY},
         {CARD_0_3, "version 1.0", HD_A2A_1_0},
         {"{\"name\":\"n\",\"supportedInterfaces\":[{\"url\":\"http://h\",\"protocolBinding\":"
          "\"JSONRPC\",\"protocolVersion\":\"2.0\"}]}",
-         "no interface", HD_A2A_ANY},
+         "no supported interface", HD_A2A_ANY},
     };
 
     (void)state;
@@ -425,8 +425,8 @@ static void errors_and_nonsense_are_told(void **state)
         {"{\"result\":{\"task\":{\"id\":\"t\"}}}", "without a status", HD_EINVAL},
         {"{\"result\":{\"message\":{\"parts\":{}}}}", "not a list", HD_EINVAL},
         {"{\"result\":{\"message\":{\"parts\":[{\"x\":1}]}}}", "unknown kind", HD_EINVAL},
-        {"{\"result\":{\"message\":{\"parts\":[{\"data\":{\"a\":1,\"a\":2}}]}}}", "cannot be kept",
-         HD_EINVAL},
+        {"{\"result\":{\"message\":{\"parts\":[{\"data\":{\"a\":1,\"a\":2}}]}}}",
+         "cannot be stored", HD_EINVAL},
         {"{\"result\":{\"artifactUpdate\":{\"artifact\":3}}}", "artifact", HD_EINVAL},
     };
 

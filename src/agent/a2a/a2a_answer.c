@@ -384,7 +384,7 @@ static int read_answer_root(struct hd_a2a_answer *answer, hd_json_val root,
         return HD_EIO;
     val = find_kind(result ? result : root, &news->kind);
     if (!val)
-        return hd_fault_set(fault, HD_EINVAL, "it answered with neither a message nor a task");
+        return hd_fault_set(fault, HD_EINVAL, "its response has neither a message nor a task");
     if (news->kind == HD_A2A_TASK)
         return read_task(answer, val, news, fault);
     if (news->kind == HD_A2A_MESSAGE)

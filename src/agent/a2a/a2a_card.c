@@ -256,7 +256,7 @@ static int read_card(hd_json_val root, enum hd_a2a_dialect wanted, struct hd_a2a
     if (!hd_json_is_object(root) || name.len == 0)
         return hd_fault_set(fault, HD_EINVAL, "the document is not an agent card");
     if (!find_way(root, wanted, &way))
-        return hd_fault_set(fault, HD_EINVAL, "the card offers no interface that can be spoken%s",
+        return hd_fault_set(fault, HD_EINVAL, "the card offers no supported interface%s",
                             wanted == HD_A2A_0_3   ? " in version 0.3"
                             : wanted == HD_A2A_1_0 ? " in version 1.0"
                                                    : "");

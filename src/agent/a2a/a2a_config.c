@@ -146,7 +146,7 @@ static int read_peer(const struct hd_val *agent, struct hd_a2a_peer *peer, struc
 
         (void)hd_val_member(agent, i, &key);
         if (!is_member(hd_val_get_string(key)))
-            return hd_fault_set(fault, HD_EINVAL, "an agent has no member `%.60s`",
+            return hd_fault_set(fault, HD_EINVAL, "unknown member `%.60s` of an agent",
                                 hd_val_get_string(key).ptr);
     }
     peer->lines = hd_arena_calloc(arena, HD_A2A_MAX_HEADERS + 1, sizeof(*peer->lines));

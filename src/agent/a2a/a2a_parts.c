@@ -51,7 +51,7 @@ static int read_data(hd_json_val data, struct hd_val **out, struct hd_fault *fau
         err = HD_EINVAL;
     }
     if (err)
-        return err == HD_EINVAL ? hd_fault_set(fault, err, "it sent data that cannot be kept")
+        return err == HD_EINVAL ? hd_fault_set(fault, err, "it sent data that cannot be stored")
                                 : err;
     *out = make_part("data", HD_S("data"), val);
     return *out ? 0 : HD_ENOMEM;

@@ -22,7 +22,7 @@ const char *hd_mcp_ask_check(const struct hd_val *requests)
         struct hd_slice method = question_text(request, "method");
 
         if (!hd_slice_eq(method, HD_S("elicitation/create")))
-            return method.len > 0 ? method.ptr : "something unknown";
+            return method.len > 0 ? method.ptr : "an unknown kind of input";
     }
     return NULL;
 }

@@ -591,7 +591,7 @@ static void fail_status(struct hd_mcp_request *request)
     char text[96];
     const char *problem = problem_of(request->status);
 
-    snprintf(text, sizeof(text), "the server answered with HTTP status %ld and no message",
+    snprintf(text, sizeof(text), "the server returned HTTP status %ld and no message",
              request->status);
     hd_mcp_request_fail(request, problem ? problem : text, request->status);
 }

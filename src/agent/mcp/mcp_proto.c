@@ -267,7 +267,7 @@ static int check_name(struct check *check, const struct hd_val *schema, struct h
     struct hd_slice type = hd_val_get_string(hd_val_get(schema, HD_S("type")));
 
     if (!hd_slice_is_token(name))
-        return hd_fault_set(check->fault, HD_EINVAL, "x-mcp-header is not the name of a header");
+        return hd_fault_set(check->fault, HD_EINVAL, "x-mcp-header is not a valid header name");
     if (!hd_slice_eq(type, HD_S("string")) && !hd_slice_eq(type, HD_S("integer")) &&
         !hd_slice_eq(type, HD_S("boolean")))
         return hd_fault_set(check->fault, HD_EINVAL,
@@ -312,7 +312,7 @@ static int check_other(struct check *check, const struct hd_val *val)
     if (!hd_val_is_object(val))
         return 0;
     if (hd_val_get(val, HD_S("x-mcp-header")))
-        return hd_fault_set(check->fault, HD_EINVAL, "x-mcp-header where it cannot be followed");
+        return hd_fault_set(check->fault, HD_EINVAL, "x-mcp-header in an unsupported position");
     for (size_t i = 0; i < hd_val_count(val) && !err; i++) {
         struct hd_val *key, *member = hd_val_member(val, i, &key);
 
@@ -350,7 +350,7 @@ static int check_schema(struct check *check, const struct hd_val *schema, int de
     if (!hd_val_is_object(schema))
         return check_other(check, schema);
     if (name)
-        err = is_root ? hd_fault_set(check->fault, HD_EINVAL, "x-mcp-header on all arguments")
+        err = is_root ? hd_fault_set(check->fault, HD_EINVAL, "x-mcp-header on the whole schema")
                       : check_name(check, schema, hd_val_get_string(name));
     properties = hd_val_get(schema, HD_S("properties"));
     if (!err && hd_val_is_object(properties))

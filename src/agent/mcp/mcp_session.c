@@ -368,7 +368,7 @@ static void on_token(void *ctx, const struct hd_reply *reply)
     peer->asking = NULL;
     err = read_token(peer, reply);
     if (err == HD_EACCESS) {
-        snprintf(text, sizeof(text), "no token could be had for the user (HTTP status %ld)",
+        snprintf(text, sizeof(text), "cannot get a token for the user (HTTP status %ld)",
                  reply->status);
         failed(peer, text);
         return;

@@ -333,11 +333,11 @@ static int choose_custom(const struct hd_settings *settings, struct hd_model_cho
 
 static int fail_key(struct hd_model_choice *choice, const struct maker *maker)
 {
-    (void)hd_fault_set(&choice->fault, HD_EINVAL,
-                       "there is no key for %s (model %.*s): set %s in the environment, or send it "
-                       "in apiKeys",
-                       maker->name, (int)(choice->model.len < 80 ? choice->model.len : 80),
-                       choice->model.ptr, maker->key_names[0]);
+    (void)hd_fault_set(
+        &choice->fault, HD_EINVAL,
+        "no key for %s (model %.*s): set %s in the environment, or send it in apiKeys", maker->name,
+        (int)(choice->model.len < 80 ? choice->model.len : 80), choice->model.ptr,
+        maker->key_names[0]);
     return fail_choice(choice, "AuthenticationError");
 }
 

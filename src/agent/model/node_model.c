@@ -70,9 +70,9 @@ static int find_channel(struct hd_decl *decl, const struct hd_decl_at *at, struc
         return hd_decl_fail_type(decl, where, "the name of a channel");
     if (!is_given && !hd_map_get(&decl->draft->channel_map, name))
         return hd_decl_fail(decl, at,
-                            spec->update ? "needs a member \"messages\": there is no such channel"
-                                         : "needs a member \"channel\": there is no channel "
-                                           "\"messages\"");
+                            spec->update
+                                ? "needs a member \"messages\": there is no such channel"
+                                : "needs a member \"channel\": there is no channel \"messages\"");
     err = hd_decl_find_channel(decl, where, name, &spec->channel);
     if (err == 0 && decl->draft->channels[spec->channel].reducer != HD_REDUCE_MESSAGES)
         err = hd_decl_fail(decl, where, "channel \"%.*s\" needs the reducer \"messages\"",
@@ -473,9 +473,9 @@ static int ask_server(struct call *call)
     hd_chat_request_fini(&request);
     if (err == HD_EINVAL || err == HD_ELIMIT) {
         (void)hd_completion_fail(&call->answer, "ValueError",
-                                 err == HD_ELIMIT ? "the conversation is too large to be sent"
-                                                  : "the key or a setting has characters that no "
-                                                    "header can have");
+                                 err == HD_ELIMIT ? "the conversation is too large to send"
+                                                  : "the key or a setting has characters that "
+                                                    "are not allowed in a header");
         err = HD_EINVAL;
     }
     return err;

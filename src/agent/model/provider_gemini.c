@@ -315,9 +315,9 @@ static int read_finish(struct hd_completion *answer, hd_json_val candidate)
     if (finish.len == 0)
         return 0;
     if (hd_slice_eq(finish, HD_S("MALFORMED_FUNCTION_CALL")))
-        return hd_completion_fail(
-            answer, "APIError", "the model made a call that its provider cannot read%s%.*s",
-            message.len ? ": " : "", (int)(message.len < 1000 ? message.len : 1000), message.ptr);
+        return hd_completion_fail(answer, "APIError", "the model sent a malformed tool call%s%.*s",
+                                  message.len ? ": " : "",
+                                  (int)(message.len < 1000 ? message.len : 1000), message.ptr);
     answer->is_ended = true;
     return hd_completion_set(&answer->finish, finish);
 }
@@ -330,7 +330,7 @@ static int read_blocked(struct hd_completion *answer, hd_json_val root)
     if (reason.len == 0)
         return 0;
     return hd_completion_fail(answer, "ContentFilterError",
-                              "google has filtered the conversation (%.*s)",
+                              "google blocked the conversation (%.*s)",
                               (int)(reason.len < 100 ? reason.len : 100), reason.ptr);
 }
 

@@ -382,7 +382,7 @@ int hd_read_channels(struct hd_decl *decl, const struct hd_decl_at *at,
         if (err == 0)
             err = hd_decl_find_channel(decl, &element, name, &list[count]);
         if (err == 0 && has_index(list, count, list[count]))
-            err = hd_decl_fail(decl, &element, "channel \"%.*s\" is there twice", HD_SHOW(name));
+            err = hd_decl_fail(decl, &element, "channel \"%.*s\" is a duplicate", HD_SHOW(name));
         count++;
     }
     *(struct hd_indexes *)out = (struct hd_indexes){list, count};

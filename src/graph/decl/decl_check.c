@@ -113,8 +113,7 @@ static int check_input(struct hd_decl *decl, const struct hd_draft *draft, struc
     input_at = hd_decl_at_key(&at[2], HD_S("input"), NULL);
     if (!spec->input && count_shared(draft, inner) == 0)
         return hd_decl_fail(decl, &at[2],
-                            "graph \"%.*s\" has no channel of this graph; say what "
-                            "it gets in \"input\"",
+                            "graph \"%.*s\" shares no channel with this graph; set \"input\"",
                             HD_SHOW(inner->graph->name));
     decl->draft = inner;
     for (size_t i = 0; spec->input && err == 0 && hd_expr_member(spec->input, i, &key); i++) {
@@ -184,7 +183,7 @@ static int check_pending(struct hd_decl *decl, const struct hd_draft *draft)
         for (size_t i = 0; i < draft->graph->state_count; i++)
             hd_near_try(&near, draft->channels[i].name);
         return hd_decl_fail_path(decl, HD_EINVAL, p->path,
-                                 "\"%.*s\" is no channel and no other name known here%s",
+                                 "\"%.*s\" is neither a channel nor another known name%s",
                                  HD_SHOW(p->name), hd_near_text(&near));
     }
     return 0;

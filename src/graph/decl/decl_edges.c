@@ -32,7 +32,7 @@ static int read_target(struct hd_decl *decl, const struct hd_decl_at *at, struct
     err = hd_decl_find_node(decl, at, hd_json_string(at->val), true, &target->node);
     for (size_t i = 0; err == 0 && &route->to[i] < target; i++) {
         if (route->to[i].node == target->node)
-            return hd_decl_fail(decl, at, "node \"%.*s\" is there twice",
+            return hd_decl_fail(decl, at, "node \"%.*s\" is a duplicate",
                                 HD_SHOW(hd_json_string(at->val)));
     }
     return err;
@@ -158,7 +158,7 @@ static int find_source(struct hd_decl *decl, const struct hd_decl_at *at, bool s
         return 0;
     }
     if (hd_slice_eq(name, HD_S("__end__")))
-        return hd_decl_fail(decl, at, "nothing comes after \"__end__\"");
+        return hd_decl_fail(decl, at, "\"__end__\" has no outgoing edges");
     return hd_decl_find_node(decl, at, name, false, out);
 }
 
@@ -191,7 +191,7 @@ static int add_plain(struct hd_decl *decl, const struct hd_decl_at *at, size_t f
             is_repeated = is_repeated || node->writes[i] == channel;
     }
     if (is_repeated)
-        return hd_decl_fail(decl, at, "this edge is there already");
+        return hd_decl_fail(decl, at, "the edge is a duplicate");
     if (to == HD_GRAPH_END) {
         node->has_end_edge = true;
         return 0;
@@ -219,7 +219,7 @@ static int read_edge_sources(struct hd_decl *decl, const struct hd_decl_at *at,
         err = find_source(decl, &element, false, &out->list[out->count]);
         for (size_t i = 0; i < out->count && err == 0; i++) {
             if (out->list[i] == out->list[out->count])
-                err = hd_decl_fail(decl, &element, "node \"%.*s\" is there twice",
+                err = hd_decl_fail(decl, &element, "node \"%.*s\" is a duplicate",
                                    HD_SHOW(hd_json_string(it.val)));
         }
         out->count++;
@@ -283,7 +283,7 @@ static int add_join(struct hd_decl *decl, const struct hd_decl_at *at,
         return err;
     for (size_t i = graph->state_count; i < graph->channel_count; i++) {
         if (hd_slice_eq(graph->channels[i].name, name))
-            return hd_decl_fail(decl, at, "this edge is there already");
+            return hd_decl_fail(decl, at, "the edge is a duplicate");
     }
     reducer = decl->draft->nodes[to].is_deferred ? HD_REDUCE_BARRIER_AFTER : HD_REDUCE_BARRIER;
     err = hd_decl_add_channel(decl, name.ptr, reducer, &channel);
@@ -362,7 +362,7 @@ static int read_edge_object(struct hd_decl *decl, const struct hd_decl_at *at, s
     if (err == 0 && forms != 1)
         return hd_decl_fail(decl, at, "needs one of \"to\", \"routes\" and \"fanout\"");
     if (err == 0 && hd_json_is_array(edge->from.val) && !hd_raw(&edge->to))
-        return hd_decl_fail(decl, &edge->from, "a conditional edge comes from one node");
+        return hd_decl_fail(decl, &edge->from, "a conditional edge has one source node");
     return err;
 }
 

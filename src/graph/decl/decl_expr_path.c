@@ -115,7 +115,7 @@ static int scan_root(struct path_scan *s, struct hd_slice *out)
         return scan_name(s, out);
     err = scan_bracket(s, &step);
     if (err == 0 && step.is_index)
-        return fail_path(s, "an index is the first thing");
+        return fail_path(s, "an index is not allowed first");
     *out = step.key;
     return err;
 }
@@ -177,7 +177,7 @@ static int fail_name(struct path_scan *s, const struct hd_names *names, struct h
         hd_near_try(&near, names->name);
     for (size_t i = 0; i < draft->graph->state_count; i++)
         hd_near_try(&near, draft->channels[i].name);
-    return hd_decl_fail(s->decl, s->at, "\"%.*s\" is no channel and no other name known here%s",
+    return hd_decl_fail(s->decl, s->at, "\"%.*s\" is neither a channel nor another known name%s",
                         HD_SHOW(name), hd_near_text(&near));
 }
 

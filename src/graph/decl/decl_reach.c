@@ -145,8 +145,8 @@ static int check_draft(struct hd_decl *decl, struct hd_draft *draft)
     for (size_t i = 1; i < count && !draft->has_limit; i++) {
         if (!can_end[i])
             return fail_node(decl, draft, i,
-                             "a run that comes here never ends; give the graph a way out, or a "
-                             "\"recursion_limit\"");
+                             "a run that reaches this node never ends; add a path to "
+                             "\"__end__\", or a \"recursion_limit\"");
     }
     return 0;
 }

@@ -382,7 +382,7 @@ static int check_few(struct hd_decl *decl, const struct hd_decl_at *at)
             if (hd_slice_eq(seen[i], it.key)) {
                 struct hd_decl_at member = hd_decl_at_key(at, it.key, it.val);
 
-                return hd_decl_fail(decl, &member, "is there twice");
+                return hd_decl_fail(decl, &member, "is a duplicate");
             }
         }
         seen[count++] = it.key;
@@ -401,7 +401,7 @@ static int check_many(struct hd_decl *decl, const struct hd_decl_at *at)
         struct hd_decl_at member = hd_decl_at_key(at, it.key, it.val);
 
         if (hd_map_get(&seen, it.key))
-            err = hd_decl_fail(decl, &member, "is there twice");
+            err = hd_decl_fail(decl, &member, "is a duplicate");
         else
             err = hd_map_put(&seen, it.key, it.val);
     }

@@ -172,7 +172,7 @@ static int load_value(const struct hd_graph *graph, const struct heddle_value *v
         return load_opaque(value, out);
     return hd_fault_set(
         fault, HD_EUNSUPPORTED,
-        "channel %.*s is stored as %.*s, which only the program that wrote it reads",
+        "channel %.*s is stored as %.*s, which only the program that wrote it can read",
         (int)value->channel.len, (const char *)value->channel.data, (int)type.len, type.ptr);
 }
 

@@ -86,7 +86,7 @@ static void queue_retry(struct hd_patience *patience, struct hd_store_retry *ret
     else if (patience->pause_ms < PAUSE_MAX_MS)
         patience->pause_ms *= 2;
     if (is_first)
-        hd_log(HD_LOG_WARN, "store", "the store is away: runs wait for up to %lld s",
+        hd_log(HD_LOG_WARN, "store", "the store is unavailable: runs wait for up to %lld s",
                (long long)(patience->outage_us / 1000000));
     retry->next = NULL;
     *patience->tail = retry;

@@ -202,7 +202,7 @@ static void on_root_end(struct hd_loop *loop)
     int err = describe_end(loop, &next, &asked);
 
     if (loop->end == HD_END_LEFT)
-        hd_failure_set(&loop->failure, "ParentCommand", "there is no graph around");
+        hd_failure_set(&loop->failure, "ParentCommand", "there is no parent graph");
     if (result.status == HD_RUN_DONE || result.status == HD_RUN_INTERRUPTED) {
         output =
             hd_checkpoint_state_read(&loop->live, loop->graph->output, loop->graph->output_count);

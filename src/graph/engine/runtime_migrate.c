@@ -174,8 +174,8 @@ static int check_question(const struct task_crossing *c, const struct hd_task *t
 static int refuse_inner(const struct task_crossing *c, const struct hd_task *task)
 {
     return hd_fault_set(c->fault, HD_EUNSUPPORTED,
-                        "node '%.*s' was left within a subgraph by another runtime: only that one "
-                        "can go on there",
+                        "node '%.*s' stopped within a subgraph in another runtime: only that "
+                        "runtime can continue it",
                         (int)(task->node->name.len < 100 ? task->node->name.len : 100),
                         task->node->name.ptr);
 }
@@ -289,8 +289,8 @@ static int check_rest(const struct task_crossing *c)
             err = is_nobodys(c, pend, &is_known);
         if (!err && !is_known)
             err = hd_fault_set(c->fault, HD_EUNSUPPORTED,
-                               "the thread stands within a step that another runtime began, with "
-                               "work that is not known here: only that one can go on there");
+                               "the thread stopped within a step of another runtime, with tasks "
+                               "that are unknown here: only that runtime can continue it");
     }
     return err;
 }

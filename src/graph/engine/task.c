@@ -396,7 +396,7 @@ void hd_task_tool(struct hd_task *task, struct hd_slice name, struct hd_slice id
     if (output)
         forget_tool(task->loop->run, id);
     else if (note_tool(task->loop->run, name, id))
-        hd_log(HD_LOG_WARN, "engine", "out of memory: a tool at work is not known");
+        hd_log(HD_LOG_WARN, "engine", "out of memory: a running tool is not tracked");
     hd_emit(task->loop, &event);
 }
 

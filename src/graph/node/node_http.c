@@ -92,7 +92,7 @@ static int read_headers(struct hd_decl *decl, const struct hd_decl_at *at,
         struct http_header *header = &headers.list[headers.count++];
 
         if (!hd_slice_is_token(it.key))
-            return hd_decl_fail(decl, &member, "is not the name of a header");
+            return hd_decl_fail(decl, &member, "is not a valid header name");
         err = hd_decl_copy(decl, it.key, &header->name);
         if (err == 0)
             err = hd_decl_expr_in(decl, &member, 0, &header->value);
@@ -375,7 +375,7 @@ static int start_http(struct hd_task *task)
     hd_free(asking);
     if (err == HD_ENOTFOUND) {
         hd_task_fail(task, "ValueError",
-                     "a key that a header needs is not known any more: send it with the run");
+                     "a key that a header uses is no longer available: send it with the run");
         return 0;
     }
     return err;

@@ -182,7 +182,8 @@ static int read_replies(struct hd_decl *decl, const struct hd_decl_at *at,
         struct reply *reply = &replies->list[replies->count++];
 
         if (is_last)
-            return hd_decl_fail(decl, &element, "is never used: the reply before it always holds");
+            return hd_decl_fail(decl, &element,
+                                "is never used: the reply before it always matches");
         err = read_reply(decl, &element, reply);
         is_last = !reply->when && reply->times == 0;
     }
@@ -584,7 +585,7 @@ static int start_script(struct hd_task *task)
     if (err)
         return err;
     if (!reply) {
-        hd_task_fail(task, "RuntimeError", "the script has no reply that fits");
+        hd_task_fail(task, "RuntimeError", "no reply of the script matches");
         return 0;
     }
     answer = hd_calloc(1, sizeof(*answer));

@@ -92,7 +92,7 @@ int hd_found_init(struct hd_found *found, const struct hd_address *at, struct hd
 
     *found = (struct hd_found){.graph = node ? node->graph : at->graph, .step = -1};
     if (!hd_ns_is_root(at->root)) {
-        hd_failure_set(failure, "ValueError", "A root namespace has no '|' in it");
+        hd_failure_set(failure, "ValueError", "A root namespace must not contain '|'");
         return HD_EINVAL;
     }
     if (at->ns.len > 0 && !node && !at->graph->is_open) {

@@ -133,7 +133,7 @@ static int add_shown(struct graph_reading *r, struct draft *draft, hd_json_val n
     if (hd_json_is_string(shown)) {
         class = hd_json_get(named, hd_json_string(shown));
         if (!class)
-            return refuse_structure(r, "there is no channel", hd_json_string(shown));
+            return refuse_structure(r, "unknown channel", hd_json_string(shown));
         draft->graph->is_single = true;
         return add_channel(r, draft, hd_json_string(shown), hd_json_string(class));
     }
@@ -163,7 +163,7 @@ static int read_channels(struct graph_reading *r, struct draft *draft)
     int err;
 
     if (all && !hd_json_is_object(all))
-        return refuse_structure(r, "it is no object:", HD_S("channels"));
+        return refuse_structure(r, "not an object:", HD_S("channels"));
     err = add_shown(r, draft, all, shown);
     draft->graph->state_count = draft->channel_count;
     while (!err && hd_json_next(&it)) {
@@ -219,7 +219,7 @@ static int read_triggers(struct graph_reading *r, struct draft *draft, struct hd
         size_t *place;
 
         if (channel == HD_GRAPH_END)
-            return refuse_structure(r, "there is no channel", hd_json_string(it.val));
+            return refuse_structure(r, "unknown channel", hd_json_string(it.val));
         place = hd_decl_memory_push(r->hold, &node->triggers, &node->trigger_count, sizeof(*place));
         if (!place)
             return HD_ENOMEM;

@@ -496,7 +496,7 @@ static int canon_check_value(hd_json_val val, const struct path *path, struct hd
 int hd_canon_check(hd_json_val val, struct hd_fault *fault)
 {
     if (!val)
-        return hd_fault_set(fault, HD_EINVAL, "not canonical: there is no value");
+        return hd_fault_set(fault, HD_EINVAL, "not canonical: the text is empty");
     return canon_check_value(val, NULL, fault);
 }
 

@@ -54,7 +54,7 @@ static int exchange(struct hd_pg_conn *conn, bool want_write, struct hd_pg_failu
     int ready = wait_socket(conn->pg, (short)(want_write ? POLLIN | POLLOUT : POLLIN), deadline_us);
 
     if (ready == 0) {
-        (void)hd_pg_fail(failure, HD_EUNAVAILABLE, "the server has not answered for %lld s",
+        (void)hd_pg_fail(failure, HD_EUNAVAILABLE, "the server has not responded for %lld s",
                          (long long)(conn->patience_us / 1000000));
         failure->is_lost = true;
         failure->may_retry = true;
@@ -96,7 +96,7 @@ static int wait_connected(PGconn *pg, int64_t deadline_us, struct hd_pg_failure 
         int ready = wait_socket(pg, state == PGRES_POLLING_READING ? POLLIN : POLLOUT, deadline_us);
 
         if (ready == 0) {
-            (void)hd_pg_fail(failure, HD_EUNAVAILABLE, "the server has not answered in time");
+            (void)hd_pg_fail(failure, HD_EUNAVAILABLE, "the server has not responded in time");
             failure->may_retry = true;
             failure->is_lost = true;
             return failure->err;
@@ -403,8 +403,7 @@ static int receive(struct hd_pg_conn *conn, PGresult **results, struct hd_pg_fai
      * Its last error is the cause; without one it is a lost connection.
      */
     if (!err) {
-        err =
-            hd_pg_fail(failure, HD_EUNAVAILABLE, "the server stopped in the middle of its answer");
+        err = hd_pg_fail(failure, HD_EUNAVAILABLE, "the server's response is incomplete");
         failure->may_retry = true;
     }
     failure->is_lost = true;

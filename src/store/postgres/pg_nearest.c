@@ -30,7 +30,7 @@ static int take_found(const PGresult *res, struct nearest_found *found,
     const char *extension;
 
     if (!res || PQntuples(res) != 1 || PQgetlength(res, 0, 3) != 8)
-        return hd_pg_fail(failure, HD_ECORRUPT, "there is no table of vectors");
+        return hd_pg_fail(failure, HD_ECORRUPT, "the table of vectors does not exist");
     extension = PQgetvalue(res, 0, 0);
     memset(found, 0, sizeof(*found));
     /* Names are quoted, not escaped. */

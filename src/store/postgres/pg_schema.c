@@ -39,7 +39,7 @@ static struct hd_pg_params text_param(const char *text)
 static int take_version(PGresult *res, struct schema_found *found, struct hd_pg_failure *failure)
 {
     if (!res || PQntuples(res) != 1 || PQgetisnull(res, 0, 0) || PQgetlength(res, 0, 0) != 8)
-        return hd_pg_fail(failure, HD_ECORRUPT, "the table schema_version has no version in it");
+        return hd_pg_fail(failure, HD_ECORRUPT, "the table schema_version is empty");
     found->version = schema_read_int(res, 0);
     return 0;
 }

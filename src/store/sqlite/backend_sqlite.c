@@ -446,7 +446,7 @@ static int empty_log(struct sqlite_backend *sqlite, struct hd_fault *fault)
     err = ready_writer(sqlite, fault);
     if (!err && sqlite3_wal_checkpoint_v2(sqlite->writer->db, "main", SQLITE_CHECKPOINT_TRUNCATE,
                                           NULL, NULL) != SQLITE_OK)
-        err = hd_sqlite_fail(sqlite->writer, "emptying the log", fault);
+        err = hd_sqlite_fail(sqlite->writer, "truncating the log", fault);
     pthread_mutex_unlock(&sqlite->write_lock);
     return err;
 }

@@ -91,7 +91,7 @@ static int check_directory(const char *path, struct hd_fault *fault)
         return refuse_path(fault, HD_EINVAL, path, "the path is too long");
     if (stat(directory, &st) != 0)
         return refuse_path(fault, errno == EACCES ? HD_EACCESS : HD_ENOTFOUND, path,
-                           errno == EACCES ? "its directory may not be entered"
+                           errno == EACCES ? "its directory is not accessible"
                                            : "its directory does not exist");
     if (!S_ISDIR(st.st_mode))
         return refuse_path(fault, HD_ENOTFOUND, path, "its parent is a file, not a directory");
@@ -145,10 +145,10 @@ static int identify(struct hd_sqlite_conn *conn, int *out, struct hd_fault *faul
         return hd_fault_set(fault, HD_EINVAL, "%s: is a SQLite database of another application",
                             hd_sqlite_name(conn));
     if (version > HD_SCHEMA_VERSION)
-        return hd_fault_set(
-            fault, HD_EVERSION,
-            "%s: has schema version %lld, this library supports up to %d: upgrade it",
-            hd_sqlite_name(conn), (long long)version, HD_SCHEMA_VERSION);
+        return hd_fault_set(fault, HD_EVERSION,
+                            "%s: has schema version %lld, this library supports versions up to %d: "
+                            "upgrade the library",
+                            hd_sqlite_name(conn), (long long)version, HD_SCHEMA_VERSION);
     if (version < 1)
         return hd_fault_set(fault, HD_ECORRUPT, "%s: its schema version is missing",
                             hd_sqlite_name(conn));
@@ -245,7 +245,7 @@ static int switch_to_log(struct hd_sqlite_conn *conn, struct hd_fault *fault)
         mode = (const char *)sqlite3_column_text(stmt, 0);
         if (!mode || strcmp(mode, "wal") != 0)
             err = hd_fault_set(fault, HD_EUNSUPPORTED,
-                               "%s: this file system cannot do write-ahead logging",
+                               "%s: this file system does not support write-ahead logging",
                                hd_sqlite_name(conn));
     }
     sqlite3_finalize(stmt);

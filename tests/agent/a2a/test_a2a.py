@@ -279,7 +279,7 @@ def test_agents_that_cannot_be_had_do_not_hurt_the_others(server, agent, scripte
         "boss", {"messages": "go"}, thread=server.thread(), configurable=configurable, stream_mode=["custom", "values"]
     )
     (problem,) = [data["message"] for name, data, _ in events if name == "custom"]
-    assert "gone: " in problem and "404" in problem and "odd: the card offers no interface" in problem
+    assert "gone: " in problem and "404" in problem and "odd: the card offers no supported interface" in problem
     assert only([data for name, data, _ in events if name == "values"][-1])["content"] == "You said: hello"
 
 

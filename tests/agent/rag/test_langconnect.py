@@ -65,7 +65,7 @@ def test_the_token_of_the_authenticated_user_is_taken(search, langconnect):
 
 def test_without_a_token_nothing_is_asked(search, langconnect):
     (message,), (problem,) = search_with(search, langconnect, "plain", "what?", "2222", token=None)
-    assert "token of the user" in problem and message["status"] == "error"
+    assert "the user's token" in problem and message["status"] == "error"
     assert langconnect.requests == []
 
 

@@ -23,7 +23,7 @@ def test_a_run_in_a_worker_outlasts_a_locked_database(project, graph, said, tmp_
         database = sqlite3.connect(tmp_path / "heddle.db", timeout=60, isolation_level=None)
         database.execute("BEGIN IMMEDIATE")
         (tmp_path / "first.go").touch()
-        wait_for(lambda: "the store is away: runs wait" in server.log.read_text(), what="a run that waits")
+        wait_for(lambda: "the store is unavailable: runs wait" in server.log.read_text(), what="a run that waits")
         database.execute("ROLLBACK")
         database.close()
         assert run.result(timeout=120)["said"] == said
