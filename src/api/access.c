@@ -68,7 +68,7 @@ static struct hd_step use_verdict(struct hd_call *call, const struct hd_auth_res
         set_identity(call, result->identity);
         break;
     case HD_AUTH_MISSING:
-        return refuse_authentication(call, 401, "credentials are needed");
+        return refuse_authentication(call, 401, "credentials are required");
     case HD_AUTH_REFUSED:
         return refuse_authentication(call, 401, "the credentials are not valid");
     case HD_AUTH_UNAVAILABLE:

@@ -202,7 +202,7 @@ static struct hd_step draw_graph(struct hd_call *call)
     err = hd_drawing_init(&drawing, graph->graph, levels);
     if (err == HD_ELIMIT)
         return hd_step_fail(
-            hd_fault_set(&call->fault, HD_EINVAL, "xray: the graph is too large to be opened"));
+            hd_fault_set(&call->fault, HD_EINVAL, "xray: the graph is too large to expand"));
     if (err)
         return hd_step_fail(err);
     err = is_picture ? put_picture(call, &drawing) : hd_draw_json(&drawing, &call->out);
@@ -401,7 +401,7 @@ static const struct hd_endpoint routes[] = {
      .work = draw_graph,
      .then = draw_then,
      .tag = "Assistants",
-     .summary = "The nodes and edges of an assistant's graph",
+     .summary = "Get the nodes and edges of an assistant's graph",
      .query = "xray graph_format",
      .answer = "Drawing image/svg+xml"},
     {.method = HD_METHOD_GET,
@@ -411,7 +411,7 @@ static const struct hd_endpoint routes[] = {
      .work = get_schemas,
      .then = schemas_then,
      .tag = "Assistants",
-     .summary = "JSON Schemas of an assistant's graph",
+     .summary = "Get the JSON Schemas of an assistant's graph",
      .answer = "GraphSchemas"},
     {.method = HD_METHOD_GET,
      .pattern = "/assistants/{assistant_id}/subgraphs",
@@ -420,7 +420,7 @@ static const struct hd_endpoint routes[] = {
      .work = get_subgraphs,
      .then = subgraphs_then,
      .tag = "Assistants",
-     .summary = "JSON Schemas of the graphs inside an assistant's graph",
+     .summary = "Get the JSON Schemas of the subgraphs of an assistant's graph",
      .query = "recurse",
      .answer = "Subgraphs"},
     {.method = HD_METHOD_GET,
@@ -430,7 +430,7 @@ static const struct hd_endpoint routes[] = {
      .work = get_subgraph,
      .then = subgraphs_then,
      .tag = "Assistants",
-     .summary = "JSON Schemas of one of the graphs inside, by its namespace",
+     .summary = "Get the JSON Schemas of a subgraph by its namespace",
      .query = "recurse",
      .answer = "Subgraphs"},
 };

@@ -102,9 +102,8 @@ static bool has_both(const struct assistant_draft *draft)
 
 static struct hd_step refuse_both(struct hd_call *call)
 {
-    return hd_call_refuse(call, 400,
-                          "Cannot specify both configurable and context. Prefer setting context "
-                          "alone.");
+    return hd_call_refuse(
+        call, 400, "Cannot specify both configurable and context. Prefer setting context alone.");
 }
 
 /* ---- applying the request --------------------------------------------- */
@@ -293,7 +292,7 @@ static struct hd_step create_assistant(struct hd_call *call)
     int err = choose_principal(call, &assistant.principal, &is_refused);
 
     if (is_refused)
-        return hd_call_refuse(call, 403, "only administrators make shared assistants");
+        return hd_call_refuse(call, 403, "only administrators may create shared assistants");
     if (!err)
         err = read_draft(call, &draft);
     if (!err && draft.graph_id.len == 0)
@@ -351,7 +350,8 @@ static int read_own(struct hd_call *call, struct hd_assistant_rec *assistant)
     if (err || hd_slice_eq(assistant->principal, call->actor))
         return err;
     if (is_system(call, assistant))
-        return hd_fault_set(&call->fault, HD_EACCESS, "assistants of graphs cannot be changed");
+        return hd_fault_set(&call->fault, HD_EACCESS,
+                            "the default assistant of a graph cannot be changed");
     if (!is_admin(call))
         return hd_fault_set(&call->fault, HD_EACCESS,
                             "only administrators may change shared assistants");
@@ -650,7 +650,7 @@ static const struct hd_endpoint routes[] = {
      .grows = true,
      .work = patch_assistant,
      .tag = "Assistants",
-     .summary = "Change an assistant, which makes a new version of it",
+     .summary = "Update an assistant, which creates a new version",
      .body = "?AssistantPatch",
      .answer = "Assistant"},
     {.method = HD_METHOD_DELETE,
@@ -662,7 +662,7 @@ static const struct hd_endpoint routes[] = {
      .work = delete_assistant,
      .then = hd_threads_delete_then,
      .tag = "Assistants",
-     .summary = "Delete an assistant, its versions and crons, and its threads if wanted",
+     .summary = "Delete an assistant, its versions and crons, and optionally its threads",
      .query = "delete_threads",
      .answer = "Ids"},
     {.method = HD_METHOD_POST,
@@ -680,7 +680,7 @@ static const struct hd_endpoint routes[] = {
      .on = HD_ON_ASSISTANTS_UPDATE,
      .work = set_latest,
      .tag = "Assistants",
-     .summary = "Set an assistant back to one of its versions",
+     .summary = "Make a version of an assistant the current one",
      .body = "AssistantLatest",
      .answer = "Assistant"},
 };

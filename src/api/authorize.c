@@ -187,7 +187,7 @@ static struct hd_step keep_filter(struct hd_call *call, hd_json_val filter)
     if (err) {
         hd_log(HD_LOG_ERROR, "auth", "the handler of %s.%s: %s", event_of(call)->resource,
                event_of(call)->action, why.text);
-        return hd_call_refuse(call, 500, "the project's own authorization has failed");
+        return hd_call_refuse(call, 500, "the project's authorization handler failed");
     }
     if (!filter || hd_json_is_null(filter) || hd_json_size(filter) == 0 || kept->doc)
         return HD_NEXT;

@@ -92,7 +92,7 @@ static bool count_answer(struct hd_call *call)
 static struct hd_step refuse_busy(struct hd_call *call)
 {
     hd_call_header_int(call, HD_S("Retry-After"), RETRY_SECONDS);
-    return hd_call_refuse(call, 503, "no memory is left for large answers now (answer_memory)");
+    return hd_call_refuse(call, 503, "no memory is left for large responses (answer_memory)");
 }
 
 /* 422 and not 413: the official JavaScript client would repeat the request. */
@@ -104,9 +104,9 @@ static struct hd_step refuse_size(struct hd_call *call)
 
     if (fits > 0)
         return hd_call_refuse(
-            call, 422, "the answer would be larger than %zu bytes (max_answer); limit=%zu fits",
+            call, 422, "the response would be larger than %zu bytes (max_answer); limit=%zu fits",
             most, fits);
-    return hd_call_refuse(call, 422, "the answer would be larger than %zu bytes (max_answer)",
+    return hd_call_refuse(call, 422, "the response would be larger than %zu bytes (max_answer)",
                           most);
 }
 

@@ -309,8 +309,8 @@ static struct hd_step create_thread_cron(struct hd_call *call)
         err = check_share(call, thread.id, &is_good);
     if (!err && !is_good)
         return hd_call_refuse(call, 403,
-                              "a cron needs a thread that is shared with its maker, "
-                              "not with an organisation alone");
+                              "a cron needs a thread that is shared with its creator, not only "
+                              "with an organisation");
     if (err)
         return hd_step_fail(err);
     cron.thread_id = thread.id;
@@ -422,7 +422,7 @@ static const struct hd_endpoint routes[] = {
      .work = create_cron,
      .then = changed_then,
      .tag = "Crons",
-     .summary = "Create a cron whose runs have threads of their own",
+     .summary = "Create a cron whose runs each get a new thread",
      .body = "CronCreate",
      .answer = "Cron"},
     {.method = HD_METHOD_POST,
@@ -445,7 +445,7 @@ static const struct hd_endpoint routes[] = {
      .work = patch_cron,
      .then = changed_then,
      .tag = "Crons",
-     .summary = "Change a cron",
+     .summary = "Update a cron",
      .body = "CronPatch",
      .answer = "Cron"},
     {.method = HD_METHOD_DELETE,

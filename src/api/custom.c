@@ -495,9 +495,9 @@ static void on_forward_end(void *ctx, enum hd_rt_end end, const struct hd_rt_mes
     else if (end == HD_RT_LOST)
         forward_fail(forward, 503, "the application cannot be reached at the moment");
     else if (end == HD_RT_LATE)
-        forward_fail(forward, 504, "the application did not answer in time");
+        forward_fail(forward, 504, "the application did not respond in time");
     else if (!forward->has_head)
-        forward_fail(forward, 502, "the application did not answer");
+        forward_fail(forward, 502, "the application did not respond");
     else if (forward->is_whole)
         answer_whole(forward);
     else

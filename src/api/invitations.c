@@ -266,7 +266,7 @@ static struct hd_step check_names(struct hd_call *call, const struct acceptance 
         return HD_NEXT;
     if (err)
         return hd_step_fail(err);
-    return hd_call_refuse(call, 409, "you have another thread with this id");
+    return hd_call_refuse(call, 409, "you own another thread with this id");
 }
 
 static int invitation_append(struct hd_call *call, struct acceptance *a,
@@ -353,7 +353,7 @@ static struct hd_step accept_invitation(struct hd_call *call)
         return step;
     err = hd_body_string(call, "token", &token);
     if (!err && (token.len == 0 || token.len > MAX_TOKEN))
-        err = hd_fault_set(&call->fault, HD_EINVAL, "token: expected that of an invitation");
+        err = hd_fault_set(&call->fault, HD_EINVAL, "token: expected the token of an invitation");
     if (!err)
         err = hd_invitation_id(token, a.id);
     if (!err)
@@ -372,7 +372,7 @@ static const struct hd_endpoint routes[] = {
      .on = HD_ON_THREADS_READ,
      .work = list_invitations,
      .tag = "Participants",
-     .summary = "Invitations to a thread that can be accepted still, without their tokens",
+     .summary = "List the open invitations to a thread, without their tokens",
      .answer = "[Invitation"},
     {.method = HD_METHOD_POST,
      .pattern = "/threads/{thread_id}/invitations",
@@ -389,7 +389,7 @@ static const struct hd_endpoint routes[] = {
      .on = HD_ON_THREADS_UPDATE,
      .work = delete_invitation,
      .tag = "Participants",
-     .summary = "Take an invitation back; who has accepted it stays",
+     .summary = "Revoke an invitation; participants who accepted it stay",
      .status = 204},
     {.method = HD_METHOD_POST,
      .pattern = "/invitations/accept",
@@ -397,7 +397,7 @@ static const struct hd_endpoint routes[] = {
      .on = HD_ON_NOTHING,
      .work = accept_invitation,
      .tag = "Participants",
-     .summary = "Take part in a thread, by the token of an invitation",
+     .summary = "Join a thread with the token of an invitation",
      .body = "InvitationAccept",
      .answer = "InvitationAccepted"},
 };

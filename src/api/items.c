@@ -78,7 +78,7 @@ static int place_of_query(struct hd_call *call, struct hd_item_place *place)
     if (!err && labels.count == 0)
         return hd_fault_set(&call->fault, HD_EINVAL, "namespace: expected labels, joined by dots");
     if (!err && !hd_params_get(&call->query, HD_S("key"), &key))
-        return hd_fault_set(&call->fault, HD_EINVAL, "key: expected a string that is not empty");
+        return hd_fault_set(&call->fault, HD_EINVAL, "key: expected a non-empty string");
     return err ? err : hd_item_place(&items, &labels, key, place);
 }
 
@@ -378,7 +378,7 @@ static const struct hd_endpoint routes[] = {
      .work = put_item,
      .then = embed,
      .tag = "Store",
-     .summary = "Put an item, or replace it",
+     .summary = "Create or replace an item",
      .body = "ItemPut",
      .status = 204},
     {.method = HD_METHOD_GET,
@@ -407,7 +407,7 @@ static const struct hd_endpoint routes[] = {
      .work = search_items,
      .then = embed,
      .tag = "Store",
-     .summary = "Search the items below a namespace: the nearest to `query`, or the last written",
+     .summary = "Search the items below a namespace: those nearest to `query`, or the latest",
      .body = "?ItemSearch",
      .answer = "ItemsFound"},
     {.method = HD_METHOD_POST,

@@ -36,12 +36,12 @@ struct openapi_parameter {
 
 static const struct openapi_parameter in_path[] = {
     {"assistant_id", NULL, STRING,
-     "The id of an assistant, or of a graph, whose own is meant then"},
+     "The id of an assistant, or of a graph for its default assistant"},
     {"branch_id", NULL, STRING, "The id of a branch: that of its first checkpoint"},
     {"checkpoint_id", NULL, UUID, "The id of a checkpoint"},
     {"cron_id", NULL, UUID, "The id of a cron"},
     {"invitation_id", NULL, STRING, "The id of an invitation"},
-    {"namespace", NULL, STRING, "The node of a subgraph; of one in another, outer|inner"},
+    {"namespace", NULL, STRING, "The node of a subgraph; outer|inner for a nested one"},
     {"participant_id", NULL, STRING, "The id of a participant"},
     {"run_id", NULL, UUID, "The id of a run"},
     {"thread_id", NULL, UUID, "The id of a thread"},
@@ -49,9 +49,9 @@ static const struct openapi_parameter in_path[] = {
 
 static const struct openapi_parameter in_query[] = {
     {"action", NULL, "{\"type\":\"string\",\"enum\":[\"interrupt\",\"rollback\"]}",
-     "interrupt keeps what the run has done so far, rollback leaves nothing of it"},
-    {"assistant_id", NULL, STRING, "In whose namespace; the id of an assistant or of a graph"},
-    {"before", NULL, STRING, "Only what is older than the checkpoint of this id"},
+     "interrupt keeps the checkpoints of the run, rollback deletes the run and them"},
+    {"assistant_id", NULL, STRING, "The assistant or graph whose namespace is used"},
+    {"before", NULL, STRING, "Only checkpoints before this one"},
     {"cancel_on_disconnect", NULL, BOOLEAN, "Cancel the run when this connection ends"},
     {"check_db", NULL, BOOLEAN, "Check the database, too"},
     {"checkpoint_id", NULL, STRING, "A checkpoint; by default the current head"},
@@ -63,27 +63,28 @@ static const struct openapi_parameter in_query[] = {
      "json by default; svg is a picture"},
     {"include", NULL, STRINGS, "Additional members to return: ttl, usage"},
     {"key", NULL, TEXT, "The key of an item"},
-    {"limit", NULL, "{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000}", "How many at most"},
+    {"limit", NULL, "{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000}",
+     "Maximum number of results"},
     {"max_depth", NULL, "{\"type\":\"integer\",\"minimum\":1,\"maximum\":64}",
-     "Longer namespaces are cut to so many labels"},
+     "Longer namespaces are cut to this number of labels"},
     {"namespace", NULL, LABELS, "Labels, joined by dots"},
     {"offset", NULL, "{\"type\":\"integer\",\"minimum\":0,\"maximum\":2147483647}",
-     "How many are left out at the beginning"},
+     "Number of results to skip"},
     {"prefix", NULL, LABELS, "Labels that a namespace begins with, joined by dots; * is any"},
-    {"recurse", NULL, BOOLEAN, "Include nested ones"},
+    {"recurse", NULL, BOOLEAN, "Include nested subgraphs"},
     {"refresh_ttl", NULL, BOOLEAN, "Reading restarts the item's time to live"},
-    {"select", NULL, STRINGS, "The members that are shown; all by default"},
+    {"select", NULL, STRINGS, "Members to return; all by default"},
     {"state_select", "select", REF("StateSelect"),
-     "Members of the states; values.<key> for a value"},
-    {"status", NULL, REF("RunStatus"), "Only those in this status"},
+     "Members of the states to return; values.<key> for a value"},
+    {"status", NULL, REF("RunStatus"), "Only runs with this status"},
     {"stream_mode", NULL, "{\"type\":\"array\",\"items\":" REF("StreamMode") "}",
-     "Which events; all by default"},
+     "Events to stream; all by default"},
     {"subgraphs", NULL, BOOLEAN, "Include the states of tasks that run subgraphs"},
     {"suffix", NULL, LABELS, "Labels that a namespace ends with, joined by dots; * is any"},
     {"thread_stream_mode", "stream_mode",
      "{\"type\":\"array\",\"items\":{\"type\":\"string\","
      "\"enum\":[\"run_modes\",\"lifecycle\",\"state_update\"]}}",
-     "Which events; run_modes by default"},
+     "Events to stream; run_modes by default"},
     {"wait", NULL, BOOLEAN, "Respond only when the run has ended"},
     {"xray", NULL, "{\"anyOf\":[{\"type\":\"boolean\"},{\"type\":\"integer\",\"minimum\":0}]}",
      "Expand subgraphs: true, or the number of levels"},
@@ -93,13 +94,13 @@ static const struct {
     const char *name;
     const char *description;
 } tags[] = {
-    {"Assistants", "Graphs with a configuration of their own, in versions"},
+    {"Assistants", "Graphs with their own configuration, in versions"},
     {"Threads", "Conversations: their states, histories and branches"},
-    {"Participants", "Whom a thread is shared with, and invitations to it"},
+    {"Participants", "The users and organisations a thread is shared with, and invitations"},
     {"Runs", "Executions of an assistant on a thread"},
-    {"Stateless runs", "Runs on a thread of their own"},
-    {"Crons", "Runs that start by the clock"},
-    {"Store", "Items that threads share, by namespace and key"},
+    {"Stateless runs", "Runs on a new thread each"},
+    {"Crons", "Runs that start on a schedule"},
+    {"Store", "Items shared across threads, by namespace and key"},
     {"System", "The server itself"},
 };
 
@@ -368,7 +369,7 @@ static void put_openapi_head(struct hd_jw *jw)
     put_openapi_text(jw, "version", HEDDLE_VERSION);
     put_openapi_text(
         jw, "description",
-        "Remembers, runs and branches the conversations of agents. Speaks the LangGraph API.");
+        "Stores, runs and branches agent conversations. Implements the LangGraph API.");
     hd_jw_object_end(jw);
     hd_jw_key(jw, HD_S("tags"));
     hd_jw_array(jw);
@@ -415,8 +416,9 @@ static void put_components(struct hd_jw *jw, hd_json_val app, bool has_auth)
     hd_jw_key(jw, HD_S("schemas"));
     put_schemas(jw, app);
     hd_jw_key(jw, HD_S("responses"));
-    hd_jw_raw(jw, HD_S("{\"Refusal\":{\"description\":\"What is wrong\",\"content\":"
-                       "{\"application/json\":{\"schema\":" REF("Error") "}}}}"));
+    hd_jw_raw(jw,
+              HD_S("{\"Refusal\":{\"description\":\"The "
+                   "error\",\"content\":{\"application/json\":{\"schema\":" REF("Error") "}}}}"));
     if (has_auth) {
         hd_jw_key(jw, HD_S("securitySchemes"));
         hd_jw_raw(jw, HD_S("{\"bearer\":{\"type\":\"http\",\"scheme\":\"bearer\",\"bearerFormat\":"
@@ -505,11 +507,11 @@ static struct hd_step get_page(struct hd_call *call)
 
     hash_between("<script>", "</script>", script);
     hash_between("<style>", "</style>", style);
-    (void)snprintf(policy, sizeof(policy),
-                   "default-src 'none'; script-src 'sha256-%s'; style-src 'sha256-%s'; connect-src "
-                   "'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors "
-                   "'none'",
-                   script, style);
+    (void)snprintf(
+        policy, sizeof(policy),
+        "default-src 'none'; script-src 'sha256-%s'; style-src 'sha256-%s'; connect-src "
+        "'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+        script, style);
     hd_answer_header(ex, HD_S("Content-Security-Policy"), hd_slice_cstr(policy));
     hd_answer_header(ex, HD_S("X-Frame-Options"), HD_S("DENY"));
     hd_answer_header(ex, HD_S("Referrer-Policy"), HD_S("no-referrer"));
@@ -526,7 +528,7 @@ static const struct hd_endpoint routes[] = {
      .on = HD_ON_NOTHING,
      .work = get_document,
      .tag = "System",
-     .summary = "This document",
+     .summary = "Get this document",
      .answer = "Object"},
     {.method = HD_METHOD_GET,
      .pattern = "/docs",
@@ -534,7 +536,7 @@ static const struct hd_endpoint routes[] = {
      .on = HD_ON_NOTHING,
      .then = get_page,
      .tag = "System",
-     .summary = "A page that shows this document",
+     .summary = "Get a page that shows this document",
      .answer = "text/html"},
 };
 

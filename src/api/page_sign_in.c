@@ -151,9 +151,9 @@ static struct hd_step get_token(struct hd_call *call)
     int err;
 
     if (!hd_request_is_same_origin(request))
-        return hd_call_refuse(call, 403, "only the server's own page may sign people in");
+        return hd_call_refuse(call, 403, "only the server's own page may sign users in");
     if (!signer)
-        return hd_call_refuse(call, 404, "there is no such way to sign in");
+        return hd_call_refuse(call, 404, "unknown sign-in name");
     if (request->body.len > MAX_BODY)
         return hd_call_refuse(call, 413, "the body is too large");
     err = read_body(call, &name, &grant);

@@ -189,7 +189,7 @@ static struct hd_step add_participant(struct hd_call *call)
     if (!err)
         err = find_principal(call, &participant);
     if (!err && hd_slice_eq(participant.member, call->principal))
-        return hd_call_refuse(call, 409, "the thread is this participant's own");
+        return hd_call_refuse(call, 409, "the participant owns the thread already");
     step = err ? hd_step_fail(err) : hd_participants_check_count(call, thread.id);
     if (!hd_step_is_next(step))
         return step;
@@ -340,7 +340,7 @@ static const struct hd_endpoint routes[] = {
      .work = patch_participant,
      .then = recheck_streams,
      .tag = "Participants",
-     .summary = "Give a participant another role",
+     .summary = "Change the role of a participant",
      .body = "ParticipantPatch",
      .answer = "Participant"},
     {.method = HD_METHOD_DELETE,
@@ -350,7 +350,7 @@ static const struct hd_endpoint routes[] = {
      .work = remove_participant,
      .then = recheck_streams,
      .tag = "Participants",
-     .summary = "Remove a participant, or leave; what it reads of the thread ends at once",
+     .summary = "Remove a participant, or leave; open streams of the thread end at once",
      .status = 204},
 };
 

@@ -166,7 +166,7 @@ static void run_on_store_thread(void *arg)
         step = hd_step_fail(call->jw.err);
     if (step.kind == HD_STEP_DONE && call->out.len > 0 &&
         hd_exchange_compress(call->exchange, call->content_type, &call->out))
-        hd_log(HD_LOG_DEBUG, "api", "an answer is sent uncompressed: out of memory");
+        hd_log(HD_LOG_DEBUG, "api", "a response is sent uncompressed: out of memory");
     call->step = hd_budget_settle(call, step);
 }
 

@@ -147,9 +147,9 @@ static int read_status(struct hd_call *call, enum hd_run_state *room, const enum
     if (!hd_params_get(&call->query, HD_S("status"), &name))
         return 0;
     if (!hd_run_state_find(name, room))
-        return hd_fault_set(&call->fault, HD_EINVAL,
-                            "status: expected pending, running, error, success, timeout or "
-                            "interrupted");
+        return hd_fault_set(
+            &call->fault, HD_EINVAL,
+            "status: expected pending, running, error, success, timeout or interrupted");
     *out = room;
     return 0;
 }
@@ -645,7 +645,7 @@ static const struct hd_endpoint routes[] = {
      .work = delete_work,
      .then = delete_then,
      .tag = "Runs",
-     .summary = "Delete a run and the checkpoints it made",
+     .summary = "Delete a run and its checkpoints",
      .status = 204},
     {.method = HD_METHOD_POST,
      .pattern = "/threads/{thread_id}/runs/{run_id}/cancel",
@@ -654,7 +654,7 @@ static const struct hd_endpoint routes[] = {
      .work = cancel_work,
      .then = cancel_then,
      .tag = "Runs",
-     .summary = "Stop a run",
+     .summary = "Cancel a run",
      .query = "wait action",
      .body = "?Ignored",
      .answer = "CancelReceipt",
@@ -666,7 +666,7 @@ static const struct hd_endpoint routes[] = {
      .work = cancel_many_work,
      .then = cancel_many_then,
      .tag = "Runs",
-     .summary = "Stop many runs",
+     .summary = "Cancel several runs",
      .query = "action",
      .body = "RunsCancel",
      .status = 204},

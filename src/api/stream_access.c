@@ -32,11 +32,11 @@ const char *hd_stream_access_text(enum hd_stream_access_end why)
 {
     switch (why) {
     case HD_STREAM_ACCESS_CREDENTIAL:
-        return "the credentials are not valid any more";
+        return "the credentials are no longer valid";
     case HD_STREAM_ACCESS_ROLE:
         return "viewers of a thread may not change it";
     default:
-        return "the thread is not shared with you any more";
+        return "the thread is no longer shared with you";
     }
 }
 
@@ -196,7 +196,7 @@ static void look_done(void *arg)
     struct hd_stream_accesses *watches = look->watches;
 
     if (look->err)
-        hd_log(HD_LOG_WARN, "api", "open answers could not be checked: %s",
+        hd_log(HD_LOG_WARN, "api", "the access of open streams could not be checked: %s",
                look->fault.code ? look->fault.text : hd_error_text(look->err));
     watches->is_looking = false;
     if (!watches->is_closed) {

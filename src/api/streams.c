@@ -188,7 +188,7 @@ static struct hd_step fill_hole(struct hd_call *call, struct join *join, struct 
     join->stored = NULL;
     if (++join->reads == MAX_READS) {
         hd_call_header_int(call, HD_S("Retry-After"), 1);
-        return hd_call_refuse(call, 503, "The events come faster than they are stored. Try again.");
+        return hd_call_refuse(call, 503, "events arrive faster than they are stored; try again");
     }
     return hd_call_visit(call, read_again, call->route->then);
 }
@@ -363,7 +363,7 @@ static const struct hd_endpoint routes[] = {
      .work = thread_work,
      .then = thread_then,
      .tag = "Threads",
-     .summary = "The events of a thread, across its runs",
+     .summary = "Stream the events of a thread, across its runs",
      .query = "thread_stream_mode",
      .answer = "text/event-stream"},
 };

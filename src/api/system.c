@@ -106,7 +106,7 @@ static void put_ok(struct hd_call *call)
 static struct hd_step check_store(struct hd_call *call)
 {
     if (read_and_write_store(call))
-        return hd_call_refuse(call, 500, "the database does not answer: %s", call->fault.text);
+        return hd_call_refuse(call, 500, "the database does not respond: %s", call->fault.text);
     put_ok(call);
     return HD_DONE;
 }
@@ -129,7 +129,7 @@ static struct hd_step get_health(struct hd_call *call)
     int err = read_and_write_store(call);
 
     if (err)
-        return hd_call_refuse(call, 503, "the database does not answer: %s", call->fault.text);
+        return hd_call_refuse(call, 503, "the database does not respond: %s", call->fault.text);
     hd_jw_object(&call->jw);
     hd_jw_key(&call->jw, HD_S("status"));
     hd_jw_string(&call->jw, HD_S("ok"));

@@ -353,7 +353,7 @@ static const struct hd_endpoint routes[] = {
      .work = delete_thread,
      .then = hd_threads_delete_then,
      .tag = "Threads",
-     .summary = "Delete a thread; what runs on it is stopped",
+     .summary = "Delete a thread; its active runs are cancelled",
      .status = 204},
     {.method = HD_METHOD_POST,
      .pattern = "/threads/prune",
@@ -363,7 +363,7 @@ static const struct hd_endpoint routes[] = {
      .work = prune_threads,
      .then = hd_threads_delete_then,
      .tag = "Threads",
-     .summary = "Delete threads, or what of them need not stay",
+     .summary = "Delete or prune threads",
      .body = "ThreadPrune",
      .answer = "ThreadPruned"},
 };

@@ -146,7 +146,7 @@ static void answer_too_large(struct wait *wait)
     hd_buf_reset(&wait->call->out);
     hd_jw_init(&wait->call->jw, &wait->call->out);
     answer_error(wait, HD_S("ValueError"),
-                 HD_S("the values of the thread are larger than an answer may be (max_answer)"));
+                 HD_S("the values of the thread are larger than a response may be (max_answer)"));
 }
 
 static void on_outcome(void *ctx, const struct hd_outcome *outcome)

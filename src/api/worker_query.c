@@ -75,7 +75,7 @@ static struct hd_step read_query_end(struct worker_query_call *pending, enum hd_
         return hd_step_fail(read_refusal(call, message->head));
     case HD_RT_LATE:
         return hd_step_fail(
-            hd_fault_set(&call->fault, HD_EBUSY, "the worker did not answer in time"));
+            hd_fault_set(&call->fault, HD_EBUSY, "the worker did not respond in time"));
     case HD_RT_LOST:
         break;
     }

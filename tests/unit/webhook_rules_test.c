@@ -67,7 +67,7 @@ static void what_is_no_url_is_refused(void **state)
     (void)state;
     check_urls(&open_policy, none, HD_COUNT(none), "webhook: not a");
     check_urls(&open_policy, schemes, HD_COUNT(schemes), "webhook: ");
-    check_urls(&open_policy, users, HD_COUNT(users), "a URL with a user's name is not allowed");
+    check_urls(&open_policy, users, HD_COUNT(users), "a URL with a user name is not allowed");
     check_urls(&open_policy, keys, HD_COUNT(keys), "webhook: keys in a URL are not stored");
 }
 

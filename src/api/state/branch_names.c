@@ -108,12 +108,12 @@ static int write_names(struct names *names, hd_json_val old, struct hd_buf *out)
 
     if (names->name.len > 0 && old && !hd_json_is_object(old) && !hd_json_is_null(old))
         return hd_fault_set(&names->tree->call->fault, HD_EINVAL,
-                            "name: the thread's metadata.branch_names is something else");
+                            "name: metadata.branch_names of the thread is not an object");
     hd_jw_init(&jw, out);
     put_names(&jw, names, old);
     if (names->count > MAX_NAMES && names->name.len > 0)
         return hd_fault_set(&names->tree->call->fault, HD_EINVAL,
-                            "name: at most %d branches of a thread have names", MAX_NAMES);
+                            "name: at most %d branches of a thread may have names", MAX_NAMES);
     return hd_jw_finish(&jw);
 }
 

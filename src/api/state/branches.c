@@ -259,7 +259,8 @@ static struct hd_step branch_cut(struct hd_branch_tree *tree, struct hd_tree_bra
         return hd_step_fail(err);
     newest = find_newest(tree);
     if (!newest)
-        return hd_call_refuse(call, 409, "That is the whole conversation: delete the thread");
+        return hd_call_refuse(call, 409,
+                              "The branch is the whole conversation: delete the thread instead");
     touch(&thread);
     err = leave_head(tree, newest, &thread);
     if (!err)
@@ -285,8 +286,9 @@ static int cut_once(void *arg, struct hd_fault *fault)
     int err = find_branch(&tree, &branch);
 
     if (!err && tree.target.inner.len > 0)
-        err = hd_fault_set(fault, HD_EINVAL,
-                           "checkpoint_ns: the branches of a subgraph end with those around it");
+        err = hd_fault_set(
+            fault, HD_EINVAL,
+            "checkpoint_ns: branches of a subgraph are deleted with those of its parent graph");
     if (err)
         removal->step = hd_step_fail(err);
     else if (tree.target.thread.status == HD_THREAD_BUSY)
@@ -313,7 +315,7 @@ static const struct hd_endpoint routes[] = {
      .on = HD_ON_THREADS_READ,
      .work = get_branches,
      .tag = "Threads",
-     .summary = "The tree of a namespace's checkpoints",
+     .summary = "Get the tree of a namespace's checkpoints",
      .query = "checkpoint_ns assistant_id",
      .answer = "Branches"},
     {.method = HD_METHOD_PATCH,
@@ -322,7 +324,7 @@ static const struct hd_endpoint routes[] = {
      .on = HD_ON_THREADS_UPDATE,
      .work = patch_branches,
      .tag = "Threads",
-     .summary = "Choose the checkpoint that the next run goes on from",
+     .summary = "Choose the checkpoint that the next run continues from",
      .body = "BranchesPatch",
      .answer = "Branches"},
     {.method = HD_METHOD_PATCH,
@@ -332,7 +334,7 @@ static const struct hd_endpoint routes[] = {
      .grows = true,
      .work = name_branch,
      .tag = "Threads",
-     .summary = "Give a branch a name, or take it away",
+     .summary = "Name a branch, or remove its name",
      .query = "checkpoint_ns assistant_id",
      .body = "BranchPatch",
      .answer = "Branch"},
@@ -343,7 +345,7 @@ static const struct hd_endpoint routes[] = {
      .frees = true,
      .work = delete_branch,
      .tag = "Threads",
-     .summary = "Remove a branch and everything that grows from it",
+     .summary = "Delete a branch and the branches that start in it",
      .query = "checkpoint_ns assistant_id",
      .status = 204},
 };

@@ -78,9 +78,9 @@ static int read_before(struct hd_call *call, struct hd_slice *out)
             id = hd_json_get(hd_json_get(before, HD_S("configurable")), HD_S("checkpoint_id"));
     }
     if (before && !hd_json_is_string(id) && !(hd_json_is_object(before) && hd_json_is_null(id)))
-        return hd_fault_set(&call->fault, HD_EINVAL,
-                            "before: expected the id of a checkpoint, or an object with a "
-                            "checkpoint_id");
+        return hd_fault_set(
+            &call->fault, HD_EINVAL,
+            "before: expected the id of a checkpoint, or an object with a checkpoint_id");
     *out = hd_json_string(id);
     return 0;
 }
@@ -114,7 +114,7 @@ static const struct hd_endpoint routes[] = {
      .on = HD_ON_THREADS_READ,
      .work = get_history,
      .tag = "Threads",
-     .summary = "The states of a thread, newest first",
+     .summary = "List the states of a thread, newest first",
      .query = "limit before checkpoint_ns assistant_id state_select",
      .answer = "[ThreadState"},
     {.method = HD_METHOD_POST,
@@ -123,7 +123,7 @@ static const struct hd_endpoint routes[] = {
      .on = HD_ON_THREADS_READ,
      .work = post_history,
      .tag = "Threads",
-     .summary = "The states of a thread, newest first",
+     .summary = "List the states of a thread, newest first",
      .body = "?ThreadHistory",
      .answer = "[ThreadState"},
 };

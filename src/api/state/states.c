@@ -163,8 +163,8 @@ static struct hd_step update_work(struct hd_call *call)
         return hd_step_fail(err);
     if (!update->target.graph)
         return hd_call_refuse(call, 400,
-                              "No graph is known for this thread: name one by assistant_id, or by "
-                              "graph_id in the thread's metadata");
+                              "No graph is known for this thread: set assistant_id, or graph_id in "
+                              "the thread's metadata");
     err = state_update_apply(call, update);
     return hd_step_next(err);
 }
@@ -186,7 +186,7 @@ static struct hd_step announce_update(struct hd_call *call)
                                 (uint64_t)target->thread.event_seq - 1);
     /* When memory is short, the event log reports lost events to its readers. */
     if (feed && hd_event_log_add(feed, &news))
-        hd_log(HD_LOG_WARN, "api", "out of memory: a changed state is not announced");
+        hd_log(HD_LOG_WARN, "api", "out of memory: an event is missing");
     return HD_DONE;
 }
 
@@ -227,7 +227,7 @@ static const struct hd_endpoint routes[] = {
      .on = HD_ON_THREADS_READ,
      .work = get_state,
      .tag = "Threads",
-     .summary = "The current state of a thread",
+     .summary = "Get the current state of a thread",
      .query = "subgraphs checkpoint_ns assistant_id state_select",
      .answer = "ThreadState"},
     {.method = HD_METHOD_POST,
@@ -238,7 +238,7 @@ static const struct hd_endpoint routes[] = {
      .work = update_work,
      .then = update_then,
      .tag = "Threads",
-     .summary = "Change the state of a thread; from an older checkpoint this makes a branch",
+     .summary = "Update the state of a thread; from an older checkpoint this creates a branch",
      .body = "ThreadStateUpdate",
      .answer = "ThreadStateUpdated"},
     {.method = HD_METHOD_GET,
@@ -247,7 +247,7 @@ static const struct hd_endpoint routes[] = {
      .on = HD_ON_THREADS_READ,
      .work = get_state_at,
      .tag = "Threads",
-     .summary = "The state of a thread at a checkpoint",
+     .summary = "Get the state of a thread at a checkpoint",
      .query = "subgraphs checkpoint_ns assistant_id state_select",
      .answer = "ThreadState"},
     {.method = HD_METHOD_POST,
@@ -256,7 +256,7 @@ static const struct hd_endpoint routes[] = {
      .on = HD_ON_THREADS_READ,
      .work = post_state_at,
      .tag = "Threads",
-     .summary = "The state of a thread at a checkpoint",
+     .summary = "Get the state of a thread at a checkpoint",
      .body = "ThreadStateAt",
      .answer = "ThreadState"},
 };

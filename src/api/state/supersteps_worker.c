@@ -230,7 +230,7 @@ int hd_supersteps_read_reply(struct hd_call *call, const struct hd_rt_message *m
         err = HD_EINVAL;
     hd_json_fini(&json);
     return err == HD_EINVAL
-               ? hd_fault_set(&call->fault, HD_ECORRUPT, "the worker's answer cannot be read")
+               ? hd_fault_set(&call->fault, HD_ECORRUPT, "the worker's response is invalid")
                : err;
 }
 

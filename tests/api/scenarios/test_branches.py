@@ -475,7 +475,7 @@ def test_subgraphs_go_with_their_branch(thread):
 @ENDPOINT
 def test_the_whole_conversation_is_not_a_branch(thread, forked):
     before = forked.branches()
-    detail = {"detail": "That is the whole conversation: delete the thread"}
+    detail = {"detail": "The branch is the whole conversation: delete the thread instead"}
     assert cut(forked, before["branches"][0], 409) == detail
     assert forked.branches() == before
     cut(forked, before["branches"][1])

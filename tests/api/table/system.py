@@ -40,8 +40,8 @@ def test_a_database_that_does_not_answer(own_server):
         assert http.get("/ok?check_db=1").status_code == 200
         with sqlite3.connect(own_server.folder / "heddle.db") as database:
             database.execute("DROP TABLE assistants")
-        refused(http, "GET", "/ok", 500, "the database does not answer", params={"check_db": "1"})
-        refused(http, "GET", "/health", 503, "the database does not answer")
+        refused(http, "GET", "/ok", 500, "the database does not respond", params={"check_db": "1"})
+        refused(http, "GET", "/health", 503, "the database does not respond")
         assert http.get("/ok").json() == {"ok": True}  # the server itself is healthy
 
 

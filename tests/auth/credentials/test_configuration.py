@@ -49,7 +49,7 @@ MISTAKES = {
         "auth": {"issuers": [{k: v for k, v in ENTRY.items() if k != "secret"} | {
             "algorithms": ["RS256"], "jwks_url": "http://example.com/keys"}]}
     },
-    "auth.key: is no key of 32 bytes": {"auth": {"key": {"id": "1", "env": "SHORT"}}},
+    "auth.key: is not a key of 32 bytes": {"auth": {"key": {"id": "1", "env": "SHORT"}}},
 }  # fmt: skip
 
 

@@ -81,7 +81,7 @@ def test_with_users_and_no_issuer_to_sign_in_with(secured):
     server = secured()
     told = server.ask("GET", "/page/settings")
     assert (told["needs_sign_in"], told["sign_in"]) == (True, [])
-    assert exchange(server, {"name": "main", "code": "x"}, 404)["detail"] == "there is no such way to sign in"
+    assert exchange(server, {"name": "main", "code": "x"}, 404)["detail"] == "unknown sign-in name"
 
 
 def test_the_page_is_told_where_to_send_people(oidc, open_with):
@@ -419,7 +419,7 @@ WRONG = {
     "an array of objects": {"issuer": "main"},
     "page.sign_in[0]: must be an object": ["main"],
     "page.sign_in[0].issuer: is missing": [{"client_id": "x"}],
-    "page.sign_in[0].issuer: is no alias": [{"issuer": "nobody", "client_id": "x"}],
+    "page.sign_in[0].issuer: is not an alias": [{"issuer": "nobody", "client_id": "x"}],
     "page.sign_in[0].client_id: is missing": [{"issuer": "main"}],
     'page.sign_in[0]: unknown member "clientid"': [{"issuer": "main", "clientid": "x"}],
     "page.sign_in[1].name: is the name of another": [{"issuer": "main", "client_id": "x"}] * 2,
