@@ -87,8 +87,8 @@ static void log_refusal(struct hd_auth *auth, enum hd_auth_verdict verdict, cons
     auth->unlogged += verdict != HD_AUTH_FINE;
     if (verdict == HD_AUTH_FINE || (now >= auth->logged_at && now - auth->logged_at < LOG_US))
         return;
-    hd_log(HD_LOG_INFO, "auth", "a credential is %s: %s (%zu since the last line)",
-           verdict == HD_AUTH_REFUSED ? "refused" : "not checked now", reason ? reason : "",
+    hd_log(HD_LOG_INFO, "auth", "a credential was %s: %s (%zu since the last message)",
+           verdict == HD_AUTH_REFUSED ? "refused" : "not checked", reason ? reason : "",
            auth->unlogged);
     auth->logged_at = now;
     auth->unlogged = 0;
@@ -270,12 +270,12 @@ static void check_with_set(struct pending *p, struct hd_issuer *issuer, const st
         return;
     }
     if (has_key(jwt, issuer->keyset.set)) {
-        complete_check(p, HD_AUTH_REFUSED, "its signature is not good");
+        complete_check(p, HD_AUTH_REFUSED, "its signature is invalid");
         return;
     }
     /* A client that sends many unknown keys must not block others. */
     if (auth->unknown_count >= MAX_UNKNOWN) {
-        complete_check(p, HD_AUTH_UNAVAILABLE, "too many wait for unknown keys");
+        complete_check(p, HD_AUTH_UNAVAILABLE, "too many requests wait for unknown keys");
         return;
     }
     state = p->has_retried && !issuer->keyset.has_failed
@@ -286,7 +286,7 @@ static void check_with_set(struct pending *p, struct hd_issuer *issuer, const st
         wait_for_keys(p, issuer, fetch);
     else if (state == HD_KEYS_MISSING)
         complete_check(p, HD_AUTH_UNAVAILABLE,
-                       "its key is unknown, and keys cannot be fetched now");
+                       "its key is unknown, and its issuer's keys cannot be fetched");
     else
         complete_check(p, HD_AUTH_REFUSED, "its key is unknown");
 }
@@ -328,13 +328,13 @@ static void check_token(struct pending *p)
     if (!issuer)
         complete_check(p, HD_AUTH_REFUSED, "its issuer is unknown");
     else if (!hd_issuer_allows(issuer, jwt.alg))
-        complete_check(p, HD_AUTH_REFUSED, "its issuer does not use its algorithm");
+        complete_check(p, HD_AUTH_REFUSED, "its algorithm is not allowed for its issuer");
     else if (hd_alg_info(jwt.alg)->kind != HD_KEY_SECRET)
         check_public(p, issuer, &jwt);
     else if (hd_jwt_is_signed_with(&jwt, issuer->secret))
         admit(p, issuer, &jwt);
     else
-        complete_check(p, HD_AUTH_REFUSED, "its signature is not good");
+        complete_check(p, HD_AUTH_REFUSED, "its signature is invalid");
     hd_jwt_fini(&jwt);
 }
 
@@ -410,7 +410,7 @@ static void check_key(struct pending *p)
         return;
     }
     if (!split_key(hd_slice(p->token, p->token_len), &id, &secret)) {
-        complete_check(p, HD_AUTH_REFUSED, "it is no API key");
+        complete_check(p, HD_AUTH_REFUSED, "it is not an API key");
         return;
     }
     err = hd_sha256_hex(secret, p->secret_hash);
@@ -451,7 +451,7 @@ void hd_auth_found(struct hd_auth *auth, void *handle, const struct hd_api_key *
     }
     /* Check the secret first: without it, nothing about the key is revealed. */
     if (!key || !hd_auth_secret_eq(hd_slice_cstr(p->secret_hash), key->hash))
-        reason = "there is no such API key";
+        reason = "the API key is unknown";
     else if (key->revoked_at)
         reason = "the API key was revoked";
     else if (key->expires_at && key->expires_at <= now)
@@ -497,9 +497,9 @@ static const char *choose_credential(struct hd_slice authorization, struct hd_sl
 {
     *out = api_key;
     if (authorization.len > 0 && !read_bearer(authorization, out))
-        return "it is no bearer token";
+        return "it is not a bearer token";
     if (authorization.len == 0 && !is_key_text(api_key))
-        return "it is no API key";
+        return "it is not an API key";
     if (out->len > HD_MAX_CREDENTIAL)
         return "it is too long";
     return NULL;
@@ -522,7 +522,7 @@ static int verify_credential(struct hd_auth *auth, struct hd_slice credential,
     struct pending *p;
 
     if (auth->pending_count >= MAX_PENDING)
-        return refuse_at_once(auth, HD_AUTH_UNAVAILABLE, "too many wait", out);
+        return refuse_at_once(auth, HD_AUTH_UNAVAILABLE, "too many requests wait", out);
     p = pending_new(auth, credential, fn, ctx);
     if (!p)
         return HD_ENOMEM;
@@ -550,7 +550,7 @@ int hd_auth_check(struct hd_auth *auth, struct hd_slice authorization, struct hd
     int err;
 
     if (authorization.len == 0 && api_key.len == 0) {
-        *out = (struct hd_auth_result){HD_AUTH_MISSING, NULL, "there are no credentials"};
+        *out = (struct hd_auth_result){HD_AUTH_MISSING, NULL, "no credentials"};
         return HD_READY;
     }
     reason = choose_credential(authorization, api_key, &credential);

@@ -21,7 +21,7 @@ static int check_operators(hd_json_val wanted, struct hd_fault *fault)
 
     while (hd_json_next(&it)) {
         if (!hd_slice_eq(it.key, HD_S("$eq")) && !hd_slice_eq(it.key, HD_S("$contains")))
-            return hd_fault_set(fault, HD_EINVAL, "a filter has no operator \"%.*s\"",
+            return hd_fault_set(fault, HD_EINVAL, "unknown operator \"%.*s\" of a filter",
                                 (int)(it.key.len < 40 ? it.key.len : 40), it.key.ptr);
     }
     return 0;
@@ -55,7 +55,8 @@ static int check_filter(hd_json_val filter, int depth, struct hd_fault *fault)
         if (is_group(it.key))
             err = check_group(it.val, depth, fault);
         else if (hd_slice_starts(it.key, HD_S("$")))
-            err = hd_fault_set(fault, HD_EINVAL, "\"%.*s\" of a filter belongs to a member",
+            err = hd_fault_set(fault, HD_EINVAL,
+                               "operator \"%.*s\" of a filter must be inside a member",
                                (int)(it.key.len < 40 ? it.key.len : 40), it.key.ptr);
         else if (has_operator(it.val))
             err = check_operators(it.val, fault);

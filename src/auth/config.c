@@ -77,9 +77,9 @@ int hd_auth_text(const struct hd_auth_place *at, size_t max, struct hd_slice *ou
     if (!at->val)
         return hd_auth_fail(at, "is missing");
     if (!hd_json_is_string(at->val) || text.len == 0)
-        return hd_auth_fail(at, "must be a text that is not empty");
+        return hd_auth_fail(at, "must be a non-empty string");
     if (text.len > max || memchr(text.ptr, '\0', text.len))
-        return hd_auth_fail(at, "is too long, or has a NUL in it");
+        return hd_auth_fail(at, "is too long, or contains a NUL");
     *out = text;
     return 0;
 }
@@ -226,7 +226,7 @@ static int read_key(const struct hd_auth_place *at)
     is_key = decode_key(raw, key->bytes);
     OPENSSL_cleanse((char *)raw.ptr, raw.len);
     if (!is_key)
-        return hd_auth_fail(at, "is no key of 32 bytes (`heddle key principal` makes one)");
+        return hd_auth_fail(at, "is not a key of 32 bytes; create one with `heddle key principal`");
     config->key_count++;
     return 0;
 }
@@ -268,7 +268,7 @@ int hd_auth_number(const struct hd_auth_place *at, int64_t max, int64_t *out)
     if (!at->val)
         return 0;
     if (!hd_json_int(at->val, &number) || number < 0 || number > max)
-        return hd_fault_set(at->reader->fault, HD_EINVAL, "%s: must be a whole number up to %lld",
+        return hd_fault_set(at->reader->fault, HD_EINVAL, "%s: must be an integer from 0 to %lld",
                             at->path, (long long)max);
     *out = number;
     return 0;

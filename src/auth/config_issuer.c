@@ -41,12 +41,12 @@ const char *hd_auth_url_complaint(const char *url)
         return "must be an https URL";
     for (const char *c = url; *c; c++) {
         if (*c <= ' ' || *c > '~')
-            return "is no URL";
+            return "is not a URL";
     }
     if (url_host(rest).len == 0 || memchr(rest, '@', strcspn(rest, "/?#")))
         return "must have a host, and no password";
     if (!is_secure && !is_loopback(url_host(rest)))
-        return "must be an https URL (http is for loopback alone)";
+        return "must be an https URL (http only for loopback)";
     return NULL;
 }
 
@@ -97,11 +97,11 @@ static int read_key_sources(const struct hd_auth_place *at, struct hd_issuer *is
     if (!err && needs_secret != (secret.val != NULL))
         err = hd_auth_fail(needs_secret ? &secret : &algorithms,
                            needs_secret ? "is missing: HS256, HS384 and HS512 need one"
-                                        : "has none that needs the secret");
+                                        : "has no algorithm that needs `secret`");
     if (!err && needs_url != (url.val != NULL))
         err = hd_auth_fail(needs_url ? &url : &algorithms,
                            needs_url ? "is missing: the algorithms need public keys"
-                                     : "has none that needs public keys");
+                                     : "has no algorithm that needs public keys");
     return err;
 }
 
@@ -140,10 +140,10 @@ static int check_wanted(const struct hd_auth_place *at)
     if (is_scalar_claim(at->val))
         return 0;
     if (!hd_json_is_array(at->val) || hd_json_size(at->val) == 0)
-        return hd_auth_fail(at, "must be a text, number or boolean, or a list of them");
+        return hd_auth_fail(at, "must be a string, number or boolean, or a list of them");
     while (hd_json_next(&it)) {
         if (!is_scalar_claim(it.val))
-            return hd_auth_fail(at, "must be a list of texts, numbers or booleans");
+            return hd_auth_fail(at, "must be a list of strings, numbers or booleans");
     }
     return 0;
 }
@@ -238,7 +238,7 @@ static int read_alias(const struct hd_auth_place *at, struct hd_issuer *issuer)
     if (err)
         return err;
     if (!is_alias(issuer->alias))
-        return hd_auth_fail(at, "must be of letters, digits, \"-\", \"_\" and \".\"");
+        return hd_auth_fail(at, "must consist of letters, digits, \"-\", \"_\" and \".\"");
     if (hd_slice_eq(issuer->alias, HD_S(HD_API_KEY_ALIAS)))
         return hd_auth_fail(at, "\"" HD_API_KEY_ALIAS "\" is the alias of API keys");
     if (config->has_code && (hd_slice_eq(issuer->alias, HD_S(HD_CODE_ALIAS)) ||
@@ -268,7 +268,7 @@ static int read_names(const struct hd_auth_place *at, struct hd_issuer *issuer)
 
     for (size_t i = 0; !err && i < issuer->name_count; i++) {
         if (is_taken(at->reader->config, issuer->names[i]))
-            err = hd_auth_fail(at, "is another issuer's too");
+            err = hd_auth_fail(at, "is the issuer of another entry");
     }
     return err;
 }

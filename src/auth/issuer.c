@@ -153,7 +153,7 @@ static int check_times(const struct hd_issuer *issuer, hd_json_val payload, int6
     int64_t now = now_us / SECOND, at;
 
     if (!exp || !read_date(exp, &at))
-        return refuse_claims(reason, "it has no time of expiry");
+        return refuse_claims(reason, "it has no expiry time");
     *expires = (at + issuer->leeway_s) * SECOND;
     if (*expires <= now_us)
         return refuse_claims(reason, "it has expired");
@@ -185,12 +185,12 @@ static int check_claims(const struct hd_issuer *issuer, const struct hd_jwt *jwt
                         const char **reason)
 {
     if (!has_good_type(issuer, jwt->type))
-        return refuse_claims(reason, "it is of another type");
+        return refuse_claims(reason, "it has another type");
     if (!has_audience(issuer, hd_json_get(jwt->payload, HD_S("aud"))))
         return refuse_claims(reason, "it is for another audience");
     for (size_t i = 0; i < issuer->required_count; i++) {
         if (!meets(jwt->payload, &issuer->required[i]))
-            return refuse_claims(reason, "a required claim is missing or another");
+            return refuse_claims(reason, "a required claim is missing or has another value");
     }
     return 0;
 }
@@ -216,7 +216,7 @@ static int read_subject(const struct hd_issuer *issuer, hd_json_val payload,
     for (size_t i = 0; i < issuer->subject_count; i++) {
         claims[i] = hd_json_string(find_claim(payload, issuer->subjects[i]));
         if (!has_no_controls(claims[i]))
-            return refuse_claims(reason, "it has no subject, or one that is no name");
+            return refuse_claims(reason, "its subject is missing or invalid");
     }
     err = hd_subject_join(&identity->arena, claims, issuer->subject_count, &identity->subject);
     if (!err && identity->subject.len > HD_MAX_SUBJECT)

@@ -234,12 +234,12 @@ static int add_keys(struct hd_jwks *set, hd_json_val root, const char **reason)
     struct hd_json_iter it = hd_json_iter(keys);
     int err = 0;
 
-    *reason = "it is no key set";
+    *reason = "it is not a key set";
     if (!hd_json_is_array(keys))
         return HD_EINVAL;
     while (!err && hd_json_next(&it) && set->count < HD_MAX_JWKS)
         err = add_jwk(set, it.val);
-    *reason = "no key in it is of use";
+    *reason = "it has no usable key";
     return !err && set->count == 0 ? HD_EINVAL : err;
 }
 

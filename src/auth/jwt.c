@@ -49,9 +49,9 @@ static int decode_object(struct hd_slice part, unsigned char **room, struct hd_j
         return err == HD_ENOMEM ? err : refuse_token(reason, "it is not JSON");
     *room += len;
     if (!hd_json_is_object(hd_json_root(out)))
-        return refuse_token(reason, "a part of it is no object");
+        return refuse_token(reason, "a part of it is not an object");
     if (!is_unambiguous(hd_json_root(out), 0))
-        return refuse_token(reason, "a name in it occurs twice, or it is too large");
+        return refuse_token(reason, "it has a duplicate name, or is too large");
     return 0;
 }
 
@@ -69,9 +69,9 @@ static int read_header(struct hd_jwt *jwt, const char **reason)
     if (jwt->alg == HD_ALG_COUNT)
         return refuse_token(reason, "its algorithm is unknown");
     if ((kid && !hd_json_is_string(kid)) || hd_json_string(kid).len > MAX_KID)
-        return refuse_token(reason, "its key id is no text");
+        return refuse_token(reason, "its key id is not a string");
     if (type && !hd_json_is_string(type))
-        return refuse_token(reason, "its type is no text");
+        return refuse_token(reason, "its type is not a string");
     jwt->has_kid = kid != NULL;
     jwt->kid = hd_json_string(kid);
     jwt->type = hd_json_string(type);
@@ -95,7 +95,7 @@ static int read_token_parts(struct hd_jwt *jwt, const struct hd_slice parts[3], 
     jwt->signature = hd_slice(room, len);
     jwt->payload = hd_json_root(&jwt->payload_doc);
     jwt->issuer = hd_json_string(hd_json_get(jwt->payload, HD_S("iss")));
-    return jwt->issuer.len > 0 ? 0 : refuse_token(reason, "it names no issuer");
+    return jwt->issuer.len > 0 ? 0 : refuse_token(reason, "it has no issuer");
 }
 
 /* Exactly three nonempty parts. */
@@ -123,7 +123,7 @@ int hd_jwt_parse(struct hd_jwt *jwt, struct hd_slice token, const char **reason)
     if (token.len > HD_MAX_CREDENTIAL)
         return refuse_token(reason, "it is too long");
     if (!split_token(token, parts))
-        return refuse_token(reason, "it has not three parts");
+        return refuse_token(reason, "it does not have three parts");
     jwt->bytes = hd_malloc(token.len);
     if (!jwt->bytes)
         return HD_ENOMEM;

@@ -35,7 +35,7 @@ static int read_issuer(const struct hd_auth_place *at, const struct hd_auth_conf
     if (err)
         return err;
     out->issuer = find_issuer(auth, alias);
-    return out->issuer ? 0 : hd_auth_fail(at, "is no alias of auth.issuers");
+    return out->issuer ? 0 : hd_auth_fail(at, "is not an alias in auth.issuers");
 }
 
 /* Shown to users and used in exchange requests; defaults to the issuer's alias. */
@@ -49,7 +49,7 @@ static int read_name(const struct hd_auth_place *at, const struct hd_sign_ins *a
         err = hd_auth_text(at, MAX_NAME, &out->name);
     for (size_t i = 0; !err && i < all->count; i++) {
         if (hd_slice_eq(all->items[i].name, out->name))
-            err = hd_auth_fail(at, "is the name of another way to sign in");
+            err = hd_auth_fail(at, "is the name of another entry");
     }
     return err;
 }
@@ -104,8 +104,8 @@ static int set_discovery(const struct hd_auth_place *at, struct hd_sign_in *out)
     char *url;
 
     if (!out->authorization_endpoint != !out->token_endpoint)
-        return hd_auth_fail(at, "must have both `authorization_endpoint` and `token_endpoint`, or "
-                                "neither");
+        return hd_auth_fail(
+            at, "must have both `authorization_endpoint` and `token_endpoint`, or neither");
     if (out->token_endpoint)
         return 0;
     while (name.len > 0 && name.ptr[name.len - 1] == '/')
@@ -158,7 +158,7 @@ static int read_sign_ins(const struct hd_auth_place *at, const struct hd_auth_co
     int err = 0;
 
     if (!hd_json_is_array(at->val) || hd_json_size(at->val) > HD_MAX_SIGN_INS)
-        return hd_auth_fail(at, "must be a list of at most 16 ways to sign in");
+        return hd_auth_fail(at, "must be a list of at most 16 entries");
     out->items = hd_arena_calloc(&out->own.arena, hd_json_size(at->val) + 1, sizeof(*out->items));
     if (!out->items)
         return hd_auth_fail_memory(at);
@@ -253,18 +253,18 @@ static int read_document(struct hd_oidc *out, hd_json_val root, const struct hd_
     hd_json_val challenges = hd_json_get(root, HD_S("code_challenge_methods_supported"));
     int err;
 
-    *reason = "it is not the issuer's own";
+    *reason = "its issuer is another one";
     if (!is_name_of(sign_in->issuer, hd_json_string(hd_json_get(root, HD_S("issuer")))))
         return HD_EINVAL;
-    *reason = "its issuer cannot do PKCE with S256";
+    *reason = "its issuer does not support PKCE with S256";
     if (!lists(challenges, HD_S("S256"), true))
         return HD_EINVAL;
-    *reason = "it has no authorization_endpoint that is an https URL";
+    *reason = "its authorization_endpoint is not an https URL";
     err =
         copy_endpoint(root, "authorization_endpoint", sign_in, arena, &out->authorization_endpoint);
     if (err)
         return err;
-    *reason = "it has no token_endpoint that is an https URL";
+    *reason = "its token_endpoint is not an https URL";
     err = copy_endpoint(root, "token_endpoint", sign_in, arena, &out->token_endpoint);
     /* Basic is the default when the document has no list. */
     out->wants_secret_in_body = !lists(methods, HD_S("client_secret_basic"), true) &&
@@ -279,7 +279,7 @@ int hd_oidc_read(struct hd_oidc *out, struct hd_slice text, const struct hd_sign
     struct hd_json json;
     int err;
 
-    *reason = "it is no JSON";
+    *reason = "it is not JSON";
     if (text.len == 0 || text.len > HD_MAX_OIDC_BYTES)
         return HD_EINVAL;
     err = hd_json_parse(&json, text, NULL);
@@ -326,13 +326,13 @@ const char *hd_oidc_complaint(const struct hd_oidc_grant *grant)
 
     if (grant->refresh_token.len > 0) {
         if (grant->code.len > 0)
-            return "either a code or a refresh_token, not both";
+            return "code and refresh_token exclude each other";
         return grant->refresh_token.len > HD_MAX_OIDC_REFRESH || !is_printable(grant->refresh_token)
                    ? "refresh_token: is invalid"
                    : NULL;
     }
     if (grant->code.len == 0)
-        return "a code or a refresh_token is needed";
+        return "a code or a refresh_token is required";
     if (grant->code.len > HD_MAX_OIDC_CODE || !is_printable(grant->code))
         return "code: is invalid";
     if (!is_verifier(grant->verifier))

@@ -76,7 +76,7 @@ static int read_secret_file(const char *path, struct hd_buf *out, struct hd_faul
     if (fd < 0)
         return hd_fault_set(fault, HD_EINVAL, "%.128s: %s", path, strerror(errno));
     if (!fstat(fd, &info) && (info.st_mode & (S_IRWXG | S_IRWXO)))
-        hd_log(HD_LOG_WARN, "auth", "%s can be read by others: chmod 600", path);
+        hd_log(HD_LOG_WARN, "auth", "%s is readable by other users: chmod 600", path);
     err = read_secret_bytes(fd, out);
     if (err && err != HD_ENOMEM)
         err = hd_fault_set(fault, HD_EINVAL, "%.128s: %s", path,
@@ -142,7 +142,7 @@ static void on_fetched(void *ctx, const struct hd_client_response *response)
 
     if (!is_good)
         hd_log(HD_LOG_WARN, "auth", "keys could not be fetched: %s, status %ld",
-               response->error ? response->error : "an answer", response->status);
+               response->error ? response->error : "a response", response->status);
     hd_auth_fetched(fetching->gate->auth, fetching->handle,
                     is_good ? response->body : hd_slice(NULL, 0), max_age_of(response->headers));
     hd_free(fetching);
@@ -398,8 +398,8 @@ int hd_auth_service_create(struct hd_app *app, struct hd_auth_service **out, str
     }
     if (hd_auth_key(gate->auth, 0)->id.len == 0)
         hd_log(HD_LOG_WARN, "auth",
-               "there is no auth.key: principals can be guessed; `heddle key principal FILE` makes "
-               "a key");
+               "auth.key is not set: principals can be guessed; create a key with `heddle key "
+               "principal FILE`");
     *out = gate;
     return 0;
 }

@@ -50,7 +50,7 @@ struct hd_auth_worker {
 static const struct hd_auth_refusal unavailable = {
     503, HD_S_INIT("credentials cannot be verified at the moment"), NULL};
 static const struct hd_auth_refusal broken = {
-    500, HD_S_INIT("the project's own authentication has failed"), NULL};
+    500, HD_S_INIT("the project's authentication handler failed"), NULL};
 
 /* ---- handlers --------------------------------------------------------- */
 
@@ -373,7 +373,7 @@ static void on_authenticated(void *ctx, enum hd_rt_end end, const struct hd_rt_m
 
     if (end != HD_RT_ANSWERED && end != HD_RT_REFUSED) {
         hd_log(HD_LOG_WARN, "auth", "authenticate: %s",
-               end == HD_RT_LATE ? "no answer in time" : "there is no worker");
+               end == HD_RT_LATE ? "no response in time" : "no worker");
         end_authentication(pending, &refusal);
         return;
     }
@@ -670,7 +670,7 @@ static void on_answered(void *ctx, enum hd_rt_end end, const struct hd_rt_messag
     }
     if (end != HD_RT_REFUSED || hd_json_parse(&json, message->head, NULL)) {
         hd_log(HD_LOG_WARN, "auth", "authorize: %s",
-               end == HD_RT_LATE ? "no answer in time" : "there is no worker");
+               end == HD_RT_LATE ? "no response in time" : "no worker");
         end_question(question, NULL, &unavailable);
         return;
     }

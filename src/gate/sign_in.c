@@ -89,7 +89,8 @@ static void wake(struct hd_signer *signer)
 static void learn(struct provider *provider, const struct hd_client_response *response)
 {
     const struct hd_sign_in *way = provider->way;
-    const char *reason = response->error ? response->error : "an answer that is no document";
+    const char *reason =
+        response->error ? response->error : "a response that is not a metadata document";
     struct hd_oidc found = {0};
     struct hd_arena arena;
     int err = HD_EINVAL;
@@ -223,8 +224,8 @@ static bool is_of_issuer(const struct exchange *e, const struct hd_identity *ide
 static void try_other(struct exchange *e)
 {
     if (e->has_tried_access) {
-        refuse_exchange(
-            e, 403, "this server does not accept the tokens that the issuer gave (auth.issuers)");
+        refuse_exchange(e, 403,
+                        "this server does not accept the tokens of the issuer (auth.issuers)");
         return;
     }
     e->has_tried_access = true;
@@ -315,7 +316,7 @@ static void on_token_answer(void *ctx, const struct hd_client_response *response
     if (err == HD_ENOMEM)
         refuse_exchange(e, 503, hd_error_text(err));
     else if (err || (response->status != 200 && !e->tokens.error[0]))
-        refuse_exchange(e, 502, "the issuer's answer is none");
+        refuse_exchange(e, 502, "the issuer's response is invalid");
     else if (response->status != 200 || e->tokens.error[0])
         refuse_as_issuer(e);
     else
@@ -422,13 +423,13 @@ int hd_signer_exchange(struct hd_signer *signer, struct hd_slice name,
     int delay = 0;
 
     if (!provider) {
-        *out = make_refusal(404, "there is no such way to sign in", 0);
+        *out = make_refusal(404, "unknown sign-in name", 0);
     } else if (complaint) {
         *out = make_refusal(422, complaint, 0);
     } else if ((delay = hd_limits_request(signer->peers, peer)) > 0) {
         *out = make_refusal(429, "too many attempts to sign in", delay);
     } else if (signer->exchanges >= MAX_EXCHANGES || !(e = hd_calloc(1, sizeof(*e)))) {
-        *out = make_refusal(503, "too many are signing in at the moment", RETRY_S);
+        *out = make_refusal(503, "too many sign-ins in progress", RETRY_S);
     } else {
         *e = (struct exchange){
             .signer = signer, .provider = provider, .grant = *grant, .fn = fn, .ctx = ctx};

@@ -58,7 +58,7 @@ static int parse_quoted(struct parser *p, struct hd_extract_step *step)
     const char *end = memchr(begin, quote, p->text.len - p->pos);
 
     if (!end)
-        return refuse_extract_path(p, "a quote that does not end");
+        return refuse_extract_path(p, "the quote is not closed");
     step->key = hd_slice(begin, (size_t)(end - begin));
     p->pos += step->key.len + 1;
     return 0;
@@ -72,7 +72,7 @@ static int parse_index(struct parser *p, struct hd_extract_step *step)
 
     while (p->pos < p->text.len && p->text.ptr[p->pos] >= '0' && p->text.ptr[p->pos] <= '9') {
         if (value > INT32_MAX)
-            return refuse_extract_path(p, "too great an index");
+            return refuse_extract_path(p, "the index is too large");
         value = value * 10 + (p->text.ptr[p->pos++] - '0');
     }
     if (p->pos == begin)

@@ -41,7 +41,7 @@ static int check_operator(struct hd_slice name, hd_json_val operand, struct hd_f
 
     if (!is_dollar(name))
         return hd_fault_set(fault, HD_EINVAL,
-                            "filter: \"%.*s\" cannot stand beside operators such as $gt",
+                            "filter: \"%.*s\" cannot be combined with operators such as $gt",
                             HD_SHOW(name));
     hd_near_init(&near, name);
     for (size_t i = 0; i < HD_COUNT(operators); i++)

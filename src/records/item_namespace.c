@@ -10,10 +10,10 @@ static int check_label(struct hd_slice label, const char *what, struct hd_fault 
     if (label.len == 0)
         return hd_fault_set(fault, HD_EINVAL, "%s: a label is empty", what);
     if (memchr(label.ptr, '.', label.len))
-        return hd_fault_set(fault, HD_EINVAL, "%s: the label \"%.*s\" has a \".\" in it", what,
+        return hd_fault_set(fault, HD_EINVAL, "%s: the label \"%.*s\" contains a \".\"", what,
                             HD_SHOW(label));
     if (memchr(label.ptr, '\0', label.len))
-        return hd_fault_set(fault, HD_EINVAL, "%s: a label has a NUL in it", what);
+        return hd_fault_set(fault, HD_EINVAL, "%s: a label contains a NUL", what);
     return 0;
 }
 

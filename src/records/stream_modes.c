@@ -20,7 +20,7 @@ int hd_mode_add(struct hd_slice name, uint32_t *modes, struct hd_fault *fault)
         }
     }
     return hd_fault_set(fault, HD_EINVAL,
-                        "stream_mode: there is no mode \"%.*s\"; there are values, messages, "
+                        "stream_mode: unknown mode \"%.*s\"; expected one of values, messages, "
                         "messages-tuple, updates, events, tasks, checkpoints, debug, custom, tools",
                         (int)(name.len < 40 ? name.len : 40), name.ptr ? name.ptr : "");
 }

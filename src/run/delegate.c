@@ -77,7 +77,7 @@ static int find_work(void *arg)
         err = find_by_name(f);
     }
     if (err)
-        hd_log(HD_LOG_ERROR, "run", "cannot find an assistant: %s",
+        hd_log(HD_LOG_ERROR, "run", "cannot look up an assistant: %s",
                f->fault.code ? f->fault.text : hd_error_text(err));
     f->is_found = f->is_found && !err && hd_app_graph(f->app, f->found.graph_id);
     return err;
@@ -192,7 +192,7 @@ static int check_chain(const struct hd_delegate *d, struct hd_fault *fault)
     if (is_circle || would_block(d, holder(d)))
         return hd_fault_set(fault, HD_EINVAL, "it is already running and waits for this call");
     if (depth > HD_MAX_DELEGATES)
-        return hd_fault_set(fault, HD_EINVAL, "more than %d agents have called each other",
+        return hd_fault_set(fault, HD_EINVAL, "agents call each other more than %d levels deep",
                             HD_MAX_DELEGATES);
     return 0;
 }
@@ -283,7 +283,7 @@ static void on_delegate_done(void *ctx, const struct hd_runner_result *result)
     if (result->output.len > 0 && hd_val_parse_json(result->output, &output, NULL)) {
         run.status = HD_RUN_FAILED;
         run.error_type = "RuntimeError";
-        run.error_text = "its output cannot be read";
+        run.error_text = "its output is invalid";
     }
     if (output)
         run.output = output;
@@ -410,7 +410,7 @@ static int read_target(struct hd_delegate *d)
         return err;
     d->graph = hd_app_graph(app, d->assistant.graph_id);
     if (!d->graph)
-        return hd_fault_set(&d->fault, HD_EINVAL, "this server no longer has its graph");
+        return hd_fault_set(&d->fault, HD_EINVAL, "its graph is no longer served");
     err = hd_assistant_ns(&d->arena, d->assistant.id, &d->root);
     if (!err && !d->answer)
         err = take_head(d);

@@ -182,7 +182,7 @@ static void on_callee_found(void *arg, const struct hd_val *assistant)
     if (call->is_cancelled)
         err = hd_fault_set(&request->fault, HD_ECLOSED, "the call was cancelled");
     else if (!assistant)
-        err = hd_fault_set(&request->fault, HD_ENOTFOUND, "there is no assistant \"%.*s\"",
+        err = hd_fault_set(&request->fault, HD_ENOTFOUND, "unknown assistant \"%.*s\"",
                            (int)(call->assistant.len < 100 ? call->assistant.len : 100),
                            call->assistant.ptr);
     if (!err)

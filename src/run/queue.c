@@ -373,8 +373,8 @@ static void on_promoted(void *arg)
         active->outcome.status = HD_RUN_STATE_INTERRUPTED;
         hd_run_complete(active);
     } else if (promotion->err) {
-        hd_log(HD_LOG_ERROR, "run", "cannot begin a run: %s", promotion->fault.text);
-        hd_run_execute_fail(active, "RuntimeError", "the database did not answer");
+        hd_log(HD_LOG_ERROR, "run", "cannot start a run: %s", promotion->fault.text);
+        hd_run_execute_fail(active, "RuntimeError", "the database did not respond");
     } else {
         begin_run(active);
     }

@@ -335,7 +335,7 @@ void hd_run_complete(struct hd_active_run *active)
         return;
     }
     if (!active->kwargs && hd_run_execute_prepare(active, &fault))
-        hd_log(HD_LOG_WARN, "run", "a run that never began: %s", fault.text);
+        hd_log(HD_LOG_WARN, "run", "a run that was never started: %s", fault.text);
     if (active->stop != HD_STOP_NONE && !active->is_started)
         hd_run_execute_receipt(active, NULL);
     add_last_events(active);

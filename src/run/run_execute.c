@@ -167,7 +167,7 @@ static void emit_text(struct hd_active_run *active, const struct hd_runner_event
         return;
     }
     if (hd_val_parse_json(event->text, &data, NULL))
-        hd_log(HD_LOG_WARN, "run", "an event cannot be read: it is missing");
+        hd_log(HD_LOG_WARN, "run", "an event cannot be read and is missing");
     else
         emit_val(active, event->ns, event->mode, data, root);
     hd_val_unref(data);
@@ -572,7 +572,7 @@ void hd_run_execute(struct hd_active_run *active)
     emit_metadata(active);
     if (!active->graph) {
         hd_run_execute_fail(active, "ValueError",
-                            "this server no longer has the graph of this run");
+                            "the graph of this run is no longer served");
         return;
     }
     if (fail_unloaded(active))

@@ -136,7 +136,7 @@ struct hd_webhook *hd_run_webhook(const struct hd_active_run *active)
     hd_arena_init(&arena, (size_t)2 * HD_WEBHOOK_MAX_URL);
     url = url_of(active, &arena);
     if (url.len > 0 && create_webhook(active, url, &webhook))
-        hd_log(HD_LOG_WARN, "webhook", "run %.*s: not sent, it is too large",
+        hd_log(HD_LOG_WARN, "webhook", "run %.*s: not sent, the body is too large",
                (int)active->rec.run_id.len, active->rec.run_id.ptr);
     hd_arena_fini(&arena);
     return webhook;

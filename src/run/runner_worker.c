@@ -315,7 +315,7 @@ static int begin_again(struct worker_run *run)
         if (!o->metadata)
             return HD_ENOMEM;
     }
-    hd_log(HD_LOG_WARN, "run", "run %.*s continues at another worker: %.*s", (int)o->run_id.len,
+    hd_log(HD_LOG_WARN, "run", "run %.*s continues on another worker: %.*s", (int)o->run_id.len,
            o->run_id.ptr, (int)run->answer.message.len, run->answer.message.ptr);
     if (o->on_attempt)
         o->on_attempt(o->ctx, o->attempt, &o->losses);
@@ -425,7 +425,7 @@ static void take_answer(struct worker_run *run, const struct hd_rt_message *mess
         err = hd_worker_run_redact(message->blobs[0], run->base.options.secrets, &run->output);
     if (err)
         fail_worker_run(run, "RuntimeError",
-                        err == HD_EINVAL ? "the worker's answer cannot be read"
+                        err == HD_EINVAL ? "the worker's response is invalid"
                                          : hd_error_text(err));
 }
 
@@ -528,7 +528,7 @@ static void on_grace(uv_timer_t *timer)
 
     if (!run->call)
         return;
-    hd_log(HD_LOG_WARN, "run", "a worker has not stopped run %.*s",
+    hd_log(HD_LOG_WARN, "run", "a worker did not stop run %.*s",
            (int)run->base.options.run_id.len, run->base.options.run_id.ptr);
     hd_rt_call_drop(run->call);
     run->call = NULL;

@@ -314,7 +314,7 @@ static void take_piece(struct hd_rt_call *call, const struct hd_rt_message *mess
     }
     piece = keep_message(message);
     if (!piece) {
-        hd_rt_worker_end(worker, "sends more than there is memory for");
+        hd_rt_worker_end(worker, "was ended: out of memory for its messages");
         return;
     }
     *call->pieces_tail = piece;
@@ -380,7 +380,7 @@ bool hd_rt_call_frame(struct hd_rt_worker *worker, const struct hd_frame *frame)
         return true;
     blobs = split_blobs(frame, few, HD_COUNT(few));
     if (!blobs) {
-        hd_rt_worker_end(worker, "sends more than there is memory for");
+        hd_rt_worker_end(worker, "was ended: out of memory for its messages");
         return true;
     }
     message.blobs = blobs;
@@ -537,7 +537,7 @@ void hd_rt_call_cancel(struct hd_rt_call *call)
         return;
     call->is_cancelled = true;
     if (call->is_waiting)
-        hd_rt_call_lose(call, "it was cancelled before a worker had it");
+        hd_rt_call_lose(call, "it was cancelled before a worker received it");
     else
         hint(call, HD_FRAME_CANCEL);
 }

@@ -146,7 +146,8 @@ static int make_folder(struct hd_runtime *runtime, struct hd_fault *fault)
     (void)snprintf(runtime->folder, sizeof(runtime->folder), "%s/heddle-XXXXXX", base);
     if (!mkdtemp(runtime->folder)) {
         runtime->folder[0] = '\0';
-        return hd_fault_set(fault, HD_EIO, "cannot make a folder in %s: %s", base, strerror(errno));
+        return hd_fault_set(fault, HD_EIO, "cannot create a folder in %s: %s", base,
+                            strerror(errno));
     }
     (void)snprintf(runtime->path, sizeof(runtime->path), "%.90s/runtime", runtime->folder);
     return 0;

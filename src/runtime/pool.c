@@ -89,7 +89,7 @@ static void start_one(struct hd_runtime *runtime, enum hd_rt_language language, 
     }
     (void)snprintf(pool->why, sizeof(pool->why), "%s", fault.text);
     wait_longer(runtime, slot, now);
-    hd_log(HD_LOG_ERROR, hd_rt_language_names[language], "%s; again in %lld ms", fault.text,
+    hd_log(HD_LOG_ERROR, hd_rt_language_names[language], "%s; retrying in %lld ms", fault.text,
            (long long)(slot->start_us - now) / 1000);
 }
 
@@ -143,14 +143,14 @@ void hd_pool_lost(struct hd_rt_worker *worker, int64_t now)
     if (worker->is_refused) {
         stop_slot(slot);
         hd_runtime_wake(runtime);
-        hd_log(HD_LOG_ERROR, worker->name, "%s; it is not started again before the server is",
+        hd_log(HD_LOG_ERROR, worker->name, "%s; it is not restarted before the server is",
                worker->why);
         return;
     }
     if (worker->ready_us && now - worker->ready_us > STEADY_US)
         slot->failures = 0;
     wait_longer(runtime, slot, now);
-    hd_log(HD_LOG_WARN, worker->name, "%s; another one is started in %lld ms", worker->why,
+    hd_log(HD_LOG_WARN, worker->name, "%s; starting another one in %lld ms", worker->why,
            (long long)(slot->start_us - now) / 1000);
 }
 

@@ -72,7 +72,7 @@ static bool may_log(struct hd_proc *proc)
 
     if (second != proc->second) {
         if (proc->lines > LINES_A_SECOND)
-            hd_log(HD_LOG_WARN, proc->name, "%u lines are left out", proc->lines - LINES_A_SECOND);
+            hd_log(HD_LOG_WARN, proc->name, "%u lines were left out", proc->lines - LINES_A_SECOND);
         proc->second = second;
         proc->lines = 0;
     }
@@ -332,7 +332,7 @@ int hd_proc_start(uv_loop_t *loop, const struct hd_proc_options *options, struct
     err = open_pipes(&pipes);
     if (err) {
         hd_free(proc);
-        return hd_fault_set(fault, err, "cannot make pipes: %s", strerror(errno));
+        return hd_fault_set(fault, err, "cannot create pipes: %s", strerror(errno));
     }
     err = spawn(options, &pipes, &proc->pid, fault);
     if (err) {

@@ -272,7 +272,7 @@ static void run_box_work(struct hd_rt_request_box *box)
         box->op->work(&box->request);
         finish_box(box);
     } else if (heddle_defer(runtime->store, work_on_thread, box)) {
-        (void)hd_fault_set(&box->request.fault, HD_ENOMEM, "there is no thread for it");
+        (void)hd_fault_set(&box->request.fault, HD_ENOMEM, "out of memory for a store thread");
         finish_box(box);
     }
 }
@@ -315,7 +315,7 @@ static int find_scope(struct hd_rt_worker *worker, struct hd_rt_request_box *box
     if ((!number || hd_json_is_null(number)) && !box->op->needs_scope)
         return 0;
     if (!number || !hd_json_int(number, &id) || id < 0 || id > UINT32_MAX)
-        return hd_fault_set(&box->request.fault, HD_EINVAL, "`call` is not the number of a call");
+        return hd_fault_set(&box->request.fault, HD_EINVAL, "`call` is not a call number");
     call = hd_rt_call_find_open(worker, (uint32_t)id);
     if (!call)
         return hd_fault_set(&box->request.fault, HD_ECLOSED, "call %lld has ended", (long long)id);
@@ -369,7 +369,7 @@ static void begin_box(struct hd_rt_worker *worker, struct hd_rt_request_box *box
 {
     box->op = find_op(worker->runtime, name, &box->request.ctx);
     if (!box->op)
-        (void)hd_fault_set(&box->request.fault, HD_EINVAL, "there is no operation `%.*s`",
+        (void)hd_fault_set(&box->request.fault, HD_EINVAL, "unknown operation `%.*s`",
                            (int)(name.len < 64 ? name.len : 64), name.ptr);
     if (!box->op || find_scope(worker, box)) {
         refuse_request(worker, box->id, box->request.fault.code, box->request.fault.text);

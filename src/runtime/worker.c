@@ -104,7 +104,7 @@ void hd_rt_worker_drain(struct hd_rt_worker *worker)
         return;
     set_state(worker, HD_WORKER_DRAINING);
     if (hd_rt_call_plain(worker, HD_S("{\"op\":\"drain\"}"), &worker->drain_id))
-        hd_rt_worker_end(worker, "cannot be sent a drain");
+        hd_rt_worker_end(worker, "cannot receive a drain");
 }
 
 /* ---- link ------------------------------------------------------------- */
@@ -192,7 +192,7 @@ void hd_rt_worker_adopt(struct hd_rt_worker *worker, struct hd_link *link, uint3
     worker->state = HD_WORKER_LOADING;
     hd_buf_init(&head, MAX_HELLO);
     if (write_hello(worker, &head))
-        hd_rt_worker_end(worker, "cannot be sent the response to hello");
+        hd_rt_worker_end(worker, "cannot receive the response to hello");
     else
         hd_rt_worker_answer(worker, id, hd_buf_slice(&head));
     hd_buf_fini(&head);
@@ -376,7 +376,7 @@ static int greet_started(struct hd_runtime *runtime, hd_json_val hello,
     if (!worker)
         return hd_fault_set(fault, HD_EACCESS, "the key is not that of a worker");
     if (worker->language != language)
-        err = hd_fault_set(fault, HD_EINVAL, "it was started to be a %s worker",
+        err = hd_fault_set(fault, HD_EINVAL, "it was started as a %s worker",
                            hd_rt_language_names[worker->language]);
     if (!err)
         err = check_versions(hello, language, fault);
@@ -400,12 +400,12 @@ static int greet_remote(struct hd_runtime *runtime, hd_json_val hello, enum hd_r
     if (err)
         return err;
     if (runtime->settings->programs[language].project.len == 0)
-        return hd_fault_set(fault, HD_ENOTFOUND, "the project has nothing for a %s worker",
+        return hd_fault_set(fault, HD_ENOTFOUND, "the project has no code for a %s worker",
                             hd_rt_language_names[language]);
     for (struct hd_rt_worker *worker = runtime->workers; worker; worker = worker->next)
         count += worker->slot < 0;
     if (count >= HD_RT_MAX_WORKERS || runtime->is_draining)
-        return hd_fault_set(fault, HD_ELIMIT, "the server takes no more workers");
+        return hd_fault_set(fault, HD_ELIMIT, "the server accepts no more workers");
     *out = create_worker(runtime, language, -1);
     return *out ? 0 : hd_fault_set(fault, HD_ENOMEM, "out of memory");
 }
@@ -437,8 +437,7 @@ static void watch_memory(struct hd_rt_worker *worker, int64_t now)
     if (size / MEMORY_FACTOR > limit) {
         hd_rt_worker_end(worker, "was killed: it has grown to %zu MiB", size >> 20);
     } else if (worker->state == HD_WORKER_READY && worker->age == HD_WORKER_FINE) {
-        hd_log(HD_LOG_WARN, worker->name, "has grown to %zu MiB: another one is started",
-               size >> 20);
+        hd_log(HD_LOG_WARN, worker->name, "has grown to %zu MiB: starting another one", size >> 20);
         hd_pool_replace(worker, HD_WORKER_HEAVY);
     }
 }
@@ -472,7 +471,7 @@ static void watch_pings(struct hd_rt_worker *worker, int64_t now)
             return;
         worker->pinged_us = now;
         if (hd_rt_call_plain(worker, HD_S("{\"op\":\"ping\"}"), &worker->ping_id))
-            hd_rt_worker_end(worker, "cannot be sent a ping");
+            hd_rt_worker_end(worker, "cannot receive a ping");
         return;
     }
     if (now - worker->pinged_us < limit || now - worker->heard_us < limit)

@@ -123,7 +123,8 @@ static int forget(struct hd_app *app, const struct hd_cron_rec *cron, struct hd_
     struct hd_batch_builder batch;
     int err;
 
-    hd_log(HD_LOG_INFO, "cron", "%.*s ends: its thread is gone", (int)cron->id.len, cron->id.ptr);
+    hd_log(HD_LOG_INFO, "cron", "%.*s is deleted: its thread is not available", (int)cron->id.len,
+           cron->id.ptr);
     hd_batch_init(&batch);
     err = hd_cron_delete(&batch, cron->principal, cron->id);
     if (!err)
@@ -368,7 +369,7 @@ static void on_looked(void *arg)
 
     s->is_looking = s->looks_again = false;
     if (s->err)
-        hd_log(HD_LOG_ERROR, "cron", "cannot look what is due: %s",
+        hd_log(HD_LOG_ERROR, "cron", "cannot read due crons: %s",
                s->fault.code ? s->fault.text : hd_error_text(s->err));
     /* After a stop, the next process starts the admitted runs. */
     for (const struct fired *fired = s->fired; fired && !s->is_stopped; fired = fired->next)

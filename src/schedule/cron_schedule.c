@@ -252,8 +252,8 @@ static int expand_macro(struct hd_slice *text, struct hd_fault *fault)
         }
     }
     return hd_fault_set(fault, HD_EINVAL,
-                        "schedule: \"%.*s\" is none of @yearly @annually @monthly @weekly @daily "
-                        "@midnight @hourly",
+                        "schedule: \"%.*s\" is not one of @yearly @annually @monthly @weekly "
+                        "@daily @midnight @hourly",
                         HD_SHOW(*text));
 }
 
@@ -426,7 +426,7 @@ int hd_schedule_next(const struct hd_schedule *schedule, const struct hd_tz *tz,
     int64_t end = from + (int64_t)(MAX_YEARS_BETWEEN * 366 + 1) * DAY;
 
     if (from < MIN_SECONDS || from > MAX_SECONDS)
-        return hd_fault_set(fault, HD_ENOTFOUND, "schedule: nothing is planned after that time");
+        return hd_fault_set(fault, HD_ENOTFOUND, "schedule: never fires after that time");
     end = least_time(end, MAX_SECONDS);
     while (found == HD_TZ_FOREVER && from < end) {
         struct hd_tz_span span = hd_tz_span(tz, from);

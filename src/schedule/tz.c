@@ -148,12 +148,12 @@ int hd_tz_parse(struct hd_tz **out, struct hd_slice bytes, struct hd_fault *faul
     if (!skip_version_1(&r) || !take_head(&r, &head))
         return hd_fault_set(fault, HD_ECORRUPT, "not a time zone file of version 2 or later");
     if (head.leap_count > 0)
-        return hd_fault_set(fault, HD_ECORRUPT, "a time zone file that counts leap seconds");
+        return hd_fault_set(fault, HD_ECORRUPT, "a time zone file with leap seconds");
     if (hd_read_bytes(&r, (size_t)head.change_count * 8, &times) != 0 ||
         hd_read_bytes(&r, head.change_count, &indexes) != 0 ||
         hd_read_bytes(&r, (size_t)head.type_count * 6, &types) != 0 ||
         hd_read_bytes(&r, rest_size(&head, 8), &rest) != 0)
-        return hd_fault_set(fault, HD_ECORRUPT, "a time zone file that was cut off");
+        return hd_fault_set(fault, HD_ECORRUPT, "an incomplete time zone file");
     tz = create(head.change_count);
     if (!tz)
         return hd_fault_set(fault, HD_ENOMEM, "out of memory while reading a time zone");
@@ -242,15 +242,15 @@ static int open_file(struct hd_tz **out, const char *directory, struct hd_slice 
 
     len = snprintf(path, sizeof(path), "%s/%.*s", directory, (int)name.len, name.ptr);
     if (len < 0 || (size_t)len >= sizeof(path))
-        return hd_fault_set(fault, HD_EINVAL, "the path of the time zones is too long");
+        return hd_fault_set(fault, HD_EINVAL, "the path of the time zone files is too long");
     hd_buf_init(&bytes, HD_TZ_MAX_FILE + 4096);
     err = read_zone_file(path, &bytes);
     if (err == 0)
         err = hd_tz_parse(out, hd_buf_slice(&bytes), fault);
     hd_buf_fini(&bytes);
     if (err == HD_EINVAL && !has_zones(directory))
-        return hd_fault_set(fault, HD_ENOTFOUND, "no time zones in %s: install the package tzdata",
-                            directory);
+        return hd_fault_set(fault, HD_ENOTFOUND,
+                            "no time zone files in %s: install the package tzdata", directory);
     if (err == HD_EINVAL)
         return hd_fault_set(fault, err, "\"%.*s\" is not a time zone such as \"Europe/Berlin\"",
                             HD_SHOW(name));

@@ -102,7 +102,7 @@ int hd_webhook_allowed(const struct hd_config *config, struct hd_slice url, stru
     int err;
 
     if (config->http_disable[HD_HTTP_WEBHOOKS])
-        return hd_fault_set(fault, HD_EINVAL, "webhook: this server calls none");
+        return hd_fault_set(fault, HD_EINVAL, "webhook: webhooks are disabled on this server");
     err = hd_webhook_check(&policy, url, fault);
 
     /* A path stays on this server, so the rules of outgoing requests do not apply. */
@@ -234,8 +234,7 @@ static bool end_stop(struct hd_webhooks *webhooks)
     uv_timer_stop(&webhooks->timer);
     if (webhooks->left > 0)
         hd_log(HD_LOG_WARN, "webhook",
-               "%zu webhooks were not delivered: they are tried again after the next start",
-               webhooks->left);
+               "%zu webhooks were not delivered: retrying after the next start", webhooks->left);
     return true;
 }
 
@@ -348,7 +347,7 @@ static bool is_too_old(const struct hd_webhook *delivery)
 
 static void give_up_delivery(struct hd_webhook *delivery, const char *why)
 {
-    hd_log(HD_LOG_WARN, "webhook", "run %s: given up%s", delivery->row.run_id.ptr, why);
+    hd_log(HD_LOG_WARN, "webhook", "run %s: dropped%s", delivery->row.run_id.ptr, why);
     finish_delivery(delivery, false);
 }
 
@@ -356,7 +355,7 @@ static void give_up_delivery(struct hd_webhook *delivery, const char *why)
 static void fail_delivery(struct hd_webhook *delivery, int status)
 {
     const struct hd_config *config = delivery->webhooks->app->config;
-    char why[40] = ", no answer";
+    char why[40] = ", no response";
 
     if (hd_webhook_may_retry(status) && delivery->attempt <= config->webhooks_retries &&
         !is_too_old(delivery)) {
@@ -364,7 +363,7 @@ static void fail_delivery(struct hd_webhook *delivery, int status)
         return;
     }
     if (status != 0)
-        (void)snprintf(why, sizeof(why), ", the answer is %d", status);
+        (void)snprintf(why, sizeof(why), ", the status is %d", status);
     give_up_delivery(delivery, why);
 }
 
@@ -499,7 +498,7 @@ static void attempt(struct hd_webhook *delivery)
     if (!delivery->is_done && is_too_old(delivery))
         give_up_delivery(delivery, ", it is too old");
     else if (!delivery->is_done && hd_webhook_allowed(config, delivery->row.url, NULL))
-        give_up_delivery(delivery, ", its URL is not allowed any more");
+        give_up_delivery(delivery, ", its URL is no longer allowed");
     else if (delivery->is_done || delivery->attempt > 0)
         visit_row(delivery);
     else

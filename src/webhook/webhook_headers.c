@@ -41,7 +41,7 @@ static int add_variable(struct filling *f, struct hd_slice expression)
 
     expression = trim_spaces(expression);
     if (!hd_slice_starts(expression, HD_S("env.")) || expression.len - 4 >= sizeof(name))
-        return wrong_header(f, "only ${{ env.NAME }} can be filled in");
+        return wrong_header(f, "only ${{ env.NAME }} is supported");
     expression = hd_slice(expression.ptr + 4, expression.len - 4);
     if (!hd_slice_starts(expression, prefix))
         return hd_fault_set(f->fault, HD_EINVAL,
@@ -83,7 +83,7 @@ static int check_value(const struct filling *f)
         unsigned char c = (unsigned char)f->value.ptr[i];
 
         if ((c < ' ' && c != '\t') || c == 0x7f)
-            return wrong_header(f, "the value has a line break or another control character in it");
+            return wrong_header(f, "the value contains a line break or another control character");
     }
     return 0;
 }
@@ -104,7 +104,7 @@ int hd_webhook_headers(const struct hd_config *config, struct hd_arena *arena,
         if (*count == HD_WEBHOOK_MAX_HEADERS)
             err = wrong_header(&f, "too many headers");
         else if (!hd_slice_is_token(it.key))
-            err = wrong_header(&f, "not a header's name");
+            err = wrong_header(&f, "not a valid header name");
         else if (!hd_json_is_string(it.val))
             err = wrong_header(&f, "must be a string");
         else

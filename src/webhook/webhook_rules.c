@@ -148,7 +148,7 @@ static int check_parts(const struct hd_webhook_policy *policy, CURLU *url, struc
     else if (policy->require_https && strcmp(scheme, "https") != 0)
         err = hd_fault_set(fault, HD_EINVAL, "webhook: https only");
     else if (user || password)
-        err = hd_fault_set(fault, HD_EINVAL, "webhook: a URL with a user's name is not allowed");
+        err = hd_fault_set(fault, HD_EINVAL, "webhook: a URL with a user name is not allowed");
     if (!err)
         err = check_port(policy, port, fault);
     if (!err)
@@ -174,7 +174,7 @@ static int check_path(const struct hd_webhook_policy *policy, struct hd_fault *f
 {
     if (!policy->allow_loopback)
         return hd_fault_set(fault, HD_EINVAL,
-                            "webhook: a path of this server is not allowed, it needs a URL");
+                            "webhook: a path of this server is not allowed, expected a URL");
     return 0;
 }
 
@@ -190,7 +190,7 @@ int hd_webhook_check(const struct hd_webhook_policy *policy, struct hd_slice url
         return hd_fault_set(fault, HD_EINVAL, "webhook: longer than %zu bytes", most);
     if (!is_plain_url(url))
         return hd_fault_set(fault, HD_EINVAL,
-                            "webhook: not a URL: only printable ASCII without blanks and \"\\\"");
+                            "webhook: not a URL: only printable ASCII without spaces and \"\\\"");
     if (url.ptr[0] == '/' && !hd_slice_starts(url, HD_S("//")))
         return check_path(policy, fault);
     text = hd_malloc(url.len + 1);

@@ -106,8 +106,8 @@ static int read_structure(struct hd_app_form *form, const struct hd_app_graph *g
     hd_buf_fini(&text);
     if (err != HD_EINVAL && err != HD_ELIMIT)
         return err;
-    hd_log(HD_LOG_WARN, "runtime", "graph %.*s: its structure cannot be read: %s",
-           (int)graph->id.len, graph->id.ptr, fault.text);
+    hd_log(HD_LOG_WARN, "runtime", "graph %.*s: its structure is invalid: %s", (int)graph->id.len,
+           graph->id.ptr, fault.text);
     form->has_structure = false;
     return hd_worker_graph_create(hd_slice(NULL, 0), ids_of(graph->language), &form->graph, &fault);
 }
@@ -180,7 +180,7 @@ void hd_graph_schemas_take(struct hd_app *app, enum hd_rt_language language, str
             err = take_one(graph, one);
     }
     if (err)
-        hd_log(HD_LOG_ERROR, "runtime", "what a worker said of its graphs is lost: %s",
+        hd_log(HD_LOG_ERROR, "runtime", "a worker's description of its graphs is lost: %s",
                hd_error_text(err));
     hd_json_fini(&json);
 }

@@ -49,7 +49,7 @@ static int read_int(const struct batch *batch, hd_json_val op, const char *name,
     if (!val)
         return 0;
     if (!hd_json_whole(val, out) || *out < min || *out > INT32_MAX)
-        return hd_fault_set(batch->items.fault, HD_EINVAL, "%s: expected a whole number from %d on",
+        return hd_fault_set(batch->items.fault, HD_EINVAL, "%s: expected an integer of at least %d",
                             name, (int)min);
     return 0;
 }

@@ -24,7 +24,7 @@ static int carry_out(struct hd_worker_op *op)
             return hd_fault_set(op->in.fault, HD_EINVAL, "%s: the call has no thread", name);
         return handlers[i].fn(op);
     }
-    return hd_fault_set(op->in.fault, HD_EUNSUPPORTED, "there is no operation '%s'", name);
+    return hd_fault_set(op->in.fault, HD_EUNSUPPORTED, "unknown operation '%s'", name);
 }
 
 void hd_worker_op_end(struct hd_rt_request *request, int err)

@@ -69,7 +69,8 @@ static int finish_answer(struct hd_worker_op *op, struct hd_wire_out *out)
     int err = hd_jw_finish(&out->jw);
 
     if (err == HD_ELIMIT)
-        return hd_fault_set(&op->request->fault, err, "the answer has too many values for a frame");
+        return hd_fault_set(&op->request->fault, err,
+                            "the response has too many values for a frame");
     op->request->blobs = out->blobs;
     op->request->blob_count = out->count;
     return err;

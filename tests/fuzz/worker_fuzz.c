@@ -47,7 +47,7 @@ static void write_again(struct heddle_value *values, size_t count, struct hd_are
     require(hd_wire_init(&out, &head, arena, hd_wire_tuple_blobs(&tuple)) == 0, "no memory");
     hd_wire_tuple(&out, &tuple, HD_S(""));
     require(hd_jw_finish(&out.jw) == 0, "it cannot be written");
-    require(hd_json_parse(&json, hd_buf_slice(&head), &fault) == 0, "it is no JSON");
+    require(hd_json_parse(&json, hd_buf_slice(&head), &fault) == 0, "it is not JSON");
     message = (struct hd_rt_message){hd_buf_slice(&head), out.blobs, out.count};
     in = (struct hd_wire_in){&message, hd_json_root(&json), arena, &fault};
     require(hd_wire_values(&in, &again, &found) == 0 && found == count, "it cannot be read");
@@ -88,7 +88,7 @@ static void read_metadata(const struct hd_wire_in *in, const struct hd_hidden *h
         return;
     require(!has(out, "open\\\"sesame"), "a secret stays");
     require(has(out, "\"runtime\":\"python\""), "it does not say who wrote it");
-    require(hd_json_parse(&json, out, NULL) == 0, "it is no JSON any more");
+    require(hd_json_parse(&json, out, NULL) == 0, "it is no longer JSON");
     hd_json_fini(&json);
 }
 

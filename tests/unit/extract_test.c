@@ -99,10 +99,10 @@ static void bad_paths_are_refused(void **state)
         {"{\"a\":\"values[*]\"}", "an index or a quoted key is missing"},
         {"{\"a\":\"values[1\"}", "\"]\" is missing at character 9"},
         {"{\"a\":\"values[1x]\"}", "\"]\" is missing"},
-        {"{\"a\":\"values[\\\"x]\"}", "a quote that does not end"},
+        {"{\"a\":\"values[\\\"x]\"}", "the quote is not closed"},
         {"{\"a\":\"values[0]x\"}", "\".\" or \"[\" is missing at character 10"},
         {"{\"a\":\"values]\"}", "\".\" or \"[\" is missing"},
-        {"{\"a\":\"values[99999999999999999999]\"}", "too great an index"},
+        {"{\"a\":\"values[99999999999999999999]\"}", "the index is too large"},
         {"{\"a\":\"valeus.x\"}", "a thread has no \"valeus\""},
         {"{\"a\":\"valeus.x\"}", "did you mean \"values\"?"},
         {"{\"1\":\"status\",\"2\":\"status\",\"3\":\"status\",\"4\":\"status\",\"5\":\"status\","

@@ -134,7 +134,7 @@ static void bad_filters_are_refused(void **state)
         {"[]", "filter must be an object, not an array"},
         {"\"x\"", "filter must be an object, not a string"},
         {"{\"$gt\":1}", "filter: operators belong to a field"},
-        {"{\"a\":{\"$gte\":1,\"b\":2}}", "\"b\" cannot stand beside operators"},
+        {"{\"a\":{\"$gte\":1,\"b\":2}}", "\"b\" cannot be combined with operators"},
         {"{\"a\":{\"$get\":1}}", "unknown operator \"$get\"; did you mean \"$gt\"?"},
         {"{\"a\":{\"$regex\":1}}", "unknown operator \"$regex\""},
         {"{\"a\":{\"b\":[{\"$in\":[1]}]}}", "unknown operator \"$in\""},

@@ -54,8 +54,8 @@ static void bad_lists_are_refused(void **state)
         {"[1]", "prefix: a label must be a string, not a number"},
         {"[\"a\",null]", "prefix: a label must be a string, not null"},
         {"[\"\"]", "prefix: a label is empty"},
-        {"[\"a.b\"]", "prefix: the label \"a.b\" has a \".\" in it"},
-        {"[\"a\\u0000\"]", "prefix: a label has a NUL in it"},
+        {"[\"a.b\"]", "prefix: the label \"a.b\" contains a \".\""},
+        {"[\"a\\u0000\"]", "prefix: a label contains a NUL"},
     };
     struct hd_arena arena;
 

@@ -262,10 +262,10 @@ static void ops_are_refused(void **state)
             "{\"type\":\"HeddleError\",\"message\":\"somebody else was faster\","
             "\"code\":\"conflict\"}");
     refused(&world, "{\"op\":\"nothing\"}",
-            "{\"type\":\"HeddleError\",\"message\":\"there is no operation `nothing`\","
+            "{\"type\":\"HeddleError\",\"message\":\"unknown operation `nothing`\","
             "\"code\":\"invalid\"}");
     refused(&world, "{\"op\":\"tell_scope\",\"call\":null}",
-            "{\"type\":\"HeddleError\",\"message\":\"`call` is not the number of a call\","
+            "{\"type\":\"HeddleError\",\"message\":\"`call` is not a call number\","
             "\"code\":\"invalid\"}");
     refused(&world, "{\"op\":\"tell_scope\",\"call\":9999}",
             "{\"type\":\"HeddleError\",\"message\":\"call 9999 has ended\",\"code\":\"gone\"}");

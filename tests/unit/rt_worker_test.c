@@ -209,7 +209,7 @@ static void keys_differ(void **state)
     check_start("{\"hello\":{\"key\":\"00\"}}", RT_PATIENCE_US, "python");
     assert_non_null(strstr(rt_log, "the key is not that of a worker"));
     check_start("{\"hello\":{\"runtime\":\"js\"}}", RT_PATIENCE_US,
-                "started to be a python worker");
+                "started as a python worker");
     check_start("{\"hello\":{\"runtime\":\"perl\"}}", RT_PATIENCE_US, "python");
 }
 
@@ -352,7 +352,7 @@ static void much_output_is_left_out(void **state)
     rt_do(&world, "[{\"do\":\"print\",\"text\":\"again\",\"times\":5000}]", &outcome);
     do { /* reported with the first line of the next second */
         rt_do(&world, "[{\"do\":\"print\",\"text\":\"more\"}]", &outcome);
-    } while (!strstr(rt_log, "lines are left out"));
+    } while (!strstr(rt_log, "lines were left out"));
     for (const char *at = rt_log; (at = strstr(at, ": again")); at++)
         lines++;
     assert_true(lines >= 500 && lines < 5000);

@@ -64,7 +64,7 @@ def test_a_langgraph_below_1_0_is_refused_once(served):
     assert "LangGraph is 0.6.11" in said and "1.0 or newer" in said and "langgraph>=1.0" in said
     assert fails(server) == said
     log = server.log.read_text()
-    assert log.count("not started again") == 1, log
+    assert log.count("not restarted") == 1, log
     assert server.workers() == []
 
 

@@ -205,9 +205,9 @@ def test_workers_call_every_runtime(server, caller):
 def test_failing_calls(server, caller):
     thread = server.thread()
     answer = server.wait(caller, human("nobody x"), thread)
-    assert 'there is no assistant "nobody"' in answer["__error__"]["message"]
+    assert 'unknown assistant "nobody"' in answer["__error__"]["message"]
     answer = server.wait(caller, human(f"{caller} x"), thread)
-    assert "waits for this answer itself" in answer["__error__"]["message"]
+    assert "waits for this call" in answer["__error__"]["message"]
     answer = server.wait(caller, human("wrong x"), thread)
     assert "nothing was found" in answer["__error__"]["message"]
 
