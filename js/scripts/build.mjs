@@ -43,7 +43,7 @@ function pkgConfig(...args) {
         );
     } catch (error) {
         if (error.code === "ENOENT")
-            throw new Error("pkg-config is needed to build heddle (Debian: pkg-config)");
+            throw new Error("pkg-config is required to build heddle (Debian: pkg-config)");
         return undefined;
     }
 }

@@ -39,9 +39,7 @@ export class HttpApp {
         this.#app = app;
         const found = withUser(app) ?? (app as { fetch?: unknown } | undefined)?.fetch ?? app;
         if (typeof found !== "function")
-            throw new TypeError(
-                "that is no HTTP app: a Hono or an object with fetch() is expected",
-            );
+            throw new TypeError("not an HTTP app: expected a Hono or an object with fetch()");
         this.#wrapping = wrapping(app);
         this.#fetch =
             typeof (app as { fetch?: unknown }).fetch === "function"

@@ -14,7 +14,7 @@ export class Embedder {
         else if (typeof value === "function") this.#embed = value as EmbedTexts;
         else
             throw new TypeError(
-                "that makes no embeddings: a function of texts or an Embeddings is expected",
+                "not an embedding function: expected a function of texts or an Embeddings",
             );
         this.#dims = dims;
     }

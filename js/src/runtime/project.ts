@@ -33,7 +33,7 @@ class LoadError extends Error {
     constructor(id: string, failure?: Fields) {
         super(
             failure === undefined
-                ? `there is no graph "${id}"`
+                ? `no graph "${id}"`
                 : `graph "${id}" cannot be loaded: ${String(failure.type)}: ${String(failure.message)}`,
         );
         this.name = "LoadError";
@@ -190,7 +190,7 @@ function usable(value: unknown, path: string): Graph | Factory {
     const graph = asGraph(value);
     if (graph === undefined) {
         throw new TypeError(
-            `${path} is not a graph: a compiled graph, a StateGraph or a function that makes one is expected`,
+            `${path} is not a graph: expected a compiled graph, a StateGraph or a function that returns one`,
         );
     }
     return graph;

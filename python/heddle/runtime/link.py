@@ -430,7 +430,7 @@ class Link:
 
 
 def _lost() -> ServerError:
-    return ServerError("the server is gone", _CODES["unavailable"])
+    return ServerError("the connection to the server was closed", _CODES["unavailable"])
 
 
 def _error(head: dict[str, Any]) -> ServerError:

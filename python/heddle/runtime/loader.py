@@ -126,8 +126,8 @@ class Source:
             self._arguments = _parameters(value)
         else:
             raise LoadError(
-                f"{type(value).__name__} is no graph: a compiled graph, a StateGraph, "
-                "or a function that makes one is needed"
+                f"{type(value).__name__} is not a graph: expected a compiled graph, a StateGraph "
+                "or a function that returns one"
             )
 
     @asynccontextmanager
