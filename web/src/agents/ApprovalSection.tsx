@@ -2,9 +2,9 @@
 import { useId } from "react";
 import { Button, IconButton } from "@/ui/Button";
 import { TextField } from "@/ui/Field";
-import type { Way } from "@/interrupts/question";
+import type { ReplyType } from "@/interrupts/question";
 import styles from "./AgentForm.module.css";
-import { ALL_WAYS, type Draft, type Errors, type Rule } from "./draft";
+import { ALL_REPLY_TYPES, type Draft, type Errors, type Rule } from "./draft";
 
 const policies: { value: Draft["approval"]; label: string; hint: string }[] = [
     { value: "none", label: "No calls", hint: "Tools run without approval." },
@@ -16,7 +16,7 @@ const policies: { value: Draft["approval"]; label: string; hint: string }[] = [
     },
 ];
 
-const wayNames: Record<Way, string> = {
+const replyNames: Record<ReplyType, string> = {
     accept: "Accept",
     edit: "Edit",
     respond: "Respond",
@@ -34,11 +34,11 @@ function RuleRow({
     onChange(rule: Rule): void;
     onRemove(): void;
 }) {
-    const toggle = (way: Way) => {
-        const ways = ALL_WAYS.filter((one) =>
-            one === way ? !rule.ways.includes(way) : rule.ways.includes(one),
+    const toggle = (type: ReplyType) => {
+        const replyTypes = ALL_REPLY_TYPES.filter((one) =>
+            one === type ? !rule.replyTypes.includes(type) : rule.replyTypes.includes(one),
         );
-        onChange({ ...rule, ways });
+        onChange({ ...rule, replyTypes });
     };
     return (
         <div className={styles.rule}>
@@ -57,16 +57,16 @@ function RuleRow({
                     onClick={onRemove}
                 />
             </div>
-            <fieldset className={styles.ways}>
+            <fieldset className={styles.replyTypes}>
                 <legend>Allowed replies</legend>
-                {ALL_WAYS.map((way) => (
-                    <label key={way} className={styles.check}>
+                {ALL_REPLY_TYPES.map((type) => (
+                    <label key={type} className={styles.check}>
                         <input
                             type="checkbox"
-                            checked={rule.ways.includes(way)}
-                            onChange={() => toggle(way)}
+                            checked={rule.replyTypes.includes(type)}
+                            onChange={() => toggle(type)}
                         />
-                        {wayNames[way]}
+                        {replyNames[type]}
                     </label>
                 ))}
             </fieldset>
@@ -94,7 +94,9 @@ export function ApprovalSection({ draft, errors, onChange }: SectionProps) {
     const id = useId();
     const { rules } = draft;
     const add = () =>
-        onChange({ rules: [...rules, { tool: "", ways: ALL_WAYS, description: "", rest: {} }] });
+        onChange({
+            rules: [...rules, { tool: "", replyTypes: ALL_REPLY_TYPES, description: "", rest: {} }],
+        });
     return (
         <fieldset className={styles.group}>
             <legend className="visually-hidden">Tool calls that need approval</legend>
@@ -118,7 +120,7 @@ export function ApprovalSection({ draft, errors, onChange }: SectionProps) {
                                               rules: [
                                                   {
                                                       tool: "",
-                                                      ways: ALL_WAYS,
+                                                      replyTypes: ALL_REPLY_TYPES,
                                                       description: "",
                                                       rest: {},
                                                   },

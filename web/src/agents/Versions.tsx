@@ -18,13 +18,13 @@ interface VersionsProps {
 export function Versions({ assistantId, version, isFixed, onChange }: VersionsProps) {
     const [list, setList] = useState<AssistantVersion[] | null>(null);
     useEffect(() => {
-        let isGone = false;
+        let isUnmounted = false;
         client.assistants.getVersions(assistantId, { limit: MOST }).then(
-            (versions) => !isGone && setList(versions),
-            () => !isGone && setList([]),
+            (versions) => !isUnmounted && setList(versions),
+            () => !isUnmounted && setList([]),
         );
         return () => {
-            isGone = true;
+            isUnmounted = true;
         };
     }, [assistantId, version]);
 

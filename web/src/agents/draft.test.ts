@@ -75,7 +75,7 @@ test("errors are reported at their field", () => {
         other: "[]",
         servers: [{ name: "", url: "ftp://x", rest: {} }],
         approval: "rules" as const,
-        rules: [{ tool: "", ways: [], description: "", rest: {} }],
+        rules: [{ tool: "", replyTypes: [], description: "", rest: {} }],
     };
     const written = configOf(wrong, schema);
     assert.ok("errors" in written);

@@ -2,7 +2,7 @@
 // loses nothing. Pure.
 import type { Assistant } from "@langchain/langgraph-sdk";
 import { parseJson } from "@/interrupts/fields";
-import { isMembers, type Json, type Members, type Way } from "@/interrupts/question";
+import { isMembers, type Json, type Members, type ReplyType } from "@/interrupts/question";
 import { settingsOf, textOf, type Setting } from "./settings";
 
 export * from "./settings";
@@ -15,7 +15,7 @@ export interface Server {
 
 export interface Rule {
     tool: string;
-    ways: Way[];
+    replyTypes: ReplyType[];
     description: string;
     rest: Members;
 }
@@ -42,7 +42,7 @@ export interface Draft {
     mcpRest: Members;
 }
 
-export const ALL_WAYS: Way[] = ["accept", "edit", "respond", "ignore"];
+export const ALL_REPLY_TYPES: ReplyType[] = ["accept", "edit", "respond", "ignore"];
 
 // ---- reading ------------------------------------------------------------
 
@@ -61,15 +61,18 @@ function serversOf(value: Json | undefined): Server[] | null {
 
 function ruleOf(value: Json): Rule | null {
     if (typeof value === "string")
-        return { tool: value, ways: ALL_WAYS, description: "", rest: {} };
+        return { tool: value, replyTypes: ALL_REPLY_TYPES, description: "", rest: {} };
     if (!isMembers(value) || typeof value.tool !== "string") return null;
     const { tool, allow, description, ...rest } = value;
-    const allowed = allow === undefined ? ALL_WAYS : allow;
-    if (!Array.isArray(allowed) || !allowed.every((way) => ALL_WAYS.includes(way as Way)))
+    const allowed = allow === undefined ? ALL_REPLY_TYPES : allow;
+    if (
+        !Array.isArray(allowed) ||
+        !allowed.every((type) => ALL_REPLY_TYPES.includes(type as ReplyType))
+    )
         return null;
     return {
         tool,
-        ways: ALL_WAYS.filter((way) => allowed.includes(way)),
+        replyTypes: ALL_REPLY_TYPES.filter((type) => allowed.includes(type)),
         description: textOf(description),
         rest,
     };
@@ -193,14 +196,16 @@ function writeServers(list: Server[]): Json[] {
     }));
 }
 
-function writeRule({ tool, ways, description, rest }: Rule): Json {
+function writeRule({ tool, replyTypes, description, rest }: Rule): Json {
     const isPlain =
-        ways.length === ALL_WAYS.length && !description && Object.keys(rest).length === 0;
+        replyTypes.length === ALL_REPLY_TYPES.length &&
+        !description &&
+        Object.keys(rest).length === 0;
     if (isPlain) return tool;
     return {
         tool,
         ...rest,
-        ...(ways.length < ALL_WAYS.length ? { allow: ways } : {}),
+        ...(replyTypes.length < ALL_REPLY_TYPES.length ? { allow: replyTypes } : {}),
         ...(description ? { description } : {}),
     };
 }
@@ -219,7 +224,8 @@ function listErrors(draft: Draft): Errors {
     if (draft.approval !== "rules") return errors;
     draft.rules.forEach((rule, at) => {
         if (!rule.tool.trim()) errors[`approval.${at}`] = "Enter the name of a tool.";
-        else if (rule.ways.length === 0) errors[`approval.${at}`] = "Allow at least one reply.";
+        else if (rule.replyTypes.length === 0)
+            errors[`approval.${at}`] = "Allow at least one reply.";
     });
     return errors;
 }

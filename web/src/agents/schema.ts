@@ -30,13 +30,13 @@ export function useSchema(graphId: string): Schema {
         error: null,
     });
     useEffect(() => {
-        let isGone = false;
+        let isUnmounted = false;
         loadSchema(graphId).then(
-            (schema) => !isGone && setState({ graphId, schema, error: null }),
-            (error: unknown) => !isGone && setState({ graphId, schema: null, error }),
+            (schema) => !isUnmounted && setState({ graphId, schema, error: null }),
+            (error: unknown) => !isUnmounted && setState({ graphId, schema: null, error }),
         );
         return () => {
-            isGone = true;
+            isUnmounted = true;
         };
     }, [graphId]);
     return state.graphId === graphId ? state : { schema: undefined, error: null };

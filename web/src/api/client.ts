@@ -1,7 +1,7 @@
 // The page's only connection to its server: the official client, on a fetch that adds the token,
 // detects an unreachable server, and resumes broken streams.
 import { Client } from "@langchain/langgraph-sdk/client";
-import { base, reportLost, reportReached, watchForReturn } from "./connection";
+import { base, reportLost, reportReached, pollUntilReached } from "./connection";
 import { resuming } from "./resume";
 import { isRefused, renewal, session } from "./session";
 
@@ -31,7 +31,7 @@ async function fetchAs(
     } catch (error) {
         if (error instanceof TypeError) {
             reportLost();
-            watchForReturn();
+            pollUntilReached();
         }
         throw error;
     }

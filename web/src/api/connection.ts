@@ -32,7 +32,7 @@ export async function untilReached(signal?: AbortSignal): Promise<void> {
 let watch: Promise<void> | null = null;
 
 /** Polls until the server is reachable again. */
-export function watchForReturn() {
+export function pollUntilReached() {
     watch ??= untilReached().finally(() => {
         watch = null;
     });

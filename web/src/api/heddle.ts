@@ -81,7 +81,7 @@ export interface Receipt {
 }
 
 /** An issuer where users sign in. */
-export interface SignInWay {
+export interface SignInMethod {
     name: string;
     issuer: string;
     client_id: string;
@@ -93,7 +93,7 @@ export interface SignInWay {
 export interface Settings {
     version: string;
     needs_sign_in: boolean;
-    sign_in: SignInWay[];
+    sign_in: SignInMethod[];
 }
 
 export interface Usage {

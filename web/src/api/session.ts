@@ -1,6 +1,6 @@
 // The session. A token stays in this tab (sessionStorage), and in localStorage only if the user
 // chose to stay signed in.
-import { keep, readKept, type StoreName } from "./storage";
+import { keep, readStored, type StoreName } from "./storage";
 import { createStore } from "./store";
 
 export interface Session {
@@ -23,7 +23,7 @@ function parse(text: string | null): Session | null {
     }
 }
 
-const read = (store: StoreName) => parse(readKept(store, KEY));
+const read = (store: StoreName) => parse(readStored(store, KEY));
 
 const write = (store: StoreName, session: Session | null) =>
     keep(store, KEY, session && JSON.stringify(session));

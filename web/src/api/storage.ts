@@ -2,7 +2,7 @@
 
 export type StoreName = "localStorage" | "sessionStorage";
 
-export function readKept(store: StoreName, key: string): string | null {
+export function readStored(store: StoreName, key: string): string | null {
     try {
         return window[store].getItem(key);
     } catch {
@@ -21,7 +21,7 @@ export function keep(store: StoreName, key: string, text: string | null) {
 }
 
 /** Removes the entries whose key `isUnwanted` accepts. */
-export function clearKept(store: StoreName, isUnwanted: (key: string) => boolean) {
+export function clearStored(store: StoreName, isUnwanted: (key: string) => boolean) {
     try {
         for (const key of Object.keys(window[store]))
             if (isUnwanted(key)) window[store].removeItem(key);

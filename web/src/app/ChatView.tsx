@@ -33,7 +33,7 @@ const panels = {
 
 const titles: Record<DrawerName, string> = { tree: "Branches", state: "State", graph: "Graph" };
 
-interface TalkProps {
+interface ChatViewProps {
     threadId: string | null;
     at: string | null;
     agent: string | null;
@@ -59,7 +59,7 @@ function useThreadId(requested: string | null): { id: string; isNew: boolean } {
     return { id: requested ?? fresh, isNew: requested === null };
 }
 
-export function ChatView({ threadId, at, agent, onMenu }: TalkProps) {
+export function ChatView({ threadId, at, agent, onMenu }: ChatViewProps) {
     const { id, isNew } = useThreadId(threadId);
     const [open, setOpen] = useState<DrawerName | null>(null);
     const Panel = open ? panels[open] : null;
@@ -97,7 +97,11 @@ export function ChatView({ threadId, at, agent, onMenu }: TalkProps) {
                 </nav>
             </header>
             <div className={styles.body}>
-                <section className={styles.talk} aria-label="Conversation" inert={isCovered}>
+                <section
+                    className={styles.conversation}
+                    aria-label="Conversation"
+                    inert={isCovered}
+                >
                     <Conversation />
                     <div className={styles.foot}>
                         <BranchNotice />

@@ -1,5 +1,5 @@
 // Light or dark, by the system setting or by choice.
-import { keep, readKept } from "@/api/storage";
+import { keep, readStored } from "@/api/storage";
 import { createStore, useStore } from "@/api/store";
 
 export type Theme = "system" | "light" | "dark";
@@ -8,7 +8,7 @@ const KEY = "heddle:theme";
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 
 function read(): Theme {
-    const kept = readKept("localStorage", KEY);
+    const kept = readStored("localStorage", KEY);
     return kept === "light" || kept === "dark" ? kept : "system";
 }
 

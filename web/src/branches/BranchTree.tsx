@@ -36,7 +36,7 @@ function walk(event: KeyboardEvent<HTMLElement>) {
 
 function stemOf(node: Node): string {
     if (node.children.length === 0) return "";
-    return `${styles.stem} ${node.children.some((child) => child.isOnWay) ? styles.taken : ""}`;
+    return `${styles.stem} ${node.children.some((child) => child.isOnPath) ? styles.taken : ""}`;
 }
 
 function Level({ nodes, depth, ...rest }: TreeProps & { depth: number }) {
@@ -45,7 +45,7 @@ function Level({ nodes, depth, ...rest }: TreeProps & { depth: number }) {
             {nodes.map((node) => (
                 <li
                     key={node.branch.branch_id}
-                    className={`${styles.item} ${node.isOnWay ? styles.way : ""}`}
+                    className={`${styles.item} ${node.isOnPath ? styles.path : ""}`}
                 >
                     <div className={stemOf(node)}>
                         <BranchItem

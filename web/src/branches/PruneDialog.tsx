@@ -29,10 +29,10 @@ function useMessageCount(threadId: string, assistantId: string, node: Node): num
         Promise.all(
             leaves.map((checkpointId) => getOrigins(threadId, { ...where, checkpointId })),
         ).then(
-            (ways) => {
+            (paths) => {
                 // Checkpoint ids ascend along a branch: messages before it are not lost.
-                const lost = ways.flatMap((way) =>
-                    way.messages.filter((one) => one.checkpoint_id >= node.branch.branch_id),
+                const lost = paths.flatMap((path) =>
+                    path.messages.filter((one) => one.checkpoint_id >= node.branch.branch_id),
                 );
                 setCount(new Set(lost.map((message) => message.id)).size);
             },
@@ -53,7 +53,7 @@ export function PruneDialog({ threadId, chat, node, onClose }: PruneProps) {
         setPruning(true);
         setReason(null);
         // Leave the branch first: the server reports the change before it responds.
-        const left = node.isOnWay ? chat.head : null;
+        const left = node.isOnPath ? chat.head : null;
         if (left) chat.show(null);
         try {
             await pruneBranch(threadId, chat.assistantId, node.branch.branch_id);

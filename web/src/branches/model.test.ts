@@ -95,7 +95,7 @@ test("a segment without messages is replaced by its children", () => {
 test("the shown branch, its path, and the newest leaf of each branch", () => {
     const nodes = flatten(buildTree(twoForks, "49"));
     assert.deepEqual(
-        nodes.filter((node) => node.isOnWay).map(({ branch }) => branch.branch_id),
+        nodes.filter((node) => node.isOnPath).map(({ branch }) => branch.branch_id),
         ["1", "2", "4"],
     );
     assert.deepEqual(

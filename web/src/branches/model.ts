@@ -16,7 +16,7 @@ export interface Node {
     /** The newest leaf below it: a click shows this checkpoint. */
     leaf: string;
     /** On the path to the shown checkpoint; `isHere`: the shown checkpoint is on this branch. */
-    isOnWay: boolean;
+    isOnPath: boolean;
     isHere: boolean;
     children: Node[];
 }
@@ -28,7 +28,7 @@ export function shorten(text: string): string {
     return line.length > LABEL ? `${line.slice(0, LABEL).trimEnd()}…` : line;
 }
 
-function saidIn({ message }: Branch): string {
+function summaryOf({ message }: Branch): string {
     if (!message) return "";
     const text = shorten(textOf(message.content ?? ""));
     if (text) return text;
@@ -42,7 +42,7 @@ function saidIn({ message }: Branch): string {
 }
 
 export function labelOf(branch: Branch): string {
-    return branch.name || saidIn(branch) || (branch.parent_branch_id ? "Continues" : "Start");
+    return branch.name || summaryOf(branch) || (branch.parent_branch_id ? "Continues" : "Start");
 }
 
 /** The branch of a checkpoint: checkpoints along a branch have ascending ids. */
@@ -102,9 +102,9 @@ export function buildTree(branches: Branch[], shown: string | null): Node[] {
     const kin = kinOf(branches);
     const byId = new Map(branches.map((branch) => [branch.branch_id, branch]));
     const here = branchOf(branches, shown);
-    const way = new Set<string>();
-    for (let at = here; at && !way.has(at.branch_id); at = byId.get(at.parent_branch_id ?? ""))
-        way.add(at.branch_id);
+    const path = new Set<string>();
+    for (let at = here; at && !path.has(at.branch_id); at = byId.get(at.parent_branch_id ?? ""))
+        path.add(at.branch_id);
 
     const grow = (list: Branch[]): Node[] => {
         const all = lifted(list, kin);
@@ -122,7 +122,7 @@ export function buildTree(branches: Branch[], shown: string | null): Node[] {
                     (best, child) => (child.leaf > best ? child.leaf : best),
                     branch.head_checkpoint_id,
                 ),
-                isOnWay: way.has(branch.branch_id),
+                isOnPath: path.has(branch.branch_id),
                 isHere: here?.branch_id === branch.branch_id,
                 children,
             };

@@ -31,7 +31,7 @@ export function receiptText(receipt: Receipt | null): string {
     return `${where}, ${plural(tokens, "token")} streamed.${lost}`;
 }
 
-function Unkept({ chat }: { chat: AgentChat }) {
+function UnstoredAnswer({ chat }: { chat: AgentChat }) {
     const { list } = useAssistants();
     const note = useId();
     const partial = chat.stopped?.partial ?? chat.failure?.partial ?? null;
@@ -63,7 +63,7 @@ function Stopped({ chat }: { chat: AgentChat }) {
                 <Icon name="stop" size={16} /> {receiptText(chat.stopped.receipt)}
             </p>
             {canWrite && (
-                <div className={styles.ways}>
+                <div className={styles.actions}>
                     {human && (
                         <Button icon="retry" onClick={() => void chat.retry(human)}>
                             Retry
@@ -95,7 +95,7 @@ function Failed({ chat }: { chat: AgentChat }) {
                 {sentence(failure.reason)}
             </p>
             {(canWrite || failure.kind === "load") && (
-                <div className={styles.ways}>
+                <div className={styles.actions}>
                     <Button
                         icon="retry"
                         onClick={() =>
@@ -137,7 +137,7 @@ function Waiting({ chat }: { chat: AgentChat }) {
 export function ChatStatus({ chat }: { chat: AgentChat }) {
     return (
         <>
-            <Unkept chat={chat} />
+            <UnstoredAnswer chat={chat} />
             <Waiting chat={chat} />
             <Stopped chat={chat} />
             <Failed chat={chat} />

@@ -28,33 +28,33 @@ function Skeleton() {
 }
 
 /** Announces the writing agent and a complete answer once each, not every chunk. */
-function useNews({ chats }: OpenThread): string {
+function useAnnouncement({ chats }: OpenThread): string {
     const { list } = useAssistants();
-    const news = useRef("");
+    const announcement = useRef("");
     const wasWorking = useRef(false);
     const working = chats.find((chat) => chat.phase === "working" || chat.phase === "stopping");
     if (working) {
         const name = nameOf(list.find((one) => one.assistant_id === working.assistantId));
-        news.current = `${name} is writing`;
+        announcement.current = `${name} is writing`;
         wasWorking.current = true;
     } else if (wasWorking.current) {
         const isWhole = chats.every(
             (chat) => !chat.failure && !chat.stopped && chat.interrupts.length === 0,
         );
         // errors, stops and requests announce themselves
-        news.current = isWhole ? "Answer complete" : "";
+        announcement.current = isWhole ? "Answer complete" : "";
         wasWorking.current = false;
     }
-    return news.current;
+    return announcement.current;
 }
 
 export function Conversation() {
     const thread = useOpenThread();
     const { entries, chats, isLoading, exists } = thread;
     const hasError = useThreadError();
-    const news = useNews(thread);
+    const announcement = useAnnouncement(thread);
     const rows = useMemo(() => rowsOf(entries), [entries]);
-    const { box, content, isAway, goToEnd } = useFollow(rows.length > 0);
+    const { box, content, isScrolledUp, goToEnd } = useFollow(rows.length > 0);
     const hasMany = useMemo(
         () => new Set(entries.map((entry) => entry.chat.assistantId)).size > 1,
         [entries],
@@ -106,13 +106,13 @@ export function Conversation() {
                         chats.map((chat) => <ChatStatus key={chat.assistantId} chat={chat} />)}
                 </div>
             </div>
-            {isAway && rows.length > 0 && (
+            {isScrolledUp && rows.length > 0 && (
                 <Button icon="down" className={styles.jump} onClick={() => goToEnd(true)}>
                     Jump to the latest
                 </Button>
             )}
             <p className="visually-hidden" role="status" aria-live="polite">
-                {news}
+                {announcement}
             </p>
         </div>
     );

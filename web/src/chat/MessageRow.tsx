@@ -65,7 +65,7 @@ function Unsent({ chat }: { chat: AgentChat }) {
                 <Icon name="warning" size={16} /> <strong>Not sent.</strong>{" "}
                 {sentence(chat.failure?.reason ?? "")}
             </p>
-            <div className={styles.ways}>
+            <div className={styles.actions}>
                 <Button kind="quiet" onClick={takeBack}>
                     Back to the editor
                 </Button>

@@ -16,7 +16,7 @@ export interface QueuedMessage {
 }
 
 /** Unsent messages become the draft when the user leaves the conversation. */
-function useKept(draftOf: string | null, list: QueuedMessage[]) {
+function useQueuedDraft(draftOf: string | null, list: QueuedMessage[]) {
     const now = useRef({ draftOf, list });
     now.current = { draftOf, list };
     useEffect(
@@ -60,7 +60,7 @@ export function useQueued(draftOf: string | null) {
     useEffect(() => {
         if (first && isReady && !isHeld) sendNow(first);
     }, [first, isReady, isHeld, sendNow]);
-    useKept(draftOf, list);
+    useQueuedDraft(draftOf, list);
     return { list, add, remove, sendNow, canSend: isReady && isHeld };
 }
 

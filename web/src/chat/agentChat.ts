@@ -26,13 +26,13 @@ import {
     messagesOf,
     questionsOf,
     stoppedOf,
-    unkeptOf,
+    unstoredOf,
     type Broken,
     type Ended,
     type Failure,
     type Stopped,
 } from "./runOutcome";
-import { useUnsentKept } from "./unsent";
+import { useUnsentDraft } from "./unsent";
 
 export type { Content } from "./actions";
 export type { Failure, Stopped } from "./runOutcome";
@@ -103,17 +103,17 @@ const newFollowing = (runId: string | null): Following => ({
 const idOf = (state: ThreadState<State> | null) => state?.checkpoint.checkpoint_id ?? null;
 
 /** The selected branch may have been pruned, here or elsewhere. */
-function useGoneBranch(
+function useMissingBranch(
     head: string | null,
     headState: HeadState,
     onShow: AgentChatOptions["onShow"],
 ) {
-    const isGone = head !== null && headState.at !== head && statusOf(headState.error) === 404;
+    const isMissing = head !== null && headState.at !== head && statusOf(headState.error) === 404;
     useEffect(() => {
-        if (!isGone) return;
+        if (!isMissing) return;
         toast("That branch no longer exists. This is the latest one.");
         onShow(null, true);
-    }, [isGone, onShow]);
+    }, [isMissing, onShow]);
 }
 
 export function useAgentChat(options: AgentChatOptions): AgentChat {
@@ -201,15 +201,15 @@ export function useAgentChat(options: AgentChatOptions): AgentChat {
             return;
         }
         const state = error === null ? lastRead.current : await reloadHead();
-        const partial = unkeptOf(lastLive.current, messagesOf(state));
+        const partial = unstoredOf(lastLive.current, messagesOf(state));
         const receipt = runEndOf(runId)?.receipt ?? null;
         const at = idOf(state);
         // A stopped answer that is stored shows its own notice, and there is nothing to continue.
         const last = messagesOf(state).at(-1);
-        const isKept = last !== undefined && isStopped(last);
+        const isStored = last !== undefined && isStopped(last);
         const end: Broken = {
             failure: error !== null ? { reason: reasonOf(error), kind: "run", partial } : null,
-            stopped: error === null && receipt && !isKept ? { receipt, partial } : null,
+            stopped: error === null && receipt && !isStored ? { receipt, partial } : null,
         };
         if (end.failure || end.stopped) {
             setAfter({ at, ...end });
@@ -268,8 +268,8 @@ export function useAgentChat(options: AgentChatOptions): AgentChat {
         void followRef.current(run, () => now.current.stream.joinStream(activeRunId));
     }, [activeRunId, canJoin, seen]);
 
-    useGoneBranch(head, headState, onShow);
-    useUnsentKept(now);
+    useMissingBranch(head, headState, onShow);
+    useUnsentDraft(now);
     // Leaving the conversation closes the stream; the run continues.
     useEffect(() => () => void now.current.stream.stop(), []);
 

@@ -3,7 +3,7 @@ import type { Assistant } from "@langchain/langgraph-sdk";
 import { useEffect, useState } from "react";
 import { statusOf } from "@/api/client";
 import { getAgents, type ThreadAgent } from "@/api/heddle";
-import { keep, readKept } from "@/api/storage";
+import { keep, readStored } from "@/api/storage";
 
 interface ThreadAgents {
     /** In the order of first use. */
@@ -54,7 +54,7 @@ export function useThreadAgents(threadId: string, exists: boolean, changes: numb
 const PREFERRED = "heddle:agent";
 
 export function preferred(list: Assistant[]): string | null {
-    const kept = readKept("localStorage", PREFERRED);
+    const kept = readStored("localStorage", PREFERRED);
     return (
         (
             list.find((one) => one.assistant_id === kept) ??

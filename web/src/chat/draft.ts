@@ -1,13 +1,13 @@
 // Unsent drafts by conversation, for the life of the tab.
 import { useEffect, useRef } from "react";
-import { keep, readKept } from "@/api/storage";
+import { keep, readStored } from "@/api/storage";
 
 const KEY = "heddle:draft";
 
 const keyOf = (threadId: string | null) => `${KEY}:${threadId ?? "new"}`;
 
 export const readDraft = (threadId: string | null) =>
-    readKept("sessionStorage", keyOf(threadId)) ?? "";
+    readStored("sessionStorage", keyOf(threadId)) ?? "";
 
 export const keepDraft = (threadId: string | null, text: string) =>
     keep("sessionStorage", keyOf(threadId), text || null);

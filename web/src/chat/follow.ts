@@ -6,7 +6,7 @@ const NEAR_PX = 60;
 interface Follow {
     box: RefObject<HTMLDivElement | null>;
     content: RefObject<HTMLDivElement | null>;
-    isAway: boolean;
+    isScrolledUp: boolean;
     goToEnd(isSmooth?: boolean): void;
 }
 
@@ -28,11 +28,11 @@ export function useFollow(isOn: boolean): Follow {
     const follows = useRef(true);
     const isFollowing = useRef(isOn);
     isFollowing.current = isOn;
-    const [isAway, setAway] = useState(false);
+    const [isScrolledUp, setScrolledUp] = useState(false);
 
     const goToEnd = useCallback((isSmooth = false) => {
         follows.current = true;
-        setAway(false);
+        setScrolledUp(false);
         box.current?.scrollTo({
             top: box.current.scrollHeight,
             behavior: isSmooth ? "smooth" : "instant",
@@ -49,7 +49,7 @@ export function useFollow(isOn: boolean): Follow {
             if (isNear) follows.current = true;
             else if (outer.scrollTop < last) follows.current = false;
             last = outer.scrollTop;
-            setAway(!follows.current);
+            setScrolledUp(!follows.current);
         };
         const keep = () => {
             if (isFollowing.current && follows.current && !isUsed(inner))
@@ -65,5 +65,5 @@ export function useFollow(isOn: boolean): Follow {
         };
     }, []);
 
-    return { box, content, isAway, goToEnd };
+    return { box, content, isScrolledUp, goToEnd };
 }

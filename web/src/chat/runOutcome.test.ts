@@ -9,7 +9,7 @@ Object.assign(globalThis, {
     document: { baseURI: "http://localhost/" },
     window: Object.assign(new EventTarget(), { sessionStorage: storage, localStorage: storage }),
 });
-const { isBehind, stoppedOf, textOfError, unkeptOf } = await import("./runOutcome");
+const { isBehind, stoppedOf, textOfError, unstoredOf } = await import("./runOutcome");
 
 const messages = (...ids: string[]) =>
     ids.map((id) => ({ id, type: id.startsWith("h") ? "human" : "ai", content: id }) as Message);
@@ -23,10 +23,10 @@ test("error texts are readable", () => {
 });
 
 test("an answer that was streamed and not stored is reported", () => {
-    assert.equal(unkeptOf(messages("h1", "a1"), messages("h1"))?.id, "a1");
-    assert.equal(unkeptOf(messages("h1", "a1"), messages("h1", "a1")), null);
-    assert.equal(unkeptOf(messages("h1"), messages()), null);
-    assert.equal(unkeptOf([], []), null);
+    assert.equal(unstoredOf(messages("h1", "a1"), messages("h1"))?.id, "a1");
+    assert.equal(unstoredOf(messages("h1", "a1"), messages("h1", "a1")), null);
+    assert.equal(unstoredOf(messages("h1"), messages()), null);
+    assert.equal(unstoredOf([], []), null);
 });
 
 test("a stream that is read again is behind until it catches up", () => {

@@ -39,21 +39,21 @@ export interface Ended {
     receipt: Receipt | null;
 }
 
-type Kept = ThreadState<State> | null;
+type StoredState = ThreadState<State> | null;
 
 const noMessages: Message[] = [];
 
-export function messagesOf(state: Kept): Message[] {
+export function messagesOf(state: StoredState): Message[] {
     const list = state?.values?.messages;
     return Array.isArray(list) ? list : noMessages;
 }
 
-export function questionsOf(state: Kept): Interrupt[] {
+export function questionsOf(state: StoredState): Interrupt[] {
     return (state?.tasks ?? []).flatMap((task) => task.interrupts ?? []);
 }
 
 /** The message that was being written when a run ended without storing it. */
-export function unkeptOf(live: Message[], kept: Message[]): Message | null {
+export function unstoredOf(live: Message[], kept: Message[]): Message | null {
     const last = live.at(-1);
     if (!last || last.type !== "ai") return null;
     return kept.some((message) => message.id === last.id) ? null : last;
@@ -66,14 +66,14 @@ export function isBehind(live: Message[], kept: Message[]): boolean {
     return live.length < kept.length && live.every((message, i) => message.id === kept[i]?.id);
 }
 
-export function failureOf(error: unknown, state: Kept): Failure | null {
+export function failureOf(error: unknown, state: StoredState): Failure | null {
     if (error) return { reason: reasonOf(error), kind: "load", partial: null };
     const failed = (state?.tasks ?? []).find((task) => task.error);
     return failed ? { reason: textOfError(failed.error), kind: "run", partial: null } : null;
 }
 
 /** A chat with pending nodes, without interrupts or failure, whose last run has a receipt. */
-export function stoppedOf(state: Kept, ended: Ended | null): Stopped | null {
+export function stoppedOf(state: StoredState, ended: Ended | null): Stopped | null {
     if (!state || !ended?.receipt || (state.next ?? []).length === 0) return null;
     if (questionsOf(state).length > 0 || failureOf(null, state)) return null;
     return { receipt: ended.receipt, partial: null };

@@ -79,8 +79,8 @@ export function useRuns(threadId: string, exists: boolean, onChange: () => void)
         if (!exists) return;
         let controller: AbortController | null = null;
         let timer: ReturnType<typeof setTimeout> | undefined;
-        let isGone = false;
-        let isTold = false; // an event for a thread that is not loaded yet
+        let isUnmounted = false;
+        let hasEvent = false; // an event for a thread that is not loaded yet
         let known: string | null = null;
 
         const look = () => {
@@ -88,13 +88,13 @@ export function useRuns(threadId: string, exists: boolean, onChange: () => void)
             timer = setTimeout(() => {
                 client.runs.list(threadId, { limit: LOOK_BACK }).then(
                     (list) => {
-                        if (isGone) return;
+                        if (isUnmounted) return;
                         const seen = list.map((run) => `${run.run_id} ${run.status}`).join();
                         setRuns(runsOf(list));
                         // The initial load already covers the first connection.
-                        if (known !== null && (isTold || seen !== known)) change.current();
+                        if (known !== null && (hasEvent || seen !== known)) change.current();
                         known = seen;
-                        isTold = false;
+                        hasEvent = false;
                     },
                     // the banner reports it; the next event or reconnection retries
                     () => undefined,
@@ -102,7 +102,7 @@ export function useRuns(threadId: string, exists: boolean, onChange: () => void)
             }, SETTLE_MS);
         };
         const onEvent = () => {
-            isTold = true;
+            hasEvent = true;
             look();
         };
         const follow = () => {
@@ -115,7 +115,7 @@ export function useRuns(threadId: string, exists: boolean, onChange: () => void)
         follow();
         document.addEventListener("visibilitychange", follow);
         return () => {
-            isGone = true;
+            isUnmounted = true;
             clearTimeout(timer);
             controller?.abort();
             document.removeEventListener("visibilitychange", follow);

@@ -8,7 +8,7 @@ import { textOf } from "./text";
 
 const person = () => identityOf(session.get().token);
 
-export function useUnsentKept(now: RefObject<Now>) {
+export function useUnsentDraft(now: RefObject<Now>) {
     const whose = useRef(person()).current;
     useEffect(
         () => () => {

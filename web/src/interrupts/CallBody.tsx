@@ -24,12 +24,14 @@ export function CallBody({ item, onAnswer }: BodyProps<CallItem>) {
     useOpenForm(mode !== "read");
     const actions = useRef<HTMLDivElement>(null);
     const cameFrom = useRef<string | null>(null);
-    const can = (way: CallItem["ways"][number]) => item.ways.includes(way);
+    const can = (type: CallItem["replyTypes"][number]) => item.replyTypes.includes(type);
 
     // Returns the focus after closing a form.
     useEffect(() => {
         if (mode === "read" && cameFrom.current)
-            actions.current?.querySelector<HTMLElement>(`[data-way=${cameFrom.current}]`)?.focus();
+            actions.current
+                ?.querySelector<HTMLElement>(`[data-reply=${cameFrom.current}]`)
+                ?.focus();
         cameFrom.current = mode === "read" ? null : mode;
     }, [mode]);
 
@@ -41,7 +43,7 @@ export function CallBody({ item, onAnswer }: BodyProps<CallItem>) {
                 fields={fields}
                 whole={item.args}
                 submitLabel="Accept with changes"
-                onSubmit={(args) => onAnswer({ way: "edit", args })}
+                onSubmit={(args) => onAnswer({ type: "edit", args })}
                 onCancel={() => setMode("read")}
             />
         );
@@ -70,18 +72,18 @@ export function CallBody({ item, onAnswer }: BodyProps<CallItem>) {
                         <Button
                             kind="primary"
                             icon="check"
-                            onClick={() => onAnswer({ way: "accept" })}
+                            onClick={() => onAnswer({ type: "accept" })}
                         >
                             Accept
                         </Button>
                     )}
                     {can("edit") && (
-                        <Button icon="edit" data-way="edit" onClick={() => setMode("edit")}>
+                        <Button icon="edit" data-reply="edit" onClick={() => setMode("edit")}>
                             Edit
                         </Button>
                     )}
                     {can("respond") && (
-                        <Button data-way="respond" onClick={() => setMode("respond")}>
+                        <Button data-reply="respond" onClick={() => setMode("respond")}>
                             {item.rejects ? "Reject with a reason" : "Respond"}
                         </Button>
                     )}
@@ -89,12 +91,12 @@ export function CallBody({ item, onAnswer }: BodyProps<CallItem>) {
                         <Button
                             kind="quiet"
                             className={styles.last}
-                            onClick={() => onAnswer({ way: "ignore" })}
+                            onClick={() => onAnswer({ type: "ignore" })}
                         >
                             {item.form === "decision" ? "Reject" : "Ignore"}
                         </Button>
                     )}
-                    {item.ways.length === 0 && (
+                    {item.replyTypes.length === 0 && (
                         <p className={styles.note}>No reply is allowed here.</p>
                     )}
                 </div>
@@ -117,7 +119,7 @@ function RespondFormOf({ item, onAnswer, onCancel }: RespondProps) {
                     ? "The agent receives this reason."
                     : `The agent receives this instead of the result of ${item.name}.`
             }
-            onSubmit={(text) => onAnswer({ way: "respond", text })}
+            onSubmit={(text) => onAnswer({ type: "respond", text })}
             onCancel={onCancel}
         />
     );

@@ -62,7 +62,7 @@ function Body({ item, ...rest }: BodyProps<Item>) {
     if (item.kind === "other") return <OtherBody item={item} {...rest} />;
     return (
         <div className={styles.actions}>
-            <Button kind="primary" icon="forward" onClick={() => onAnswer({ way: "accept" })}>
+            <Button kind="primary" icon="forward" onClick={() => onAnswer({ type: "accept" })}>
                 Continue
             </Button>
         </div>
@@ -70,9 +70,9 @@ function Body({ item, ...rest }: BodyProps<Item>) {
 }
 
 function outcomeOf(given: Answer, item: Item): string {
-    if (given.way === "accept") return item.kind === "pause" ? "Continues" : "Accepted";
-    if (given.way === "edit") return "Accepted with changes";
-    if (given.way === "ignore")
+    if (given.type === "accept") return item.kind === "pause" ? "Continues" : "Accepted";
+    if (given.type === "edit") return "Accepted with changes";
+    if (given.type === "ignore")
         return item.kind === "call" && item.form === "decision" ? "Rejected" : "Ignored";
     return "Replied";
 }

@@ -8,7 +8,7 @@ import type { FormItem } from "./question";
 
 export function FormBody({ item, onAnswer }: BodyProps<FormItem>) {
     const fields = fieldsOfSchema(item.fields, item.required);
-    const decline = () => onAnswer({ way: "ignore" });
+    const decline = () => onAnswer({ type: "ignore" });
     const isSafe = item.url !== null && /^https?:\/\//.test(item.url);
     return (
         <>
@@ -31,12 +31,12 @@ export function FormBody({ item, onAnswer }: BodyProps<FormItem>) {
                     submitLabel="Send"
                     cancelLabel="Decline"
                     takesFocus={false}
-                    onSubmit={(args) => onAnswer({ way: "edit", args })}
+                    onSubmit={(args) => onAnswer({ type: "edit", args })}
                     onCancel={decline}
                 />
             ) : (
                 <div className={styles.actions}>
-                    <Button kind="primary" onClick={() => onAnswer({ way: "accept" })}>
+                    <Button kind="primary" onClick={() => onAnswer({ type: "accept" })}>
                         {item.url ? "Done" : "Accept"}
                     </Button>
                     <Button kind="quiet" onClick={decline}>

@@ -17,10 +17,10 @@ export function OtherBody({ item, isByComposer, onAnswer }: BodyProps<OtherItem>
     const [error, setError] = useState<string | null>(null);
 
     const submit = () => {
-        if (!isJson) return onAnswer({ way: "respond", text });
+        if (!isJson) return onAnswer({ type: "respond", text });
         const parsed = parseJson(text);
         if ("error" in parsed) return setError(parsed.error);
-        onAnswer({ way: "value", value: parsed.value });
+        onAnswer({ type: "value", value: parsed.value });
     };
     return (
         <>

@@ -44,8 +44,8 @@ function mayTakeFocus(section: HTMLElement): boolean {
     if (!active || active === document.body || active.id === "main") return true;
     const isText = active instanceof HTMLTextAreaElement || active instanceof HTMLInputElement;
     if (isText && active.value !== "") return false;
-    const talk = section.closest("section[aria-label=Conversation]");
-    return talk?.contains(active) === true && !section.contains(active);
+    const conversation = section.closest("section[aria-label=Conversation]");
+    return conversation?.contains(active) === true && !section.contains(active);
 }
 
 /** The chosen replies, and the functions that send them. */
@@ -82,7 +82,7 @@ function useAnswers(chat: AgentChat, questions: Question[]) {
         for (const question of questions) {
             question.items.forEach((item, at) => {
                 if (!next.has(keyOf(question, at)) && canAccept(item))
-                    next.set(keyOf(question, at), { way: "accept" });
+                    next.set(keyOf(question, at), { type: "accept" });
             });
         }
         setGiven(next);

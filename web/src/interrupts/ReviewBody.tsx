@@ -51,12 +51,16 @@ export function ReviewBody({ item, onAnswer }: BodyProps<ReviewItem>) {
                     hint="The agent revises its result with this remark."
                     submitLabel="Send back"
                     mayBeEmpty
-                    onSubmit={(text) => onAnswer({ way: "respond", text })}
+                    onSubmit={(text) => onAnswer({ type: "respond", text })}
                     onCancel={() => setRefusing(false)}
                 />
             ) : (
                 <div className={styles.actions}>
-                    <Button kind="primary" icon="check" onClick={() => onAnswer({ way: "accept" })}>
+                    <Button
+                        kind="primary"
+                        icon="check"
+                        onClick={() => onAnswer({ type: "accept" })}
+                    >
                         Approve
                     </Button>
                     <Button icon="retry" onClick={() => setRefusing(true)}>

@@ -15,7 +15,7 @@ export interface Common {
     error: string | null;
 }
 
-export type Way = "accept" | "edit" | "respond" | "ignore";
+export type ReplyType = "accept" | "edit" | "respond" | "ignore";
 
 /** A tool call that needs approval. */
 export interface CallItem extends Common {
@@ -25,7 +25,7 @@ export interface CallItem extends Common {
     name: string;
     args: Json;
     description: string;
-    ways: Way[];
+    replyTypes: ReplyType[];
     /** In LangChain's format a text is a reason to reject, unless "respond" is allowed. */
     rejects: boolean;
 }
@@ -66,11 +66,11 @@ export interface OtherItem extends Common {
 export type Item = CallItem | ReviewItem | FormItem | PauseItem | OtherItem;
 
 export type Answer =
-    | { way: "accept" }
-    | { way: "edit"; args: Json }
-    | { way: "respond"; text: string }
-    | { way: "ignore" }
-    | { way: "value"; value: Json };
+    | { type: "accept" }
+    | { type: "edit"; args: Json }
+    | { type: "respond"; text: string }
+    | { type: "ignore" }
+    | { type: "value"; value: Json };
 
 /** One interrupt. It may contain several requests, which are answered together. */
 export interface Question {

@@ -4,9 +4,13 @@ import { errorOf, fieldsOf, fieldsOfSchema, valuesOf } from "./fields";
 import { passedOnBy, canAccept, canRespond, questionOf, type Json } from "./question";
 
 const parse = (value: Json) => questionOf({ id: "q", value }, 0);
-const call = (action: string, args: Json, ways = ["accept", "edit", "respond", "ignore"]) => ({
+const call = (
+    action: string,
+    args: Json,
+    replyTypes = ["accept", "edit", "respond", "ignore"],
+) => ({
     action_request: { action, args },
-    config: Object.fromEntries(ways.map((way) => [`allow_${way}`, true])),
+    config: Object.fromEntries(replyTypes.map((type) => [`allow_${type}`, true])),
     description: "",
 });
 
@@ -14,12 +18,12 @@ test("a call in the format of Agent Inbox is answered by a list", () => {
     const { items, encode } = parse(call("buy", { item: "x" }, ["accept", "respond"]));
     const [item] = items;
     assert.ok(item?.kind === "call");
-    assert.deepEqual(item.ways, ["accept", "respond"]);
+    assert.deepEqual(item.replyTypes, ["accept", "respond"]);
     // Graphs written for Agent Inbox read interrupt(…)[0], for a single request too.
-    assert.deepEqual(encode([{ way: "accept" }]), [{ type: "accept", args: null }]);
-    assert.deepEqual(encode([{ way: "ignore" }]), [{ type: "ignore", args: null }]);
-    assert.deepEqual(encode([{ way: "respond", text: "no" }]), [{ type: "response", args: "no" }]);
-    assert.deepEqual(encode([{ way: "edit", args: { item: "y" } }]), [
+    assert.deepEqual(encode([{ type: "accept" }]), [{ type: "accept", args: null }]);
+    assert.deepEqual(encode([{ type: "ignore" }]), [{ type: "ignore", args: null }]);
+    assert.deepEqual(encode([{ type: "respond", text: "no" }]), [{ type: "response", args: "no" }]);
+    assert.deepEqual(encode([{ type: "edit", args: { item: "y" } }]), [
         { type: "edit", args: { action: "buy", args: { item: "y" } } },
     ]);
 });
@@ -37,7 +41,7 @@ test("the format of Agent Inbox takes precedence", () => {
 test("a list of calls is answered by a list", () => {
     const { items, encode } = parse([call("a", {}), call("b", {})]);
     assert.equal(items.length, 2);
-    assert.deepEqual(encode([{ way: "accept" }, { way: "ignore" }]), [
+    assert.deepEqual(encode([{ type: "accept" }, { type: "ignore" }]), [
         { type: "accept", args: null },
         { type: "ignore", args: null },
     ]);
@@ -52,9 +56,9 @@ test("LangChain decisions are decoded and encoded", () => {
         review_configs: [{ action_name: "a", allowed_decisions: ["approve"] }],
     });
     assert.ok(items[0]?.kind === "call" && items[1]?.kind === "call");
-    assert.deepEqual(items[0].ways, ["accept"]);
-    assert.deepEqual(items[1].ways, ["accept", "edit", "respond", "ignore"]);
-    assert.deepEqual(encode([{ way: "accept" }, { way: "respond", text: "why" }]), {
+    assert.deepEqual(items[0].replyTypes, ["accept"]);
+    assert.deepEqual(items[1].replyTypes, ["accept", "edit", "respond", "ignore"]);
+    assert.deepEqual(encode([{ type: "accept" }, { type: "respond", text: "why" }]), {
         decisions: [{ type: "approve" }, { type: "reject", message: "why" }],
     });
 });
@@ -67,7 +71,7 @@ test("a delegate's requests name the delegate, and the replies reach it", () => 
         items.map((item) => item.delegate?.name),
         ["Clerk", "Clerk"],
     );
-    assert.deepEqual(encode([{ way: "accept" }, { way: "respond", text: "fine" }]), [
+    assert.deepEqual(encode([{ type: "accept" }, { type: "respond", text: "fine" }]), [
         [{ type: "accept", args: null }],
         "fine",
     ]);
@@ -77,8 +81,8 @@ test("a delegate's requests name the delegate, and the replies reach it", () => 
 
 test("reviews, forms, and anything else", () => {
     const review = parse({ type: "review_results", results: [1], message: "look" });
-    assert.deepEqual(review.encode([{ way: "accept" }]), { approved: true });
-    assert.deepEqual(review.encode([{ way: "respond", text: "more" }]), {
+    assert.deepEqual(review.encode([{ type: "accept" }]), { approved: true });
+    assert.deepEqual(review.encode([{ type: "respond", text: "more" }]), {
         approved: false,
         feedback: "more",
     });
@@ -91,7 +95,7 @@ test("reviews, forms, and anything else", () => {
         server: "s",
         requests: { "1": request, "2": request },
     });
-    assert.deepEqual(form.encode([{ way: "edit", args: { a: "b" } }, { way: "ignore" }]), {
+    assert.deepEqual(form.encode([{ type: "edit", args: { a: "b" } }, { type: "ignore" }]), {
         "1": { action: "accept", content: { a: "b" } },
         "2": { action: "decline" },
     });
@@ -101,8 +105,8 @@ test("reviews, forms, and anything else", () => {
     for (const value of [null, 3, true, [], [1], {}, "text"]) {
         const { items, encode } = parse(value);
         assert.ok(canRespond(items[0]!) && !canAccept(items[0]!));
-        assert.equal(encode([{ way: "respond", text: "a" }]), "a");
-        assert.deepEqual(encode([{ way: "value", value: { b: 1 } }]), { b: 1 });
+        assert.equal(encode([{ type: "respond", text: "a" }]), "a");
+        assert.deepEqual(encode([{ type: "value", value: { b: 1 } }]), { b: 1 });
     }
 });
 

@@ -14,7 +14,7 @@ import {
     type OtherItem,
     type Question,
     type ReviewItem,
-    type Way,
+    type ReplyType,
 } from "./items";
 
 export * from "./items";
@@ -25,7 +25,7 @@ const textOf = (value: Json | undefined): string => (typeof value === "string" ?
 
 const single = (item: Item, encode: (answer: Answer) => Json): Part => ({
     items: [item],
-    encode: ([answer]) => encode(answer ?? { way: "ignore" }),
+    encode: ([answer]) => encode(answer ?? { type: "ignore" }),
 });
 
 /** Several interrupts in one: each part gets its own replies. */
@@ -52,8 +52,8 @@ function delegateOf(value: Members, around: Delegate | null): Delegate | null {
 
 function inboxCall(value: Members, request: Members, common: Common): Part {
     const config = isMembers(value.config) ? value.config : {};
-    const ways = (["accept", "edit", "respond", "ignore"] as Way[]).filter(
-        (way) => config[`allow_${way}`] === true,
+    const replyTypes = (["accept", "edit", "respond", "ignore"] as ReplyType[]).filter(
+        (type) => config[`allow_${type}`] === true,
     );
     const name = textOf(request.action);
     const item: CallItem = {
@@ -63,15 +63,15 @@ function inboxCall(value: Members, request: Members, common: Common): Part {
         name,
         args: request.args ?? {},
         description: textOf(value.description),
-        ways,
+        replyTypes,
         rejects: false,
     };
     // Always a list, for a single request too: graphs for Agent Inbox read its first element.
     return single(item, (answer) => {
-        if (answer.way === "edit")
+        if (answer.type === "edit")
             return [{ type: "edit", args: { action: name, args: answer.args } }];
-        if (answer.way === "respond") return [{ type: "response", args: answer.text }];
-        return answer.way === "value" ? answer.value : [{ type: answer.way, args: null }];
+        if (answer.type === "respond") return [{ type: "response", args: answer.text }];
+        return answer.type === "value" ? answer.value : [{ type: answer.type, args: null }];
     });
 }
 
@@ -86,11 +86,11 @@ function decisionsOf(configs: Json | undefined, name: string): Json[] {
 function decision(request: Members, configs: Json | undefined, common: Common): Part {
     const name = textOf(request.name) || textOf(request.action);
     const allowed = decisionsOf(configs, name);
-    const ways: Way[] = [];
-    if (allowed.includes("approve")) ways.push("accept");
-    if (allowed.includes("edit")) ways.push("edit");
-    if (allowed.includes("respond") || allowed.includes("reject")) ways.push("respond");
-    if (allowed.includes("reject")) ways.push("ignore");
+    const replyTypes: ReplyType[] = [];
+    if (allowed.includes("approve")) replyTypes.push("accept");
+    if (allowed.includes("edit")) replyTypes.push("edit");
+    if (allowed.includes("respond") || allowed.includes("reject")) replyTypes.push("respond");
+    if (allowed.includes("reject")) replyTypes.push("ignore");
     const rejects = !allowed.includes("respond");
     const item: CallItem = {
         ...common,
@@ -99,16 +99,16 @@ function decision(request: Members, configs: Json | undefined, common: Common): 
         name,
         args: request.args ?? request.arguments ?? {},
         description: textOf(request.description),
-        ways,
+        replyTypes,
         rejects,
     };
     return single(item, (answer) => {
-        if (answer.way === "accept") return { type: "approve" };
-        if (answer.way === "edit")
+        if (answer.type === "accept") return { type: "approve" };
+        if (answer.type === "edit")
             return { type: "edit", edited_action: { name, args: answer.args } };
-        if (answer.way === "respond")
+        if (answer.type === "respond")
             return { type: rejects ? "reject" : "respond", message: answer.text };
-        return answer.way === "value" ? answer.value : { type: "reject" };
+        return answer.type === "value" ? answer.value : { type: "reject" };
     });
 }
 
@@ -121,9 +121,9 @@ function review(value: Members, common: Common): Part {
         results: Array.isArray(value.results) ? value.results : [],
     };
     return single(item, (answer) => {
-        if (answer.way === "accept") return { approved: true };
-        if (answer.way === "value") return answer.value;
-        return { approved: false, feedback: answer.way === "respond" ? answer.text : "" };
+        if (answer.type === "accept") return { approved: true };
+        if (answer.type === "value") return answer.value;
+        return { approved: false, feedback: answer.type === "respond" ? answer.text : "" };
     });
 }
 
@@ -146,9 +146,9 @@ function mcpForm(server: string, message: string, request: Json | undefined, com
         url: textOf(params.url) || null,
     };
     return single(item, (answer) => {
-        if (answer.way === "edit") return { action: "accept", content: answer.args };
-        if (answer.way === "value") return answer.value;
-        return { action: answer.way === "accept" ? "accept" : "decline" };
+        if (answer.type === "edit") return { action: "accept", content: answer.args };
+        if (answer.type === "value") return answer.value;
+        return { action: answer.type === "accept" ? "accept" : "decline" };
     });
 }
 
@@ -176,9 +176,9 @@ function other(value: Json, common: Common): Part {
         rest = Object.keys(members).length > 0 ? members : undefined;
     }
     return single({ ...common, kind: "other", text, rest }, (answer) => {
-        if (answer.way === "respond") return answer.text;
-        if (answer.way === "value") return answer.value;
-        return answer.way === "accept" ? true : null;
+        if (answer.type === "respond") return answer.text;
+        if (answer.type === "value") return answer.value;
+        return answer.type === "accept" ? true : null;
     });
 }
 
@@ -191,8 +191,8 @@ function taskInput(value: Members, common: Common): Part {
         rest: undefined,
     };
     return single(item, (answer) => {
-        if (answer.way === "respond") return answer.text;
-        return answer.way === "value" ? answer.value : { type: "ignore" };
+        if (answer.type === "respond") return answer.text;
+        return answer.type === "value" ? answer.value : { type: "ignore" };
     });
 }
 
@@ -248,12 +248,12 @@ export function passedOnBy(interrupt: Interrupt): string[] {
 /** The actions of an item besides a full reply. */
 export function canRespond(item: Item): boolean {
     return item.kind === "call"
-        ? item.ways.includes("respond")
+        ? item.replyTypes.includes("respond")
         : item.kind === "review" || item.kind === "other";
 }
 
 export function canAccept(item: Item): boolean {
-    if (item.kind === "call") return item.ways.includes("accept");
+    if (item.kind === "call") return item.replyTypes.includes("accept");
     return item.kind === "pause" || item.kind === "review";
 }
 

@@ -76,7 +76,7 @@ export function useReply(): Reply | null {
         isAnswering: !drops,
         placeholder: `Reply to ${topic}…`,
         respond: (text) =>
-            active.resume({ [question.id]: question.encode([{ way: "respond", text }]) }),
+            active.resume({ [question.id]: question.encode([{ type: "respond", text }]) }),
         notice: (
             <Choice name={name} isAnswering={!drops} onChoose={(isAnswer) => setDrops(!isAnswer)} />
         ),

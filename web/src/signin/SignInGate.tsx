@@ -7,7 +7,7 @@ import { Button } from "@/ui/Button";
 import { identityOf } from "./identity";
 import { signOutWithOtherTabs } from "./signOut";
 import { exchange, returned } from "./oidc";
-import type { Way } from "./pkce";
+import type { SignInMethod } from "@/api/heddle";
 import { keepRenewed } from "./renew";
 import { loadSettings, useSettings } from "./settings";
 import styles from "./SignInGate.module.css";
@@ -16,23 +16,23 @@ import { SignInAgain, SignInPage } from "./SignInPage";
 keepRenewed();
 signOutWithOtherTabs();
 
-const noWays: Way[] = [];
+const noMethods: SignInMethod[] = [];
 let isTaken = false;
 
 /** The redirect back from an issuer: exchanges the code for a token. */
-function useReturn(ways: Way[], isReady: boolean) {
+function useReturn(methods: SignInMethod[], isReady: boolean) {
     const [isComing, setComing] = useState(returned !== null && !isTaken);
     const [problem, setProblem] = useState<string | null>(null);
     useEffect(() => {
         if (!returned || isTaken || !isReady) return;
         isTaken = true; // a code works once
-        exchange(returned, ways)
+        exchange(returned, methods)
             .then(
                 (next) => signIn(next, returned?.begun?.remember ?? false),
                 (error: unknown) => setProblem(reasonOf(error)),
             )
             .finally(() => setComing(false));
-    }, [ways, isReady]);
+    }, [methods, isReady]);
     return { isComing, problem };
 }
 
@@ -64,22 +64,22 @@ export function SignInGate({ children }: { children: ReactNode }) {
     const { settings, isLoading, error } = useSettings();
     const { token } = useStore(session);
     const wasRefused = useStore(isRefused);
-    const ways = settings?.sign_in ?? noWays;
-    const { isComing, problem } = useReturn(ways, !isLoading);
+    const methods = settings?.sign_in ?? noMethods;
+    const { isComing, problem } = useReturn(methods, !isLoading);
 
     if (isLoading) return <Waiting text="Connecting…" />;
     if (isComing) return <Waiting text="Signing in…" />;
     if (error !== null && token === null) return <Unreachable error={error} />;
     if (token === null && (wasRefused || settings?.needs_sign_in || problem))
-        return <SignInPage ways={ways} problem={problem} />;
+        return <SignInPage methods={methods} problem={problem} />;
     // An expired token: the page keeps its state and drafts until the user signs in again.
-    const isAway = token !== null && wasRefused;
+    const mustSignIn = token !== null && wasRefused;
     return (
         <>
-            <div key={identityOf(token)} className={styles.inside} inert={isAway}>
+            <div key={identityOf(token)} className={styles.inside} inert={mustSignIn}>
                 {children}
             </div>
-            {isAway && <SignInAgain ways={ways} problem={problem} />}
+            {mustSignIn && <SignInAgain methods={methods} problem={problem} />}
         </>
     );
 }

@@ -7,12 +7,12 @@ import { TextField } from "@/ui/Field";
 import { signOut } from "./signOut";
 import { begin } from "./oidc";
 import { expiryOf } from "./person";
-import type { Way } from "./pkce";
+import type { SignInMethod } from "@/api/heddle";
 import { loadSettings } from "./settings";
 import styles from "./SignInGate.module.css";
 
 interface PageProps {
-    ways: Way[];
+    methods: SignInMethod[];
     problem: string | null;
 }
 
@@ -37,17 +37,17 @@ function cleanToken(text: string): string | null {
 function PasteForm({ remember, isFirst }: { remember: boolean; isFirst: boolean }) {
     const [text, setText] = useState("");
     const [problem, setProblem] = useState<string | null>(null);
-    const [isAsking, setAsking] = useState(false);
+    const [isBusy, setBusy] = useState(false);
     const submit = async () => {
         const token = cleanToken(text);
         if (!token) return setProblem("Paste a token or an API key, without spaces.");
-        setAsking(true);
+        setBusy(true);
         setProblem(null);
         try {
             await tryToken(token, remember);
         } catch (error) {
             setProblem(reasonOf(error));
-            setAsking(false);
+            setBusy(false);
         }
     };
     return (
@@ -71,33 +71,33 @@ function PasteForm({ remember, isFirst }: { remember: boolean; isFirst: boolean 
                 kind={isFirst ? "primary" : "plain"}
                 type="submit"
                 className={styles.wide}
-                disabled={isAsking}
+                disabled={isBusy}
             >
-                {isAsking ? "Signing in…" : "Sign in"}
+                {isBusy ? "Signing in…" : "Sign in"}
             </Button>
         </form>
     );
 }
 
-function Ways({ ways, remember }: { ways: Way[]; remember: boolean }) {
+function SignInMethods({ methods, remember }: { methods: SignInMethod[]; remember: boolean }) {
     const [problem, setProblem] = useState<string | null>(null);
     const isSecure = window.isSecureContext;
-    const go = (way: Way) =>
-        begin(way, remember).catch((error: unknown) => {
+    const go = (method: SignInMethod) =>
+        begin(method, remember).catch((error: unknown) => {
             setProblem(reasonOf(error));
             void loadSettings(); // the server may reach the issuer by now
         });
     return (
         <>
-            {ways.map((way) => (
+            {methods.map((method) => (
                 <Button
-                    key={way.name}
+                    key={method.name}
                     kind="primary"
                     className={styles.wide}
                     disabled={!isSecure}
-                    onClick={() => void go(way)}
+                    onClick={() => void go(method)}
                 >
-                    Continue with {way.name}
+                    Continue with {method.name}
                 </Button>
             ))}
             {!isSecure && <p className={styles.hint}>Signing in there requires HTTPS.</p>}
@@ -111,7 +111,7 @@ function Ways({ ways, remember }: { ways: Way[]; remember: boolean }) {
     );
 }
 
-function Card({ ways, problem, title, text }: PageProps & { title: string; text: string }) {
+function Card({ methods, problem, title, text }: PageProps & { title: string; text: string }) {
     const [remember, setRemember] = useState(false);
     return (
         <div className={styles.card}>
@@ -123,9 +123,9 @@ function Card({ ways, problem, title, text }: PageProps & { title: string; text:
                     Sign-in failed. {problem}
                 </p>
             )}
-            <div className={styles.ways}>
-                {ways.length > 0 && <Ways ways={ways} remember={remember} />}
-                <PasteForm remember={remember} isFirst={ways.length === 0} />
+            <div className={styles.methods}>
+                {methods.length > 0 && <SignInMethods methods={methods} remember={remember} />}
+                <PasteForm remember={remember} isFirst={methods.length === 0} />
                 <label className={styles.remember}>
                     <input
                         type="checkbox"

@@ -2,16 +2,9 @@
 // code, which the server exchanges; tokens are never part of a URL.
 import { apiRequest } from "@/api/client";
 import type { Session } from "@/api/session";
+import type { SignInMethod } from "@/api/heddle";
 import { go, parseRoute } from "@/app/route";
-import {
-    addressOf,
-    challengeOf,
-    encode64,
-    readReturn,
-    type Begun,
-    type Returned,
-    type Way,
-} from "./pkce";
+import { addressOf, challengeOf, encode64, readReturn, type Begun, type Returned } from "./pkce";
 
 interface Given {
     token: string;
@@ -24,18 +17,18 @@ const KEY = "heddle:signing-in";
 const random = () => encode64(crypto.getRandomValues(new Uint8Array(32)));
 
 /** Redirects to the issuer. */
-export async function begin(way: Way, remember: boolean): Promise<void> {
+export async function begin(method: SignInMethod, remember: boolean): Promise<void> {
     const { origin, pathname, hash } = window.location;
     const begun: Begun = {
         state: random(),
         verifier: random(),
-        name: way.name,
+        name: method.name,
         redirectUri: origin + pathname,
         hash,
         remember,
     };
     const address = addressOf(
-        way,
+        method,
         begun.redirectUri,
         begun.state,
         await challengeOf(begun.verifier),
@@ -68,24 +61,24 @@ function takeReturn(): Returned | null {
 
 export const returned = takeReturn();
 
-function sessionOf(way: string, given: Given): Session {
+function sessionOf(method: string, given: Given): Session {
     return {
         token: given.token,
         expires: given.expires_in ? Date.now() + given.expires_in * 1000 : null,
         refreshToken: given.refresh_token,
-        way,
+        way: method,
     };
 }
 
 export async function exchange(
     { begun, code, error, issuer }: Returned,
-    ways: Way[],
+    methods: SignInMethod[],
 ): Promise<Session> {
     if (error !== null || !begun || code === null)
         throw new Error(error ?? "The issuer returned no authorization code.");
-    const way = ways.find((one) => one.name === begun.name);
-    if (!way) throw new Error("This sign-in method is no longer available.");
-    if (issuer !== null && issuer !== way.issuer)
+    const method = methods.find((one) => one.name === begun.name);
+    if (!method) throw new Error("This sign-in method is no longer available.");
+    if (issuer !== null && issuer !== method.issuer)
         throw new Error("The response came from a different issuer."); // RFC 9207
     const body = {
         name: begun.name,
@@ -99,8 +92,11 @@ export async function exchange(
     );
 }
 
-export async function refresh({ way, refreshToken }: Session): Promise<Session> {
-    const body = { name: way, refresh_token: refreshToken };
+export async function refresh({ way: method, refreshToken }: Session): Promise<Session> {
+    const body = { name: method, refresh_token: refreshToken };
     const given = await apiRequest<Given>("/page/token", { method: "POST", body, as: null });
-    return sessionOf(way ?? "", { ...given, refresh_token: given.refresh_token ?? refreshToken });
+    return sessionOf(method ?? "", {
+        ...given,
+        refresh_token: given.refresh_token ?? refreshToken,
+    });
 }

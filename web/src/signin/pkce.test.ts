@@ -25,14 +25,14 @@ test("the challenge is that of RFC 7636, appendix B", async () => {
 });
 
 test("the URL has all parameters of the issuer and keeps its own", () => {
-    const way = {
+    const method = {
         name: "hall",
         issuer: "https://i",
         client_id: "page",
         authorization_endpoint: "https://i/a?x=1",
         scope: "openid email",
     };
-    const url = new URL(addressOf(way, "https://h/", "s1", "c1"));
+    const url = new URL(addressOf(method, "https://h/", "s1", "c1"));
     assert.deepEqual(Object.fromEntries(url.searchParams), {
         x: "1",
         response_type: "code",

@@ -1,7 +1,5 @@
 // The parts of the PKCE flow (RFC 7636) without network access. Pure.
-import type { SignInWay } from "@/api/heddle";
-
-export type Way = SignInWay;
+import type { SignInMethod } from "@/api/heddle";
 
 /** The state needed after the redirect. It stays in this tab. */
 export interface Begun {
@@ -34,15 +32,20 @@ export async function challengeOf(verifier: string): Promise<string> {
     );
 }
 
-export function addressOf(way: Way, redirectUri: string, state: string, challenge: string): string {
-    if (!way.authorization_endpoint)
-        throw new Error(`${way.name} can't be reached. Try again in a moment.`);
-    const url = new URL(way.authorization_endpoint);
+export function addressOf(
+    method: SignInMethod,
+    redirectUri: string,
+    state: string,
+    challenge: string,
+): string {
+    if (!method.authorization_endpoint)
+        throw new Error(`${method.name} can't be reached. Try again in a moment.`);
+    const url = new URL(method.authorization_endpoint);
     const params = {
         response_type: "code",
-        client_id: way.client_id,
+        client_id: method.client_id,
         redirect_uri: redirectUri,
-        scope: way.scope,
+        scope: method.scope,
         state,
         code_challenge: challenge,
         code_challenge_method: "S256",

@@ -4,7 +4,7 @@ import { refresh } from "./oidc";
 
 const MARGIN_MS = 60_000;
 const LONGEST_MS = 24 * 3600_000;
-let underWay: Promise<boolean> | null = null;
+let pending: Promise<boolean> | null = null;
 let timer: ReturnType<typeof setTimeout> | undefined;
 
 /** One tab at a time: many issuers accept a refresh token only once. */
@@ -33,10 +33,10 @@ async function renewNow(refused: string | null): Promise<boolean> {
 }
 
 function renew(refused: string | null): Promise<boolean> {
-    underWay ??= alone(() => renewNow(refused)).finally(() => {
-        underWay = null;
+    pending ??= alone(() => renewNow(refused)).finally(() => {
+        pending = null;
     });
-    return underWay;
+    return pending;
 }
 
 function plan() {

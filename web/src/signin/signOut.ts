@@ -1,6 +1,6 @@
 // Signing out removes all of the user's data from the browser.
 import { endSession, isSignedOutBy } from "@/api/session";
-import { clearKept } from "@/api/storage";
+import { clearStored } from "@/api/storage";
 import { go } from "@/app/route";
 import { flushRemovals } from "@/threads/removal";
 
@@ -11,8 +11,8 @@ const isOfUser = (key: string) => key.startsWith("heddle:") && !KEPT.has(key);
 export async function signOut(): Promise<void> {
     await flushRemovals(); // the token is still valid here
     endSession();
-    clearKept("sessionStorage", isOfUser);
-    clearKept("localStorage", isOfUser);
+    clearStored("sessionStorage", isOfUser);
+    clearStored("localStorage", isOfUser);
     go({ view: "chat", threadId: null, at: null, agent: null }, true);
 }
 

@@ -20,12 +20,12 @@ function refusal(error: unknown): string {
 function JoinDialog({ token, onClose }: { token: string | null; onClose(): void }) {
     const [text, setText] = useState("");
     const [problem, setProblem] = useState<string | null>(null);
-    const [isAsking, setAsking] = useState(false);
+    const [isBusy, setBusy] = useState(false);
 
     const join = async () => {
         const given = token ?? tokenOf(text);
         if (!given) return setProblem("Paste the whole invitation link or its code.");
-        setAsking(true);
+        setBusy(true);
         setProblem(null);
         try {
             const threadId = await accept(given);
@@ -34,14 +34,14 @@ function JoinDialog({ token, onClose }: { token: string | null; onClose(): void 
         } catch (error) {
             setProblem(refusal(error));
         } finally {
-            setAsking(false);
+            setBusy(false);
         }
     };
 
     const actions = (
         <>
             <Button onClick={onClose}>{token ? "Not now" : "Cancel"}</Button>
-            <Button kind="primary" disabled={isAsking} onClick={() => void join()}>
+            <Button kind="primary" disabled={isBusy} onClick={() => void join()}>
                 Join
             </Button>
         </>

@@ -20,17 +20,17 @@ export function Prune({ threadId, onPruned }: { threadId: string; onPruned(): vo
     const [strategy, setStrategy] = useState<PruneStrategy>("keep_branches");
     const [plan, setPlan] = useState<Removed | null>(null);
     const [problem, setProblem] = useState<string | null>(null);
-    const [isAsking, setAsking] = useState(false);
+    const [isBusy, setBusy] = useState(false);
 
     const run = async (work: () => Promise<void>) => {
-        setAsking(true);
+        setBusy(true);
         setProblem(null);
         try {
             await work();
         } catch (error) {
             setProblem(reasonOf(error));
         } finally {
-            setAsking(false);
+            setBusy(false);
         }
     };
     const look = () => run(async () => setPlan(await prune(threadId, strategy, true)));
@@ -64,7 +64,7 @@ export function Prune({ threadId, onPruned }: { threadId: string; onPruned(): vo
                         </option>
                     ))}
                 </select>
-                <Button disabled={isAsking} onClick={() => void look()}>
+                <Button disabled={isBusy} onClick={() => void look()}>
                     Preview
                 </Button>
             </div>
@@ -77,7 +77,7 @@ export function Prune({ threadId, onPruned }: { threadId: string; onPruned(): vo
                                 {counted(plan.writes, "write")} would be removed:{" "}
                                 {sizeOf(plan.bytes)}.
                             </span>
-                            <Button kind="danger" disabled={isAsking} onClick={() => void go()}>
+                            <Button kind="danger" disabled={isBusy} onClick={() => void go()}>
                                 Remove
                             </Button>
                         </>

@@ -1,6 +1,6 @@
 // The clipboard, with the legacy fallback for pages without https.
 
-function copyOldWay(text: string): boolean {
+function copyWithCommand(text: string): boolean {
     const back = document.activeElement;
     const area = document.createElement("textarea");
     area.value = text;
@@ -20,5 +20,5 @@ export async function copyText(text: string): Promise<void> {
     // The types declare it as always defined; it is undefined without https.
     const clipboard = navigator.clipboard as Clipboard | undefined;
     if (clipboard) return clipboard.writeText(text);
-    if (!copyOldWay(text)) throw new Error("refused");
+    if (!copyWithCommand(text)) throw new Error("refused");
 }

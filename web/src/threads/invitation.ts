@@ -1,14 +1,14 @@
 // An invitation opened by its link, `#/?invitation=…`. It is a secret: the page removes it from the
 // URL at once and keeps it in this tab until it is accepted or dismissed.
 import { apiRequest } from "@/api/client";
-import { keep, readKept } from "@/api/storage";
+import { keep, readStored } from "@/api/storage";
 import { createStore } from "@/api/store";
 import { noteThreadChange } from "./changes";
 import { tokenOf } from "./invitationToken";
 
 const KEY = "heddle:invitation";
 
-export const invitation = createStore<string | null>(readKept("sessionStorage", KEY));
+export const invitation = createStore<string | null>(readStored("sessionStorage", KEY));
 
 export function setInvitation(token: string | null) {
     keep("sessionStorage", KEY, token || null);

@@ -6,10 +6,10 @@ import { issuerOf } from "@/signin/person";
 
 /** The user's own issuer first, if known. */
 export function knownIssuers(settings: Settings | null): { own: string; all: string[] } {
-    const { token, way } = session.get();
-    const ways = settings?.sign_in ?? [];
+    const { token, way: method } = session.get();
+    const methods = settings?.sign_in ?? [];
     const isKey = token?.startsWith("hdk_") ?? false;
     const url = token && !isKey ? issuerOf(token) : null;
-    const own = isKey ? "key" : (way ?? ways.find((one) => one.issuer === url)?.name ?? "");
-    return { own, all: [...new Set([...ways.map((one) => one.name), "key"])] };
+    const own = isKey ? "key" : (method ?? methods.find((one) => one.issuer === url)?.name ?? "");
+    return { own, all: [...new Set([...methods.map((one) => one.name), "key"])] };
 }

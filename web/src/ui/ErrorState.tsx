@@ -19,7 +19,7 @@ export function ErrorState({ icon, title, text, children }: Props) {
             </span>
             <h2>{title}</h2>
             <p>{text}</p>
-            <div className={styles.ways}>{children}</div>
+            <div className={styles.actions}>{children}</div>
         </div>
     );
 }
