@@ -4,8 +4,8 @@
  * A store holds *threads*. A thread holds, for each *namespace* (`ns`, "" for the root graph), a
  * tree of *checkpoints*; a checkpoint names its parent. The state of a checkpoint is a set of
  * *channel values*, each `(type, bytes)` and opaque to the library, visible at exactly the version
- * the checkpoint names. *Writes* are the values that the tasks of a checkpoint have produced so
- * far.
+ * the checkpoint names. *Writes* are the values that the tasks of a checkpoint have
+ * produced.
  *
  * Ids, namespaces, channels and task ids are arbitrary bytes; their order is byte order. Values
  * share storage: a conversation that is saved many times is stored once.
@@ -88,7 +88,7 @@ struct heddle;
 /*
  * Opens a store and creates the database or its tables when they are missing:
  *
- *   memory:                        gone when closed
+ *   memory:                        lost when closed
  *   sqlite:PATH                    PATH absolute or relative; sqlite::memory: works too
  *   postgresql://user@host/db      or postgres://; any libpq URL
  *
@@ -99,7 +99,7 @@ struct heddle;
  *   max_value=BYTES           largest channel value or write (default 256 MiB)
  *   pool=N                    PostgreSQL: connections at most (default 4)
  *   schema=NAME               PostgreSQL: schema that holds the tables (default heddle)
- *   timeout=SECONDS           how long to wait for a locked or absent database (default 10)
+ *   timeout=SECONDS           how long to wait for a locked or unreachable database (default 10)
  *
  * Other parameters of a postgresql URL are passed to libpq.
  */
@@ -164,7 +164,7 @@ struct heddle_writes {
     struct heddle_bytes task_id;
     struct heddle_bytes task_path;
     const struct heddle_value *values; /* in order */
-    size_t value_count;                /* 0 is fine and does nothing */
+    size_t value_count;                /* 0: does nothing */
 };
 
 /*
