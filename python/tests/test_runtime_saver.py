@@ -86,7 +86,7 @@ async def test_errors(server: StubServer, saver: RuntimeSaver, code: str, name: 
         saver.put(CONFIG, empty_checkpoint(), {}, {})
 
 
-async def test_server_is_gone(server: StubServer, saver: RuntimeSaver) -> None:
+async def test_lost_connection_raises(server: StubServer, saver: RuntimeSaver) -> None:
     server.close()
     with pytest.raises(HeddleError, match="gone"):
         await saver.aget_tuple(CONFIG)

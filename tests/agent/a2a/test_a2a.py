@@ -134,7 +134,7 @@ def test_a_message_is_the_content(server, agent, peer):
 
 
 @pytest.mark.parametrize("peer", PEERS, ids=lambda peer: peer[0])
-def test_a_task_brings_text_data_and_artifacts(server, agent, peer):
+def test_a_task_returns_text_data_and_artifacts(server, agent, peer):
     message = only(run(server, [agent(peer)], "artifact"))
     assert message["content"] == 'All done.\nDo it.\n{"steps":[1,2]}'
     assert message["artifact"]["state"] == "completed"
@@ -145,7 +145,7 @@ def test_a_task_brings_text_data_and_artifacts(server, agent, peer):
 
 
 @pytest.mark.parametrize("peer", STREAMS, ids=lambda peer: peer[0])
-def test_progress_is_told_while_it_works(server, agent, peer):
+def test_progress_is_streamed(server, agent, peer):
     configurable = {"a2a": [agent(peer)], "calls": calls("stream")}
     events = server.stream(
         "boss", {"messages": "go"}, thread=server.thread(), configurable=configurable, stream_mode=["custom", "values"]
@@ -159,7 +159,7 @@ def test_progress_is_told_while_it_works(server, agent, peer):
 
 
 @pytest.mark.parametrize("peer", PEERS, ids=lambda peer: peer[0])
-def test_what_it_asks_is_asked_and_answered(server, agent, peer):
+def test_required_input_interrupts_and_is_answered(server, agent, peer):
     thread = server.thread()
     configurable = {"a2a": [agent(peer)], "calls": calls("ask")}
     values = server.wait("boss", {"messages": "go"}, thread=thread, configurable=configurable)
@@ -180,7 +180,7 @@ def test_what_it_asks_is_asked_and_answered(server, agent, peer):
 
 @pytest.mark.parametrize("peer", PEERS, ids=lambda peer: peer[0])
 @pytest.mark.parametrize(("word", "says"), [("fail", "no fuel"), ("reject", "not mine")])
-def test_what_it_does_not_do_is_an_error(server, agent, peer, word, says):
+def test_rejected_and_failed_tasks_are_errors(server, agent, peer, word, says):
     message = only(run(server, [agent(peer)], word))
     assert message["status"] == "error"
     assert says in message["content"] and "friend" in message["content"]
@@ -262,7 +262,7 @@ def test_without_credentials_the_agent_is_not_offered(server, agent):
     assert message["status"] == "error"
 
 
-def test_the_version_is_said(server, agent, base):
+def test_requests_carry_the_protocol_version(server, agent, base):
     run(server, [agent(("rest", None))], "hello")
     run(server, [agent(("legacy", "0.3"))], "hello")
     requests = seen(base("rpc"))["requests"]
@@ -270,7 +270,7 @@ def test_the_version_is_said(server, agent, base):
     assert {r["version"] for r in requests if r["path"].startswith("/legacy/")} == {"0.3"}
 
 
-def test_agents_that_cannot_be_had_do_not_hurt_the_others(server, agent, scripted):
+def test_unreachable_agents_do_not_affect_the_others(server, agent, scripted):
     gone = scripted(lambda peer, request: peer.answer(404, "no"))
     odd = scripted(lambda peer, request: peer.answer(200, {"name": "odd", "url": "ftp://x"}))
     agents = [{"name": "gone", "url": gone.url}, {"name": "odd", "url": odd.url}, agent(("rpc", None))]
@@ -294,7 +294,7 @@ def test_agents_that_cannot_be_had_do_not_hurt_the_others(server, agent, scripte
         ([{"url": "http://x", "colour": 1}], "colour"),
     ],
 )
-def test_a_bad_configuration_says_what_is_wrong(server, value, says):
+def test_an_invalid_configuration_names_the_error(server, value, says):
     configurable = {"a2a": value, "calls": calls("hello")}
     events = server.stream(
         "boss", {"messages": "go"}, thread=server.thread(), configurable=configurable, stream_mode=["custom"]
@@ -337,7 +337,7 @@ def methods(peer) -> list[str]:
     return [request.json["method"] for request in peer.requests if request.method == "POST"]
 
 
-def test_a_task_that_works_on_is_asked_for_until_it_is_done(server, scripted):
+def test_a_working_task_is_polled_until_it_is_done(server, scripted):
     asked = []
 
     def answer(peer, request, method):
@@ -454,7 +454,7 @@ def test_a_card_is_fetched_once_for_many_runs(server, scripted):
     assert [request.method for request in peer.requests][4:] == ["GET", "POST"]
 
 
-def test_a_question_that_nobody_answers_ends_the_task(server, scripted):
+def test_an_ignored_question_ends_the_task(server, scripted):
     def answer(peer, request, method):
         result = {"task": task("INPUT_REQUIRED")} if method == "SendMessage" else task("CANCELED")
         peer.answer(200, {"jsonrpc": "2.0", "id": 1, "result": result})

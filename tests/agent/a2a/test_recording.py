@@ -9,7 +9,7 @@ from programs import binary, clean_environment
 
 
 @pytest.mark.parametrize("peer", ["rpc", "rest-plain", "old"])
-def test_the_shipped_agent_asks_and_a_recording_answers(heddle, mock, process, node_folder, peer):
+def test_the_shipped_agent_is_replayed_from_a_recording(heddle, mock, process, node_folder, peer):
     model = mock({
         "rules": [
             {"when": {"tool_results": False}, "tool_calls": [{"name": "friend", "args": {"message": "artifact"}}]},

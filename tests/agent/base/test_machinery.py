@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 
-def test_a_killed_server_comes_back_with_what_it_had(heddle):
+def test_a_killed_server_restarts_with_its_data(heddle):
     server = heddle()
     thread = server.thread(metadata={"kept": True})
     server.kill()
@@ -18,7 +18,7 @@ def test_no_key_of_the_environment_reaches_a_server(heddle, monkeypatch):
     assert heddle(env={"OPENAI_API_KEY": "sk-test"}).environment()["OPENAI_API_KEY"] == "sk-test"
 
 
-def test_a_scripted_server_says_what_it_is_told_and_sees_the_end(scripted):
+def test_a_scripted_server_follows_its_script_and_sees_the_end(scripted):
     def handler(peer, request):
         assert request.json == {"a": 1}
         peer.begin_sse()

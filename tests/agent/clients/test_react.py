@@ -37,7 +37,7 @@ def test_a_turn_with_one_call(heddle, mock, scripted):
     assert [tool["function"]["name"] for tool in offered] == ["weather"]
 
 
-def test_five_calls_are_at_work_at_the_same_time(heddle, mock, scripted):
+def test_five_calls_run_in_parallel(heddle, mock, scripted):
     # The tool responds when five calls wait for it: sequential calls would block.
     model, server, weather = mock(), heddle(), Weather(scripted, crowd=5)
     values = server.wait("agent", human(use(*CITIES)), configurable=model.configurable(http_tools=[weather.tool]))
@@ -51,7 +51,7 @@ def test_five_calls_are_at_work_at_the_same_time(heddle, mock, scripted):
     assert [message["role"] for message in sent] == ["system", "user", "assistant"] + 5 * ["tool"]
 
 
-def test_what_is_streamed_is_what_is_stored(heddle, mock, scripted):
+def test_the_streamed_text_equals_the_stored_text(heddle, mock, scripted):
     model, server, weather = mock(), heddle(), Weather(scripted, crowd=5)
     thread = server.thread()
     stream = server.stream("agent", human(use(*CITIES), "m1"), thread=thread, stream_mode=MODES,
@@ -103,7 +103,7 @@ def test_input_has_many_forms(heddle, mock, given):
     assert all(message["id"] for message in values["messages"]) and "input" not in values
 
 
-def test_a_conversation_goes_on(heddle, mock):
+def test_a_conversation_continues(heddle, mock):
     model, server = mock(), heddle()
     thread = server.thread()
     server.wait("agent", human("one"), thread=thread, configurable=model.configurable())
@@ -112,7 +112,7 @@ def test_a_conversation_goes_on(heddle, mock):
     assert [m["content"] for m in model.requests()[1]["body"]["messages"][1:]] == ["one", "You said: one", "two"]
 
 
-def test_what_an_assistant_is_configured_with_counts(heddle, mock):
+def test_the_configuration_of_an_assistant_applies(heddle, mock):
     model, server = mock(), heddle()
     configurable = model.configurable(system_prompt="Be brief.", temperature=0.1, max_tokens=77)
     del configurable["custom_api_key"]  # keys are not stored
@@ -140,7 +140,7 @@ def test_the_schemas_name_the_fields(heddle):
         assert {"messages", "tools", "copilotkit", "ag-ui"} <= set(schemas[schema]["properties"])
 
 
-def test_without_a_model_the_offline_one_answers_and_says_so(heddle):
+def test_without_a_model_the_offline_model_answers(heddle):
     answer = heddle().wait("agent", human("hello"))["messages"][-1]
     assert answer["type"] == "ai" and "offline" in answer["content"]
 
@@ -154,7 +154,7 @@ def test_a_model_of_the_environment(heddle, mock):
     assert b"sk-env" not in server.database()
 
 
-def test_the_context_of_the_application_is_told(heddle, mock):
+def test_the_context_of_the_application_reaches_the_model(heddle, mock):
     model = mock()
     context = {"context": [{"description": "the open file", "value": "notes.txt"}]}
     heddle().wait("agent", human("hi") | {"ag-ui": context}, configurable=model.configurable())

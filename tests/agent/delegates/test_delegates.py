@@ -165,7 +165,7 @@ def test_the_timeline_and_the_history_show_all(server, parrots):
     assert server.ask("GET", f"/threads/{thread}/branches", params={"assistant_id": parrots["alpha"]})
 
 
-def test_a_head_that_somebody_chose_is_where_it_goes_on(server, parrots):
+def test_a_delegate_continues_at_the_chosen_head(server, parrots):
     thread, alpha = server.thread(), parrots["alpha"]
     say(server, thread, "one", [call("alpha", "a1")])
     first = server.state(thread, assistant_id=alpha)["checkpoint"]["checkpoint_id"]
@@ -180,7 +180,7 @@ def test_a_head_that_somebody_chose_is_where_it_goes_on(server, parrots):
     assert contents(values, "tool")[-1].endswith("a3 / alpha: a1 / alpha: a1 / a3 / a4")
 
 
-def test_a_rollback_takes_what_delegates_did(server, parrots):
+def test_a_rollback_removes_the_results_of_delegates(server, parrots):
     thread = server.thread()
     say(server, thread, "go", [call("alpha", "a1")])
     run = server.ask("GET", f"/threads/{thread}/runs")[0]
@@ -200,7 +200,7 @@ def test_they_are_known_by_id_name_and_graph(server, parrots):
     assert contents(values, "tool")[0] == "alpha: a" and contents(values, "tool")[1].endswith(": p")
 
 
-def test_one_that_is_not_there_is_told(server, parrots):
+def test_an_unknown_delegate_is_reported(server, parrots):
     thread = server.thread()
     events = server.stream(
         "boss", {"messages": "go"}, thread=thread, stream_mode=["custom", "values"],
@@ -224,7 +224,7 @@ def test_two_calls_of_one_delegate_follow_each_other(server, parrots):
     )
 
 
-def test_what_a_delegate_says_is_streamed(server, parrots):
+def test_the_output_of_a_delegate_is_streamed(server, parrots):
     thread = server.thread()
     events = server.stream(
         "boss", {"messages": "go"}, thread=thread, stream_mode=["messages-tuple", "updates", "events"], stream_subgraphs=True,
@@ -287,7 +287,7 @@ def start(server, thread: str, calls: list) -> str:
     return server.ask("POST", f"/threads/{thread}/runs", json=body)["run_id"]
 
 
-def test_after_a_crash_it_goes_on_where_it_stood(server, gate):
+def test_after_a_crash_it_continues_from_its_checkpoint(server, gate):
     slow = make_snail(server, gate)
     thread = server.thread()
     run = start(server, thread, [call("snail")])
@@ -322,7 +322,7 @@ def test_an_answer_that_was_given_before_a_crash_is_not_given_again(server, gate
     assert contents(values)[-1] == "heard: really"
 
 
-def test_a_question_that_somebody_else_has_answered(server, gate):
+def test_a_question_that_was_answered_elsewhere(server, gate):
     clerk = make(server, "asker", "clerk")
     thread = server.thread()
     say(server, thread, "go", [call("clerk")])
@@ -366,7 +366,7 @@ def test_tools_in_flight_of_delegates_are_named(server, gate):
     assert server.state(thread, assistant_id=middle)["next"] == ["tools"]
 
 
-def test_nobody_calls_itself(server):
+def test_no_agent_calls_itself(server):
     first = make(server, "boss", "first", assistants=["second"], calls=[call("second")])
     make(server, "boss", "second", assistants=["first"], calls=[call("first")])
     thread = server.thread()
@@ -375,7 +375,7 @@ def test_nobody_calls_itself(server):
     assert len(tools) == 1 and "heard: Error" in tools[0]["content"] and "already running" in tools[0]["content"]
 
 
-def test_those_who_would_wait_for_each_other_are_told(server):
+def test_circular_calls_are_refused(server):
     make(server, "boss", "left", assistants=["right"], calls=[call("right")])
     make(server, "boss", "right", assistants=["left"], calls=[call("left")])
     thread = server.thread()

@@ -57,7 +57,7 @@ def last_event(server, thread: str, run: str) -> dict:
     return json.loads(lines[-1].removeprefix("data: "))
 
 
-def test_who_waits_for_a_cancel_gets_it(server):
+def test_a_waiting_cancel_returns_the_receipt(server):
     thread = server.thread()
     run = start(server, thread)
     wait_for(lambda: has_state(server, thread), what="the first checkpoint")
@@ -107,7 +107,7 @@ def test_of_one_that_took_too_long(heddle):
     assert found["status"] == "timeout" and found["receipt"].keys() == FACTS
 
 
-def test_one_that_ended_by_itself_has_none(heddle):
+def test_a_run_that_ended_by_itself_has_no_receipt(heddle):
     server = heddle(graphs={"quick": {**SLOW, "nodes": {"reply": {"kind": "script", "replies": [{"content": "hi"}]}}}})
     thread = server.thread()
     server.wait("quick", {"messages": "go"}, thread=thread)

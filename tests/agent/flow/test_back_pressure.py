@@ -158,7 +158,7 @@ def runs_to_its_end(reader: Reader, provider: Provider) -> None:
     assert reader.answer() == TEXT
 
 
-def test_the_run_goes_on_with_its_reader(heddle, provider):
+def test_the_run_continues_with_its_reader(heddle, provider):
     reader = stall(serve(heddle), provider)
     told = reader.read_all()
     assert "".join(data[0]["content"] for event, data, _ in told if event == "messages") == TEXT
@@ -166,13 +166,13 @@ def test_the_run_goes_on_with_its_reader(heddle, provider):
     reader.close()
 
 
-def test_the_run_goes_on_without_its_reader(heddle, provider):
+def test_the_run_continues_without_its_reader(heddle, provider):
     reader = stall(serve(heddle), provider, on_disconnect="continue")
     reader.close()
     runs_to_its_end(reader, provider)
 
 
-def test_nobody_is_waited_for_for_ever(heddle, provider):
+def test_a_held_run_does_not_wait_forever(heddle, provider):
     # The server disconnects a client that does not read.
     reader = Reader(serve(heddle, **{"slow-timeout": 3}), provider, on_disconnect="continue")
     runs_to_its_end(reader, provider)
@@ -180,7 +180,7 @@ def test_nobody_is_waited_for_for_ever(heddle, provider):
     reader.close()
 
 
-def test_cancelling_ends_what_is_held_up(heddle, provider):
+def test_cancelling_ends_a_held_run(heddle, provider):
     reader = stall(serve(heddle), provider)
     run = reader.run()["run_id"]
     with reader.server.client() as client:

@@ -131,7 +131,7 @@ def test_only_the_allowed_tools(heddle, bridge):
     assert found["c2"]["status"] == "error" and "get-sum" in found["c2"]["content"]
 
 
-def test_a_lost_session_is_opened_anew(heddle, bridge):
+def test_a_lost_session_is_reopened(heddle, bridge):
     """The server loses its sessions between two calls of a run."""
     server = heddle(
         graphs={
@@ -174,7 +174,7 @@ def test_cancelling_reaches_the_server(heddle, bridge):
     wait_for(everything.ended, what="the end of the session")
 
 
-def test_a_server_that_is_not_there_is_left_out(heddle, bridge):
+def test_an_unreachable_server_is_left_out(heddle, bridge):
     here, nowhere = bridge(EVERYTHING, "stdio").url, f"http://127.0.0.1:{free_port()}"
     server = heddle(graphs={"caller": graph(call("echo", message="x"))})
     events = server.stream("caller", {"messages": [{"role": "user", "content": "go"}]}, stream_mode=["custom", "values"],

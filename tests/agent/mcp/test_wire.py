@@ -223,7 +223,7 @@ def test_the_form_without_sessions(heddle, scripted):
     assert len(ids) == 2 and ids[0] != ids[1]
 
 
-def test_what_is_configured_as_modern_may_be_legacy(heddle, scripted):
+def test_a_server_configured_as_modern_may_be_legacy(heddle, scripted):
     class Old(Legacy):
         def server_discover(self, peer, request):
             peer.answer(400, "what?")
@@ -239,7 +239,7 @@ def test_what_is_configured_as_modern_may_be_legacy(heddle, scripted):
 # ---- streams
 
 
-def test_a_stream_may_say_other_things_first(heddle, scripted):
+def test_a_stream_may_begin_with_other_messages(heddle, scripted):
     answered = []
 
     def act(peer, request) -> None:

@@ -32,7 +32,7 @@ def text_of(chunks) -> list[str]:
     return [text for text in found if text]
 
 
-def test_it_repeats_what_it_is_told(mock):
+def test_it_repeats_its_input(mock):
     answer = chat(mock(), "hello there").json()
     assert answer["choices"][0] == {
         "index": 0, "message": {"role": "assistant", "content": "You said: hello there"}, "finish_reason": "stop",
@@ -48,7 +48,7 @@ def test_a_stream_has_the_same_text_word_by_word_and_the_usage(mock):
     assert len({chunk["id"] for chunk in chunks}) == 1
 
 
-def test_it_calls_the_tools_that_it_is_told_to(mock):
+def test_it_calls_the_named_tools(mock):
     text = 'use a with {"x": "} {"} and use b with {bad\nuse nothing'
     calls = chat(mock(), text).json()["choices"][0]["message"]["tool_calls"]
     assert [(call["function"]["name"], call["function"]["arguments"]) for call in calls] == [
@@ -69,7 +69,7 @@ def test_streamed_calls_are_the_same_calls(mock):
     assert chunks[-1]["choices"][0]["finish_reason"] == "tool_calls"
 
 
-def test_five_tools_are_called_with_what_their_schemas_demand(mock):
+def test_five_tools_are_called_with_arguments_of_their_schemas(mock):
     tools = [{"type": "function", "function": {"name": name, "parameters": TOOL}} for name in ("one", "two")]
     calls = chat(mock(), "five tools", tools=tools).json()["choices"][0]["message"]["tool_calls"]
     assert [call["function"]["name"] for call in calls] == ["one", "two", "one", "two", "one"]
@@ -77,7 +77,7 @@ def test_five_tools_are_called_with_what_their_schemas_demand(mock):
 
 
 @pytest.mark.parametrize("status", [400, 401, 429, 500, 503])
-def test_it_fails_when_it_is_told_to(mock, status):
+def test_it_fails_on_request(mock, status):
     answer = chat(mock(), f"fail with {status}", stream=True)
     assert answer.status_code == status
     assert answer.json()["error"]["message"]

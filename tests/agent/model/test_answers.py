@@ -74,7 +74,7 @@ def test_the_same_message_in_every_mode(heddle, mock, provider, streams):
     assert names.count("on_chat_model_stream") == (len(pieces) if streams else 0)
 
 
-def test_messages_so_far(heddle, mock):
+def test_the_mode_messages_sends_growing_messages(heddle, mock):
     model = mock({"delay_ms": 1, **SCRIPT})
     server = heddle(graphs={"chat": GRAPH})
     events = server.stream("chat", HI, configurable=model.configurable(), stream_mode=["messages"])
@@ -98,7 +98,7 @@ def test_the_python_sdk_sees_tokens_and_the_state(heddle, mock):
     assert {piece["id"] for piece in pieces} == {said["id"]}
 
 
-def test_what_is_sent(heddle, mock):
+def test_the_request_to_the_provider(heddle, mock):
     model = mock(SCRIPT)
     server = heddle(graphs={"chat": GRAPH}, env={"OPENAI_API_KEY": "sk-of-the-environment"})
     more = {"max_tokens": "99.6", "temperature": 0, "x-org-id": "org-1", "x-user-tier": "gold"}

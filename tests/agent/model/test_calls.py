@@ -96,7 +96,7 @@ def test_answers_may_come_in_pieces(heddle, scripted):
     assert sent == [("user", None), ("assistant", None), ("tool", "c1"), ("tool", "c2")]
 
 
-def test_a_human_may_go_on_without_an_answer(heddle, scripted):
+def test_a_human_may_continue_without_an_answer(heddle, scripted):
     server, settings, model = start(heddle, scripted, [{"tool_calls": [call("c1")]}], [{"content": "All right."}])
     thread = server.thread()
     server.wait("react", {"messages": [human("Go")], "tools": TOOLS}, thread, settings)
@@ -112,7 +112,7 @@ def test_a_human_may_go_on_without_an_answer(heddle, scripted):
     assert "No result" in sent[2]["content"]
 
 
-def test_arguments_that_are_no_json_are_told_to_the_model(heddle, scripted):
+def test_arguments_that_are_not_json_are_reported_to_the_model(heddle, scripted):
     server, settings, model = start(
         heddle, scripted, [{"tool_calls": [call("c1", '{"question": ')]}], [{"content": "Sorry."}]
     )

@@ -132,7 +132,7 @@ def test_a_rollback_keeps_nothing_of_an_answer(heddle, scripted):
     assert not server.state(thread)["values"].get("messages")
 
 
-def test_a_stopped_answer_is_not_kept_where_that_is_not_wanted(heddle, scripted):
+def test_a_stopped_answer_is_not_kept_when_disabled(heddle, scripted):
     server = heddle(graphs={"chat": GRAPH}, config={"stop": {"keep_answer": False}})
     thread, _ = stop_in_the_middle(server, scripted(with_a_call))
     state = server.state(thread)

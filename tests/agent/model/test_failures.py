@@ -180,14 +180,14 @@ def test_failures_are_clear_and_store_nothing(server, scripted, name):
 
 
 @pytest.mark.parametrize("handler", [silent, silent_after_a_word])
-def test_a_provider_that_falls_silent_is_given_up(server, scripted, handler):
+def test_a_silent_provider_times_out(server, scripted, handler):
     model = scripted(handler)
     got = server.wait("quiet", HI, configurable=settings(model))["__error__"]
     assert got["error"] == "APITimeoutError", got
     model.wait_closed()
 
 
-def test_nobody_listens(server):
+def test_an_unreachable_provider(server):
     with socket.socket() as nobody:  # holds the port, so that no other program listens there
         nobody.bind(("127.0.0.1", 0))
         model = {"base_url": f"http://127.0.0.1:{nobody.getsockname()[1]}", "custom_model_name": "m"}
@@ -197,7 +197,7 @@ def test_nobody_listens(server):
 
 
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 503])
-def test_what_may_pass_is_tried_again(server, scripted, status):
+def test_transient_failures_are_retried(server, scripted, status):
     def handler(peer, request):
         if request.number == 0:
             peer.answer(status, {"error": {"message": "Later"}}, headers={"Retry-After": "0"})
@@ -221,7 +221,7 @@ def test_tries_come_to_an_end(server, scripted):
     assert len(model.requests) == 3
 
 
-def test_after_a_failure_the_thread_goes_on(server, scripted):
+def test_after_a_failure_the_thread_continues(server, scripted):
     def handler(peer, request):
         if request.number == 0:
             cut_after_a_word(peer, request)

@@ -46,7 +46,7 @@ def test_the_nearest_of_all_archives_are_found(search, config):
 
 
 @pytest.mark.parametrize(("asked", "expected"), [(1, 1), (2, 2), (0, 1), (100, 5)])
-def test_as_many_as_are_asked_for(search, config, asked, expected):
+def test_the_requested_number_of_results(search, config, asked, expected):
     (message,), _ = search(
         "archives", "search_archives", {"query": "cats", "top_k": asked}, rag_config=config("animals", "plants")
     )
@@ -63,7 +63,7 @@ def test_one_vector_is_made_for_each_model(search, config, embeddings):
     assert messages[0]["status"] == "success"
 
 
-def test_archives_that_cannot_be_asked_are_named(search, config, scripted):
+def test_unreachable_archives_are_named(search, config, scripted):
     broken = scripted(lambda peer, request: peer.answer(500, "no"))
     value = config("animals", "nothing")
     value["archives"].append({"name": "Broken", "collection_name": "x", "chromadb_url": broken.url})
@@ -87,13 +87,13 @@ def test_no_vector_is_an_error(search, config, scripted):
     assert message["status"] == "error" and "no embedding of the query" in message["content"]
 
 
-def test_nothing_found_is_said(search, config, fill):
+def test_no_results_are_reported(search, config, fill):
     fill("empty", {"x": {"layer": "page"}})
     (message,), _ = search("archives", "search_archives", {"query": "cats"}, rag_config=config("empty"))
     assert (message["content"], message["status"]) == ("No results.", "success")
 
 
-def test_the_key_reaches_the_embeddings_alone(search, config, server, scripted, chroma, embeddings):
+def test_the_key_reaches_only_the_embeddings(search, config, server, scripted, chroma, embeddings):
     key = "sk-embeddings-0815"
 
     def forward(peer, request):
@@ -114,7 +114,7 @@ def test_the_key_reaches_the_embeddings_alone(search, config, server, scripted, 
     assert key.encode() not in server.database()
 
 
-def test_the_environment_says_what_the_configuration_does_not(search, server_with, archives, chroma, embeddings):
+def test_the_environment_completes_the_configuration(search, server_with, archives, chroma, embeddings):
     env = {
         "DOCPROC_CHROMADB_URL": chroma,
         "DOCPROC_TEI_EMBEDDINGS_URL": embeddings.url,
@@ -137,6 +137,6 @@ def test_the_environment_says_what_the_configuration_does_not(search, server_wit
         ({"archives": [{"collection_name": "a"}]}, "DOCPROC_TEI_EMBEDDINGS_URL"),
     ],
 )
-def test_a_bad_configuration_says_what_is_wrong(search, value, says):
+def test_an_invalid_configuration_names_the_error(search, value, says):
     (message,), (problem,) = search("archives", "search_archives", {"query": "x"}, rag_config=value)
     assert says in problem and message["status"] == "error"

@@ -63,19 +63,19 @@ def test_the_token_of_the_authenticated_user_is_taken(search, langconnect):
     assert problems == [] and message["status"] == "success"
 
 
-def test_without_a_token_nothing_is_asked(search, langconnect):
+def test_without_a_token_no_request_is_sent(search, langconnect):
     (message,), (problem,) = search_with(search, langconnect, "plain", "what?", "2222", token=None)
     assert "the user's token" in problem and message["status"] == "error"
     assert langconnect.requests == []
 
 
-def test_collections_that_cannot_be_had_do_not_hurt_the_others(search, langconnect):
+def test_unreachable_collections_do_not_affect_the_others(search, langconnect):
     (message,), (problem,) = search_with(search, langconnect, "plain", "what?", "9999", "2222")
     assert problem == "collection 9999: it does not exist (HTTP status 404)"
     assert message["status"] == "success"
 
 
-def test_a_token_that_is_not_accepted_is_told_without_it(search, langconnect):
+def test_a_rejected_token_is_reported_without_its_value(search, langconnect):
     wrong = "another-token-4711"
     (_,), (problem,) = search_with(search, langconnect, "plain", "what?", "2222", token=wrong)
     assert "does not accept the token" in problem and wrong not in problem
@@ -94,6 +94,6 @@ def test_an_odd_answer_is_an_error_for_the_model(search, langconnect):
         ({"rag_url": "http://x", "collections": [1]}, "collections"),
     ],
 )
-def test_a_bad_configuration_says_what_is_wrong(search, value, says):
+def test_an_invalid_configuration_names_the_error(search, value, says):
     _, (problem,) = search("collections", "plain", {"query": "x"}, rag=value)
     assert says in problem

@@ -71,7 +71,7 @@ def test_it_also_works_beside_the_server(recorded):
     assert server.state(thread) == before
 
 
-def test_another_prompt_shows_where_it_asks_something_else(recorded, tmp_path):
+def test_another_prompt_shows_the_differing_request(recorded, tmp_path):
     server, _, thread = recorded
     graph = {
         "name": "agent", "state": {"messages": {"reducer": "messages"}},
@@ -140,7 +140,7 @@ def test_keys_are_not_in_the_recording(recorded):
     assert rows.strip() == "(2, 0)"
 
 
-def test_a_thread_that_is_not_there(recorded):
+def test_an_unknown_thread(recorded):
     server, _, _ = recorded
     command = [str(binary()), "replay", "nowhere", "--store", f"sqlite:{server.folder}/heddle.db"]
     done = subprocess.run(command, env=clean_environment(), text=True, capture_output=True, timeout=120)

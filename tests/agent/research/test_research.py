@@ -168,13 +168,13 @@ def test_without_reviews_it_runs_through(world):
 
 
 @pytest.mark.parametrize("given", [{"input": "What is it?"}, "What is it?", {"messages": ["before", "What is it?"]}])
-def test_the_question_is_the_last_thing_said(world, given):
+def test_the_question_is_the_last_human_message(world, given):
     w = world()
     assert w.run(given)["user_input"] == "What is it?"
     assert "What is it?" in w.asked(PLAN1)[0]
 
 
-def test_a_new_question_begins_anew(world):
+def test_a_new_question_restarts_the_plan(world):
     w = world()
     configurable = {"auto_approve_phase1": True, "auto_approve_phase2": True}
     w.run(human("What is the weather?"), configurable)
@@ -184,7 +184,7 @@ def test_a_new_question_begins_anew(world):
     assert "sunny in Oslo" in w.asked(GATHER1)[1] and "sunny in Suva" not in w.asked(GATHER1)[1]
 
 
-def test_models_that_say_no_json(world):
+def test_models_that_return_no_json(world):
     text = "x" * 3000
     w = world({"rules": [reply(WORK, text), {"content": "I cannot plan."}]})
     values = w.run(human("Why?"), {"auto_approve_phase1": True})

@@ -140,7 +140,7 @@ def test_nothing_is_kept_or_shown(server):
     assert words in kept and words not in server.database()
 
 
-def test_what_was_kept_stands_for_nothing_later(server):
+def test_a_stored_marker_has_no_meaning_later(server):
     thread = server.thread()
     send(server, thread, input={"messages": "hello"})
     # The thread keeps its configuration, but the client must send keys again.
@@ -155,7 +155,7 @@ def test_what_was_kept_stands_for_nothing_later(server):
     assert values["seen"]["plain"] is None
 
 
-def test_a_run_that_waits_for_its_turn_keeps_them_in_memory_alone(server):
+def test_a_queued_run_keeps_them_only_in_memory(server):
     thread = server.thread()
     body = {"assistant_id": "leaky", "input": {"messages": "x"}, "config": {"configurable": SECRETS}}
     runs = [
@@ -192,7 +192,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("method", "path", "body", "place"), REFUSED)
-def test_what_would_be_stored_is_refused(server, method, path, body, place):
+def test_secrets_in_stored_objects_are_refused(server, method, path, body, place):
     assistant = server.ask("POST", "/assistants", json={"graph_id": "leaky"})["assistant_id"]
     path = path.format(assistant=assistant, thread=server.thread())
     answer = server.ask(method, path, status=422, json=body)
@@ -211,7 +211,7 @@ def test_names_that_only_look_like_one_are_kept(server):
     assert server.ask("POST", "/threads", json={"metadata": {"note": "Bearer 12345678"}})
 
 
-def test_headers_of_requests_get_what_markers_stand_for(heddle, scripted):
+def test_headers_of_requests_contain_the_secrets(heddle, scripted):
     peer_server = scripted(lambda peer, request: peer.answer(200, {"text": "fine"}))
     graph = {
         "name": "sender",
@@ -234,7 +234,7 @@ def test_headers_of_requests_get_what_markers_stand_for(heddle, scripted):
     assert headers["authorization"] == f"Bearer {MARK}-custom" and headers["x-plain"] == CANARY
 
 
-def test_a_run_goes_on_without_them_after_a_crash(heddle, scripted):
+def test_a_run_continues_without_them_after_a_crash(heddle, scripted):
     def handle(peer, request) -> None:
         if request.number == 0:
             peer.wait_closed()

@@ -129,7 +129,7 @@ def test_five_calls_at_once_have_their_own_answers(heddle, scripted):
     assert [m["tool_call_id"] for m in values["messages"] if m["type"] == "tool"] == [f"call-{n}" for n in range(5)]
 
 
-def test_what_goes_wrong_is_for_the_model(heddle, scripted):
+def test_errors_are_reported_to_the_model(heddle, scripted):
     shop = Shop(scripted)
     down = {"name": "down", "url": "http://127.0.0.1:1/x"}
     tools = [shop.tool("buy", "/buy/{item}", parameters=BUY), shop.tool("gone", "/gone"), down]
@@ -157,7 +157,7 @@ def test_large_results_are_cut(heddle, scripted):
     assert one(server.wait("shop", say(call("much"))))["content"] == "ä" * 50 + "\n[1900 of 2000 bytes were left out]"
 
 
-def test_a_source_with_a_problem_is_told_and_the_others_work(heddle, scripted):
+def test_a_failing_source_is_reported_and_the_others_work(heddle, scripted):
     shop = Shop(scripted)
     sources = [{"http": "{{config.more}}"}, {"http": shop.tool("buy", "/buy")}]
     server = heddle(graphs={"shop": graph(*sources)})
@@ -197,7 +197,7 @@ def test_a_cancel_closes_the_connection(heddle, scripted):
 # ---- secrets ----------------------------------------------------------
 
 
-def test_secrets_go_to_their_server_alone(heddle, scripted):
+def test_secrets_go_only_to_their_server(heddle, scripted):
     shop = Shop(scripted)
     tool = shop.tool("buy", "/buy", headers={"Authorization": "Bearer {{config.apiKeys.SHOP}}"})
     server = heddle(graphs={"shop": graph({"http": tool})})
@@ -275,7 +275,7 @@ def test_an_approved_call_runs_once_after_a_restart(heddle, scripted):
      ({"type": "ignore"}, "error", "The user declined the call of buy. It was not executed.", 0),
      ({"decisions": [{"type": "reject", "message": "too dear"}]}, "error", "too dear", 0)],
 )  # fmt: skip
-def test_what_a_human_may_say(heddle, scripted, answer, status, content, asked):
+def test_replies_of_a_human(heddle, scripted, answer, status, content, asked):
     shop = Shop(scripted)
     server = heddle(graphs=approved(shop))
     thread = server.thread()
@@ -290,7 +290,7 @@ def test_what_a_human_may_say(heddle, scripted, answer, status, content, asked):
     assert calls[0]["args"] == {"item": "x"}
 
 
-def test_what_is_no_answer_is_asked_again(heddle, scripted):
+def test_an_invalid_reply_is_requested_again(heddle, scripted):
     shop = Shop(scripted)
     server = heddle(graphs=approved(shop))
     thread = server.thread()

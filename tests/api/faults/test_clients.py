@@ -106,7 +106,7 @@ def threads_of(http: httpx.Client, count: int) -> list[str]:
     return [http.post("/threads", json={}).json()["thread_id"] for _ in range(count)]
 
 
-def test_one_who_never_reads(short_server):
+def test_a_client_that_never_reads(short_server):
     """Clients that never read a stream or a large response."""
     with Costs(short_server), client_of(short_server) as http:
         [thread] = threads_of(http, 1)
@@ -178,7 +178,7 @@ def test_garbage(short_server):
 
 @pytest.mark.parametrize("kind", ["stream", "wait"])
 @pytest.mark.parametrize("wish", ["cancel", "continue"])
-def test_one_who_leaves_in_the_middle(short_server, kind, wish):
+def test_a_client_that_leaves_in_the_middle(short_server, kind, wish):
     """The run is cancelled or continues, as `on_disconnect` requests."""
     with Costs(short_server), client_of(short_server) as http:
         threads = threads_of(http, 10)
@@ -211,7 +211,7 @@ def test_one_who_leaves_in_the_middle(short_server, kind, wish):
             assert http.delete(f"/threads/{thread}").status_code == 204
 
 
-def test_one_who_leaves_a_run_that_waits(short_server):
+def test_a_client_that_leaves_a_queued_run(short_server):
     """The run is pending; other readers of its stream get the event `end`."""
     with Costs(short_server), client_of(short_server) as http:
         [thread] = threads_of(http, 1)

@@ -47,7 +47,7 @@ def stopped():
         server.remove()
 
 
-def test_a_sound_database_is_fine_and_the_text_says_what_that_means(stopped):
+def test_an_undamaged_database_is_ok_and_the_text_names_the_coverage(stopped):
     found = doctor(stopped)
     assert found.returncode == 0, found.stdout + found.stderr
     assert "values of all checkpoints and writes match their checksums" in found.stdout

@@ -27,7 +27,7 @@ def open_umask():
     os.umask(before)
 
 
-def test_a_new_database_is_its_owners_alone(open_umask):
+def test_a_new_database_is_readable_by_its_owner_only(open_umask):
     with Server() as server:
         httpx.post(server.url + "/threads", json={}, timeout=60).raise_for_status()
         found = modes(server)

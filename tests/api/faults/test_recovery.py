@@ -141,7 +141,7 @@ def test_a_run_that_makes_progress_survives_any_number_of_crashes(staged_server)
         assert record(thread, run)["status"] == "success"
 
 
-def test_an_orderly_stop_is_no_lost_attempt(own_server, http):
+def test_an_orderly_stop_does_not_count_as_a_loss(own_server, http):
     """Stops are not counted as attempts; three crashes in the same step are, also with stops
     between them."""
     thread = Thread(http)

@@ -56,7 +56,7 @@ def runs_of(http: httpx.Client, thread: str) -> list[dict]:
     return http.get(f"/threads/{thread}/runs").json()[::-1]
 
 
-def test_the_next_server_goes_on(hasty_server):
+def test_the_next_server_continues(hasty_server):
     with httpx.Client(base_url=hasty_server.url, timeout=60) as http:
         threads = [http.post("/threads", json={}).json()["thread_id"] for _ in range(THREADS)]
         answers: list = []

@@ -137,7 +137,7 @@ class Storm:
             done += 1
 
 
-async def test_a_storm_passes(own_server):
+async def test_many_clients_at_once(own_server):
     seed = os.environ.get("HEDDLE_STORM_SEED") or "1"
     print(f"HEDDLE_STORM_SEED={seed}")
     threads = [str(uuid.uuid4()) for _ in range(THREADS)]

@@ -264,7 +264,7 @@ describe("the branch tree of the client", () => {
         assert.deepEqual(chat.forks(), [2]);
     });
 
-    test("of a change by hand", async () => {
+    test("of a state update", async () => {
         const chat = await Conversation.begin();
         await chat.say("one");
         const values = {

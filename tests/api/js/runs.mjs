@@ -37,7 +37,7 @@ describe("runs", () => {
         await refused(client.runs.get(thread, run.run_id), 404);
     });
 
-    test("list what is selected", beyondPeer("always lists whole runs"), async () => {
+    test("list the selected members", beyondPeer("always lists whole runs"), async () => {
         const thread = await newThread();
         await client.runs.wait(thread, "echo", { input: human("hi") });
         assert.deepEqual(await client.runs.list(thread, { select: ["status"], limit: 1 }), [
@@ -73,7 +73,7 @@ describe("runs", () => {
         assert.equal((await client.threads.get(thread)).status, "error");
     });
 
-    test("stop and go on", async () => {
+    test("stop and continue", async () => {
         const thread = await newThread();
         const first = await client.runs.wait(thread, "approval", { input: human("hi") });
         assert.equal(first.__interrupt__[0].value.question, "Shall I answer?");

@@ -85,7 +85,7 @@ describe("threads", () => {
         );
     });
 
-    test("give what is extracted", beyondPeer("does not extract"), async () => {
+    test("return extracted values", beyondPeer("does not extract"), async () => {
         const metadata = { owner: crypto.randomUUID() };
         const { thread_id } = await client.threads.create({ metadata });
         await client.runs.wait(thread_id, "echo", { input: human("hi") });
@@ -152,7 +152,7 @@ describe("threads", () => {
         },
     );
 
-    test("are changed by hand", async () => {
+    test("are updated", async () => {
         const thread = await newThread();
         await client.runs.wait(thread, "approval", { input: human("hi") });
         const { checkpoint } = await client.threads.updateState(thread, {

@@ -32,7 +32,7 @@ async def test_a_graph_has_a_system_assistant(client):
     assert (await client.assistants.get(found["assistant_id"]))["assistant_id"] == found["assistant_id"]
 
 
-async def test_create_gives_back_what_was_given(assistant):
+async def test_create_returns_the_given_members(assistant):
     uuid.UUID(assistant["assistant_id"])
     assert assistant["graph_id"] == "echo" and assistant["version"] == 1
     assert assistant["name"] == "Ada's echo" and assistant["description"] == "echoes"
@@ -173,7 +173,7 @@ async def test_search_by_name_and_select(client, assistant):
 
 
 @pytest.mark.beyond_peer("tells a next page only when the last one is full")
-async def test_search_tells_the_next_page(client):
+async def test_search_names_the_next_page(client):
     owner = str(uuid.uuid4())
     made = [await client.assistants.create("echo", metadata={"owner": owner}) for _ in range(3)]
     first = await client.assistants.search(metadata={"owner": owner}, limit=2, response_format="object")

@@ -120,7 +120,7 @@ async def test_if_not_exists_creates_the_thread(client, unknown):
     assert (await client.threads.get(unknown))["status"] == "idle"
 
 
-async def test_wait_raises_what_the_graph_raised(client, thread):
+async def test_wait_raises_the_error_of_the_graph(client, thread):
     with pytest.raises(Exception, match="boom"):
         await client.runs.wait(thread, "failing", input={"log": []})
     values = await client.runs.wait(thread, "failing", input={"log": []}, raise_error=False)
@@ -135,7 +135,7 @@ async def test_wait_names_the_error(client, thread):
 
 
 @pytest.mark.beyond_peer("has its own error around the graph's")
-async def test_a_join_tells_why_its_own_run_failed(client, thread):
+async def test_a_join_reports_the_error_of_its_run(client, thread):
     await client.runs.wait(thread, "failing", input={"log": []}, raise_error=False)
     await client.runs.wait(thread, "echo", input=None, raise_error=False)  # another error
     await client.runs.wait(thread, "echo", input=human("hi"))

@@ -16,7 +16,7 @@ async def test_an_empty_thread_has_an_empty_state(client, thread):
     assert await client.threads.get_history(thread) == []
 
 
-async def test_unknown_threads_have_none(client, unknown):
+async def test_unknown_threads_have_no_state(client, unknown):
     with pytest.raises(NotFoundError):
         await client.threads.get_state(unknown)
     with pytest.raises(NotFoundError):

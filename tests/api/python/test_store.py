@@ -37,7 +37,7 @@ async def test_keys_may_be_anything(client, place):
         assert (await client.store.get_item([place], key))["value"] == {"key": key}
 
 
-async def test_get_what_is_not_there(client, place):
+async def test_get_a_missing_item(client, place):
     assert await client.store.get_item([place], "nothing") is None
 
 

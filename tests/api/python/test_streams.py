@@ -211,7 +211,7 @@ async def test_subgraphs_are_named(client, thread):
     assert any(part.event == f"values|{namespace}" for part in parts)
 
 
-async def test_subgraphs_are_hidden_unless_asked_for(client, thread):
+async def test_subgraphs_are_hidden_by_default(client, thread):
     parts = await stream(client, thread, "nested", input=HI, stream_mode=["updates", "messages-tuple"])
     assert not [part.event for part in parts if "|" in part.event]
     said = [message["content"] for message, metadata in of(parts, "messages") if metadata["langgraph_node"] == "inner"]
@@ -329,7 +329,7 @@ async def test_a_client_that_leaves_cancels(client, thread):
     await until(cancelled)
 
 
-async def test_a_client_that_leaves_lets_it_go_on(client, thread):
+async def test_a_client_that_leaves_does_not_stop_it(client, thread):
     source = client.runs.stream(thread, "slow", input=HI, on_disconnect="continue", stream_mode="messages-tuple")
     async for part in source:
         if part.event == "messages":
@@ -339,7 +339,7 @@ async def test_a_client_that_leaves_lets_it_go_on(client, thread):
     assert texts(await client.runs.join(thread, run["run_id"]))[-1].endswith("ten")
 
 
-async def test_a_reader_who_joined_may_cancel(client, thread):
+async def test_a_joined_reader_may_cancel(client, thread):
     run = await client.runs.create(thread, "nap", input={"ms": 600_000}, stream_mode="updates", stream_resumable=True)
     source = client.runs.join_stream(thread, run["run_id"], cancel_on_disconnect=True, last_event_id="-1")
     async for part in source:
@@ -417,7 +417,7 @@ async def test_the_lifecycle_of_a_thread(client, thread, server):
 
 @pytest.mark.beyond_peer("has another interval")
 @pytest.mark.parametrize("kind", ["async", "sync"])
-async def test_heartbeats_are_no_events(kind):
+async def test_heartbeats_are_not_events(kind):
     with Server(options=["--stream-heartbeat", "1"]) as server:
         async with open_client(kind, server.url) as client, httpx.AsyncClient(base_url=server.url) as http:
             thread = (await client.threads.create())["thread_id"]

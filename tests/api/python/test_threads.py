@@ -86,7 +86,7 @@ async def test_delete(client, thread):
         await client.threads.delete(thread)
 
 
-async def test_a_deleted_thread_begins_anew(client, thread):
+async def test_a_deleted_thread_starts_empty(client, thread):
     await client.runs.wait(thread, "echo", input=human("old"))
     await client.threads.delete(thread)
     await client.threads.create(thread_id=thread)
@@ -94,7 +94,7 @@ async def test_a_deleted_thread_begins_anew(client, thread):
 
 
 @pytest.mark.beyond_peer("deletes the thread under its run")
-async def test_delete_ends_what_runs(client, thread):
+async def test_delete_cancels_active_runs(client, thread):
     run = await client.runs.create(thread, "nap", input={"ms": 600_000})
 
     async def running():
@@ -233,7 +233,7 @@ async def test_ttl(client):
 
 
 @pytest.mark.beyond_peer("knows no ttl")
-async def test_a_thread_whose_time_is_over_is_gone(client):
+async def test_an_expired_thread_is_not_found(client):
     made = await client.threads.create(ttl={"ttl": 0.001, "strategy": "delete"})  # 60 ms
 
     async def gone():

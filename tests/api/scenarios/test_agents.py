@@ -74,7 +74,7 @@ def test_state_and_history_are_those_of_the_latest_run(thread, agents):
 
 
 @SEPARATE
-def test_a_namespace_is_asked_for_in_three_ways(thread, agents):
+def test_a_namespace_is_requested_in_three_ways(thread, agents):
     first, second = agents("echo"), agents("echo")
     thread.say(first, "first")
     thread.say(second, "second")
@@ -151,7 +151,7 @@ def test_tool_messages_stay_with_their_agent(thread, agents):
     assert [m["type"] for m in thread.say(talker, "hi")["messages"]] == ["human", "ai"]
 
 
-def test_one_agent_is_told_what_the_other_said(thread, agents):
+def test_one_agent_receives_the_message_of_the_other(thread, agents):
     first, second = agents("echo"), agents("my-assistant")
     answer = thread.say(first, "find logistics parks")["messages"][-1]["content"]
     values = thread.run(
@@ -206,7 +206,7 @@ def test_an_answer_is_made_again_by_its_agent(thread, agents):
 
 
 @pytest.mark.parametrize("way", ["configurable", "checkpoint_id", "checkpoint"])
-def test_a_fork_is_asked_for_in_three_ways(thread, agents, way):
+def test_a_fork_is_requested_in_three_ways(thread, agents, way):
     agent = agents("echo")
     thread.say(agent, "one")
     point = identity(thread.state())
@@ -257,7 +257,7 @@ def test_subgraphs_lie_below_their_agent(thread, agents):
 
 
 @SEPARATE
-def test_the_stream_says_who_speaks(thread, agents):
+def test_the_stream_names_the_agent(thread, agents):
     agent = agents("echo")
     parts = thread.stream(agent, input=human("hi"), stream_mode=["events"])
     event, metadata, _ = parts[0]
@@ -321,7 +321,7 @@ def listed(thread):
 
 
 @LISTED
-def test_nobody_takes_part_in_an_empty_thread(thread):
+def test_an_empty_thread_has_no_agents(thread):
     assert listed(thread) == []
 
 
@@ -357,6 +357,6 @@ def test_subgraphs_are_not_listed(thread):
 
 
 @LISTED
-def test_agents_of_what_is_not_there(thread):
+def test_agents_of_an_unknown_thread(thread):
     thread.ask("GET", "/threads/00000000-0000-4000-8000-000000000000/agents", 404)
     thread.ask("GET", "/threads/not-a-uuid/agents", 422)

@@ -39,7 +39,7 @@ def until(condition):
     return found
 
 
-def test_a_run_without_an_answer_asks_again(http):
+def test_a_run_without_an_answer_is_interrupted_again(http):
     thread = Thread(http)
     thread.run("questions", input={})
     thread.run("questions", command={"resume": "Ann"})
@@ -49,7 +49,7 @@ def test_a_run_without_an_answer_asks_again(http):
     assert thread.run("questions", command={"resume": 7})["log"] == ["Ann is 7"]
 
 
-def test_an_answer_that_comes_twice_is_no_answer_to_the_next_question(http):
+def test_a_repeated_answer_does_not_answer_the_next_question(http):
     thread = Thread(http)
     thread.run("questions", input={})
     answer = {"resume": {asked(thread)["name?"]: "Ann"}}

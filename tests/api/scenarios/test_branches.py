@@ -29,7 +29,7 @@ def move(thread, checkpoint_id, status=200, **more):
 
 
 @ENDPOINT
-def test_an_empty_thread_has_none(thread):
+def test_an_empty_thread_has_no_branches(thread):
     answer = thread.branches()
     assert answer["head"] is None and answer["branches"] == [] and answer["checkpoint_ns"] is None
 
@@ -95,7 +95,7 @@ def test_an_edit_of_an_edit_goes_deeper(thread):
     assert deepest["parent_branch_id"] not in (None, answer["branches"][0]["branch_id"])
 
 
-def test_a_retry_in_the_middle_keeps_what_came_after(thread):
+def test_a_retry_in_the_middle_keeps_later_messages(thread):
     for number, text in enumerate(("one", "two", "three")):
         thread.say("echo", text, f"m{number}")
     second_answer = thread.state()["values"]["messages"][3]["id"]
@@ -108,7 +108,7 @@ def test_a_retry_in_the_middle_keeps_what_came_after(thread):
     assert root["checkpoints"] == 5  # up to the message with two replies
 
 
-def test_a_change_by_hand_is_a_branch(thread):
+def test_a_state_update_is_a_branch(thread):
     thread.say("echo", "one", "m1")
     point = identity(thread.history()[1])
     update = {"messages": [{"type": "ai", "content": "by hand", "id": "h"}]}
@@ -120,7 +120,7 @@ def test_a_change_by_hand_is_a_branch(thread):
     assert branch["source"] == "update" and content(branch) == "by hand"
 
 
-def test_a_branch_says_how_its_answer_begins(thread):
+def test_a_branch_has_the_beginning_of_its_answer(thread):
     thread.say("echo", "one", "m1")
     point = thread.before("m1")
     silent = {"type": "ai", "id": "a1", "content": ""}
@@ -140,7 +140,7 @@ def test_a_state_without_messages_has_no_message(thread):
 
 
 @ENDPOINT
-def test_there_is_no_limit(thread):
+def test_the_number_of_branches_is_unlimited(thread):
     thread.say("echo", "root", "root")
     point = thread.before("root")
     for number in range(60):
@@ -232,7 +232,7 @@ def test_the_head_survives_a_restart(own_server):
 
 
 @ENDPOINT
-def test_a_head_that_went_with_its_run_is_nobody_s(thread):
+def test_a_head_deleted_with_its_run_is_not_used(thread):
     thread.say("echo", "one", "m1")
     thread.say("echo", "two")
     [_, first] = thread.ask("GET", thread.path("/runs"))
@@ -342,7 +342,7 @@ def test_agents_name_their_own(thread, http):
 
 
 @ENDPOINT
-def test_names_that_are_none(forked):
+def test_invalid_names_are_refused(forked):
     root, first, _ = forked.branches()["branches"]
     path = forked.path(f"/branches/{first['branch_id']}")
     for body in ({"name": ""}, {"name": "x" * 101}, {"name": 3}, {"name": ["x"]}, {"name": True}, {}):
@@ -360,7 +360,7 @@ def test_names_that_are_none(forked):
 
 
 @ENDPOINT
-def test_branches_are_named_while_a_run_is_at_work(thread):
+def test_branches_are_named_while_a_run_is_active(thread):
     thread.say("echo", "one")
     [branch] = thread.branches()["branches"]
     run = thread.ask("POST", thread.path("/runs"), json={"assistant_id": "nap", "input": {"ms": 600_000}})
@@ -437,7 +437,7 @@ def test_the_newest_leaf_becomes_the_head(forked):
 
 
 @ENDPOINT
-def test_the_head_asks_what_it_asked(thread):
+def test_the_new_head_shows_its_interrupt(thread):
     thread.say("approval", "one")
     asked = identity(thread.state())
     fork = thread.branches()["branches"][0]["branch_id"]
@@ -515,7 +515,7 @@ def test_agents_lose_their_own(thread):
 
 
 @ENDPOINT
-def test_a_branch_is_not_removed_while_a_run_is_at_work(forked):
+def test_a_branch_is_not_removed_while_a_run_is_active(forked):
     before = forked.branches()
     run = forked.ask("POST", forked.path("/runs"), json={"assistant_id": "nap", "input": {"ms": 600_000}})
     assert cut(forked, before["branches"][1], 409, assistant_id="echo") == {"detail": "Thread is busy"}
@@ -525,7 +525,7 @@ def test_a_branch_is_not_removed_while_a_run_is_at_work(forked):
 
 
 @ENDPOINT
-def test_removing_what_is_not_there(forked):
+def test_removing_an_unknown_branch(forked):
     before = forked.branches()
     for nothing in (before["branches"][1]["head_checkpoint_id"], str(uuid.uuid4()), "x"):
         assert cut(forked, nothing, 404) == {"detail": "Branch not found"}

@@ -33,7 +33,7 @@ def test_a_cancelled_run_is_not_pending_when_it_is_answered(busy):
     assert seen == ["interrupted"] * ROUNDS
 
 
-def test_a_rolled_back_run_is_gone_when_it_is_answered(busy):
+def test_a_rolled_back_run_is_deleted_when_the_response_arrives(busy):
     for _ in range(ROUNDS):
         run = enqueue(busy)
         busy.ask("POST", busy.path(f"/runs/{run}/cancel"), status=202, params={"action": "rollback"})

@@ -67,7 +67,7 @@ def thread(http):
     return Thread(http, thread_id=example)
 
 
-def test_a_conversation_goes_on(thread):
+def test_a_conversation_continues(thread):
     answer = post(thread, ONE)
     assert answer.headers["content-type"].startswith("text/event-stream")
     run_id = events(answer.text)[0][1]["run_id"]
@@ -82,7 +82,7 @@ def test_a_conversation_goes_on(thread):
     assert said(thread.state()["values"]) == said(last)
 
 
-def test_a_conversation_goes_on_from_any_checkpoint(thread):
+def test_a_conversation_continues_from_any_checkpoint(thread):
     post(thread, ONE)
     point = thread.state()
     post(thread, TWO)
@@ -98,7 +98,7 @@ def test_a_conversation_goes_on_from_any_checkpoint(thread):
 
 
 @pytest.mark.beyond_peer("begins with an empty state instead")
-def test_a_checkpoint_that_is_not_there(thread):
+def test_an_unknown_checkpoint(thread):
     post(thread, ONE)
     before = thread.history()
     answer = thread.http.post(thread.path("/runs/stream"), content=THREE.encode())

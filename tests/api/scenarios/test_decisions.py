@@ -49,7 +49,7 @@ def test_the_end_has_the_status_of_the_run(thread, http):
         assert name == "end" and data["status"] == run["status"] == {"echo": "success", "failing": "error"}[graph]
 
 
-def test_a_checkpoint_has_all_members_and_null_is_none(thread, http):
+def test_a_checkpoint_has_all_members_and_null_equals_absent(thread, http):
     stream(thread, http, "values")
     first = http.get(thread.path("/state")).json()
     assert first["checkpoint"].keys() == {"thread_id", "checkpoint_ns", "checkpoint_id", "checkpoint_map"}
@@ -63,7 +63,7 @@ def test_a_checkpoint_has_all_members_and_null_is_none(thread, http):
     assert http.post(thread.path("/history"), json={"checkpoint": nothing, "before": None}).status_code == 200
 
 
-def test_cancelling_a_run_that_has_ended_is_no_error(thread, http, server):
+def test_cancelling_a_run_that_has_ended_is_not_an_error(thread, http, server):
     *_, (_, end) = stream(thread, http, "values")
     client = get_sync_client(url=server.url)
     for wait in (False, True):
@@ -109,7 +109,7 @@ BAD = [
 
 
 @pytest.mark.parametrize("method, path, body", BAD, ids=lambda each: each if isinstance(each, str) else "")
-def test_what_is_not_valid_is_refused_before_what_is_not_there(http, unknown, method, path, body):
+def test_invalid_requests_are_refused_before_unknown_objects(http, unknown, method, path, body):
     answer = (
         http.request(method, path.format(unknown), json=body)
         if body is not None

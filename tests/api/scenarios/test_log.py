@@ -60,7 +60,7 @@ def test_text_lines_have_the_same_members():
     assert any(f"info access: request ended method=GET path={missing} status=404 bytes=" in line for line in lines)
 
 
-def test_there_is_no_access_log_unless_it_is_wanted():
+def test_the_access_log_is_off_by_default():
     lines, _, _ = logged()
     assert not any("request ended" in line for line in lines)
 

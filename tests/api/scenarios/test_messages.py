@@ -148,7 +148,7 @@ def choices(thread, each):
 # ---- origins
 
 
-def test_an_empty_thread_has_none(thread):
+def test_an_empty_thread_has_no_messages(thread):
     expected = {
         "thread_id": thread.id,
         "assistant_id": None,
@@ -159,7 +159,7 @@ def test_an_empty_thread_has_none(thread):
     assert thread.ask("GET", thread.path("/messages")) == expected
 
 
-def test_agents_that_said_nothing(thread, http):
+def test_agents_without_messages(thread, http):
     own, mine = (http.get(f"/assistants/{name}").json()["assistant_id"] for name in ("echo", "my-assistant"))
     thread.say("echo", "one")
     for name, found in (("my-assistant", mine), (mine, mine), (other := str(uuid.uuid4()), other)):
@@ -201,7 +201,7 @@ def test_a_state_without_messages(thread):
 # ---- retries and edits
 
 
-def test_the_first_message_is_said_again_and_again(thread):
+def test_the_first_message_is_retried_repeatedly(thread):
     thread.say("echo", "one")
     for number in range(2, 6):
         again(thread, said(thread, 0), f"one {number}")
@@ -210,7 +210,7 @@ def test_the_first_message_is_said_again_and_again(thread):
     assert choices(thread, said(thread, 0)) == [["one"], ["one 2"], ["one 3"], ["one 4"], ["one 5"]]
 
 
-def test_a_later_message_is_said_again_and_again(thread):
+def test_a_later_message_is_retried_repeatedly(thread):
     thread.say("echo", "one")
     thread.say("echo", "two")
     for number in range(2, 6):
@@ -220,7 +220,7 @@ def test_a_later_message_is_said_again_and_again(thread):
     assert choices(thread, said(thread)) == [["one", "two"], *[["one", f"two {number}"] for number in range(2, 6)]]
 
 
-def test_what_the_official_hook_forks_from_is_the_same_turn(thread):
+def test_a_fork_of_the_official_hook_is_the_same_turn(thread):
     """It forks from the parent of the first state with the message, which is the input, not the
     state before it."""
     thread.say("echo", "one")
@@ -273,7 +273,7 @@ def test_nested_forks(thread):
     assert choices(thread, there[2]) == [["one", "deux", name] for name in ("trois", "drei", "tre")]
 
 
-def test_a_retry_of_the_answer_is_no_other_turn(thread):
+def test_a_retry_of_the_answer_is_the_same_turn(thread):
     thread.say("echo", "one")
     answer = thread.state()["values"]["messages"][-1]["id"]
     thread.run("echo", input=None, checkpoint_id=thread.before(answer))
@@ -293,7 +293,7 @@ def test_several_messages_at_once_are_one_turn(thread):
     assert texts(thread.state()["values"])[::2] == ["one", "two alone"] and count(said(thread)) == (2, 2)
 
 
-def test_a_turn_that_did_not_begin_is_no_alternative(thread):
+def test_a_turn_that_did_not_begin_is_not_an_alternative(thread):
     """A run that ends before its first step leaves an input without children."""
     thread.say("echo", "one")
     head = identity(thread.state())
@@ -351,7 +351,7 @@ def test_a_message_that_is_changed_stays_where_it_came(thread):
     assert said(thread, 0)["checkpoint_id"] == first["checkpoint_id"]
 
 
-def test_what_a_command_brings_waits_at_the_question(thread):
+def test_messages_of_a_command_wait_at_the_question(thread):
     thread.say("approval", "one")
     asked = identity(thread.state())
     update = {"messages": [{"type": "ai", "id": "by-command", "content": "by a command"}]}
@@ -390,7 +390,7 @@ def test_a_message_that_was_removed_and_came_back(thread):
     assert [each["id"] for each in origins(thread)["messages"][::2]] == ["a", "c"]
 
 
-def test_what_is_known_is_what_is_found(own_server):
+def test_cached_and_computed_origins_are_equal(own_server):
     with httpx.Client(base_url=own_server.url, timeout=60) as http:
         thread = Thread(http)
         for text in ("one", "two", "three"):
@@ -424,7 +424,7 @@ def write(thread, text, **body):
     return thread.ask("POST", thread.path("/state"), json=body)["checkpoint"]["checkpoint_id"]
 
 
-def test_a_message_by_hand(thread):
+def test_a_message_from_a_state_update(thread):
     thread.say("echo", "one")
     before = identity(thread.state())
     made = write(thread, "by hand")
@@ -439,14 +439,14 @@ def test_a_message_by_hand(thread):
     assert count(said(thread, checkpoint_id=other)) == (3, 3)
 
 
-def test_a_first_message_by_hand(thread):
+def test_a_first_message_from_a_state_update(thread):
     made = write(thread, "by hand")
     own = said(thread)
     assert own["fork_checkpoint_id"] is None and count(own) == (1, 1)
     assert own["alternatives"][0]["branch_id"] == own["alternatives"][0]["head_checkpoint_id"] == made
 
 
-def test_an_answer_by_hand_is_no_alternative(thread):
+def test_an_answer_from_a_state_update_is_not_an_alternative(thread):
     thread.say("echo", "one")
     thread.say("echo", "two")
     fork = said(thread)["fork_checkpoint_id"]
@@ -501,7 +501,7 @@ def test_a_namespace_of_its_own(thread):
     assert answer["assistant_id"] is None and count(answer["messages"][0]) == (2, 2)
 
 
-def test_while_a_run_is_at_work(thread):
+def test_during_an_active_run(thread):
     thread.say("echo", "one")
     run = thread.ask("POST", thread.path("/runs"), json={"assistant_id": "nap", "input": {"ms": 600_000}})
     assert count(said(thread, assistant_id="echo")) == (1, 1)
@@ -519,7 +519,7 @@ def test_long_threads(thread):
     assert len(thread.ask("GET", thread.path("/messages"), params={"checkpoint_id": old})["messages"]) == 120
 
 
-def test_what_is_not_there(thread):
+def test_unknown_threads_and_checkpoints(thread):
     thread.say("echo", "one")
     for other in (UNKNOWN, "x", "x" * 5000):
         params = {"checkpoint_id": other}

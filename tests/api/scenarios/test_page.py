@@ -65,7 +65,7 @@ def test_the_page_is_at_the_root(http):
     assert not re.search(r'(?:src|href)="(?:https?:|/)', answer.text)
 
 
-def test_without_the_page_it_is_said_how_to_get_it(http):
+def test_without_the_page_the_root_explains_how_to_build_it(http):
     text = http.get("/").text
     if is_built(text):
         text = (ROOT / "src/api/fallback/index.html").read_text()
@@ -73,7 +73,7 @@ def test_without_the_page_it_is_said_how_to_get_it(http):
     assert not re.search(r"<script|<style|style=", text)
 
 
-def test_what_it_loads_may_be_kept_for_ever(http):
+def test_its_assets_are_immutable(http):
     text = http.get("/").text
     files = linked(text)
     assert not is_built(text) or {path.rsplit(".", 1)[1] for path in files} == {"js", "css", "svg"}
@@ -99,7 +99,7 @@ def test_packed_and_unpacked_are_the_same(http):
         assert int(packed.headers["content-length"]) == len(bytes_packed)
 
 
-def test_what_is_known_is_not_sent_again(http):
+def test_cached_files_are_not_sent_again(http):
     for path in ["", *linked(http.get("/").text)]:
         first = http.get("/" + path)
         tag = first.headers["etag"]
@@ -135,7 +135,7 @@ def test_heads(http):
         "/assets/../../../etc/passwd", "/page", "/page/none", "/favicon.ico",
     ],
 )  # fmt: skip
-def test_what_is_not_there_is_an_answer_in_json(server, path):
+def test_an_unknown_path_is_a_json_error(server, path):
     # Sent unchanged: a client would normalise the path.
     done = subprocess.run(
         ["curl", "-s", "--path-as-is", "-w", "\n%{http_code} %{content_type}", server.url + path],
@@ -177,7 +177,7 @@ def test_below_a_prefix():
         assert http.get("/").status_code == 404
 
 
-def test_where_it_is_is_said_at_the_start():
+def test_its_address_is_printed_at_the_start():
     server = Server(options=["--http-mount-prefix", "/agents"]).start()
     try:
         said = server.log.read_text()

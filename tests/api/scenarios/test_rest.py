@@ -42,7 +42,7 @@ def test_a_failure_stays_one(http, action):
 
 
 @pytest.mark.parametrize("action", ["interrupt", "rollback"])
-def test_what_was_said_is_still_shown(http, action):
+def test_earlier_messages_are_still_shown(http, action):
     thread = Thread(http)
     thread.say("echo", "Hello")
     for _ in range(3):
@@ -60,7 +60,7 @@ def test_a_run_that_was_rolled_back_leaves_a_breakpoint(http):
     assert thread.state()["next"] == ["sleep"]
 
 
-def test_runs_that_wait_go_on_where_the_one_before_them_ended(http):
+def test_queued_runs_continue_where_the_previous_one_ended(http):
     """Also when a client has selected a head: the first of them starts there."""
     thread = Thread(http)
     thread.run("nap", input={"ms": 1, "log": ["first"]})

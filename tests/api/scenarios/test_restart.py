@@ -50,7 +50,7 @@ def test_a_question_waits_for_its_answer(own_server, http):
     assert thread.run("approval", command={"resume": {asked["id"]: "yes"}})["verdict"] == "yes"
 
 
-async def test_a_run_goes_on_where_it_was(own_server, http):
+async def test_a_run_continues_from_its_checkpoint(own_server, http):
     thread = Thread(http)
 
     async def waits():
@@ -92,7 +92,7 @@ def test_a_run_for_later_keeps_its_time(own_server, http):
     assert status(late, runs[1]) == "pending" and late.record()["status"] == "busy"
 
 
-async def test_a_run_that_kills_the_server_is_given_up(own_server, http):
+async def test_a_run_that_kills_the_server_fails(own_server, http):
     """At most three attempts without progress; then the run has failed and the thread is idle
     again."""
     thread = Thread(http)
@@ -142,7 +142,7 @@ def read_until(http, method, path, is_enough, **options):
 
 
 @pytest.mark.parametrize("resumable", [True, False])
-def test_who_was_reading_learns_that_a_run_begins_again(own_server, http, resumable):
+def test_readers_see_that_a_run_restarts(own_server, http, resumable):
     """With the last event id: a stream gets the next attempt, and in stored events the state from
     which it resumes."""
     thread = Thread(http)
@@ -211,7 +211,7 @@ def test_other_tabs_learn_of_runs_at_once(own_server, http):
             assert listed("running") == listed("pending") == [] and listed("success")[0] == waiting
 
 
-def test_a_server_that_is_told_to_end_finishes_what_it_answers(own_server, http):
+def test_a_stopping_server_completes_open_responses(own_server, http):
     """SIGTERM while a run streams: the run is not lost."""
     thread = Thread(http)
     run = thread.ask("POST", thread.path("/runs"), json={"assistant_id": "slow", "input": human("hi")})

@@ -17,7 +17,7 @@ def said(entries):
     return [entry["message"]["content"] for entry in entries]
 
 
-def test_an_empty_thread_has_none(thread):
+def test_an_empty_thread_has_no_entries(thread):
     assert thread.timeline() == []
 
 
@@ -60,7 +60,7 @@ def test_an_entry_is_where_an_edit_begins(thread):
     assert said(thread.timeline()) == ["one", "You said: one", "deux", "You said: deux"]  # the current branch
 
 
-def test_what_is_an_agents_own_business_is_left_out(thread):
+def test_internal_messages_of_agents_are_left_out(thread):
     thread.say("tools", "sky")
     assert said(thread.timeline()) == ["sky", "It is sunny."]
 

@@ -22,7 +22,7 @@ def test_the_address_of_a_run(thread, http):
 
 
 @pytest.mark.beyond_peer("names no place to go on, and no runs without a thread")
-def test_the_place_to_go_on(thread, http):
+def test_the_location_to_resume_at(thread, http):
     body = {"assistant_id": "echo", "input": human("hi")}
     answer = http.post(thread.path("/runs/stream"), json=body)
     assert answer.headers["location"] == answer.headers["content-location"] + "/stream"
@@ -192,7 +192,7 @@ def test_ok_and_info(http):
 
 
 @pytest.mark.beyond_peer("has none of them")
-def test_what_watchers_ask_for(http):
+def test_requests_of_monitoring(http):
     assert http.get("/ok?check_db=1").json() == {"ok": True}
     assert http.get("/health").status_code == 200
     assert http.get("/info").json()["flags"]["crons"] is True
@@ -206,7 +206,7 @@ def test_what_watchers_ask_for(http):
         assert path in document["paths"]
 
 
-def test_what_is_accepted_does_not_change_the_answer(thread, http):
+def test_accept_encoding_does_not_change_the_content(thread, http):
     """The server decides whether it compresses a response; on loopback that does not pay."""
     thread.say("echo", "many words " * 4000)
     answers = [http.get(thread.path("/state"), headers={"Accept-Encoding": each}) for each in ("gzip", "identity", "*")]
@@ -215,7 +215,7 @@ def test_what_is_accepted_does_not_change_the_answer(thread, http):
 
 
 @pytest.mark.beyond_peer("counts its own way")
-def test_searches_tell_their_pages(http):
+def test_searches_report_their_pages(http):
     owner = str(uuid.uuid4())
     for _ in range(5):
         http.post("/threads", json={"metadata": {"owner": owner}})

@@ -84,7 +84,7 @@ def test_an_id_is_written_in_one_way(http, make):
     assert http.get(f"/assistants/{own.upper()}").json()["assistant_id"] == own
 
 
-def test_an_assistant_that_is_there(http, make):
+def test_an_existing_assistant(http, make):
     made = make(name="first")
     again = {"graph_id": "loop", "assistant_id": made["assistant_id"], "name": "second"}
     for body in (again, {**again, "if_exists": "raise"}, {**again, "if_exists": None}):
@@ -141,7 +141,7 @@ def test_an_unknown_graph(http, make):
     refused(http, "PATCH", path(make()), 404, "nobody", json=body)
 
 
-def test_bodies_that_are_none(http, make):
+def test_invalid_bodies(http, make):
     for method, where in (
         ("POST", "/assistants"),
         ("POST", path(make(), "/latest")),
@@ -204,7 +204,7 @@ def test_a_graph_stands_for_its_assistant(http):
 
 
 @pytest.mark.parametrize("name", ["nobody", str(uuid.uuid4()), "00000000-0000-0000-0000-00000000000g", "%F0%9F%A7%B5"])
-def test_what_is_not_there(http, name):
+def test_unknown_assistants(http, name):
     for method, rest, body in (
         ("GET", "", None), ("PATCH", "", {}), ("DELETE", "", None), ("POST", "/versions", {}),
         ("POST", "/latest", {"version": 1}), ("GET", "/graph", None), ("GET", "/schemas", None),
@@ -214,7 +214,7 @@ def test_what_is_not_there(http, name):
         assert (answer.status_code, answer.json()) == (404, NOT_FOUND), (method, rest)
 
 
-def test_methods_that_are_none(http, make):
+def test_unsupported_methods(http, make):
     answer = http.put(path(make()), json={})
     assert answer.status_code == 405 and answer.json() == {"detail": "Method Not Allowed"}
     assert {"GET", "PATCH", "DELETE"} <= set(answer.headers["allow"].split(", "))
@@ -280,7 +280,7 @@ def test_versions(http, make):
         ({"offset": -1}, "offset"), ({"offset": []}, "offset"), ({"metadata": []}, "metadata"),
     ],
 )  # fmt: skip
-def test_pages_that_are_none(http, make, body, named):
+def test_invalid_pages(http, make, body, named):
     refused(http, "POST", path(make(), "/versions"), 422, named, json=body)
     refused(http, "POST", "/assistants/search", 422, named, json=body)
 
@@ -297,7 +297,7 @@ def test_set_back(http, make):
     assert len(http.post(path(made, "/versions"), json={}).json()) == 3
 
 
-def test_versions_that_are_none(http, make):
+def test_invalid_versions(http, make):
     made = make()
     for version in (2, 2**62):
         refused(http, "POST", path(made, "/latest"), 404, "not found", json={"version": version})
@@ -347,7 +347,7 @@ def test_search_in_every_order(http, make, owner, key):
         assert len(values) == 3 and values == sorted(values, reverse=order == "desc")
 
 
-def test_search_says_what_follows(http, make, owner):
+def test_search_reports_the_next_page(http, make, owner):
     for _ in range(5):
         make(metadata=owner)
 
@@ -359,7 +359,7 @@ def test_search_says_what_follows(http, make, owner):
     assert pages(limit=2, offset=3) == ("5", None) and pages(limit=5) == ("5", None) and pages(offset=9) == ("5", None)
 
 
-def test_search_shows_what_was_selected(http, make, owner):
+def test_search_returns_the_selected_members(http, make, owner):
     made = make(name="n", metadata=owner)
     for members in (["name"], ["version", "assistant_id"], MEMBERS, ["name", "name"]):
         (found,) = http.post("/assistants/search", json={"metadata": owner, "select": members}).json()
@@ -375,7 +375,7 @@ def test_search_shows_what_was_selected(http, make, owner):
         ({"graph_id": 1}, "graph_id"), ({"name": {}}, "name"), ({"metadata": "x"}, "metadata"),
     ],
 )  # fmt: skip
-def test_searches_that_are_none(http, body, named):
+def test_invalid_searches(http, body, named):
     refused(http, "POST", "/assistants/search", 422, named, json=body)
     if named in ("graph_id", "name", "metadata"):
         refused(http, "POST", "/assistants/count", 422, named, json=body)
@@ -487,14 +487,14 @@ def test_pictures(http, xray, names):
     assert {node["id"] for node in drawn["nodes"]} == names
 
 
-def test_pictures_that_are_none(http):
+def test_invalid_pictures(http):
     for wrong in ("png", "SVG", "json svg"):
         refused(http, "GET", "/assistants/nested/graph", 422, "format", params={"format": wrong})
     refused(http, "GET", "/assistants/nobody/graph", 404, params={"format": "svg"})
 
 
 @pytest.mark.parametrize("xray", ["-1", "1.5", "perhaps", "99999999999999999999"])
-def test_graphs_that_are_none(http, xray):
+def test_unknown_graphs(http, xray):
     refused(http, "GET", "/assistants/nested/graph", 422, "xray", params={"xray": xray})
 
 

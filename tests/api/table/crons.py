@@ -75,7 +75,7 @@ def test_a_new_cron(http, owner):
     assert search(http, metadata=owner) == [cron]
 
 
-def test_everything_that_can_be_said(http, owner):
+def test_all_members(http, owner):
     run = {
         "input": {"count": 0}, "context": {"a": 1}, "webhook": "http://127.0.0.1:9/x", "interrupt_before": ["step"],
         "interrupt_after": "*", "multitask_strategy": "interrupt", "stream_mode": ["values"], "stream_subgraphs": True,
@@ -177,7 +177,7 @@ def test_metadata_must_be_mergeable(http):
 # ---- PATCH, DELETE /runs/crons/{cron_id}
 
 
-def test_what_is_not_given_stays(http, owner):
+def test_absent_members_stay_unchanged(http, owner):
     cron = create(http, input={"count": 1}, metadata=owner, timezone="Asia/Tokyo", end_time="2031-01-01T00:00:00Z")
     same = patch(http, cron, schedule=None, timezone=None, enabled=None, metadata=None, config=None, unknown=1)
     assert {**same, "updated_at": cron["updated_at"]} == cron and same["updated_at"] > cron["updated_at"]
@@ -370,7 +370,7 @@ def ended(http, thread):
     return until(check)
 
 
-def test_what_was_missed_fires_once(own_server):
+def test_a_missed_cron_fires_once(own_server):
     with Listener() as listener, httpx.Client(base_url=own_server.url, timeout=60) as http:
         thread = Thread(http)
         cron = create(
@@ -408,7 +408,7 @@ def test_stateless_threads_are_deleted_or_kept(own_server):
         until(lambda: http.get(gone).status_code == 404)
 
 
-def test_what_is_off_does_not_fire(own_server):
+def test_a_disabled_cron_does_not_fire(own_server):
     with httpx.Client(base_url=own_server.url, timeout=60) as http:
         threads = [Thread(http) for _ in range(3)]
         off, over, on = (create(http, path=each.path("/runs/crons"), input={"count": 0}) for each in threads)
@@ -431,7 +431,7 @@ def test_a_cron_goes_with_its_thread(own_server):
         until(lambda: [each["thread_id"] for each in search(http)] == [other.id])
 
 
-def test_a_busy_thread_is_left_alone_when_that_is_wanted(own_server):
+def test_a_busy_thread_is_skipped_with_reject(own_server):
     with httpx.Client(base_url=own_server.url, timeout=60) as http:
         thread, other = Thread(http), Thread(http)
         busy = ask(http, "POST", thread.path("/runs"), json={"assistant_id": "nap", "input": {"ms": 600_000}})

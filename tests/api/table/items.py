@@ -78,7 +78,7 @@ def test_put_replaces_and_keeps_the_time_of_creation(http, place):
     assert second["updated_at"] > first["updated_at"]
 
 
-def test_what_is_not_there_is_null(http, place):
+def test_a_missing_item_is_null(http, place):
     answer = http.get("/store/items", params={"namespace": place, "key": "k"})
     assert (answer.status_code, answer.text) == (200, "null")
 
@@ -337,7 +337,7 @@ def test_namespaces(http, tree, options, wanted):
     assert shown(http.get("/store/namespaces", params=query).json()["namespaces"]) == wanted
 
 
-def test_nothing_has_to_be_said(http, tree):
+def test_all_members_are_optional(http, tree):
     assert http.post("/store/namespaces").status_code == http.get("/store/namespaces").status_code == 200
     nothing = {"prefix": None, "suffix": None, "max_depth": None, "limit": None, "offset": None}
     assert namespaces(http, **nothing) == namespaces(http)

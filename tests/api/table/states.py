@@ -59,7 +59,7 @@ def test_a_state_has_all_members(counted):
     assert state["parent_checkpoint_id"] == state["parent_checkpoint"]["checkpoint_id"]
 
 
-def test_states_of_threads_without_any(http, thread):
+def test_states_of_threads_without_checkpoints(http, thread):
     graph = Thread(http, metadata={"graph_id": "echo"})
     strange = Thread(http, metadata={"graph_id": "nobody", "assistant_id": {"a": 1}})
     for each in (thread, graph, strange):
@@ -121,7 +121,7 @@ def test_states_select(counted, select, shown):
     assert counted.ask("GET", counted.path("/history"), params={"select": select, "limit": 1}) == [shown]
 
 
-def test_selected_values_are_whole_when_both_are_asked_for(counted):
+def test_selected_values_are_whole_when_both_are_requested(counted):
     state = counted.state()
     found = counted.ask("GET", counted.path("/state"), params={"select": ["values.count", "values"]})
     assert found == {"values": state["values"]}
@@ -221,7 +221,7 @@ def test_history_refuses(http, counted, body):
     refused(http, "POST", counted.path("/history"), 422, json=body)
 
 
-def test_history_refuses_what_is_not_json(http, counted):
+def test_history_refuses_invalid_json(http, counted):
     refuses_what_is_not_json(http, "POST", counted.path("/history"), needs_body=False)
     refuses_too_much(http, "POST", counted.path("/history"))
 
@@ -229,7 +229,7 @@ def test_history_refuses_what_is_not_json(http, counted):
 # ---- updating
 
 
-def test_a_change_by_hand(counted):
+def test_a_state_update(counted):
     before = counted.state()
     answer = update(counted, values={"count": 10, "log": ["by hand"]})
     state = counted.state()
@@ -259,7 +259,7 @@ def test_a_change_of_an_old_checkpoint_is_a_branch(counted):
         assert state["values"]["count"] == 2
 
 
-def test_a_change_goes_on_from_the_chosen_head(counted):
+def test_a_change_continues_from_the_chosen_head(counted):
     old = counted.history()[3]
     counted.ask("PATCH", counted.path("/branches"), json={"checkpoint_id": identity(old)})
     update(counted, values={"count": 100}, as_node="step")
@@ -342,7 +342,7 @@ def test_a_change_in_a_subgraph(thread):
     assert texts(inner["values"])[-1] == "deep" and inner["next"] == ["inner"]
 
 
-def test_a_change_is_told_to_who_reads_the_thread(server, http, thread):
+def test_a_change_is_an_event_of_the_thread(server, http, thread):
     thread.say("echo", "hi")
     with http.stream("GET", thread.path("/stream"), params={"stream_mode": "state_update"}) as stream:
         answer = update(thread, values=human("ho"))
@@ -407,7 +407,7 @@ def test_a_head_is_chosen(counted):
     assert counted.ask("PATCH", counted.path("/branches"), json=body)["head"] == identity(history[1])
 
 
-def test_a_chosen_question_is_asked(thread):
+def test_a_chosen_head_shows_its_interrupt(thread):
     thread.say("approval", "one", "m1")
     asked, record = thread.state(), thread.record()
     update(thread, values={"verdict": "x"}, as_node="reply", checkpoint=asked["checkpoint"])

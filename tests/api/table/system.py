@@ -24,7 +24,7 @@ def test_ok(http, params):
     assert answer.status_code == 200 and answer.json() == {"ok": True}
 
 
-def test_ok_is_asked_wrongly(http):
+def test_ok_with_invalid_parameters(http):
     refused(http, "GET", "/ok", 422, "check_db", params={"check_db": "perhaps"})
     refused(http, "POST", "/ok", 405)
 
@@ -97,7 +97,7 @@ def test_metrics_count(http, server):
     assert after["process_resident_memory_bytes"] > 1 << 20 and after["process_cpu_seconds_total"] > 0
 
 
-def test_metrics_show_what_is_at_work(http, server):
+def test_metrics_show_active_runs(http, server):
     comes_to_rest(server)
     thread = Thread(http)
     runs = [
@@ -179,7 +179,7 @@ def test_every_path_exists(http, document):
 # ---- the page
 
 
-def test_the_page_needs_nobody_else(http):
+def test_the_page_loads_no_other_host(http):
     answer = http.get("/docs")
     assert answer.status_code == 200 and answer.headers["content-type"].startswith("text/html")
     assert "connect-src 'self'" in answer.headers["content-security-policy"]

@@ -51,7 +51,7 @@ def test_a_new_thread(http):
 
 
 @pytest.mark.parametrize("body", [None, {}, {"metadata": None, "thread_id": None, "ttl": None, "supersteps": None}])
-def test_nothing_has_to_be_said(http, body):
+def test_all_members_are_optional(http, body):
     answer = http.post("/threads", json=body) if body is not None else http.post("/threads")
     assert answer.status_code == 200 and answer.json()["metadata"] == {}
     assert http.post("/threads", content=b"null").status_code == 200
@@ -63,7 +63,7 @@ def test_an_id_is_written_in_one_way(http):
     assert http.get(f"/threads/{own.upper()}").json()["thread_id"] == own
 
 
-def test_a_thread_that_is_there(http, thread):
+def test_an_existing_thread(http, thread):
     text = refused(http, "POST", "/threads", 409, json={"thread_id": thread.id})
     assert text == "Thread already exists"
     refused(http, "POST", "/threads", 409, json={"thread_id": thread.id, "if_exists": "raise"})
@@ -115,7 +115,7 @@ def test_create_refuses_a_name_that_comes_twice(http):
         refused(http, "POST", "/threads", 422, "twice", content=body)
 
 
-def test_create_refuses_what_is_not_json(http):
+def test_create_refuses_invalid_json(http):
     refuses_what_is_not_json(http, "POST", "/threads", needs_body=False)
     refuses_too_much(http, "POST", "/threads")
 
@@ -153,7 +153,7 @@ def test_supersteps_of_an_agent(http):
         ({"ttl": 3, "strategy": "keep_latest"}, {"ttl": 3, "strategy": "keep_latest"}),
     ],
 )
-def test_ttl_is_shown_when_it_is_asked_for(http, given, shown):
+def test_ttl_is_included_on_request(http, given, shown):
     thread = Thread(http, ttl=given)
     for include in ("ttl", '["ttl"]', "other,ttl"):
         found = thread.ask("GET", thread.path(""), params={"include": include})["ttl"]
@@ -213,7 +213,7 @@ def test_patch_merges_metadata(http):
     assert changed["metadata"]["d"] == 1
 
 
-def test_patch_answers_nothing_when_nothing_is_wanted(http, thread):
+def test_patch_has_no_body_with_return_minimal(http, thread):
     answer = http.patch(thread.path(""), json={"metadata": {"a": 1}}, headers={"Prefer": "return=minimal"})
     assert answer.status_code == 204 and answer.content == b""
     assert thread.record()["metadata"] == {"a": 1}
@@ -250,7 +250,7 @@ def test_delete(http, thread):
     assert thread.ask("GET", thread.path("/history"), 404) == gone(thread.id)
 
 
-def test_delete_stops_what_runs_and_what_waits(http, thread):
+def test_delete_cancels_running_and_queued_runs(http, thread):
     runs = [
         thread.ask("POST", thread.path("/runs"), json={"assistant_id": "nap", "input": {"ms": 600_000}}) for _ in "abc"
     ]
@@ -316,7 +316,7 @@ def test_a_copy_of_a_thread_that_stopped_before_a_node_is_interrupted(thread):
     assert copy(thread).record()["status"] == "interrupted"
 
 
-def test_a_copy_of_a_thread_at_work_asks_what_its_own_state_asks(napping):
+def test_a_copy_of_a_busy_thread_has_the_interrupts_of_its_own_state(napping):
     record = napping.ask("POST", napping.path("/copy"))
     state = napping.http.get(f"/threads/{record['thread_id']}/state").json()
     assert not any(task["interrupts"] for task in state["tasks"])
@@ -384,7 +384,7 @@ def test_prune_refuses(http, thread, body):
     thread.record()
 
 
-def test_prune_refuses_what_is_not_json(http):
+def test_prune_refuses_invalid_json(http):
     refuses_what_is_not_json(http, "POST", "/threads/prune")
     refuses_too_much(http, "POST", "/threads/prune")
 
@@ -525,7 +525,7 @@ def test_a_search_finds_threads_that_the_indexer_has_just_taken(http):
         maker.join()
 
 
-def test_search_forgets_what_was_removed(http):
+def test_search_does_not_find_removed_messages(http):
     mark = "r" + uuid.uuid4().hex[:12]
     gone, changed = Thread(http), Thread(http, metadata={"title": f"{mark} title"})
     say(gone, f"{mark} one")
@@ -540,7 +540,7 @@ def test_search_forgets_what_was_removed(http):
     assert changed.id not in found_by(http, "two", ids=[changed.id])
 
 
-def test_a_label_is_there_before_the_first_run_ends(http):
+def test_a_label_exists_before_the_first_run_ends(http):
     thread = Thread(http)
     text = f"Label {uuid.uuid4().hex}"
     body = {"assistant_id": "echo", "input": {"messages": {"role": "user", "content": text}}, "after_seconds": 60}
@@ -704,7 +704,7 @@ def test_count_refuses(http, body):
 
 
 @pytest.mark.parametrize("path", ["/threads/search", "/threads/count"])
-def test_search_refuses_what_is_not_json(http, path):
+def test_search_refuses_invalid_json(http, path):
     refuses_what_is_not_json(http, "POST", path, needs_body=False)
     refuses_too_much(http, "POST", path)
 

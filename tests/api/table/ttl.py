@@ -91,7 +91,7 @@ def test_reading_is_a_use(pace):
 
 
 @while_used
-def test_reading_is_no_use_when_that_is_configured(pace):
+def test_reading_is_not_a_use_when_configured(pace):
     with serving("--no-ttl-refresh-on-read") as (_, http):
         pace()
         put(http, "kept", ttl=USED)
@@ -148,7 +148,7 @@ def test_stateless_threads_that_are_kept_have_it_too():
         until(lambda: rows(server, "thread_info") == 0)
 
 
-def test_a_thread_at_work_stays():
+def test_a_busy_thread_stays():
     with serving("--ttl-threads", str(SHORT)) as (server, http):
         # The thread is busy from its first moment on: between two requests it might expire.
         path = "/threads/22222222-2222-4222-8222-222222222222"
@@ -189,7 +189,7 @@ def test_nothing_runs_on_a_thread_that_has_expired(pace):
         assert len(again.ask("GET", again.path("/runs"))) == 1
 
 
-def test_the_latest_state_is_kept_when_that_is_wanted():
+def test_keep_latest_keeps_the_latest_state():
     with serving("--ttl-strategy", "keep_latest", "--ttl-threads", str(SHORT)) as (_, http):
         thread = Thread(http)
         for number in range(3):

@@ -196,7 +196,7 @@ def test_tried_again(http, status):
     assert {**first, "webhook_sent_at": None} == {**second, "webhook_sent_at": None}
 
 
-def test_what_is_final_is_not_tried_again():
+def test_final_responses_are_not_retried():
     elsewhere = queue.Queue()
 
     def send_away(request):
@@ -232,7 +232,7 @@ def test_no_more_attempts_than_configured():
         assert listener.received.empty() and "dropped" in server.log.read_text()
 
 
-def test_nobody_there(http):
+def test_an_unreachable_receiver(http):
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         made = run(http, webhook=f"http://127.0.0.1:{nobody.getsockname()[1]}")
@@ -267,7 +267,7 @@ def test_a_late_attempt_is_not_waited_for():
         assert "not delivered" in said or "dropped" in said
 
 
-def test_what_is_under_way_is_delivered():
+def test_webhooks_in_flight_are_delivered():
     gate, arrived = threading.Event(), threading.Event()
     done = queue.Queue()
 
@@ -347,7 +347,7 @@ def test_all_attempts_have_one_id_also_of_different_processes(own_server):
     assert all(ids[sent["body"]["run_id"]] == sent["headers"]["Webhook-Id"] for sent in again)
 
 
-def test_what_a_stopped_server_leaves_is_delivered_by_the_next(closed):
+def test_webhooks_of_a_stopped_server_are_delivered_by_the_next(closed):
     server = Server.create(options=["--drain", "0.1"])
     try:
         server.start()
@@ -364,7 +364,7 @@ def test_what_a_stopped_server_leaves_is_delivered_by_the_next(closed):
 
 
 @pytest.mark.parametrize("what", ["", "/runs/{run_id}"], ids=["thread", "run"])
-def test_what_is_deleted_is_not_sent_any_more(own_server, closed, what):
+def test_webhooks_of_deleted_threads_are_not_sent(own_server, closed, what):
     with httpx.Client(base_url=own_server.url, timeout=60) as http:
         made = run(http, webhook=f"http://127.0.0.1:{closed}")
         http.get(f"/threads/{made['thread_id']}/runs/{made['run_id']}/join")
@@ -378,7 +378,7 @@ def test_what_is_deleted_is_not_sent_any_more(own_server, closed, what):
             assert listener.next()["path"] == "/another"
 
 
-def test_one_that_is_given_up_is_forgotten_and_counted():
+def test_a_dropped_webhook_is_deleted_and_counted():
     with Listener(statuses=(400,)) as listener, serving() as (server, http):
         run(http, webhook=listener.url)
         listener.next()
@@ -419,7 +419,7 @@ def test_more_than_are_loaded_at_once(own_server, closed):
         (["http://example.com"], "webhook"),
     ],
 )
-def test_what_is_no_url(http, url, named):
+def test_invalid_urls(http, url, named):
     thread = Thread(http)
     for path in (thread.path("/runs"), thread.path("/runs/wait"), thread.path("/runs/stream"), "/runs", "/runs/wait"):
         refused(http, "POST", path, 422, named, json={"assistant_id": "echo", "input": human("hi"), "webhook": url})
@@ -444,7 +444,7 @@ def test_none(http, nothing):
         ("--webhooks-allowed-ports=9", "http://127.0.0.1:10", "http://127.0.0.1:9"),
     ],
 )
-def test_what_is_not_allowed(option, wrong, right):
+def test_disallowed_urls(option, wrong, right):
     with serving(option, drain="0.1") as (_, http):
         body = {"assistant_id": "echo", "input": human("hi"), "webhook": wrong}
         refused(http, "POST", Thread(http).path("/runs"), 422, "webhook", json=body)

@@ -34,7 +34,7 @@ def noted(server, **wanted) -> dict:
     return found(server, **wanted)[-1]
 
 
-def test_who_did_what(audited):
+def test_entries_name_actor_and_action(audited):
     with audited.as_user("alice") as alice, audited.as_user("mallory") as mallory:
         thread = alice.post("/threads", json={}).json()["thread_id"]
         said = {"assistant_id": "echo", "input": {"messages": [{"role": "user", "content": "the canary sings"}]}}

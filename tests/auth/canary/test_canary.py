@@ -182,7 +182,7 @@ def exported(server, *what: str) -> str:
     return done.stdout + done.stderr
 
 
-def test_the_search_finds_what_it_looks_for():
+def test_the_search_finds_the_canaries():
     for form, data in forms().items():
         assert find(b"before" + data + b"after"), form
     for pad in range(3):
@@ -246,7 +246,7 @@ def test_a_run_that_takes_too_long(secured, store):
     must_be_clean("the database", kept(server, store))
 
 
-def test_what_a_model_says_about_keys(secured, scripted):
+def test_keys_in_model_output(secured, scripted):
     """Providers repeat a wrong key in their error message; the server stores none of it."""
 
     def complain(peer, request) -> None:
@@ -303,7 +303,7 @@ def test_api_keys_and_invitations(secured, store):
     assert found.returncode == 0, found.stdout + found.stderr
 
 
-def test_what_webhooks_are_told(secured, scripted):
+def test_webhooks_contain_no_secrets(secured, scripted):
     hook = scripted(lambda peer, request: peer.answer(200, {}))
     server = secured(graphs=GRAPHS, config={"outgoing": {"private": "allow"}, "webhooks": {"allow_loopback": True}})
     journal = Journal(server, server.user("alice", **claims()))

@@ -31,7 +31,7 @@ HIDDEN = {"x-supabase-access-token": "heddle:secret:x-supabase-access-token"}
         ([], {}),
     ],
 )
-def test_graphs_see_what_was_named(secured, named, expected):
+def test_graphs_see_the_configured_headers(secured, named, expected):
     config = {} if named is None else {"headers": {"to_graphs": named}}
     server = secured(graphs={"show": SHOW}, config=config)
     with server.client(server.user("alice"), headers=SENT) as http:

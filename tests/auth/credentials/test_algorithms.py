@@ -47,13 +47,13 @@ def hall(secured_module):
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_what_pyjwt_signs_is_good(hall, algorithm):
+def test_tokens_of_pyjwt_are_accepted(hall, algorithm):
     server, issuers = hall
     assert owner(server, issuers[algorithm].token("alice")) == "alice"
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_what_was_touched_is_not(hall, algorithm):
+def test_modified_tokens_are_refused(hall, algorithm):
     server, issuers = hall
     good, other = (issuers[algorithm].token(subject).split(".") for subject in ("alice", "mallory"))
     refused(server, f"{good[0]}.{other[1]}.{good[2]}")
@@ -73,7 +73,7 @@ def test_another_issuers_key_is_not_its_own(hall, algorithm):
             refused(server, other.token("alice", iss=issuers[algorithm].url))
 
 
-def test_what_jose_signs_is_good(node, secured, jwks):
+def test_tokens_of_jose_are_accepted(node, secured, jwks):
     algorithms = (*ALGORITHMS, *MORE)
     claims = {"iss": "https://%ALG%.test", "aud": "heddle", "sub": "user of %ALG%"}
     made = json.loads(node("credentials/mint.mjs", json.dumps({"algorithms": algorithms, "claims": claims})))

@@ -72,7 +72,7 @@ def test_only_with_users_others_may_connect(check):
     assert check({"auth": {"api_keys": True}}, options=("--host", "0.0.0.0")).returncode == 0
 
 
-def test_it_is_in_the_file_alone(check):
+def test_it_is_accepted_in_the_file_only(check):
     assert check({}, options=("--auth", "{}")).returncode == 2
 
 

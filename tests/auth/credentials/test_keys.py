@@ -132,7 +132,7 @@ def test_mistakes_have_a_sentence(idle, arguments):
     assert done.stderr.startswith("heddle key: ") and not done.stdout
 
 
-def test_what_is_not_there_is_said(secured):
+def test_missing_keys_and_databases_are_reported(secured):
     server = secured()
     assert "key nothere not found" in server.tool("key", "revoke", "nothere", "--store", server.store, status=1).stderr
     assert "the database does not exist" in server.tool("key", "list", "--store", "sqlite:nowhere.db", status=1).stderr

@@ -97,7 +97,7 @@ def test_a_new_key_is_found_at_once(pair):
     assert keys.count == 2
 
 
-def test_a_key_that_is_gone_is_not_believed(pair):
+def test_a_removed_key_is_not_accepted(pair):
     server, issuer, keys = pair
     assert status(server, issuer.token("alice")) == 200
     before = issuer.token("bob")
@@ -119,7 +119,7 @@ def test_a_flood_of_unknown_keys_is_one_request(pair):
 
 
 @pytest.mark.parametrize("mode", ["down", "error", "garbage", "not keys", "huge"])
-def test_what_was_fetched_is_kept(pair, mode):
+def test_fetched_key_sets_are_kept(pair, mode):
     """When fetches fail, tokens with a known key are still accepted; others get a 503."""
     server, issuer, keys = pair
     assert status(server, issuer.token("alice")) == 200
@@ -135,7 +135,7 @@ def test_what_was_fetched_is_kept(pair, mode):
 
 
 @pytest.mark.parametrize("mode", ["down", "garbage"])
-def test_without_keys_nobody_is_let_in(secured, jwks, mode):
+def test_without_keys_no_request_is_admitted(secured, jwks, mode):
     issuer = Issuer("hall", "ES256")
     keys = jwks(issuer)
     keys.mode = mode

@@ -167,7 +167,7 @@ def test_the_good_ones_are_good(hall):
         assert made["metadata"]["owner"] == "alice"
 
 
-def test_credentials_that_are_none(hall):
+def test_malformed_credentials(hall):
     server, issuers = hall
     good = issuers["main"].token("alice")
     for header in ("", "Bearer", "Basic YWxpY2U6eA==", good, f"Token {good}", f"Bearer {good} {good}"):
@@ -180,7 +180,7 @@ def test_credentials_that_are_none(hall):
         assert http.post("/threads/count", json={}).status_code == 200
 
 
-def test_the_log_says_why_and_shows_nothing(secured):
+def test_the_log_has_the_reason_and_no_credential(secured):
     server = secured()
     token = Issuer("main").token("alice", aud="somebody")
     refused(server, token)

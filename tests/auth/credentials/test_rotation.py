@@ -58,7 +58,7 @@ def derived(key: str, alias: str, subject: str) -> str:
     return base64.urlsafe_b64encode(digest[:16]).decode().rstrip("=")
 
 
-def test_principals_are_what_is_documented(server):
+def test_principals_are_as_documented(server):
     thread = server.ask("POST", "/threads", token=server.user("Zoë"), json={})["thread_id"]
     principal = derived(PRINCIPAL_KEY, "main", "Zoë")
     assert rows(server)["Zoë"][0] == principal
@@ -67,7 +67,7 @@ def test_principals_are_what_is_documented(server):
     assert [text(row[0]) for row in found] == [principal]
 
 
-def test_who_was_there_stays_where_it_was(server):
+def test_existing_users_keep_their_principal(server):
     alice = server.user("alice")
     thread = server.ask("POST", "/threads", token=alice, json={})["thread_id"]
     before = rows(server)
@@ -95,7 +95,7 @@ def test_a_key_can_come_later(server):
     assert server.ask("GET", f"/threads/{thread}", token=alice)["thread_id"] == thread
 
 
-def test_who_is_moving_has_to_wait(server):
+def test_users_being_moved_have_to_wait(server):
     alice, bob = server.user("alice"), server.user("bob")
     server.ask("POST", "/threads", token=alice, json={})
     restart_with(server, key=NEW, old_keys=[OLD])

@@ -201,7 +201,7 @@ def test_acting_for_others(world, operation):
 
 
 @operation
-def test_a_stranger_asks_as_the_owner_does(world, operation):
+def test_other_users_are_refused(world, operation):
     method, path = operation
     row, access = ROWS[operation], world.access(operation)
     answer = send(world.stranger.http, method, path, row, world.private)
@@ -277,7 +277,7 @@ def test_things_of_others(world, operation):
 
 
 @operation
-def test_other_things_of_those_who_share(world, operation):
+def test_other_objects_of_participants(world, operation):
     """A participant has access to that thread only: not to the owner's other threads or their
     contents."""
     if world.access(operation) not in RANK:
@@ -418,7 +418,7 @@ def test_runs_on_taken_ids(world, path):
     assert mask(answers[0].text) == mask(answers[1].text)
 
 
-def test_what_nobody_serves(world):
+def test_unknown_routes(world):
     """The response to an unknown path or method is the same for all users."""
     for method, path in (
         ("GET", "/nowhere"),
@@ -456,7 +456,7 @@ def test_the_owner_may(world, operation):
 
 @pytest.mark.parametrize("role", ["editor", "viewer"])
 @operation
-def test_those_who_take_part_may_what_their_role_says(world, operation, role):
+def test_participants_have_the_rights_of_their_role(world, operation, role):
     row, access = ROWS[operation], world.access(operation)
     person = {"editor": world.editor, "viewer": world.viewer}[role]
     needed = row.needs or access

@@ -40,7 +40,7 @@ def test_a_thread_moves_between_databases(secured, store, target):
         assert bob.get(f"/threads/{thread}").status_code == 404
 
 
-def test_everything_of_somebody(secured, store):
+def test_all_data_of_a_subject(secured, store):
     server = secured(store=store, graphs={"echo": ECHO})
     with server.as_user("alice") as alice, server.as_user("bob") as bob:
         threads = [conversation(alice, ["a", "b"]), make_thread(alice)]
@@ -124,7 +124,7 @@ def test_bad_files_change_nothing(secured, store):
     assert len(rows(export(server, "--all", "--subject", "main/dave"))) > 1  # he has never signed in
 
 
-def test_what_is_not_there(secured):
+def test_unknown_threads_and_owners(secured):
     server = secured(graphs={"echo": ECHO})
     where = ["--store", server.store, "--config", str(server.config_file)]
     with server.as_user("alice") as alice:

@@ -144,7 +144,7 @@ def finish(talkers: list[Talker]) -> None:
             raise talker.failure
 
 
-def test_who_shares(secured, store):
+def test_shared_threads_are_moved(secured, store):
     """Participants keep their access, both to a thread that moves and when they are moved."""
     server = secured(store=store, graphs={"echo": ECHO}, env={"TEST_NEW_KEY": NEW_KEY})
     with server.as_user("owner") as owner, server.as_user("guest") as guest:

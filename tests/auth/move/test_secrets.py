@@ -75,7 +75,7 @@ def test_every_table(secured, store):
         assert f"{table} " in lines[-2], "it says what was scanned"
 
 
-def test_principals_are_no_secrets(secured, store):
+def test_principals_are_not_secrets(secured, store):
     """Principals are hashes, and some begin like keys: this user's is sk-HcmIZbNfwGeli3rC3LQ."""
     subject = "user296134"
     server = secured(store=store, graphs={"echo": ECHO})
@@ -120,7 +120,7 @@ def test_a_sound_set_up(secured):
     assert "FAIL  key file" in missing and "FAIL  authentication" in missing
 
 
-def test_what_must_be_mended(secured, tmp_path):
+def test_failing_checks(secured, tmp_path):
     server = secured(graphs={"echo": ECHO})
     open_host = server.tool("doctor", "--host", "0.0.0.0", "--store", server.store, status=1).stdout
     assert "FAIL" in open_host and "0.0.0.0" in open_host

@@ -41,7 +41,7 @@ def test_other_origins_are_kept_out_once_there_are_users(server):
         assert allowed(httpx.post(server.url + "/threads/search", headers=page | token, json={}, timeout=60)) == []
 
 
-def test_what_browsers_send_without_asking_changes_nothing(server):
+def test_requests_without_a_preflight_change_nothing(server):
     token = {"Authorization": f"Bearer {server.user('bob')}"}
     body = '{"thread_id": "11111111-2222-4333-8444-555555555555"}'
     for kind in ("text/plain", "application/json", "application/x-www-form-urlencoded"):
@@ -164,7 +164,7 @@ def test_headers_keep_browsers_careful(server):
         assert stream.headers.get_list("cache-control") == ["no-store"]
 
 
-def test_the_page_runs_what_is_in_it_alone(server):
+def test_the_page_runs_only_its_own_scripts(server):
     answer = httpx.get(server.url + "/docs", timeout=60)
     policy = answer.headers["content-security-policy"]
     for tag, directive in (("script", "script-src"), ("style", "style-src")):

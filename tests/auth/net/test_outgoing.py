@@ -126,7 +126,7 @@ def told(server, way: str, url: str) -> str:
 
 
 @pytest.mark.parametrize("way", sorted(WAYS))
-def test_private_addresses_are_not_asked(server, way):
+def test_private_addresses_are_refused(server, way):
     with Listener() as listener:
         text = told(server, way, listener.url)
         assert REFUSAL in text, text
@@ -134,7 +134,7 @@ def test_private_addresses_are_not_asked(server, way):
 
 
 @pytest.mark.parametrize("way", sorted(WAYS))
-def test_what_listens_and_what_does_not_look_the_same(server, way):
+def test_open_and_closed_ports_are_indistinguishable(server, way):
     """No port scanning: apart from the port, the text of the refusal is the same."""
 
     def refusals(url: str) -> list[str]:
@@ -153,14 +153,14 @@ def test_what_listens_and_what_does_not_look_the_same(server, way):
         "http://0.0.0.0:{}", "http://0:{}", "http://user@127.0.0.1:{}", "http://127.0.0.1:{}#@example.com/",
     ],
 )  # fmt: skip
-def test_other_spellings_lead_nowhere_either(server, url):
+def test_other_spellings_are_refused_too(server, url):
     with Listener() as listener:
         port = listener.socket.getsockname()[1]
         assert REFUSAL in told(server, "fetch", url.format(port))
         assert not listener.was_asked()
 
 
-def test_redirects_lead_nowhere_either(secured, scripted):
+def test_redirects_are_refused_too(secured, scripted):
     inner = scripted(lambda peer, request: peer.answer(200, {"secret": 1}))
     outer = scripted(lambda peer, request: peer.answer(302, "", {"Location": inner.url}))
     port = outer.url.rsplit(":", 1)[1]
@@ -169,7 +169,7 @@ def test_redirects_lead_nowhere_either(secured, scripted):
     assert len(outer.requests) == 1 and not inner.requests
 
 
-def test_what_the_operator_allows_is_asked(secured, scripted):
+def test_allowed_hosts_are_contacted(secured, scripted):
     peer = scripted(lambda peer, request: peer.answer(200, {"fine": True}))
     port = peer.url.rsplit(":", 1)[1]
     for allowed in ("localhost", f"localhost:{port}", "127.0.0.0/8"):
@@ -180,7 +180,7 @@ def test_what_the_operator_allows_is_asked(secured, scripted):
     assert '"got":200' in told(server, "fetch", peer.url)
 
 
-def test_what_the_operator_chose_himself_is_asked(secured, mock, scripted):
+def test_addresses_of_the_operator_are_contacted(secured, mock, scripted):
     """Models from the environment, and URLs in graphs that do not depend on state."""
     peer = scripted(lambda peer, request: peer.answer(200, {"fine": True}))
     model = mock()
@@ -197,7 +197,7 @@ def test_what_the_operator_chose_himself_is_asked(secured, mock, scripted):
     assert model.requests("/v1/chat/completions")
 
 
-def test_archives_that_the_environment_names_are_asked(secured, scripted):
+def test_archives_of_the_environment_are_allowed(secured, scripted):
     """But not with a URL from the user, even for the same machine."""
 
     def answer(peer, request):
@@ -236,7 +236,7 @@ def test_webhooks_are_refused_at_once(server):
             assert answer.status_code == 422 and REFUSAL in answer.text
 
 
-def test_nobody_is_kept_from_anything_while_nobody_authenticates(scripted):
+def test_without_authentication_all_addresses_are_allowed(scripted):
     peer = scripted(lambda peer, request: peer.answer(200, {"fine": True}))
     for create in collect(Heddle):
         server = create(graphs=GRAPHS)
@@ -248,7 +248,7 @@ def test_nobody_is_kept_from_anything_while_nobody_authenticates(scripted):
 
 
 @pytest.mark.parametrize("bad", ["http://x", "10.0.0.1/8", "a b", "x:0"])
-def test_rules_that_are_none_keep_the_server_from_starting(bad):
+def test_invalid_rules_prevent_the_start(bad):
     server = Secured(config={"outgoing": {"allowed_hosts": [bad]}})
     try:
         with pytest.raises(Exception) as error:

@@ -118,7 +118,7 @@ def test_a_renewed_certificate_is_taken_up(tls):
         ),
     ],
 )
-def test_certificates_that_are_no_good_keep_the_server_from_starting(change, says):
+def test_invalid_certificates_prevent_the_start(change, says):
     server = Tls()
     try:
         change(server.folder)

@@ -99,7 +99,7 @@ def test_values_and_states_of_shared_threads(world):
     assert count(bob, status="idle") == 9 and count(bob, status="busy") == 0
 
 
-def test_what_is_taken_away_is_not_found(world):
+def test_threads_no_longer_shared_are_not_found(world):
     _, people, threads = world
     bob, alice = people["bob"], people["alice"]
     for name, whom in (("direct0", {"subject": "bob"}), ("org1", {"organisation": "weavers"})):
@@ -111,7 +111,7 @@ def test_what_is_taken_away_is_not_found(world):
     assert count(bob) == 6
 
 
-def test_a_thread_shared_in_two_ways_is_there_once(world):
+def test_a_thread_shared_twice_is_listed_once(world):
     _, people, threads = world
     bob, alice = people["bob"], people["alice"]
     alice.share(threads["org0"], "editor", subject="bob")

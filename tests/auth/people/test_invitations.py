@@ -42,7 +42,7 @@ def test_an_invitation_is_accepted_once(people):
     ]
 
 
-def test_tokens_are_told_once(people, server):
+def test_tokens_are_shown_once(people, server):
     alice = people["alice"]
     thread = alice.thread()
     made = alice.invite(thread, uses=3)
@@ -52,7 +52,7 @@ def test_tokens_are_told_once(people, server):
     assert made["token"].encode() not in server.database()
 
 
-def test_several_uses_and_who_is_in_already(people):
+def test_several_uses_and_existing_participants(people):
     alice, bob, carol, dan = (people[name] for name in ("alice", "bob", "carol", "dan"))
     thread = alice.thread()
     alice.share(thread, "viewer", subject="dan")
@@ -72,7 +72,7 @@ def test_several_uses_and_who_is_in_already(people):
     }  # fmt: skip
 
 
-def test_of_two_who_accept_at_once_one_wins(secured, store):
+def test_one_of_two_concurrent_acceptances_wins(secured, store):
     server = secured(store=store, graphs=GRAPHS)
     names = [f"racer{n}" for n in range(4)]
     with crowd(server, "alice", *names) as people, concurrent.futures.ThreadPoolExecutor(len(names)) as pool:
@@ -133,7 +133,7 @@ def test_anothers_invitation_cannot_be_taken_back(people):
     assert alice.ask("DELETE", f"/threads/{thread}/{path}", 404) == NOT_FOUND
 
 
-def test_what_makes_no_sense_is_refused(people):
+def test_invalid_requests_are_refused(people):
     alice = people["alice"]
     thread = alice.thread()
     for bad in (
@@ -153,7 +153,7 @@ def test_a_thread_has_so_many_invitations(people):
     assert len(alice.ask("GET", f"/threads/{thread}/invitations")) == 100
 
 
-def test_whoever_has_a_thread_of_that_id_is_told(people):
+def test_a_user_with_a_thread_of_that_id_gets_a_conflict(people):
     alice, bob = people["alice"], people["bob"]
     thread = alice.thread()
     bob.ask("POST", "/threads", json={"thread_id": thread})

@@ -70,7 +70,7 @@ def is_let_in(metrics, requests):
     return metrics["heddle_http_requests"] == requests and metrics["heddle_store_calls"] == 0
 
 
-def test_a_wait_is_answered_404_before_anything_was_said(secured):
+def test_a_wait_gets_404_before_any_output(secured):
     server = secured(graphs=GRAPHS, config={"stream": {"heartbeat": 3600}})
     with crowd(server, "alice", "bob") as people:
         alice, bob = people["alice"], people["bob"]
@@ -102,7 +102,7 @@ def test_a_wait_is_answered_404_before_anything_was_said(secured):
         alice.wake(thread, run["run_id"])
 
 
-def test_a_lower_role_ends_what_takes_more(server):
+def test_a_lower_role_ends_requests_that_need_more(server):
     with crowd(server, "alice", "edit") as people:
         alice, edit = people["alice"], people["edit"]
         thread = alice.thread()
@@ -120,7 +120,7 @@ def test_a_lower_role_ends_what_takes_more(server):
         watching.wait_end()
 
 
-def test_who_may_not_stop_a_run_any_more_does_not_by_going(napping):
+def test_a_former_editor_does_not_cancel_by_disconnecting(napping):
     people, thread, run = napping
     alice, bob = people["alice"], people["bob"]
     made = alice.share(thread, "editor", subject="bob")

@@ -34,7 +34,7 @@ READS = ["", "/state", "/history", "/branches", "/timeline", "/agents", "/messag
 
 
 @pytest.mark.parametrize("who", ["alice", "edit", "vera", "oscar"])
-def test_who_takes_part_reads(world, who):
+def test_participants_may_read(world, who):
     people, thread = world
     for part in READS:
         assert people[who].ask("GET", f"/threads/{thread}{part}") == people["alice"].ask(
@@ -42,14 +42,14 @@ def test_who_takes_part_reads(world, who):
         ) or part in ("", "/participants")
 
 
-def test_the_answer_says_the_role(world):
+def test_the_response_has_the_role(world):
     people, thread = world
     roles = {who: people[who].ask("GET", f"/threads/{thread}")["role"] for who in ("alice", "edit", "vera", "oscar")}
     assert roles == {"alice": "owner", "edit": "editor", "vera": "viewer", "oscar": "viewer"}
     assert people["vera"].ask("GET", f"/threads/{thread}")["metadata"]["owner"] == "alice"
 
 
-def test_strangers_find_nothing(world):
+def test_other_users_find_nothing(world):
     people, thread = world
     never = str(uuid.uuid4())
     for part in READS:
@@ -112,7 +112,7 @@ def test_some_things_are_the_owners(world):
         people[who].ask("GET", f"/threads/{thread}", 404)
 
 
-def test_who_takes_part_is_shown(world):
+def test_participants_are_listed(world):
     people, thread = world
     shown = people["vera"].participants(thread)
     by_name = {each.get("subject") or f"the {each['organisation']}": each for each in shown}
@@ -145,7 +145,7 @@ def test_roles_change_and_end(world):
     assert [each["subject"] for each in alice.participants(thread)] == ["edit"]
 
 
-def test_whether_somebody_exists_is_not_told(world):
+def test_the_existence_of_a_user_is_not_revealed(world):
     people, thread = world
     known = people["alice"].share(thread, "viewer", subject="sam")
     unknown = people["alice"].share(thread, "viewer", subject=f"never seen {uuid.uuid4()}")
@@ -154,7 +154,7 @@ def test_whether_somebody_exists_is_not_told(world):
     people["sam"].ask("GET", f"/threads/{thread}")
 
 
-def test_what_makes_no_sense_is_refused(world):
+def test_invalid_requests_are_refused(world):
     people, thread = world
     alice, path = people["alice"], f"/threads/{thread}/participants"
     good = {"issuer": "main", "subject": "new", "role": "viewer"}
@@ -197,7 +197,7 @@ def plain():
     yield from collect(Heddle)
 
 
-def test_without_authentication_nobody_takes_part(plain):
+def test_without_authentication_there_are_no_participants(plain):
     server = plain(graphs=GRAPHS)
     thread = server.thread()
     assert "role" not in server.ask("GET", f"/threads/{thread}")

@@ -56,7 +56,7 @@ def at_rest(server: Secured) -> None:
     wait_for(is_quiet, what="a server at rest")
 
 
-def test_runs_that_are_at_work(secured, store):
+def test_active_runs(secured, store):
     """Deletes after each number of steps, while the run continues: it leaves nothing, also later."""
     server = secured(store=store, graphs=SERVED)
     gone = []

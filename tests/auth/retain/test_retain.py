@@ -109,7 +109,7 @@ def test_a_chosen_head_stays(secured, store):
 
 
 @pytest.mark.parametrize("strategy", ["delete", "keep_latest", "keep_branches"])
-def test_a_dry_run_says_what_goes(secured, strategy):
+def test_a_dry_run_counts_the_removals(secured, strategy):
     server = secured(graphs=SERVED)
     with server.as_user("alice") as http:
         talk = Talk(http)
@@ -235,7 +235,7 @@ def test_the_command_line(secured, store):
         assert other.history() == untouched
 
 
-def test_the_command_line_removes_what_has_expired(secured):
+def test_the_command_line_removes_expired_threads(secured):
     server = secured(graphs=SERVED, options=["--ttl-sweep-interval", "0"])
     with server.as_user("alice") as http:
         brief, lasting = Talk(http, ttl=SOON), Talk(http)

@@ -33,7 +33,7 @@ def team(server):
 # ---- resources of a user ----------------------------------------------------
 
 
-def test_nothing_of_another_is_there(team):
+def test_data_of_another_user_is_not_found(team):
     alice, bob = team["alice"], team["bob"]
     thread = alice.threads.create()["thread_id"]
     alice.runs.wait(thread, "echo", input={"messages": "a secret"})
@@ -105,7 +105,7 @@ def test_the_same_ids_belong_to_both(team):
     assert contents(team["bob"].runs.wait(thread, assistant, input={"messages": "more"}))[-1] == "bob: more"
 
 
-def test_another_assistant_is_no_tool(team):
+def test_an_assistant_of_another_user_is_not_a_tool(team):
     secret = team["alice"].assistants.create("parrot", name="quiet", config={"configurable": {"voice": "alice"}})
     id = secret["assistant_id"]
 
@@ -158,7 +158,7 @@ def test_the_owner_is_the_servers_word(team):
     assert alice.crons.search(metadata={"owner": "somebody"}) == []
 
 
-def test_graphs_know_who_the_user_is(team, server):
+def test_graphs_know_the_user(team, server):
     alice, me = team["alice"], team.subject("alice")
     forged = {
         "langgraph_auth_user": {"identity": "root", "permissions": ["admin"]},
@@ -206,7 +206,7 @@ def test_shared_assistants(team, server):
     refused(404, alice.assistants.get, shared)
 
 
-def test_nobody_changes_those_of_graphs(team):
+def test_assistants_of_graphs_cannot_be_changed(team):
     path = f"/assistants/{team['alice'].assistants.get('echo')['assistant_id']}"
     for who in ("alice", "admin"):
         team.ask(who, "PATCH", path, 403, json={"name": "mine"})
@@ -248,7 +248,7 @@ def test_metrics_are_for_administrators(team, server):
     assert "heddle" in text and team.subject("alice") not in text and "principal" not in text
 
 
-def test_the_document_says_who_may(server):
+def test_the_document_states_the_access(server):
     document = server.ask("GET", "/openapi.json")
     assert set(document["components"]["securitySchemes"]) == {"bearer", "apiKey"}
     for (method, path), operation in server.operations().items():

@@ -115,7 +115,7 @@ def test_editors_and_viewers(team):
     wait_for(lambda: alice.runs.get(thread, run)["status"] == "interrupted", what="the end of a run")
 
 
-def test_who_only_looks_on_stops_nothing(team, server):
+def test_viewers_cancel_nothing(team, server):
     alice = team["alice"]
     thread = alice.threads.create()["thread_id"]
     share(team, thread, "carol", "viewer")
@@ -137,7 +137,7 @@ def test_who_only_looks_on_stops_nothing(team, server):
     wait_for(lambda: alice.runs.get(thread, run)["status"] == "interrupted", what="a run that its editor has left")
 
 
-def test_a_restart_keeps_who_asked(team, server):
+def test_a_restart_keeps_the_caller_of_a_run(team, server):
     alice, bob = team["alice"], team["bob"]
     thread = alice.threads.create()["thread_id"]
     share(team, thread, "bob", "editor")

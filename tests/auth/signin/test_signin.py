@@ -68,7 +68,7 @@ def grant(server, issuer: OidcServer, **more) -> dict:
 # ---- settings ---------------------------------------------------------------
 
 
-def test_without_users_nobody_signs_in():
+def test_without_users_there_is_no_sign_in():
     for server in (create() for create in collect(Heddle)):
         answer = httpx.get(server.url + "/page/settings", timeout=60)
         told = answer.json()
@@ -84,7 +84,7 @@ def test_with_users_and_no_issuer_to_sign_in_with(secured):
     assert exchange(server, {"name": "main", "code": "x"}, 404)["detail"] == "unknown sign-in name"
 
 
-def test_the_page_is_told_where_to_send_people(oidc, open_with):
+def test_the_page_gets_the_sign_in_methods(oidc, open_with):
     issuer = oidc(client_secret=SECRET)
     server = open_with(issuer, way(client_secret={"env": "HALL_SECRET"}), env={"HALL_SECRET": SECRET})
     for _ in range(3):
@@ -101,7 +101,7 @@ def test_the_page_is_told_where_to_send_people(oidc, open_with):
 
 
 @pytest.mark.parametrize("mode", ["down", "error", "garbage", "not keys", "huge"])
-def test_an_issuer_that_cannot_be_asked(oidc, open_with, mode):
+def test_an_unreachable_issuer(oidc, open_with, mode):
     issuer = oidc()
     server = open_with(issuer)
     issuer.mode = mode
@@ -155,7 +155,7 @@ def test_documents_that_are_not_believed(oidc, open_with, extra):
     assert server.ask("GET", "/page/settings")["sign_in"][0]["authorization_endpoint"] is None
 
 
-def test_endpoints_that_are_configured_are_not_asked_for(oidc, open_with):
+def test_configured_endpoints_are_not_fetched(oidc, open_with):
     issuer = oidc()
     entry = way(
         authorization_endpoint=issuer.base + "/authorize", token_endpoint=issuer.base + "/token", scope="openid"
@@ -219,7 +219,7 @@ def test_the_id_token_where_the_access_token_is_for_others(oidc, open_with):
 # ---- refusals ---------------------------------------------------------------
 
 
-def test_codes_are_good_once_and_for_whom_they_were_made(oidc, open_with):
+def test_codes_are_valid_once_and_for_their_client(oidc, open_with):
     issuer = oidc()
     server = open_with(issuer)
     body = grant(server, issuer)
@@ -284,7 +284,7 @@ BAD = {
 }  # fmt: skip
 
 
-def test_bad_requests_ask_nobody(oidc, open_with):
+def test_invalid_requests_contact_no_issuer(oidc, open_with):
     issuer = oidc()
     server = open_with(issuer)
     for what, (body, status) in BAD.items():
@@ -323,7 +323,7 @@ def test_tokens_that_this_server_would_not_take(oidc, open_with):
     assert "does not accept" in exchange(server, grant(server, issuer), 403)["detail"]
 
 
-def test_nobody_can_ask_too_often(oidc, open_with):
+def test_requests_are_limited_per_address(oidc, open_with):
     issuer = oidc()
     server = open_with(issuer)
     body = {"name": "The hall", "refresh_token": "made up"}

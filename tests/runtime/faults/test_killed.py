@@ -233,7 +233,7 @@ def test_the_server(server, tmp_path):
     assert [times(tmp_path, name) for name in ALL] == [1, 1, 2, 1]
 
 
-def test_the_server_ends_well(server, tmp_path):
+def test_the_server_ends_cleanly(server, tmp_path):
     """SIGTERM during a run: the workers end, and the run continues later."""
     (tmp_path / "first.waits").touch()
     thread = server.thread()

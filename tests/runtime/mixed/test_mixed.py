@@ -85,7 +85,7 @@ def test_the_same_events_in_every_runtime(server, graph):
 
 
 @pytest.mark.parametrize("graph", TELLERS)
-def test_states_are_changed_by_hand(server, graph):
+def test_states_are_updated(server, graph):
     thread = server.thread(metadata={"graph_id": graph})
     server.wait(graph, human("first"), thread)
     made = server.ask(
@@ -276,7 +276,7 @@ def test_a_run_is_stopped(server):
 
 
 @pytest.mark.parametrize("graph", ["caller", "tscaller", "boss"])
-def test_a_cancel_stops_what_was_called(server, graph):
+def test_a_cancel_stops_called_assistants(server, graph):
     thread = server.thread()
     config = {"assistants": ["lasting"], "calls": [tool_call("lasting", "x")]}
     assert stop(server, thread, graph, "lasting x", config)["status"] == "interrupted"

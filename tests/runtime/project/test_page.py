@@ -66,7 +66,7 @@ def is_page(answer: httpx.Response) -> bool:
 THERE = 'Route("/there", say)'
 
 
-def test_the_page_where_the_application_has_none(served):
+def test_the_page_where_the_application_has_no_route(served):
     server = served(starlette(THERE))
     assert is_page(ask("get", server, "/"))
     assert ask("head", server, "/").status_code == 200

@@ -75,7 +75,7 @@ async def test_schemas_and_drawing(served):
     assert {node["id"] for node in drawing["nodes"]} == {"__start__", "call_model", "tools", "__end__"}
 
 
-async def test_changed_code_is_loaded_anew(served):
+async def test_changed_code_is_reloaded(served):
     file = served.project / "src" / "agent" / "prompts.py"
     file.write_text('SYSTEM_PROMPT = "You are somebody else."\n')
 

@@ -163,7 +163,7 @@ async def test_blocked_loop_is_reported(server, client):
     wait_for(lambda: "a line of the graph" in server.log.read_text(), what="the graph's output")
 
 
-async def test_secrets_are_for_the_graph_alone(server, client):
+async def test_secrets_are_for_the_graph_only(server, client):
     config = {"configurable": {"my_api_key": "sk-very-secret-value"}}
     modes = ["values", "updates", "debug", "checkpoints", "tasks", "events"]
     thread = (await client.threads.create())["thread_id"]

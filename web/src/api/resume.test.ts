@@ -167,7 +167,7 @@ test("the stream resumes after a new sign-in", async () => {
     assert.deepEqual(requests[2], { path: `${RUN}/stream`, lastEventId: "2" });
 });
 
-test("a run that is gone is an error", async () => {
+test("a deleted run is an error", async () => {
     const { fetch } = server([stream([metadata(1, 1)], true), new Response("{}", { status: 404 })]);
     await assert.rejects(read(fetch), /Could not resume the stream: 404/);
 });
