@@ -253,4 +253,7 @@ def test_arguments(secured):
     server = secured(graphs={"echo": ECHO}, env={"TEST_NEW_KEY": NEW_KEY})
     assert PRINCIPAL_KEY not in server.config_file.read_text()
     assert "--config FILE is required" in server.tool("rekey", status=2).stderr
-    assert "takes a number of seconds" in server.tool("rekey", "--config", str(server.config_file), "--wait", "x", status=2).stderr
+    assert (
+        "takes a number of seconds"
+        in server.tool("rekey", "--config", str(server.config_file), "--wait", "x", status=2).stderr
+    )
