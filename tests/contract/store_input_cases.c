@@ -202,7 +202,7 @@ static void versions_of_the_wrong_type_are_refused(struct fixture *f)
     refuse(f, &put, HEDDLE_EINVAL, "'a' in new_versions is an array");
     put.versions = "{\"a\":1,\"a\":2}";
     put.changed = "{\"a\":1}";
-    refuse(f, &put, HEDDLE_EINVAL, "twice");
+    refuse(f, &put, HEDDLE_EINVAL, "duplicate");
 }
 
 static void ids_that_are_missing_or_too_long_are_refused(struct fixture *f)

@@ -228,7 +228,7 @@ static const struct bad bad_nodes[] = {
     {NODE("'kind':'script','replies':[{'content':'x'}],'stream':{'by':'line'}"),
      "/nodes/n/stream/by", "must be \"word\", \"character\" or a number"},
     {GRAPH("'state':{'a':{}},'nodes':{'n':{'kind':'script','replies':[{'content':'x'}]}}," EDGES_N),
-     "/nodes/n", "there is neither a channel \"messages\""},
+     "/nodes/n", "there is no channel \"messages\""},
     {NODE("'kind':'interrupt'"), "/nodes/n", "needs a member \"ask\""},
     {NODE("'kind':'interrupt','ask':[]"), "/nodes/n/ask", "must have from 1 to 100 elements"},
     {NODE("'kind':'interrupt','ask':'why?'"), "/nodes/n/ask", "must be a list of values"},

@@ -208,8 +208,7 @@ static void keys_differ(void **state)
     (void)state;
     check_start("{\"hello\":{\"key\":\"00\"}}", RT_PATIENCE_US, "python");
     assert_non_null(strstr(rt_log, "the key is not that of a worker"));
-    check_start("{\"hello\":{\"runtime\":\"js\"}}", RT_PATIENCE_US,
-                "started as a python worker");
+    check_start("{\"hello\":{\"runtime\":\"js\"}}", RT_PATIENCE_US, "started as a python worker");
     check_start("{\"hello\":{\"runtime\":\"perl\"}}", RT_PATIENCE_US, "python");
 }
 
@@ -240,10 +239,10 @@ static void starts_are_spaced(void **state)
     rt_init(&world, NULL);
     world.argv[0] = "/nonexistent/python";
     rt_start(&world);
-    rt_until(&world, strstr(rt_log, "again in 2000 ms"));
-    assert_true(strstr(rt_log, "again in 500 ms") < strstr(rt_log, "again in 1000 ms"));
-    assert_non_null(strstr(rt_log, "again in 500 ms"));
-    assert_true(strstr(rt_log, "again in 1000 ms") < strstr(rt_log, "again in 2000 ms"));
+    rt_until(&world, strstr(rt_log, "retrying in 2000 ms"));
+    assert_true(strstr(rt_log, "retrying in 500 ms") < strstr(rt_log, "retrying in 1000 ms"));
+    assert_non_null(strstr(rt_log, "retrying in 500 ms"));
+    assert_true(strstr(rt_log, "retrying in 1000 ms") < strstr(rt_log, "retrying in 2000 ms"));
     rt_fini(&world);
 }
 
