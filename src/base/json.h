@@ -186,8 +186,71 @@ void hd_jw_null(struct hd_jw *jw);
 void hd_jw_val(struct hd_jw *jw, hd_json_val val);
 /* `text` is already JSON. */
 void hd_jw_raw(struct hd_jw *jw, struct hd_slice text);
+/* The same; `otherwise` when the text is empty. */
+void hd_jw_raw_or(struct hd_jw *jw, struct hd_slice text, const char *otherwise);
+/* Microseconds since 1970 as hd_clock_format_iso() writes them. */
+void hd_jw_timestamp(struct hd_jw *jw, int64_t us);
 HD_MUST_CHECK int hd_jw_finish(struct hd_jw *jw);
 /* As hd_jw_finish(), and copies the text into the arena. Frees the buffer in either case. */
 HD_MUST_CHECK int hd_jw_finish_in(struct hd_jw *jw, struct hd_arena *arena, struct hd_slice *out);
+
+/*
+ * Members of an object: hd_jw_put_X(jw, "key", …) writes the key and the value that
+ * hd_jw_X(jw, …) writes. Inline, so that the length of a literal key is a constant.
+ */
+/* Begins an object or an array; hd_jw_object_end() or hd_jw_array_end() ends it. */
+static inline void hd_jw_put_object(struct hd_jw *jw, const char *key)
+{
+    hd_jw_key(jw, hd_slice_cstr(key));
+    hd_jw_object(jw);
+}
+static inline void hd_jw_put_array(struct hd_jw *jw, const char *key)
+{
+    hd_jw_key(jw, hd_slice_cstr(key));
+    hd_jw_array(jw);
+}
+static inline void hd_jw_put_string(struct hd_jw *jw, const char *key, struct hd_slice s)
+{
+    hd_jw_key(jw, hd_slice_cstr(key));
+    hd_jw_string(jw, s);
+}
+/* null when the string is empty. */
+void hd_jw_put_string_or_null(struct hd_jw *jw, const char *key, struct hd_slice s);
+static inline void hd_jw_put_int(struct hd_jw *jw, const char *key, int64_t value)
+{
+    hd_jw_key(jw, hd_slice_cstr(key));
+    hd_jw_int(jw, value);
+}
+static inline void hd_jw_put_bool(struct hd_jw *jw, const char *key, bool value)
+{
+    hd_jw_key(jw, hd_slice_cstr(key));
+    hd_jw_bool(jw, value);
+}
+static inline void hd_jw_put_null(struct hd_jw *jw, const char *key)
+{
+    hd_jw_key(jw, hd_slice_cstr(key));
+    hd_jw_null(jw);
+}
+static inline void hd_jw_put_val(struct hd_jw *jw, const char *key, hd_json_val val)
+{
+    hd_jw_key(jw, hd_slice_cstr(key));
+    hd_jw_val(jw, val);
+}
+static inline void hd_jw_put_raw(struct hd_jw *jw, const char *key, struct hd_slice text)
+{
+    hd_jw_key(jw, hd_slice_cstr(key));
+    hd_jw_raw(jw, text);
+}
+static inline void hd_jw_put_raw_or(struct hd_jw *jw, const char *key, struct hd_slice text,
+                                    const char *otherwise)
+{
+    hd_jw_key(jw, hd_slice_cstr(key));
+    hd_jw_raw_or(jw, text, otherwise);
+}
+static inline void hd_jw_put_timestamp(struct hd_jw *jw, const char *key, int64_t us)
+{
+    hd_jw_key(jw, hd_slice_cstr(key));
+    hd_jw_timestamp(jw, us);
+}
 
 #endif

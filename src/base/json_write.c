@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/utf8.h"
 
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
@@ -255,6 +256,28 @@ void hd_jw_raw(struct hd_jw *jw, struct hd_slice text)
 {
     separate(jw);
     jw_append(jw, text);
+}
+
+void hd_jw_raw_or(struct hd_jw *jw, struct hd_slice text, const char *otherwise)
+{
+    hd_jw_raw(jw, text.len > 0 ? text : hd_slice_cstr(otherwise));
+}
+
+void hd_jw_timestamp(struct hd_jw *jw, int64_t us)
+{
+    char text[33];
+
+    hd_clock_format_iso(us, text);
+    hd_jw_string(jw, hd_slice_cstr(text));
+}
+
+void hd_jw_put_string_or_null(struct hd_jw *jw, const char *key, struct hd_slice s)
+{
+    hd_jw_key(jw, hd_slice_cstr(key));
+    if (s.len > 0)
+        hd_jw_string(jw, s);
+    else
+        hd_jw_null(jw);
 }
 
 int hd_jw_finish(struct hd_jw *jw)

@@ -105,10 +105,8 @@ static void the_writer_puts_the_commas(void **state)
     hd_buf_init(&out, LIMIT);
     hd_jw_init(&jw, &out);
     hd_jw_object(&jw);
-    hd_jw_key(&jw, HD_S("a\"b"));
-    hd_jw_int(&jw, INT64_MIN);
-    hd_jw_key(&jw, HD_S("list"));
-    hd_jw_array(&jw);
+    hd_jw_put_int(&jw, "a\"b", INT64_MIN);
+    hd_jw_put_array(&jw, "list");
     hd_jw_array(&jw);
     hd_jw_array_end(&jw);
     hd_jw_bool(&jw, true);
@@ -118,10 +116,8 @@ static void the_writer_puts_the_commas(void **state)
     hd_jw_object_end(&jw);
     hd_jw_string(&jw, HD_S("s"));
     hd_jw_array_end(&jw);
-    hd_jw_key(&jw, HD_S("val"));
-    hd_jw_val(&jw, hd_json_root(&json));
-    hd_jw_key(&jw, HD_S("raw"));
-    hd_jw_raw(&jw, HD_S("{\"x\": 1}"));
+    hd_jw_put_val(&jw, "val", hd_json_root(&json));
+    hd_jw_put_raw(&jw, "raw", HD_S("{\"x\": 1}"));
     hd_jw_object_end(&jw);
     assert_err(hd_jw_finish(&jw), 0);
     assert_slice(hd_buf_slice(&out),
@@ -129,6 +125,43 @@ static void the_writer_puts_the_commas(void **state)
                       "\"val\":[1.50],\"raw\":{\"x\": 1}}"));
     hd_json_fini(&json);
     hd_buf_fini(&out);
+}
+
+static void members_have_a_key_and_a_value(void **state)
+{
+    struct hd_json json;
+    struct hd_buf buf;
+    struct hd_jw jw;
+
+    (void)state;
+    assert_err(hd_json_parse(&json, HD_S("[1.0]"), NULL), 0);
+    hd_buf_init(&buf, SIZE_MAX);
+    hd_jw_init(&jw, &buf);
+    hd_jw_object(&jw);
+    hd_jw_put_string(&jw, "s\"", HD_S("a\n"));
+    hd_jw_put_string_or_null(&jw, "s0", HD_S(""));
+    hd_jw_put_string_or_null(&jw, "s1", HD_S("x"));
+    hd_jw_put_object(&jw, "o");
+    hd_jw_put_int(&jw, "i", -1);
+    hd_jw_put_bool(&jw, "b", false);
+    hd_jw_object_end(&jw);
+    hd_jw_put_array(&jw, "a");
+    hd_jw_null(&jw);
+    hd_jw_array_end(&jw);
+    hd_jw_put_null(&jw, "n");
+    hd_jw_put_val(&jw, "v", hd_json_root(&json));
+    hd_jw_put_raw(&jw, "r", HD_S("{}"));
+    hd_jw_put_raw_or(&jw, "r0", HD_S(""), "[]");
+    hd_jw_put_raw_or(&jw, "r1", HD_S("2"), "[]");
+    hd_jw_put_timestamp(&jw, "t", 1);
+    hd_jw_object_end(&jw);
+    assert_err(hd_jw_finish(&jw), 0);
+    assert_slice(hd_buf_slice(&buf),
+                 HD_S("{\"s\\\"\":\"a\\n\",\"s0\":null,\"s1\":\"x\",\"o\":{\"i\":-1,\"b\":false},"
+                      "\"a\":[null],\"n\":null,\"v\":[1.0],\"r\":{},\"r0\":[],\"r1\":2,"
+                      "\"t\":\"1970-01-01T00:00:00.000001+00:00\"}"));
+    hd_buf_fini(&buf);
+    hd_json_fini(&json);
 }
 
 static void the_writer_reports_its_first_error(void **state)
@@ -210,12 +243,9 @@ static int write_something(void *arg)
     hd_buf_init(&out, LIMIT);
     hd_jw_init(&jw, &out);
     hd_jw_object(&jw);
-    hd_jw_key(&jw, HD_S("value"));
-    hd_jw_val(&jw, arg);
-    for (int i = 0; i < 100; i++) {
-        hd_jw_key(&jw, HD_S("number"));
-        hd_jw_int(&jw, i);
-    }
+    hd_jw_put_val(&jw, "value", arg);
+    for (int i = 0; i < 100; i++)
+        hd_jw_put_int(&jw, "number", i);
     hd_jw_object_end(&jw);
     err = hd_jw_finish(&jw);
     hd_buf_fini(&out);
@@ -259,6 +289,7 @@ int main(void)
         cmocka_unit_test(strings_are_always_valid),
         cmocka_unit_test(every_byte_is_right_at_every_offset),
         cmocka_unit_test(the_writer_puts_the_commas),
+        cmocka_unit_test(members_have_a_key_and_a_value),
         cmocka_unit_test(the_writer_reports_its_first_error),
         cmocka_unit_test(a_missing_value_is_an_error),
         cmocka_unit_test(depth_is_bounded_when_writing_too),
