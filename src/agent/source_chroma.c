@@ -372,22 +372,17 @@ static int make_query(const struct archive_search *search, struct hd_buf *out)
 
     hd_jw_init(&jw, out);
     hd_jw_object(&jw);
-    hd_jw_key(&jw, HD_S("query_embeddings"));
-    hd_jw_array(&jw);
+    hd_jw_put_array(&jw, "query_embeddings");
     hd_jw_raw(&jw, hd_buf_slice(&search->vector->text));
     hd_jw_array_end(&jw);
-    hd_jw_key(&jw, HD_S("n_results"));
-    hd_jw_int(&jw, (int64_t)search->work->top);
-    hd_jw_key(&jw, HD_S("include"));
-    hd_jw_array(&jw);
+    hd_jw_put_int(&jw, "n_results", (int64_t)search->work->top);
+    hd_jw_put_array(&jw, "include");
     for (size_t i = 0; i < HD_COUNT(include); i++)
         hd_jw_string(&jw, hd_slice_cstr(include[i]));
     hd_jw_array_end(&jw);
     if (search->work->own->layer.len) {
-        hd_jw_key(&jw, HD_S("where"));
-        hd_jw_object(&jw);
-        hd_jw_key(&jw, HD_S("layer"));
-        hd_jw_string(&jw, search->work->own->layer);
+        hd_jw_put_object(&jw, "where");
+        hd_jw_put_string(&jw, "layer", search->work->own->layer);
         hd_jw_object_end(&jw);
     }
     hd_jw_object_end(&jw);
@@ -566,14 +561,11 @@ static int make_embedding(const struct vector *vector, struct hd_slice query, st
 
     hd_jw_init(&jw, out);
     hd_jw_object(&jw);
-    hd_jw_key(&jw, HD_S("model"));
-    hd_jw_string(&jw, vector->model);
-    hd_jw_key(&jw, HD_S("input"));
-    hd_jw_array(&jw);
+    hd_jw_put_string(&jw, "model", vector->model);
+    hd_jw_put_array(&jw, "input");
     hd_jw_string(&jw, query);
     hd_jw_array_end(&jw);
-    hd_jw_key(&jw, HD_S("encoding_format"));
-    hd_jw_string(&jw, HD_S("float"));
+    hd_jw_put_string(&jw, "encoding_format", HD_S("float"));
     hd_jw_object_end(&jw);
     return hd_jw_finish(&jw);
 }

@@ -317,10 +317,8 @@ static int make_body(struct hd_slice query, struct hd_buf *out)
 
     hd_jw_init(&jw, out);
     hd_jw_object(&jw);
-    hd_jw_key(&jw, HD_S("query"));
-    hd_jw_string(&jw, query);
-    hd_jw_key(&jw, HD_S("limit"));
-    hd_jw_int(&jw, LIMIT);
+    hd_jw_put_string(&jw, "query", query);
+    hd_jw_put_int(&jw, "limit", LIMIT);
     hd_jw_object_end(&jw);
     return hd_jw_finish(&jw);
 }

@@ -34,8 +34,7 @@ static bool is_secret(struct hd_slice name)
 
 static void write_headers(struct hd_jw *jw, const struct hd_http_request *request)
 {
-    hd_jw_key(jw, HD_S("headers"));
-    hd_jw_object(jw);
+    hd_jw_put_object(jw, "headers");
     for (size_t i = 0; i < request->header_count; i++) {
         const struct hd_header *header = &request->headers[i];
 
@@ -54,10 +53,8 @@ static int write_request(struct hd_buf *out, const struct hd_http_request *reque
 
     hd_jw_init(&jw, out);
     hd_jw_object(&jw);
-    hd_jw_key(&jw, HD_S("method"));
-    hd_jw_string(&jw, request->method_name);
-    hd_jw_key(&jw, HD_S("path"));
-    hd_jw_string(&jw, request->path);
+    hd_jw_put_string(&jw, "method", request->method_name);
+    hd_jw_put_string(&jw, "path", request->path);
     write_headers(&jw, request);
     hd_jw_key(&jw, HD_S("body"));
     if (is_json)
@@ -133,21 +130,16 @@ static void write_entry(struct hd_jw *jw, const struct hd_cli_mock_entry *entry)
     struct hd_slice members = hd_slice(entry->text.ptr + 1, entry->text.len - 2);
 
     hd_jw_object(jw);
-    hd_jw_key(jw, HD_S("number"));
-    hd_jw_int(jw, entry->number);
-    hd_jw_key(jw, HD_S("status"));
-    hd_jw_int(jw, entry->status);
+    hd_jw_put_int(jw, "number", entry->number);
+    hd_jw_put_int(jw, "status", entry->status);
     hd_jw_key(jw, HD_S("rule"));
     if (entry->rule >= 0)
         hd_jw_int(jw, entry->rule);
     else
         hd_jw_null(jw);
-    hd_jw_key(jw, HD_S("done"));
-    hd_jw_bool(jw, entry->is_done);
-    hd_jw_key(jw, HD_S("gone"));
-    hd_jw_bool(jw, entry->is_gone);
-    hd_jw_key(jw, HD_S("pieces"));
-    hd_jw_int(jw, (int64_t)entry->pieces);
+    hd_jw_put_bool(jw, "done", entry->is_done);
+    hd_jw_put_bool(jw, "gone", entry->is_gone);
+    hd_jw_put_int(jw, "pieces", (int64_t)entry->pieces);
     hd_jw_raw(jw, members);
     hd_jw_object_end(jw);
 }

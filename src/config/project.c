@@ -88,8 +88,7 @@ bool hd_project_needs_workers(const struct hd_config *config)
 static void write_graphs(struct hd_jw *jw, const struct hd_config *config,
                          enum hd_rt_language language)
 {
-    hd_jw_key(jw, HD_S("graphs"));
-    hd_jw_object(jw);
+    hd_jw_put_object(jw, "graphs");
     for (size_t i = 0; i < config->graphs.count; i++) {
         const struct hd_config_graph *graph = &config->graphs.items[i];
 
@@ -97,12 +96,9 @@ static void write_graphs(struct hd_jw *jw, const struct hd_config *config,
             continue;
         hd_jw_key(jw, graph->id);
         hd_jw_object(jw);
-        hd_jw_key(jw, HD_S("path"));
-        hd_jw_string(jw, graph->path);
-        if (graph->description.len > 0) {
-            hd_jw_key(jw, HD_S("description"));
-            hd_jw_string(jw, graph->description);
-        }
+        hd_jw_put_string(jw, "path", graph->path);
+        if (graph->description.len > 0)
+            hd_jw_put_string(jw, "description", graph->description);
         hd_jw_object_end(jw);
     }
     hd_jw_object_end(jw);
@@ -117,10 +113,8 @@ static void write_parts(struct hd_jw *jw, const struct hd_config *config,
     for (size_t i = 0; i < HD_COUNT(keys); i++) {
         if (!hd_project_part(config, (enum hd_project_part)i, &code) || code.language != language)
             continue;
-        hd_jw_key(jw, hd_slice_cstr(keys[i]));
-        hd_jw_object(jw);
-        hd_jw_key(jw, HD_S("path"));
-        hd_jw_string(jw, code.path);
+        hd_jw_put_object(jw, keys[i]);
+        hd_jw_put_string(jw, "path", code.path);
         hd_jw_object_end(jw);
     }
 }
@@ -142,19 +136,16 @@ static int write_project(const struct hd_config *config, enum hd_rt_language lan
     hd_buf_init(&text, MAX_PROJECT);
     hd_jw_init(&jw, &text);
     hd_jw_object(&jw);
-    hd_jw_key(&jw, HD_S("folder"));
-    hd_jw_string(&jw, hd_slice_cstr(folder));
+    hd_jw_put_string(&jw, "folder", hd_slice_cstr(folder));
     write_graphs(&jw, config, language);
-    hd_jw_key(&jw, HD_S("dependencies"));
-    hd_jw_array(&jw);
+    hd_jw_put_array(&jw, "dependencies");
     for (size_t i = 0; i < config->dependencies.count; i++)
         hd_jw_string(&jw, config->dependencies.items[i]);
     hd_jw_array_end(&jw);
     write_parts(&jw, config, language);
     write_object(&jw, HD_S("serde"), config->serde.val);
     write_object(&jw, HD_S("index"), config->store_index.val);
-    hd_jw_key(&jw, HD_S("reload"));
-    hd_jw_bool(&jw, config->runtime_reload);
+    hd_jw_put_bool(&jw, "reload", config->runtime_reload);
     hd_jw_object_end(&jw);
     return hd_jw_finish_in(&jw, arena, out);
 }

@@ -266,8 +266,7 @@ void hd_answer_error(struct hd_exchange *ex, int status, const char *fmt, ...)
     hd_buf_init(&body, DETAIL_SIZE * 8);
     hd_jw_init(&jw, &body);
     hd_jw_object(&jw);
-    hd_jw_key(&jw, HD_S("detail"));
-    hd_jw_string(&jw, hd_slice(text, (size_t)len));
+    hd_jw_put_string(&jw, "detail", hd_slice(text, (size_t)len));
     hd_jw_object_end(&jw);
     if (hd_jw_finish(&jw)) {
         hd_buf_fini(&body);

@@ -200,17 +200,14 @@ static void write_error(struct hd_jw *jw, enum hd_mock_form form, int status, st
 {
     hd_jw_object(jw);
     if (form == HD_MOCK_ANTHROPIC)
-        hd_mock_text(jw, "type", HD_S("error"));
-    hd_jw_key(jw, HD_S("error"));
-    hd_jw_object(jw);
+        hd_jw_put_string(jw, "type", HD_S("error"));
+    hd_jw_put_object(jw, "error");
     if (form == HD_MOCK_GEMINI)
-        hd_mock_number(jw, "code", status);
-    hd_mock_text(jw, "message", text);
-    hd_mock_text(jw, form == HD_MOCK_GEMINI ? "status" : "type", type);
-    if (form == HD_MOCK_OPENAI) {
-        hd_jw_key(jw, HD_S("code"));
-        hd_jw_null(jw);
-    }
+        hd_jw_put_int(jw, "code", status);
+    hd_jw_put_string(jw, "message", text);
+    hd_jw_put_string(jw, form == HD_MOCK_GEMINI ? "status" : "type", type);
+    if (form == HD_MOCK_OPENAI)
+        hd_jw_put_null(jw, "code");
     hd_jw_object_end(jw);
     hd_jw_object_end(jw);
 }
@@ -291,10 +288,10 @@ int hd_mock_chat(struct hd_mock *mock, const struct hd_mock_ask *ask, struct hd_
 static void write_model(struct hd_jw *jw, struct hd_slice id)
 {
     hd_jw_object(jw);
-    hd_mock_text(jw, "id", id);
-    hd_mock_text(jw, "object", HD_S("model"));
-    hd_mock_number(jw, "created", 0);
-    hd_mock_text(jw, "owned_by", HD_S("heddle"));
+    hd_jw_put_string(jw, "id", id);
+    hd_jw_put_string(jw, "object", HD_S("model"));
+    hd_jw_put_int(jw, "created", 0);
+    hd_jw_put_string(jw, "owned_by", HD_S("heddle"));
     hd_jw_object_end(jw);
 }
 
@@ -305,9 +302,8 @@ int hd_mock_models(const struct hd_mock *mock, struct hd_mock_answer *answer)
 
     begin_answer(&out, answer);
     hd_jw_object(&out.jw);
-    hd_mock_text(&out.jw, "object", HD_S("list"));
-    hd_jw_key(&out.jw, HD_S("data"));
-    hd_jw_array(&out.jw);
+    hd_jw_put_string(&out.jw, "object", HD_S("list"));
+    hd_jw_put_array(&out.jw, "data");
     if (!hd_json_is_array(mock->models))
         write_model(&out.jw, mock->models ? hd_json_string(mock->models) : HD_S("mock"));
     while (hd_json_next(&it))

@@ -14,11 +14,10 @@ static struct hd_slice stop_reason(const struct hd_mock_reply *reply)
 static void write_usage(struct hd_jw *jw, const struct hd_mock_reply *reply, bool has_input,
                         int64_t output)
 {
-    hd_jw_key(jw, HD_S("usage"));
-    hd_jw_object(jw);
+    hd_jw_put_object(jw, "usage");
     if (has_input)
-        hd_mock_number(jw, "input_tokens", reply->input_tokens);
-    hd_mock_number(jw, "output_tokens", output);
+        hd_jw_put_int(jw, "input_tokens", reply->input_tokens);
+    hd_jw_put_int(jw, "output_tokens", output);
     hd_jw_object_end(jw);
 }
 
@@ -28,10 +27,10 @@ static void write_message_head(struct hd_jw *jw, const struct hd_mock_seen *seen
 
     hd_uuid_v4(uuid);
     (void)snprintf(id, sizeof(id), "msg_%s", uuid);
-    hd_mock_text(jw, "id", hd_slice_cstr(id));
-    hd_mock_text(jw, "type", HD_S("message"));
-    hd_mock_text(jw, "role", HD_S("assistant"));
-    hd_mock_text(jw, "model", seen->model);
+    hd_jw_put_string(jw, "id", hd_slice_cstr(id));
+    hd_jw_put_string(jw, "type", HD_S("message"));
+    hd_jw_put_string(jw, "role", HD_S("assistant"));
+    hd_jw_put_string(jw, "model", seen->model);
 }
 
 static void write_stop(struct hd_jw *jw, struct hd_slice reason)
@@ -41,8 +40,7 @@ static void write_stop(struct hd_jw *jw, struct hd_slice reason)
         hd_jw_string(jw, reason);
     else
         hd_jw_null(jw);
-    hd_jw_key(jw, HD_S("stop_sequence"));
-    hd_jw_null(jw);
+    hd_jw_put_null(jw, "stop_sequence");
 }
 
 /* ---- whole responses -------------------------------------------------- */
@@ -52,10 +50,10 @@ static void write_text_block(struct hd_jw *jw, const char *type, struct hd_slice
     if (text.len == 0)
         return;
     hd_jw_object(jw);
-    hd_mock_text(jw, "type", hd_slice_cstr(type));
-    hd_mock_text(jw, type, text);
+    hd_jw_put_string(jw, "type", hd_slice_cstr(type));
+    hd_jw_put_string(jw, type, text);
     if (type[1] == 'h')
-        hd_mock_text(jw, "signature", HD_S("mock"));
+        hd_jw_put_string(jw, "signature", HD_S("mock"));
     hd_jw_object_end(jw);
 }
 
@@ -63,9 +61,9 @@ static void write_text_block(struct hd_jw *jw, const char *type, struct hd_slice
 static void write_call_block(struct hd_jw *jw, const struct hd_mock_call *call, bool has_args)
 {
     hd_jw_object(jw);
-    hd_mock_text(jw, "type", HD_S("tool_use"));
-    hd_mock_text(jw, "id", call->id);
-    hd_mock_text(jw, "name", call->name);
+    hd_jw_put_string(jw, "type", HD_S("tool_use"));
+    hd_jw_put_string(jw, "id", call->id);
+    hd_jw_put_string(jw, "name", call->name);
     hd_jw_key(jw, HD_S("input"));
     if (has_args)
         hd_mock_args(jw, call);
@@ -79,8 +77,7 @@ static void write_whole(struct hd_jw *jw, const struct hd_mock_seen *seen,
 {
     hd_jw_object(jw);
     write_message_head(jw, seen);
-    hd_jw_key(jw, HD_S("content"));
-    hd_jw_array(jw);
+    hd_jw_put_array(jw, "content");
     write_text_block(jw, "thinking", reply->reasoning);
     write_text_block(jw, "text", reply->content);
     for (size_t i = 0; i < reply->call_count; i++)
@@ -97,9 +94,9 @@ static void begin_event(struct hd_mock_out *out, const char *type, int64_t index
 {
     hd_mock_event(out, hd_slice_cstr(type));
     hd_jw_object(&out->jw);
-    hd_mock_text(&out->jw, "type", hd_slice_cstr(type));
+    hd_jw_put_string(&out->jw, "type", hd_slice_cstr(type));
     if (index >= 0)
-        hd_mock_number(&out->jw, "index", index);
+        hd_jw_put_int(&out->jw, "index", index);
 }
 
 static void end_event(struct hd_mock_out *out)
@@ -112,10 +109,9 @@ static void stream_delta(struct hd_mock_out *out, int64_t index, const char *typ
                          const char *member, struct hd_slice text)
 {
     begin_event(out, "content_block_delta", index);
-    hd_jw_key(&out->jw, HD_S("delta"));
-    hd_jw_object(&out->jw);
-    hd_mock_text(&out->jw, "type", hd_slice_cstr(type));
-    hd_mock_text(&out->jw, member, text);
+    hd_jw_put_object(&out->jw, "delta");
+    hd_jw_put_string(&out->jw, "type", hd_slice_cstr(type));
+    hd_jw_put_string(&out->jw, member, text);
     hd_jw_object_end(&out->jw);
     end_event(out);
 }
@@ -157,10 +153,9 @@ static void stream_text(struct hd_mock_out *out, const struct hd_mock_reply *rep
     if (*index > 0)
         hd_mock_next_piece(out);
     begin_event(out, "content_block_start", *index);
-    hd_jw_key(&out->jw, HD_S("content_block"));
-    hd_jw_object(&out->jw);
-    hd_mock_text(&out->jw, "type", hd_slice_cstr(type));
-    hd_mock_text(&out->jw, type, HD_S(""));
+    hd_jw_put_object(&out->jw, "content_block");
+    hd_jw_put_string(&out->jw, "type", hd_slice_cstr(type));
+    hd_jw_put_string(&out->jw, type, HD_S(""));
     hd_jw_object_end(&out->jw);
     end_event(out);
     stream_pieces(out, &block, &reply->pace);
@@ -189,11 +184,9 @@ static void stream_start(struct hd_mock_out *out, const struct hd_mock_seen *see
     struct hd_jw *jw = &out->jw;
 
     begin_event(out, "message_start", -1);
-    hd_jw_key(jw, HD_S("message"));
-    hd_jw_object(jw);
+    hd_jw_put_object(jw, "message");
     write_message_head(jw, seen);
-    hd_jw_key(jw, HD_S("content"));
-    hd_jw_raw(jw, HD_S("[]"));
+    hd_jw_put_raw(jw, "content", HD_S("[]"));
     write_stop(jw, HD_S(""));
     write_usage(jw, reply, true, 1);
     hd_jw_object_end(jw);
@@ -211,8 +204,7 @@ static void write_stream(struct hd_mock_out *out, const struct hd_mock_seen *see
     for (size_t i = 0; i < reply->call_count; i++)
         stream_call(out, reply, &reply->calls[i], &index);
     begin_event(out, "message_delta", -1);
-    hd_jw_key(&out->jw, HD_S("delta"));
-    hd_jw_object(&out->jw);
+    hd_jw_put_object(&out->jw, "delta");
     write_stop(&out->jw, stop_reason(reply));
     hd_jw_object_end(&out->jw);
     write_usage(&out->jw, reply, false, reply->output_tokens);

@@ -66,8 +66,8 @@ static void write_entry(struct hd_jw *jw, hd_json_val text, int64_t index, doubl
                         size_t dimensions)
 {
     hd_jw_object(jw);
-    hd_mock_text(jw, "object", HD_S("embedding"));
-    hd_mock_number(jw, "index", index);
+    hd_jw_put_string(jw, "object", HD_S("embedding"));
+    hd_jw_put_int(jw, "index", index);
     hd_jw_key(jw, HD_S("embedding"));
     write_vector(jw, hd_json_string(text), vector, dimensions);
     hd_jw_object_end(jw);
@@ -82,17 +82,15 @@ static int write_answer(struct hd_buf *out, hd_json_val root, double *vector, si
 
     hd_jw_init(&jw, out);
     hd_jw_object(&jw);
-    hd_mock_text(&jw, "object", HD_S("list"));
-    hd_mock_text(&jw, "model", hd_json_string(hd_json_get(root, HD_S("model"))));
-    hd_jw_key(&jw, HD_S("data"));
-    hd_jw_array(&jw);
+    hd_jw_put_string(&jw, "object", HD_S("list"));
+    hd_jw_put_string(&jw, "model", hd_json_string(hd_json_get(root, HD_S("model"))));
+    hd_jw_put_array(&jw, "data");
     if (hd_json_is_string(input))
         write_entry(&jw, input, 0, vector, dimensions);
     while (hd_json_is_array(input) && hd_json_next(&it))
         write_entry(&jw, it.val, index++, vector, dimensions);
     hd_jw_array_end(&jw);
-    hd_jw_key(&jw, HD_S("usage"));
-    hd_jw_raw(&jw, HD_S("{\"prompt_tokens\":0,\"total_tokens\":0}"));
+    hd_jw_put_raw(&jw, "usage", HD_S("{\"prompt_tokens\":0,\"total_tokens\":0}"));
     hd_jw_object_end(&jw);
     return hd_jw_finish(&jw);
 }

@@ -4,11 +4,9 @@
 static void write_text(struct hd_jw *jw, struct hd_slice text, bool is_thought)
 {
     hd_jw_object(jw);
-    hd_mock_text(jw, "text", text);
-    if (is_thought) {
-        hd_jw_key(jw, HD_S("thought"));
-        hd_jw_bool(jw, true);
-    }
+    hd_jw_put_string(jw, "text", text);
+    if (is_thought)
+        hd_jw_put_bool(jw, "thought", true);
     hd_jw_object_end(jw);
 }
 
@@ -16,9 +14,8 @@ static void write_calls(struct hd_jw *jw, const struct hd_mock_reply *reply)
 {
     for (size_t i = 0; i < reply->call_count; i++) {
         hd_jw_object(jw);
-        hd_jw_key(jw, HD_S("functionCall"));
-        hd_jw_object(jw);
-        hd_mock_text(jw, "name", reply->calls[i].name);
+        hd_jw_put_object(jw, "functionCall");
+        hd_jw_put_string(jw, "name", reply->calls[i].name);
         hd_jw_key(jw, HD_S("args"));
         hd_mock_args(jw, &reply->calls[i]);
         hd_jw_object_end(jw);
@@ -29,14 +26,11 @@ static void write_calls(struct hd_jw *jw, const struct hd_mock_reply *reply)
 static void begin_parts(struct hd_jw *jw)
 {
     hd_jw_object(jw);
-    hd_jw_key(jw, HD_S("candidates"));
-    hd_jw_array(jw);
+    hd_jw_put_array(jw, "candidates");
     hd_jw_object(jw);
-    hd_jw_key(jw, HD_S("content"));
-    hd_jw_object(jw);
-    hd_mock_text(jw, "role", HD_S("model"));
-    hd_jw_key(jw, HD_S("parts"));
-    hd_jw_array(jw);
+    hd_jw_put_object(jw, "content");
+    hd_jw_put_string(jw, "role", HD_S("model"));
+    hd_jw_put_array(jw, "parts");
 }
 
 /* `reply` is NULL when more parts follow. */
@@ -46,20 +40,19 @@ static void end_parts(struct hd_jw *jw, const struct hd_mock_seen *seen,
     hd_jw_array_end(jw);
     hd_jw_object_end(jw);
     if (reply)
-        hd_mock_text(jw, "finishReason",
-                     reply->finish_reason.len > 0 ? reply->finish_reason : HD_S("STOP"));
-    hd_mock_number(jw, "index", 0);
+        hd_jw_put_string(jw, "finishReason",
+                         reply->finish_reason.len > 0 ? reply->finish_reason : HD_S("STOP"));
+    hd_jw_put_int(jw, "index", 0);
     hd_jw_object_end(jw);
     hd_jw_array_end(jw);
     if (reply) {
-        hd_jw_key(jw, HD_S("usageMetadata"));
-        hd_jw_object(jw);
-        hd_mock_number(jw, "promptTokenCount", reply->input_tokens);
-        hd_mock_number(jw, "candidatesTokenCount", reply->output_tokens);
-        hd_mock_number(jw, "totalTokenCount", reply->input_tokens + reply->output_tokens);
+        hd_jw_put_object(jw, "usageMetadata");
+        hd_jw_put_int(jw, "promptTokenCount", reply->input_tokens);
+        hd_jw_put_int(jw, "candidatesTokenCount", reply->output_tokens);
+        hd_jw_put_int(jw, "totalTokenCount", reply->input_tokens + reply->output_tokens);
         hd_jw_object_end(jw);
     }
-    hd_mock_text(jw, "modelVersion", seen->model);
+    hd_jw_put_string(jw, "modelVersion", seen->model);
     hd_jw_object_end(jw);
 }
 

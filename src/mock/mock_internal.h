@@ -150,16 +150,4 @@ void hd_mock_gemini(struct hd_mock_out *out, const struct hd_mock_seen *seen,
  */
 void hd_mock_args(struct hd_jw *jw, const struct hd_mock_call *call);
 
-/* "key": "value" and "key": number. */
-static inline void hd_mock_text(struct hd_jw *jw, const char *key, struct hd_slice value)
-{
-    hd_jw_key(jw, hd_slice_cstr(key));
-    hd_jw_string(jw, value);
-}
-static inline void hd_mock_number(struct hd_jw *jw, const char *key, int64_t value)
-{
-    hd_jw_key(jw, hd_slice_cstr(key));
-    hd_jw_int(jw, value);
-}
-
 #endif

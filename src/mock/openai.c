@@ -24,11 +24,10 @@ static struct hd_slice finish_reason(const struct hd_mock_reply *reply)
 
 static void write_usage(struct hd_jw *jw, const struct hd_mock_reply *reply)
 {
-    hd_jw_key(jw, HD_S("usage"));
-    hd_jw_object(jw);
-    hd_mock_number(jw, "prompt_tokens", reply->input_tokens);
-    hd_mock_number(jw, "completion_tokens", reply->output_tokens);
-    hd_mock_number(jw, "total_tokens", reply->input_tokens + reply->output_tokens);
+    hd_jw_put_object(jw, "usage");
+    hd_jw_put_int(jw, "prompt_tokens", reply->input_tokens);
+    hd_jw_put_int(jw, "completion_tokens", reply->output_tokens);
+    hd_jw_put_int(jw, "total_tokens", reply->input_tokens + reply->output_tokens);
     hd_jw_object_end(jw);
 }
 
@@ -37,10 +36,10 @@ static void write_completion_head(struct openai_writer *w, const char *object)
     struct hd_jw *jw = &w->out->jw;
 
     hd_jw_object(jw);
-    hd_mock_text(jw, "id", hd_slice_cstr(w->id));
-    hd_mock_text(jw, "object", hd_slice_cstr(object));
-    hd_mock_number(jw, "created", w->created);
-    hd_mock_text(jw, "model", w->seen->model);
+    hd_jw_put_string(jw, "id", hd_slice_cstr(w->id));
+    hd_jw_put_string(jw, "object", hd_slice_cstr(object));
+    hd_jw_put_int(jw, "created", w->created);
+    hd_jw_put_string(jw, "model", w->seen->model);
 }
 
 /* ---- whole responses -------------------------------------------------- */
@@ -48,31 +47,28 @@ static void write_completion_head(struct openai_writer *w, const char *object)
 static void write_call(struct hd_jw *jw, const struct hd_mock_call *call)
 {
     hd_jw_object(jw);
-    hd_mock_text(jw, "id", call->id);
-    hd_mock_text(jw, "type", HD_S("function"));
-    hd_jw_key(jw, HD_S("function"));
-    hd_jw_object(jw);
-    hd_mock_text(jw, "name", call->name);
-    hd_mock_text(jw, "arguments", call->args);
+    hd_jw_put_string(jw, "id", call->id);
+    hd_jw_put_string(jw, "type", HD_S("function"));
+    hd_jw_put_object(jw, "function");
+    hd_jw_put_string(jw, "name", call->name);
+    hd_jw_put_string(jw, "arguments", call->args);
     hd_jw_object_end(jw);
     hd_jw_object_end(jw);
 }
 
 static void write_message(struct hd_jw *jw, const struct hd_mock_reply *reply)
 {
-    hd_jw_key(jw, HD_S("message"));
-    hd_jw_object(jw);
-    hd_mock_text(jw, "role", HD_S("assistant"));
+    hd_jw_put_object(jw, "message");
+    hd_jw_put_string(jw, "role", HD_S("assistant"));
     hd_jw_key(jw, HD_S("content"));
     if (reply->content.len > 0 || reply->call_count == 0)
         hd_jw_string(jw, reply->content);
     else
         hd_jw_null(jw);
     if (reply->reasoning.len > 0)
-        hd_mock_text(jw, "reasoning_content", reply->reasoning);
+        hd_jw_put_string(jw, "reasoning_content", reply->reasoning);
     if (reply->call_count > 0) {
-        hd_jw_key(jw, HD_S("tool_calls"));
-        hd_jw_array(jw);
+        hd_jw_put_array(jw, "tool_calls");
         for (size_t i = 0; i < reply->call_count; i++)
             write_call(jw, &reply->calls[i]);
         hd_jw_array_end(jw);
@@ -85,12 +81,11 @@ static void write_whole(struct openai_writer *w)
     struct hd_jw *jw = &w->out->jw;
 
     write_completion_head(w, "chat.completion");
-    hd_jw_key(jw, HD_S("choices"));
-    hd_jw_array(jw);
+    hd_jw_put_array(jw, "choices");
     hd_jw_object(jw);
-    hd_mock_number(jw, "index", 0);
+    hd_jw_put_int(jw, "index", 0);
     write_message(jw, w->reply);
-    hd_mock_text(jw, "finish_reason", finish_reason(w->reply));
+    hd_jw_put_string(jw, "finish_reason", finish_reason(w->reply));
     hd_jw_object_end(jw);
     hd_jw_array_end(jw);
     write_usage(jw, w->reply);
@@ -105,12 +100,10 @@ static void begin_delta(struct openai_writer *w)
 
     hd_mock_event(w->out, HD_S(""));
     write_completion_head(w, "chat.completion.chunk");
-    hd_jw_key(jw, HD_S("choices"));
-    hd_jw_array(jw);
+    hd_jw_put_array(jw, "choices");
     hd_jw_object(jw);
-    hd_mock_number(jw, "index", 0);
-    hd_jw_key(jw, HD_S("delta"));
-    hd_jw_object(jw);
+    hd_jw_put_int(jw, "index", 0);
+    hd_jw_put_object(jw, "delta");
 }
 
 static void end_delta(struct openai_writer *w, struct hd_slice reason)
@@ -142,7 +135,7 @@ static void stream_text(struct openai_writer *w, const char *member, struct hd_s
             hd_mock_next_piece(w->out);
         *is_first = false;
         begin_delta(w);
-        hd_mock_text(&w->out->jw, member, piece);
+        hd_jw_put_string(&w->out->jw, member, piece);
         end_delta(w, HD_S(""));
     }
 }
@@ -152,17 +145,16 @@ static void begin_call(struct openai_writer *w, size_t index)
     struct hd_jw *jw = &w->out->jw;
 
     begin_delta(w);
-    hd_jw_key(jw, HD_S("tool_calls"));
-    hd_jw_array(jw);
+    hd_jw_put_array(jw, "tool_calls");
     hd_jw_object(jw);
-    hd_mock_number(jw, "index", (int64_t)index);
+    hd_jw_put_int(jw, "index", (int64_t)index);
 }
 
 static void end_call(struct openai_writer *w, struct hd_slice arguments)
 {
     struct hd_jw *jw = &w->out->jw;
 
-    hd_mock_text(jw, "arguments", arguments);
+    hd_jw_put_string(jw, "arguments", arguments);
     hd_jw_object_end(jw); /* function */
     hd_jw_object_end(jw);
     hd_jw_array_end(jw);
@@ -179,17 +171,15 @@ static void stream_call(struct openai_writer *w, size_t index)
 
     hd_mock_next_piece(w->out);
     begin_call(w, index);
-    hd_mock_text(jw, "id", call->id);
-    hd_mock_text(jw, "type", HD_S("function"));
-    hd_jw_key(jw, HD_S("function"));
-    hd_jw_object(jw);
-    hd_mock_text(jw, "name", call->name);
+    hd_jw_put_string(jw, "id", call->id);
+    hd_jw_put_string(jw, "type", HD_S("function"));
+    hd_jw_put_object(jw, "function");
+    hd_jw_put_string(jw, "name", call->name);
     end_call(w, HD_S(""));
     hd_mock_cutter_init(&cutter, call->args, &w->reply->pace);
     while (hd_mock_cut_next(&cutter, &piece)) {
         begin_call(w, index);
-        hd_jw_key(jw, HD_S("function"));
-        hd_jw_object(jw);
+        hd_jw_put_object(jw, "function");
         end_call(w, piece);
         hd_mock_next_piece(w->out);
     }
@@ -199,8 +189,7 @@ static void stream_usage(struct openai_writer *w)
 {
     hd_mock_event(w->out, HD_S(""));
     write_completion_head(w, "chat.completion.chunk");
-    hd_jw_key(&w->out->jw, HD_S("choices"));
-    hd_jw_raw(&w->out->jw, HD_S("[]"));
+    hd_jw_put_raw(&w->out->jw, "choices", HD_S("[]"));
     write_usage(&w->out->jw, w->reply);
     hd_jw_object_end(&w->out->jw);
     hd_mock_event_end(w->out);
@@ -211,8 +200,8 @@ static void write_stream(struct openai_writer *w)
     bool is_first = true;
 
     begin_delta(w);
-    hd_mock_text(&w->out->jw, "role", HD_S("assistant"));
-    hd_mock_text(&w->out->jw, "content", HD_S(""));
+    hd_jw_put_string(&w->out->jw, "role", HD_S("assistant"));
+    hd_jw_put_string(&w->out->jw, "content", HD_S(""));
     end_delta(w, HD_S(""));
     stream_text(w, "reasoning_content", w->reply->reasoning, &is_first);
     stream_text(w, "content", w->reply->content, &is_first);

@@ -311,12 +311,10 @@ static int ask_server(struct hd_embedding *embedding, struct hd_buf *body)
 
     hd_jw_init(&jw, body);
     hd_jw_object(&jw);
-    hd_jw_key(&jw, HD_S("model"));
-    hd_jw_string(&jw, e->model);
+    hd_jw_put_string(&jw, "model", e->model);
     hd_jw_key(&jw, HD_S("input"));
     write_texts(embedding, &jw);
-    hd_jw_key(&jw, HD_S("encoding_format"));
-    hd_jw_string(&jw, HD_S("float"));
+    hd_jw_put_string(&jw, "encoding_format", HD_S("float"));
     hd_jw_object_end(&jw);
     err = hd_jw_finish(&jw);
     what.body = hd_buf_slice(body);

@@ -64,8 +64,7 @@ void hd_server_identity_init(struct hd_server_identity *self)
 
 static void put_identity_text(struct hd_jw *jw, const char *name, const char *text)
 {
-    hd_jw_key(jw, hd_slice_cstr(name));
-    hd_jw_string(jw, hd_slice_cstr(text));
+    hd_jw_put_string(jw, name, hd_slice_cstr(text));
 }
 
 int hd_server_identity_write(const struct hd_server_identity *identity, struct hd_buf *out)
@@ -79,10 +78,8 @@ int hd_server_identity_write(const struct hd_server_identity *identity, struct h
     put_identity_text(&jw, "version", identity->version);
     put_identity_text(&jw, "boot", identity->boot);
     put_identity_text(&jw, "pid_ns", identity->pid_ns);
-    hd_jw_key(&jw, HD_S("pid"));
-    hd_jw_int(&jw, identity->pid);
-    hd_jw_key(&jw, HD_S("pid_started"));
-    hd_jw_int(&jw, identity->pid_started);
+    hd_jw_put_int(&jw, "pid", identity->pid);
+    hd_jw_put_int(&jw, "pid_started", identity->pid_started);
     hd_jw_object_end(&jw);
     return hd_jw_finish(&jw);
 }

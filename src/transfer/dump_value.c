@@ -56,11 +56,9 @@ void hd_dump_write_bytes(struct hd_jw *jw, struct hd_slice bytes, bool may_be_js
 {
     hd_jw_object(jw);
     if (may_be_json && is_json(bytes)) {
-        hd_jw_key(jw, HD_S("json"));
-        hd_jw_raw(jw, bytes);
+        hd_jw_put_raw(jw, "json", bytes);
     } else if (hd_utf8_is_valid(bytes)) {
-        hd_jw_key(jw, HD_S("text"));
-        hd_jw_string(jw, bytes);
+        hd_jw_put_string(jw, "text", bytes);
     } else {
         hd_jw_key(jw, HD_S("base64"));
         write_base64(jw, bytes, arena);
@@ -104,12 +102,6 @@ static void put_bytes(struct hd_jw *jw, const char *name, struct hd_slice bytes,
     hd_dump_write_bytes(jw, bytes, false, arena);
 }
 
-static void put_int(struct hd_jw *jw, const char *name, int64_t number)
-{
-    hd_jw_key(jw, hd_slice_cstr(name));
-    hd_jw_int(jw, number);
-}
-
 static int get_bytes(hd_json_val val, const char *name, struct hd_arena *arena,
                      struct hd_slice *out)
 {
@@ -137,9 +129,9 @@ static void write_part(struct hd_jw *jw, const struct hd_segment *segment, struc
     }
     hd_jw_object(jw);
     put_bytes(jw, "stream", segment->sequence, arena);
-    put_int(jw, "first", segment->start);
-    put_int(jw, "count", (int64_t)segment->count);
-    put_int(jw, "commas", (segment->first_comma ? 1 : 0) | (segment->rest_comma ? 2 : 0));
+    hd_jw_put_int(jw, "first", segment->start);
+    hd_jw_put_int(jw, "count", (int64_t)segment->count);
+    hd_jw_put_int(jw, "commas", (segment->first_comma ? 1 : 0) | (segment->rest_comma ? 2 : 0));
     hd_jw_object_end(jw);
 }
 
@@ -149,11 +141,9 @@ static void write_parts(struct hd_jw *jw, const struct hd_ref *ref, struct hd_ar
 
     (void)snprintf(checksum, sizeof(checksum), "%016" PRIx64, ref->checksum);
     hd_jw_object(jw);
-    put_int(jw, "size", (int64_t)ref->size);
-    hd_jw_key(jw, HD_S("checksum"));
-    hd_jw_string(jw, hd_slice_cstr(checksum));
-    hd_jw_key(jw, HD_S("parts"));
-    hd_jw_array(jw);
+    hd_jw_put_int(jw, "size", (int64_t)ref->size);
+    hd_jw_put_string(jw, "checksum", hd_slice_cstr(checksum));
+    hd_jw_put_array(jw, "parts");
     for (size_t i = 0; i < ref->segment_count; i++)
         write_part(jw, &ref->segments[i], arena);
     hd_jw_array_end(jw);
@@ -267,8 +257,7 @@ static int write_values(struct hd_jw *jw, const struct hd_checkpoint_body *body,
         hd_jw_object(jw);
         put_bytes(jw, "channel", entry->channel, arena);
         put_bytes(jw, "type", entry->type, arena);
-        hd_jw_key(jw, HD_S("value"));
-        hd_jw_raw(jw, hd_buf_slice(&ref));
+        hd_jw_put_raw(jw, "value", hd_buf_slice(&ref));
         hd_jw_object_end(jw);
         hd_buf_fini(&ref);
     }
@@ -287,7 +276,7 @@ int hd_dump_write_body(struct hd_buf *out, struct hd_slice encoded, struct hd_ar
         return err;
     hd_jw_init(&jw, out);
     hd_jw_object(&jw);
-    put_int(&jw, "v", body.v);
+    hd_jw_put_int(&jw, "v", body.v);
     hd_jw_key(&jw, HD_S("checkpoint"));
     hd_dump_write_bytes(&jw, body.json, true, arena);
     hd_jw_key(&jw, HD_S("values"));
@@ -353,9 +342,9 @@ static int write_event(struct hd_jw *jw, struct hd_reader *reader, struct hd_are
         hd_read_lenslice(reader, &data) || seq > INT64_MAX || mode > INT64_MAX)
         return HD_ECORRUPT;
     hd_jw_object(jw);
-    put_int(jw, "seq", (int64_t)seq);
-    put_int(jw, "mode", (int64_t)mode);
-    put_int(jw, "last", is_last);
+    hd_jw_put_int(jw, "seq", (int64_t)seq);
+    hd_jw_put_int(jw, "mode", (int64_t)mode);
+    hd_jw_put_int(jw, "last", is_last);
     put_bytes(jw, "name", name, arena);
     put_bytes(jw, "data", data, arena);
     hd_jw_object_end(jw);
@@ -370,8 +359,7 @@ int hd_dump_write_page(struct hd_buf *out, struct hd_slice page, struct hd_arena
 
     hd_jw_init(&jw, out);
     hd_jw_object(&jw);
-    hd_jw_key(&jw, HD_S("events"));
-    hd_jw_array(&jw);
+    hd_jw_put_array(&jw, "events");
     while (!err && reader.pos < reader.end)
         err = write_event(&jw, &reader, arena);
     hd_jw_array_end(&jw);
@@ -438,9 +426,9 @@ int hd_dump_write_exchange(struct hd_buf *out, struct hd_slice exchange, struct 
     put_bytes(&jw, "error", kept.error, arena);
     put_bytes(&jw, "headers", kept.headers, arena);
     put_bytes(&jw, "body", kept.body, arena);
-    put_int(&jw, "status", (int64_t)(kept.status & INT64_MAX));
-    put_int(&jw, "tries", (int64_t)(kept.tries & INT64_MAX));
-    put_int(&jw, "flags", (kept.is_timeout ? 1 : 0) | (kept.is_partial ? 2 : 0));
+    hd_jw_put_int(&jw, "status", (int64_t)(kept.status & INT64_MAX));
+    hd_jw_put_int(&jw, "tries", (int64_t)(kept.tries & INT64_MAX));
+    hd_jw_put_int(&jw, "flags", (kept.is_timeout ? 1 : 0) | (kept.is_partial ? 2 : 0));
     hd_jw_object_end(&jw);
     return hd_jw_finish(&jw);
 }

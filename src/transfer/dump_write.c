@@ -194,10 +194,8 @@ int hd_dump_write_row(struct hd_buf *out, enum hd_table_id table, const struct h
 
     hd_jw_init(&jw, out);
     hd_jw_object(&jw);
-    hd_jw_key(&jw, HD_S("table"));
-    hd_jw_string(&jw, hd_slice_cstr(hd_tables[table].name));
-    hd_jw_key(&jw, HD_S("row"));
-    hd_jw_object(&jw);
+    hd_jw_put_string(&jw, "table", hd_slice_cstr(hd_tables[table].name));
+    hd_jw_put_object(&jw, "row");
     for (unsigned i = 0; !err && i < hd_tables[table].column_count; i++) {
         if (hd_dump_column(table, i) != HD_DUMP_LEFT_OUT)
             err = put_cell(&jw, table, i, cells, arena);

@@ -28,8 +28,7 @@ static void wrap(struct hd_json *out, hd_json_val filter)
     hd_buf_init(&buf, SIZE_MAX);
     hd_jw_init(&jw, &buf);
     hd_jw_object(&jw);
-    hd_jw_key(&jw, HD_S("$and"));
-    hd_jw_array(&jw);
+    hd_jw_put_array(&jw, "$and");
     hd_jw_val(&jw, filter);
     hd_jw_array_end(&jw);
     hd_jw_object_end(&jw);

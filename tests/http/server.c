@@ -122,22 +122,14 @@ static void inspect(struct hd_exchange *ex, const struct hd_params *params,
     hd_buf_init(&body, LIMIT);
     hd_jw_init(&jw, &body);
     hd_jw_object(&jw);
-    hd_jw_key(&jw, HD_S("method"));
-    hd_jw_string(&jw, request->method_name);
-    hd_jw_key(&jw, HD_S("path"));
-    hd_jw_string(&jw, request->path);
-    hd_jw_key(&jw, HD_S("query"));
-    hd_jw_string(&jw, request->query);
-    hd_jw_key(&jw, HD_S("peer"));
-    hd_jw_string(&jw, hd_exchange_peer(ex));
-    hd_jw_key(&jw, HD_S("id"));
-    hd_jw_string(&jw, hd_exchange_id(ex));
-    hd_jw_key(&jw, HD_S("rest"));
-    hd_jw_string(&jw, match->params[0]);
-    hd_jw_key(&jw, HD_S("body"));
-    hd_jw_string(&jw, request->body);
-    hd_jw_key(&jw, HD_S("headers"));
-    hd_jw_array(&jw);
+    hd_jw_put_string(&jw, "method", request->method_name);
+    hd_jw_put_string(&jw, "path", request->path);
+    hd_jw_put_string(&jw, "query", request->query);
+    hd_jw_put_string(&jw, "peer", hd_exchange_peer(ex));
+    hd_jw_put_string(&jw, "id", hd_exchange_id(ex));
+    hd_jw_put_string(&jw, "rest", match->params[0]);
+    hd_jw_put_string(&jw, "body", request->body);
+    hd_jw_put_array(&jw, "headers");
     for (size_t i = 0; i < request->header_count; i++) {
         hd_jw_array(&jw);
         hd_jw_string(&jw, request->headers[i].name);
@@ -366,8 +358,7 @@ static void stream(struct hd_exchange *ex, const struct hd_params *params,
 
 static void key_number(struct hd_jw *jw, const char *name, uint64_t value)
 {
-    hd_jw_key(jw, hd_slice_cstr(name));
-    hd_jw_int(jw, (int64_t)value);
+    hd_jw_put_int(jw, name, (int64_t)value);
 }
 
 static void stats(struct hd_exchange *ex, const struct hd_params *params,

@@ -39,15 +39,11 @@ static void do_tell(struct hd_rt_request *request)
 
     hd_jw_init(&jw, &request->head);
     hd_jw_object(&jw);
-    hd_jw_key(&jw, HD_S("op"));
-    hd_jw_string(&jw, hd_slice_cstr(request->op));
-    hd_jw_key(&jw, HD_S("word"));
-    hd_jw_string(&jw, hd_json_string(hd_json_get(request->root, HD_S("word"))));
+    hd_jw_put_string(&jw, "op", hd_slice_cstr(request->op));
+    hd_jw_put_string(&jw, "word", hd_json_string(hd_json_get(request->root, HD_S("word"))));
     if (scope) {
-        hd_jw_key(&jw, HD_S("thread"));
-        hd_jw_string(&jw, scope->thread);
-        hd_jw_key(&jw, HD_S("guard"));
-        hd_jw_int(&jw, scope->guard);
+        hd_jw_put_string(&jw, "thread", scope->thread);
+        hd_jw_put_int(&jw, "guard", scope->guard);
         hd_jw_key(&jw, HD_S("metadata"));
         if (scope->metadata)
             hd_val_put(&jw, scope->metadata);

@@ -30,21 +30,18 @@ static void put_ask_part(struct hd_jw *jw, const struct hd_a2a_ask *ask, bool is
 
 static void put_message(struct hd_jw *jw, const struct hd_a2a_ask *ask, bool is_old)
 {
-    hd_jw_key(jw, HD_S("message"));
-    hd_jw_object(jw);
+    hd_jw_put_object(jw, "message");
     if (is_old)
         put_member(jw, HD_S("kind"), HD_S("message"));
     put_member(jw, HD_S("messageId"), ask->message_id);
     put_member(jw, HD_S("contextId"), ask->context_id);
     put_member(jw, HD_S("taskId"), ask->task_id);
     put_member(jw, HD_S("role"), is_old ? HD_S("user") : HD_S("ROLE_USER"));
-    hd_jw_key(jw, HD_S("parts"));
-    hd_jw_array(jw);
+    hd_jw_put_array(jw, "parts");
     put_ask_part(jw, ask, is_old);
     hd_jw_array_end(jw);
     if (ask->key.len > 0) {
-        hd_jw_key(jw, HD_S("metadata"));
-        hd_jw_object(jw);
+        hd_jw_put_object(jw, "metadata");
         put_member(jw, HD_S(HD_CALL_KEY_META), ask->key);
         hd_jw_object_end(jw);
     }
@@ -55,18 +52,14 @@ static void put_configuration(struct hd_jw *jw, bool is_old)
 {
     static const struct hd_slice modes[] = {HD_S_INIT("text/plain"), HD_S_INIT("application/json")};
 
-    hd_jw_key(jw, HD_S("configuration"));
-    hd_jw_object(jw);
-    hd_jw_key(jw, HD_S("acceptedOutputModes"));
-    hd_jw_array(jw);
+    hd_jw_put_object(jw, "configuration");
+    hd_jw_put_array(jw, "acceptedOutputModes");
     for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++)
         hd_jw_string(jw, modes[i]);
     hd_jw_array_end(jw);
     /* 1.0 waits unless disabled. */
-    if (is_old) {
-        hd_jw_key(jw, HD_S("blocking"));
-        hd_jw_bool(jw, true);
-    }
+    if (is_old)
+        hd_jw_put_bool(jw, "blocking", true);
     hd_jw_object_end(jw);
 }
 
@@ -116,8 +109,7 @@ static int make_rpc(const struct hd_a2a_card *card, const struct hd_a2a_ask *ask
     hd_jw_init(&jw, &out->body);
     hd_jw_object(&jw);
     put_member(&jw, HD_S("jsonrpc"), HD_S("2.0"));
-    hd_jw_key(&jw, HD_S("id"));
-    hd_jw_int(&jw, 1);
+    hd_jw_put_int(&jw, "id", 1);
     put_member(&jw, HD_S("method"), hd_slice_cstr(method));
     hd_jw_key(&jw, HD_S("params"));
     put_params(&jw, card, ask);

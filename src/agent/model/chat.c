@@ -46,12 +46,6 @@ int hd_chat_header(struct hd_chat_request *request, const char *name, struct hd_
     return err;
 }
 
-void hd_put_string(struct hd_jw *jw, const char *key, struct hd_slice text)
-{
-    hd_jw_key(jw, hd_slice_cstr(key));
-    hd_jw_string(jw, text);
-}
-
 void hd_put_number(struct hd_jw *jw, const char *key, double number)
 {
     struct hd_val *val = hd_val_float(number);
@@ -418,9 +412,8 @@ static size_t put_turn(struct hd_jw *jw, const struct hd_chat_turns *form,
     size_t parts = 0;
 
     hd_jw_object(jw);
-    hd_put_string(jw, "role", is_ai ? hd_slice_cstr(form->ai) : HD_S("user"));
-    hd_jw_key(jw, hd_slice_cstr(form->parts));
-    hd_jw_array(jw);
+    hd_jw_put_string(jw, "role", is_ai ? hd_slice_cstr(form->ai) : HD_S("user"));
+    hd_jw_put_array(jw, form->parts);
     for (; index < hd_val_count(messages); index++) {
         const struct hd_val *message = hd_val_at(messages, index);
 
@@ -442,8 +435,7 @@ void hd_chat_put_turns(struct hd_jw *jw, const struct hd_chat_turns *form,
 {
     size_t index = 0;
 
-    hd_jw_key(jw, hd_slice_cstr(form->key));
-    hd_jw_array(jw);
+    hd_jw_put_array(jw, form->key);
     while (index < hd_val_count(messages)) {
         if (hd_chat_is(hd_val_at(messages, index), "system"))
             index++;

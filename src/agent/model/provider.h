@@ -247,8 +247,7 @@ HD_MUST_CHECK int hd_completion_check_error(struct hd_completion *answer, hd_jso
 /* A member of an object: a count, or a text; else `otherwise`, or "". */
 int64_t hd_count_of(hd_json_val object, const char *key, int64_t otherwise);
 struct hd_slice hd_text_of(hd_json_val object, const char *key);
-/* Writes a member. */
-void hd_put_string(struct hd_jw *jw, const char *key, struct hd_slice text);
+/* Writes a member that is a number. */
 void hd_put_number(struct hd_jw *jw, const char *key, double number);
 
 #endif

@@ -11,8 +11,8 @@
 static void put_text_block(struct hd_jw *jw, struct hd_slice text)
 {
     hd_jw_object(jw);
-    hd_put_string(jw, "type", HD_S("text"));
-    hd_put_string(jw, "text", text);
+    hd_jw_put_string(jw, "type", HD_S("text"));
+    hd_jw_put_string(jw, "text", text);
     hd_jw_object_end(jw);
 }
 
@@ -24,16 +24,15 @@ static void put_media(struct hd_jw *jw, const struct hd_content *part)
     if (mime.len == 0)
         mime = is_image ? HD_S("image/png") : HD_S("application/pdf");
     hd_jw_object(jw);
-    hd_put_string(jw, "type", is_image ? HD_S("image") : HD_S("document"));
-    hd_jw_key(jw, HD_S("source"));
-    hd_jw_object(jw);
+    hd_jw_put_string(jw, "type", is_image ? HD_S("image") : HD_S("document"));
+    hd_jw_put_object(jw, "source");
     if (part->type == HD_CONTENT_URL) {
-        hd_put_string(jw, "type", HD_S("url"));
-        hd_put_string(jw, "url", part->text);
+        hd_jw_put_string(jw, "type", HD_S("url"));
+        hd_jw_put_string(jw, "url", part->text);
     } else {
-        hd_put_string(jw, "type", HD_S("base64"));
-        hd_put_string(jw, "media_type", mime);
-        hd_put_string(jw, "data", part->text);
+        hd_jw_put_string(jw, "type", HD_S("base64"));
+        hd_jw_put_string(jw, "media_type", mime);
+        hd_jw_put_string(jw, "data", part->text);
     }
     hd_jw_object_end(jw);
     hd_jw_object_end(jw);
@@ -42,9 +41,9 @@ static void put_media(struct hd_jw *jw, const struct hd_content *part)
 static void put_thinking(struct hd_jw *jw, const struct hd_content *part)
 {
     hd_jw_object(jw);
-    hd_put_string(jw, "type", HD_S("thinking"));
-    hd_put_string(jw, "thinking", part->text);
-    hd_put_string(jw, "signature", part->signature);
+    hd_jw_put_string(jw, "type", HD_S("thinking"));
+    hd_jw_put_string(jw, "thinking", part->text);
+    hd_jw_put_string(jw, "signature", part->signature);
     hd_jw_object_end(jw);
 }
 
@@ -80,9 +79,9 @@ static size_t put_content(struct hd_jw *jw, const struct hd_val *content, bool i
 static void put_call(struct hd_jw *jw, const struct hd_chat_call *call)
 {
     hd_jw_object(jw);
-    hd_put_string(jw, "type", HD_S("tool_use"));
-    hd_put_string(jw, "id", call->id);
-    hd_put_string(jw, "name", call->name);
+    hd_jw_put_string(jw, "type", HD_S("tool_use"));
+    hd_jw_put_string(jw, "id", call->id);
+    hd_jw_put_string(jw, "name", call->name);
     hd_jw_key(jw, HD_S("input"));
     if (call->args)
         hd_val_put_rendered(jw, call->args);
@@ -98,16 +97,14 @@ static void put_result(struct hd_jw *jw, const struct hd_val *message)
         hd_slice_eq(hd_val_get_string(hd_val_get(message, HD_S("status"))), HD_S("error"));
 
     hd_jw_object(jw);
-    hd_put_string(jw, "type", HD_S("tool_result"));
-    hd_put_string(jw, "tool_use_id", hd_val_get_string(hd_val_get(message, HD_S("tool_call_id"))));
-    hd_jw_key(jw, HD_S("content"));
-    hd_jw_array(jw);
+    hd_jw_put_string(jw, "type", HD_S("tool_result"));
+    hd_jw_put_string(jw, "tool_use_id",
+                     hd_val_get_string(hd_val_get(message, HD_S("tool_call_id"))));
+    hd_jw_put_array(jw, "content");
     (void)put_content(jw, content, false);
     hd_jw_array_end(jw);
-    if (is_error) {
-        hd_jw_key(jw, HD_S("is_error"));
-        hd_jw_bool(jw, true);
-    }
+    if (is_error)
+        hd_jw_put_bool(jw, "is_error", true);
     hd_jw_object_end(jw);
 }
 
@@ -158,13 +155,12 @@ static void put_tools(struct hd_jw *jw, const struct hd_toolset *tools)
 {
     if (!tools || tools->count == 0)
         return;
-    hd_jw_key(jw, HD_S("tools"));
-    hd_jw_array(jw);
+    hd_jw_put_array(jw, "tools");
     for (size_t i = 0; i < tools->count; i++) {
         hd_jw_object(jw);
-        hd_put_string(jw, "name", tools->entries[i].name);
+        hd_jw_put_string(jw, "name", tools->entries[i].name);
         if (tools->entries[i].tool->description.len > 0)
-            hd_put_string(jw, "description", tools->entries[i].tool->description);
+            hd_jw_put_string(jw, "description", tools->entries[i].tool->description);
         hd_jw_key(jw, HD_S("input_schema"));
         hd_val_put_rendered(jw, tools->entries[i].tool->parameters);
         hd_jw_object_end(jw);
@@ -175,17 +171,15 @@ static void put_tools(struct hd_jw *jw, const struct hd_toolset *tools)
 static void put_body(struct hd_jw *jw, const struct hd_chat *chat, struct hd_slice system)
 {
     hd_jw_object(jw);
-    hd_put_string(jw, "model", chat->model);
-    hd_jw_key(jw, HD_S("max_tokens"));
-    hd_jw_int(jw, chat->max_tokens > 0 ? chat->max_tokens : MAX_TOKENS);
+    hd_jw_put_string(jw, "model", chat->model);
+    hd_jw_put_int(jw, "max_tokens", chat->max_tokens > 0 ? chat->max_tokens : MAX_TOKENS);
     if (system.len > 0)
-        hd_put_string(jw, "system", system);
+        hd_jw_put_string(jw, "system", system);
     hd_chat_put_turns(jw, &turns, chat->messages);
     put_tools(jw, chat->tools);
     if (chat->has_temperature) /* its maximum is 1 */
         hd_put_number(jw, "temperature", chat->temperature < 1 ? chat->temperature : 1);
-    hd_jw_key(jw, HD_S("stream"));
-    hd_jw_bool(jw, chat->streams);
+    hd_jw_put_bool(jw, "stream", chat->streams);
     hd_jw_object_end(jw);
 }
 

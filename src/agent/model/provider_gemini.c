@@ -11,7 +11,7 @@
 static void put_text_part(struct hd_jw *jw, struct hd_slice text)
 {
     hd_jw_object(jw);
-    hd_put_string(jw, "text", text);
+    hd_jw_put_string(jw, "text", text);
     hd_jw_object_end(jw);
 }
 
@@ -29,10 +29,9 @@ static void put_media(struct hd_jw *jw, const struct hd_content *part)
     bool is_url = part->type == HD_CONTENT_URL;
 
     hd_jw_object(jw);
-    hd_jw_key(jw, is_url ? HD_S("fileData") : HD_S("inlineData"));
-    hd_jw_object(jw);
-    hd_put_string(jw, "mimeType", mime_of(part));
-    hd_put_string(jw, is_url ? "fileUri" : "data", part->text);
+    hd_jw_put_object(jw, is_url ? "fileData" : "inlineData");
+    hd_jw_put_string(jw, "mimeType", mime_of(part));
+    hd_jw_put_string(jw, is_url ? "fileUri" : "data", part->text);
     hd_jw_object_end(jw);
     hd_jw_object_end(jw);
 }
@@ -65,9 +64,8 @@ static void put_call(struct hd_jw *jw, const struct hd_val *message,
         hd_val_get_string(hd_val_get(hd_val_get(extra, HD_S(SIGNATURES)), call->id));
 
     hd_jw_object(jw);
-    hd_jw_key(jw, HD_S("functionCall"));
-    hd_jw_object(jw);
-    hd_put_string(jw, "name", call->name);
+    hd_jw_put_object(jw, "functionCall");
+    hd_jw_put_string(jw, "name", call->name);
     hd_jw_key(jw, HD_S("args"));
     if (call->args)
         hd_val_put_rendered(jw, call->args);
@@ -75,7 +73,7 @@ static void put_call(struct hd_jw *jw, const struct hd_val *message,
         hd_jw_raw(jw, HD_S("{}"));
     hd_jw_object_end(jw);
     if (signature.len > 0)
-        hd_put_string(jw, "thoughtSignature", signature);
+        hd_jw_put_string(jw, "thoughtSignature", signature);
     hd_jw_object_end(jw);
 }
 
@@ -109,12 +107,10 @@ static void put_result(struct hd_jw *jw, const struct hd_val *messages, size_t a
     hd_buf_init(&text, HD_CHAT_MAX_REQUEST);
     err = hd_content_text(hd_val_get(message, HD_S("content")), &text);
     hd_jw_object(jw);
-    hd_jw_key(jw, HD_S("functionResponse"));
-    hd_jw_object(jw);
-    hd_put_string(jw, "name", tool_name(messages, at));
-    hd_jw_key(jw, HD_S("response"));
-    hd_jw_object(jw);
-    hd_put_string(jw, is_error ? "error" : "output", hd_buf_slice(&text));
+    hd_jw_put_object(jw, "functionResponse");
+    hd_jw_put_string(jw, "name", tool_name(messages, at));
+    hd_jw_put_object(jw, "response");
+    hd_jw_put_string(jw, is_error ? "error" : "output", hd_buf_slice(&text));
     hd_jw_object_end(jw);
     hd_jw_object_end(jw);
     hd_jw_object_end(jw);
@@ -155,10 +151,8 @@ static void put_system(struct hd_jw *jw, const struct hd_chat *chat)
         has_any = hd_chat_is(hd_val_at(chat->messages, i), "system");
     if (!has_any)
         return;
-    hd_jw_key(jw, HD_S("systemInstruction"));
-    hd_jw_object(jw);
-    hd_jw_key(jw, HD_S("parts"));
-    hd_jw_array(jw);
+    hd_jw_put_object(jw, "systemInstruction");
+    hd_jw_put_array(jw, "parts");
     if (chat->system.len > 0)
         put_text_part(jw, chat->system);
     for (size_t i = 0; i < hd_val_count(chat->messages); i++) {
@@ -175,18 +169,16 @@ static void put_tools(struct hd_jw *jw, const struct hd_toolset *tools)
 {
     if (!tools || tools->count == 0)
         return;
-    hd_jw_key(jw, HD_S("tools"));
-    hd_jw_array(jw);
+    hd_jw_put_array(jw, "tools");
     hd_jw_object(jw);
-    hd_jw_key(jw, HD_S("functionDeclarations"));
-    hd_jw_array(jw);
+    hd_jw_put_array(jw, "functionDeclarations");
     for (size_t i = 0; i < tools->count; i++) {
         const struct hd_tool *tool = tools->entries[i].tool;
         struct hd_val *schema = hd_schema_reduce(tool->parameters);
 
         hd_jw_object(jw);
-        hd_put_string(jw, "name", tools->entries[i].name);
-        hd_put_string(jw, "description", tool->description);
+        hd_jw_put_string(jw, "name", tools->entries[i].name);
+        hd_jw_put_string(jw, "description", tool->description);
         if (!schema && !jw->err)
             jw->err = HD_ENOMEM;
         /* The API refuses an object without properties: omit the parameters. */
@@ -208,14 +200,11 @@ static void put_body(struct hd_jw *jw, const struct hd_chat *chat)
     hd_chat_put_turns(jw, &turns, chat->messages);
     put_system(jw, chat);
     put_tools(jw, chat->tools);
-    hd_jw_key(jw, HD_S("generationConfig"));
-    hd_jw_object(jw);
+    hd_jw_put_object(jw, "generationConfig");
     if (chat->has_temperature)
         hd_put_number(jw, "temperature", chat->temperature);
-    if (chat->max_tokens > 0) {
-        hd_jw_key(jw, HD_S("maxOutputTokens"));
-        hd_jw_int(jw, chat->max_tokens);
-    }
+    if (chat->max_tokens > 0)
+        hd_jw_put_int(jw, "maxOutputTokens", chat->max_tokens);
     hd_jw_object_end(jw);
     hd_jw_object_end(jw);
 }

@@ -15,7 +15,7 @@ static void put_joined(struct hd_jw *jw, const char *key, const struct hd_slice 
     hd_buf_init(&text, HD_CHAT_MAX_REQUEST);
     for (size_t i = 0; i < count && !err; i++)
         err = hd_buf_append_slice(&text, parts[i]);
-    hd_put_string(jw, key, hd_buf_slice(&text));
+    hd_jw_put_string(jw, key, hd_buf_slice(&text));
     hd_buf_fini(&text);
     if (err && !jw->err)
         jw->err = err;
@@ -33,15 +33,14 @@ static void put_data_url(struct hd_jw *jw, const char *key, const struct hd_cont
 
 static void put_image(struct hd_jw *jw, const struct hd_content *part)
 {
-    hd_put_string(jw, "type", HD_S("image_url"));
-    hd_jw_key(jw, HD_S("image_url"));
-    hd_jw_object(jw);
+    hd_jw_put_string(jw, "type", HD_S("image_url"));
+    hd_jw_put_object(jw, "image_url");
     if (part->type == HD_CONTENT_URL)
-        hd_put_string(jw, "url", part->text);
+        hd_jw_put_string(jw, "url", part->text);
     else
         put_data_url(jw, "url", part, "image/png");
     if (part->detail.len > 0)
-        hd_put_string(jw, "detail", part->detail);
+        hd_jw_put_string(jw, "detail", part->detail);
     hd_jw_object_end(jw);
 }
 
@@ -51,20 +50,18 @@ static void put_audio(struct hd_jw *jw, const struct hd_content *part)
     bool is_mp3 =
         hd_slice_eq(part->mime, HD_S("audio/mpeg")) || hd_slice_eq(part->mime, HD_S("audio/mp3"));
 
-    hd_put_string(jw, "type", HD_S("input_audio"));
-    hd_jw_key(jw, HD_S("input_audio"));
-    hd_jw_object(jw);
-    hd_put_string(jw, "data", part->text);
-    hd_put_string(jw, "format", is_mp3 ? HD_S("mp3") : HD_S("wav"));
+    hd_jw_put_string(jw, "type", HD_S("input_audio"));
+    hd_jw_put_object(jw, "input_audio");
+    hd_jw_put_string(jw, "data", part->text);
+    hd_jw_put_string(jw, "format", is_mp3 ? HD_S("mp3") : HD_S("wav"));
     hd_jw_object_end(jw);
 }
 
 static void put_file(struct hd_jw *jw, const struct hd_content *part)
 {
-    hd_put_string(jw, "type", HD_S("file"));
-    hd_jw_key(jw, HD_S("file"));
-    hd_jw_object(jw);
-    hd_put_string(jw, "filename", part->name.len ? part->name : HD_S("file"));
+    hd_jw_put_string(jw, "type", HD_S("file"));
+    hd_jw_put_object(jw, "file");
+    hd_jw_put_string(jw, "filename", part->name.len ? part->name : HD_S("file"));
     put_data_url(jw, "file_data", part, "application/pdf");
     hd_jw_object_end(jw);
 }
@@ -81,8 +78,8 @@ static void put_content_part(struct hd_jw *jw, const struct hd_content *part)
     }
     hd_jw_object(jw);
     if (part->type == HD_CONTENT_TEXT) {
-        hd_put_string(jw, "type", HD_S("text"));
-        hd_put_string(jw, "text", part->text);
+        hd_jw_put_string(jw, "type", HD_S("text"));
+        hd_jw_put_string(jw, "text", part->text);
     } else if (is_image) {
         put_image(jw, part);
     } else if (hd_slice_eq(part->kind, HD_S("audio"))) {
@@ -101,7 +98,7 @@ static void put_text_of(struct hd_jw *jw, const struct hd_val *content)
 
     hd_buf_init(&text, HD_CHAT_MAX_REQUEST);
     err = hd_content_text(content, &text);
-    hd_put_string(jw, "content", hd_buf_slice(&text));
+    hd_jw_put_string(jw, "content", hd_buf_slice(&text));
     hd_buf_fini(&text);
     if (err && !jw->err)
         jw->err = err;
@@ -109,8 +106,7 @@ static void put_text_of(struct hd_jw *jw, const struct hd_val *content)
 
 static void put_parts(struct hd_jw *jw, const struct hd_val *content)
 {
-    hd_jw_key(jw, HD_S("content"));
-    hd_jw_array(jw);
+    hd_jw_put_array(jw, "content");
     for (size_t i = 0; i < hd_content_count(content); i++) {
         struct hd_content part = hd_content_at(content, i);
 
@@ -121,8 +117,7 @@ static void put_parts(struct hd_jw *jw, const struct hd_val *content)
 
 static void put_calls(struct hd_jw *jw, const struct hd_val *message)
 {
-    hd_jw_key(jw, HD_S("tool_calls"));
-    hd_jw_array(jw);
+    hd_jw_put_array(jw, "tool_calls");
     for (size_t i = 0; i < hd_chat_call_count(message); i++) {
         struct hd_chat_call call = hd_chat_call_at(message, i);
         struct hd_buf args;
@@ -131,12 +126,11 @@ static void put_calls(struct hd_jw *jw, const struct hd_val *message)
         hd_buf_init(&args, HD_CHAT_MAX_REQUEST);
         err = call.args ? hd_val_render(&args, call.args) : hd_buf_append_slice(&args, call.raw);
         hd_jw_object(jw);
-        hd_put_string(jw, "id", call.id);
-        hd_put_string(jw, "type", HD_S("function"));
-        hd_jw_key(jw, HD_S("function"));
-        hd_jw_object(jw);
-        hd_put_string(jw, "name", call.name);
-        hd_put_string(jw, "arguments", hd_buf_slice(&args));
+        hd_jw_put_string(jw, "id", call.id);
+        hd_jw_put_string(jw, "type", HD_S("function"));
+        hd_jw_put_object(jw, "function");
+        hd_jw_put_string(jw, "name", call.name);
+        hd_jw_put_string(jw, "arguments", hd_buf_slice(&args));
         hd_jw_object_end(jw);
         hd_jw_object_end(jw);
         hd_buf_fini(&args);
@@ -178,20 +172,19 @@ static void put_message(struct hd_jw *jw, const struct hd_val *message)
     bool is_tool = hd_slice_eq(role, HD_S("tool")), is_ai = hd_slice_eq(role, HD_S("assistant"));
 
     hd_jw_object(jw);
-    hd_put_string(jw, "role", role);
+    hd_jw_put_string(jw, "role", role);
     if (is_ai && hd_chat_call_count(message) > 0 && hd_content_count(content) == 0) {
-        hd_jw_key(jw, HD_S("content"));
-        hd_jw_null(jw);
+        hd_jw_put_null(jw, "content");
     } else if (is_ai || is_tool || hd_val_is_string(content)) {
         put_text_of(jw, content);
     } else {
         put_parts(jw, content);
     }
     if (is_tool)
-        hd_put_string(jw, "tool_call_id",
-                      hd_val_get_string(hd_val_get(message, HD_S("tool_call_id"))));
+        hd_jw_put_string(jw, "tool_call_id",
+                         hd_val_get_string(hd_val_get(message, HD_S("tool_call_id"))));
     else if (is_accepted_name(name) && !is_ai)
-        hd_put_string(jw, "name", name);
+        hd_jw_put_string(jw, "name", name);
     if (is_ai && hd_chat_call_count(message) > 0)
         put_calls(jw, message);
     hd_jw_object_end(jw);
@@ -199,12 +192,11 @@ static void put_message(struct hd_jw *jw, const struct hd_val *message)
 
 static void put_messages(struct hd_jw *jw, const struct hd_chat *chat)
 {
-    hd_jw_key(jw, HD_S("messages"));
-    hd_jw_array(jw);
+    hd_jw_put_array(jw, "messages");
     if (chat->system.len > 0) {
         hd_jw_object(jw);
-        hd_put_string(jw, "role", HD_S("system"));
-        hd_put_string(jw, "content", chat->system);
+        hd_jw_put_string(jw, "role", HD_S("system"));
+        hd_jw_put_string(jw, "content", chat->system);
         hd_jw_object_end(jw);
     }
     for (size_t i = 0; i < hd_val_count(chat->messages); i++)
@@ -216,18 +208,16 @@ static void put_tools(struct hd_jw *jw, const struct hd_toolset *tools)
 {
     if (!tools || tools->count == 0)
         return;
-    hd_jw_key(jw, HD_S("tools"));
-    hd_jw_array(jw);
+    hd_jw_put_array(jw, "tools");
     for (size_t i = 0; i < tools->count; i++) {
         const struct hd_tool *tool = tools->entries[i].tool;
 
         hd_jw_object(jw);
-        hd_put_string(jw, "type", HD_S("function"));
-        hd_jw_key(jw, HD_S("function"));
-        hd_jw_object(jw);
-        hd_put_string(jw, "name", tools->entries[i].name);
+        hd_jw_put_string(jw, "type", HD_S("function"));
+        hd_jw_put_object(jw, "function");
+        hd_jw_put_string(jw, "name", tools->entries[i].name);
         if (tool->description.len > 0)
-            hd_put_string(jw, "description", tool->description);
+            hd_jw_put_string(jw, "description", tool->description);
         hd_jw_key(jw, HD_S("parameters"));
         hd_val_put_rendered(jw, tool->parameters);
         hd_jw_object_end(jw);
@@ -255,21 +245,16 @@ static void put_body(struct hd_jw *jw, const struct hd_chat *chat)
     bool is_thinking = thinks(chat);
 
     hd_jw_object(jw);
-    hd_put_string(jw, "model", chat->model);
+    hd_jw_put_string(jw, "model", chat->model);
     put_messages(jw, chat);
     put_tools(jw, chat->tools);
     if (chat->has_temperature && !is_thinking)
         hd_put_number(jw, "temperature", chat->temperature);
-    if (chat->max_tokens > 0) {
-        hd_jw_key(jw, is_thinking ? HD_S("max_completion_tokens") : HD_S("max_tokens"));
-        hd_jw_int(jw, chat->max_tokens);
-    }
-    hd_jw_key(jw, HD_S("stream"));
-    hd_jw_bool(jw, chat->streams);
-    if (chat->streams) {
-        hd_jw_key(jw, HD_S("stream_options"));
-        hd_jw_raw(jw, HD_S("{\"include_usage\":true}"));
-    }
+    if (chat->max_tokens > 0)
+        hd_jw_put_int(jw, is_thinking ? "max_completion_tokens" : "max_tokens", chat->max_tokens);
+    hd_jw_put_bool(jw, "stream", chat->streams);
+    if (chat->streams)
+        hd_jw_put_raw(jw, "stream_options", HD_S("{\"include_usage\":true}"));
     hd_jw_object_end(jw);
 }
 

@@ -4,12 +4,6 @@
 
 #define MAX_NS ((size_t)1 << 16)
 
-static void put_string(struct hd_jw *jw, const char *key, struct hd_slice text)
-{
-    hd_jw_key(jw, hd_slice_cstr(key));
-    hd_jw_string(jw, text);
-}
-
 /* The schema of the members that all kinds of messages have in common. */
 #define MESSAGE                                                                                  \
     "{\"title\":\"Message\",\"type\":\"object\",\"properties\":{"                                \
@@ -33,11 +27,9 @@ static void put_type(struct hd_jw *jw, const struct hd_graph_channel *channel, b
     /* A topic accepts any value, so its input has no type. */
     if (!names[channel->type] || (is_input && channel->reducer == HD_REDUCE_TOPIC))
         return;
-    put_string(jw, "type", hd_slice_cstr(names[channel->type]));
-    if (channel->reducer == HD_REDUCE_MESSAGES) {
-        hd_jw_key(jw, HD_S("items"));
-        hd_jw_raw(jw, HD_S("{\"$ref\":\"#/$defs/Message\"}"));
-    }
+    hd_jw_put_string(jw, "type", hd_slice_cstr(names[channel->type]));
+    if (channel->reducer == HD_REDUCE_MESSAGES)
+        hd_jw_put_raw(jw, "items", HD_S("{\"$ref\":\"#/$defs/Message\"}"));
 }
 
 static void put_channel(struct hd_jw *jw, const struct hd_graph_channel *channel, bool is_input)
@@ -45,9 +37,9 @@ static void put_channel(struct hd_jw *jw, const struct hd_graph_channel *channel
     hd_jw_key(jw, channel->name);
     hd_jw_object(jw);
     if (channel->title.len > 0)
-        put_string(jw, "title", channel->title);
+        hd_jw_put_string(jw, "title", channel->title);
     if (channel->description.len > 0)
-        put_string(jw, "description", channel->description);
+        hd_jw_put_string(jw, "description", channel->description);
     put_type(jw, channel, is_input);
     if (channel->initial) {
         hd_jw_key(jw, HD_S("default"));
@@ -62,14 +54,12 @@ static void put_schema(struct hd_jw *jw, const struct hd_graph *graph, const cha
 {
     bool has_messages = false;
 
-    hd_jw_key(jw, hd_slice_cstr(key));
-    hd_jw_object(jw);
-    put_string(jw, "title", graph->title.len > 0 ? graph->title : graph->name);
+    hd_jw_put_object(jw, key);
+    hd_jw_put_string(jw, "title", graph->title.len > 0 ? graph->title : graph->name);
     if (graph->description.len > 0)
-        put_string(jw, "description", graph->description);
-    put_string(jw, "type", HD_S("object"));
-    hd_jw_key(jw, HD_S("properties"));
-    hd_jw_object(jw);
+        hd_jw_put_string(jw, "description", graph->description);
+    hd_jw_put_string(jw, "type", HD_S("object"));
+    hd_jw_put_object(jw, "properties");
     for (size_t i = 0; i < (channels ? count : graph->state_count); i++) {
         const struct hd_graph_channel *channel = &graph->channels[channels ? channels[i] : i];
 
@@ -77,10 +67,8 @@ static void put_schema(struct hd_jw *jw, const struct hd_graph *graph, const cha
         has_messages = has_messages || channel->reducer == HD_REDUCE_MESSAGES;
     }
     hd_jw_object_end(jw);
-    if (has_messages) {
-        hd_jw_key(jw, HD_S("$defs"));
-        hd_jw_raw(jw, HD_S("{\"Message\":" MESSAGE "}"));
-    }
+    if (has_messages)
+        hd_jw_put_raw(jw, "$defs", HD_S("{\"Message\":" MESSAGE "}"));
     hd_jw_object_end(jw);
 }
 
@@ -97,7 +85,7 @@ void hd_graph_put_schemas(struct hd_jw *jw, const struct hd_graph *graph, struct
 {
     hd_jw_object(jw);
     if (graph_id.len > 0)
-        put_string(jw, "graph_id", graph_id);
+        hd_jw_put_string(jw, "graph_id", graph_id);
     put_schema(jw, graph, "input_schema", graph->input, graph->input_count, true);
     put_schema(jw, graph, "output_schema", graph->output, graph->output_count, false);
     put_schema(jw, graph, "state_schema", NULL, 0, false);

@@ -371,12 +371,9 @@ int hd_checkpoint_state_write(const struct hd_checkpoint_state *live, struct hd_
 
     hd_jw_init(&jw, out);
     hd_jw_object(&jw);
-    hd_jw_key(&jw, HD_S("v"));
-    hd_jw_int(&jw, HD_CHECKPOINT_V);
-    hd_jw_key(&jw, HD_S("ts"));
-    hd_jw_string(&jw, hd_slice_cstr(live->ts));
-    hd_jw_key(&jw, HD_S("id"));
-    hd_jw_string(&jw, hd_slice_cstr(live->id));
+    hd_jw_put_int(&jw, "v", HD_CHECKPOINT_V);
+    hd_jw_put_string(&jw, "ts", hd_slice_cstr(live->ts));
+    hd_jw_put_string(&jw, "id", hd_slice_cstr(live->id));
     hd_jw_key(&jw, HD_S("channel_versions"));
     put_versions(&jw, live);
     hd_jw_key(&jw, HD_S("versions_seen"));

@@ -110,10 +110,8 @@ static bool is_array_of_join(const struct heddle_value *value)
 static void put_set(struct hd_jw *jw, hd_json_val names)
 {
     hd_jw_object(jw);
-    hd_jw_key(jw, HD_S("$"));
-    hd_jw_string(jw, HD_S("set"));
-    hd_jw_key(jw, HD_S("items"));
-    hd_jw_val(jw, names);
+    hd_jw_put_string(jw, "$", HD_S("set"));
+    hd_jw_put_val(jw, "items", names);
     hd_jw_object_end(jw);
 }
 

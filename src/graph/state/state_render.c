@@ -231,8 +231,7 @@ static void put_map(struct rendering *r, const struct hd_val *map)
 static void put_place(struct rendering *r, const struct hd_val *config, bool is_there)
 {
     hd_jw_object(r->jw);
-    hd_jw_key(r->jw, HD_S("thread_id"));
-    hd_jw_string(r->jw, r->thread);
+    hd_jw_put_string(r->jw, "thread_id", r->thread);
     hd_jw_key(r->jw, HD_S("checkpoint_ns"));
     put_ns(r, hd_val_get_string(hd_val_get(config, HD_S("checkpoint_ns"))), hd_jw_string);
     put_member(r, HD_S("checkpoint_id"),
@@ -244,8 +243,7 @@ static void put_place(struct rendering *r, const struct hd_val *config, bool is_
 /* Clients construct objects from interrupts and accept only these two members. */
 static void put_interrupts(struct rendering *r, const struct hd_val *list)
 {
-    hd_jw_key(r->jw, HD_S("interrupts"));
-    hd_jw_array(r->jw);
+    hd_jw_put_array(r->jw, "interrupts");
     for (size_t i = 0; i < hd_val_count(list); i++) {
         const struct hd_val *item = hd_val_at(list, i);
         bool is_record = hd_val_kind(item) == HD_KIND_INTERRUPT;
@@ -315,14 +313,12 @@ static void put_state(struct rendering *r, const struct hd_val *state, bool is_i
 
     hd_jw_object(r->jw);
     if (text) {
-        hd_jw_key(r->jw, HD_S("values"));
-        hd_jw_raw(r->jw, hd_val_get_string(text));
+        hd_jw_put_raw(r->jw, "values", hd_val_get_string(text));
     } else {
         put_member(r, HD_S("values"), hd_val_get(state, HD_S("values")));
     }
     put_member(r, HD_S("next"), hd_val_get(state, HD_S("next")));
-    hd_jw_key(r->jw, HD_S("tasks"));
-    hd_jw_array(r->jw);
+    hd_jw_put_array(r->jw, "tasks");
     for (size_t i = 0; i < hd_val_count(tasks); i++)
         put_task(r, hd_val_at(tasks, i));
     hd_jw_array_end(r->jw);

@@ -186,8 +186,7 @@ static void put_channels(struct guess *g)
 {
     struct hd_json_iter it = hd_json_iter(g->versions);
 
-    hd_jw_key(&g->jw, HD_S("channels"));
-    hd_jw_object(&g->jw);
+    hd_jw_put_object(&g->jw, "channels");
     while (hd_json_next(&it))
         put_class(g, it.key);
     for (size_t i = 0; i < g->count && !g->is_functional; i++)
@@ -221,8 +220,7 @@ static void put_triggers(struct guess *g, struct hd_slice node)
     struct hd_json_iter it = hd_json_iter(g->versions);
     struct hd_slice target;
 
-    hd_jw_key(&g->jw, HD_S("triggers"));
-    hd_jw_array(&g->jw);
+    hd_jw_put_array(&g->jw, "triggers");
     if (g->is_functional || hd_slice_eq(node, HD_S("__start__"))) {
         if (hd_json_get(g->versions, HD_S("__start__")))
             hd_jw_string(&g->jw, HD_S("__start__"));
@@ -253,8 +251,7 @@ static int write(struct guess *g, struct hd_buf *out)
     hd_jw_object(&g->jw);
     put_channels(g);
     put_shown(g);
-    hd_jw_key(&g->jw, HD_S("nodes"));
-    hd_jw_object(&g->jw);
+    hd_jw_put_object(&g->jw, "nodes");
     if (!g->is_functional)
         put_guessed_node(g, HD_S("__start__"));
     for (size_t i = 0; i < g->count; i++)

@@ -107,10 +107,8 @@ static void put_bytes(struct hd_jw *jw, hd_json_val numbers)
 static void put_error(struct hd_jw *jw, hd_json_val name, hd_json_val message)
 {
     hd_jw_object(jw);
-    hd_jw_key(jw, HD_S("error"));
-    hd_jw_string(jw, hd_json_string(name));
-    hd_jw_key(jw, HD_S("message"));
-    hd_jw_string(jw, hd_json_string(message));
+    hd_jw_put_string(jw, "error", hd_json_string(name));
+    hd_jw_put_string(jw, "message", hd_json_string(message));
     hd_jw_object_end(jw);
 }
 
