@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/utf8.h"
 #include "base/uuid.h"
+#include "base/vec.h"
 
 #define MAX_NAME 1024
 #define MAX_ERROR 2000
@@ -47,33 +48,12 @@ void hd_completion_fini(struct hd_completion *answer)
 
 /* ---- filling ---------------------------------------------------------- */
 
-/* Grows the list for one more element of `size` bytes; NULL with *err. */
-static void *grow_parts(void *list, size_t count, size_t *cap, size_t size, int *err)
-{
-    size_t more = *cap ? *cap * 2 : 4;
-    void *moved;
-
-    *err = HD_ELIMIT;
-    if (count >= HD_COMPLETION_MAX_PARTS)
-        return NULL;
-    *err = 0;
-    if (list && count < *cap)
-        return list;
-    moved = hd_realloc(list, more * size);
-    if (moved)
-        *cap = more;
-    else
-        *err = HD_ENOMEM;
-    return moved;
-}
-
 /* The part for text of this sort. */
 static int part_for(struct hd_completion *answer, bool is_thinking, bool is_redacted,
                     struct hd_completion_part **out)
 {
     struct hd_completion_part *last =
         answer->part_count ? &answer->parts[answer->part_count - 1] : NULL;
-    struct hd_completion_part *list;
     int err;
 
     /* Consecutive texts are one: a response without thinking has one part. */
@@ -82,11 +62,12 @@ static int part_for(struct hd_completion *answer, bool is_thinking, bool is_reda
         *out = last;
         return 0;
     }
-    list = grow_parts(answer->parts, answer->part_count, &answer->part_cap, sizeof(*list), &err);
-    if (!list)
+    err = answer->part_count < HD_COMPLETION_MAX_PARTS
+              ? hd_array_grow(answer->parts, answer->part_count, answer->part_cap)
+              : HD_ELIMIT;
+    if (err)
         return err;
-    answer->parts = list;
-    last = &list[answer->part_count++];
+    last = &answer->parts[answer->part_count++];
     *last = (struct hd_completion_part){.is_thinking = is_thinking, .is_redacted = is_redacted};
     hd_buf_init(&last->text, HD_COMPLETION_MAX_BYTES);
     hd_buf_init(&last->signature, HD_COMPLETION_MAX_BYTES);
@@ -175,14 +156,14 @@ static int name_call(struct hd_completion_call *call, struct hd_slice id)
 static int add_call(struct hd_completion *answer, int64_t index, struct hd_slice id,
                     struct hd_completion_call **out)
 {
-    struct hd_completion_call *call, *list;
-    int err;
+    struct hd_completion_call *call;
+    int err = answer->call_count < HD_COMPLETION_MAX_PARTS
+                  ? hd_array_grow(answer->calls, answer->call_count, answer->call_cap)
+                  : HD_ELIMIT;
 
-    list = grow_parts(answer->calls, answer->call_count, &answer->call_cap, sizeof(*list), &err);
-    if (!list)
+    if (err)
         return err;
-    answer->calls = list;
-    call = &list[answer->call_count++];
+    call = &answer->calls[answer->call_count++];
     *call = (struct hd_completion_call){.index = index};
     hd_buf_init(&call->id, MAX_NAME);
     hd_buf_init(&call->name, MAX_NAME);

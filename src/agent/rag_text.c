@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/json.h"
 #include "base/utf8.h"
+#include "base/vec.h"
 
 #define MAX_HITS 4096
 #define MAX_FIELD 200
@@ -131,23 +132,13 @@ void hd_rag_hits_fini(struct hd_rag_hits *hits)
 static int add_hit(struct hd_rag_hits *hits, double distance, struct hd_val *val,
                    struct hd_val *text)
 {
-    struct hd_rag_hit *list = hits->list;
-
-    if (hits->count == hits->cap && val && text) {
-        size_t cap = hits->cap ? hits->cap * 2 : 32;
-
-        list = cap <= MAX_HITS ? hd_realloc(hits->list, cap * sizeof(*list)) : NULL;
-        if (list) {
-            hits->list = list;
-            hits->cap = cap;
-        }
-    }
-    if (!val || !text || hits->count == hits->cap) {
+    if (!val || !text || hits->count == MAX_HITS ||
+        hd_array_grow(hits->list, hits->count, hits->cap) != 0) {
         hd_val_unref(val);
         hd_val_unref(text);
         return HD_ENOMEM;
     }
-    list[hits->count] = (struct hd_rag_hit){distance, hits->count, val, text};
+    hits->list[hits->count] = (struct hd_rag_hit){distance, hits->count, val, text};
     hits->count++;
     return 0;
 }

@@ -16,6 +16,7 @@
 #include "agent/exchange.h"
 #include "base/alloc.h"
 #include "base/log.h"
+#include "base/vec.h"
 #include "graph/engine/engine.h"
 #include "graph/engine/loop.h"
 #include "graph/engine/task.h"
@@ -134,15 +135,8 @@ int hd_source_add(struct hd_tool_source *source, const struct hd_tool *tool)
 
     if (source->is_ready)
         return 0;
-    if (source->tool_count == source->tool_cap) {
-        size_t cap = source->tool_cap ? source->tool_cap * 2 : 8;
-        struct hd_tool **list = hd_realloc(source->tools, cap * sizeof(struct hd_tool *));
-
-        if (!list)
-            return HD_ENOMEM;
-        source->tools = list;
-        source->tool_cap = cap;
-    }
+    if (hd_array_grow(source->tools, source->tool_count, source->tool_cap) != 0)
+        return HD_ENOMEM;
     copy = copy_tool(tool);
     if (!copy)
         return HD_ENOMEM;

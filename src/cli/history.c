@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/vec.h"
 #include "cli/cli.h"
 #include "cli/thread_ns.h"
 #include "heddle.h"
@@ -65,15 +66,8 @@ static int add_history_item(void *ctx, const struct heddle_tuple *tuple)
     struct history *history = ctx;
     struct checkpoint_item *item;
 
-    if (history->count == history->cap) {
-        size_t cap = history->cap ? history->cap * 2 : 64;
-        struct checkpoint_item *items = hd_realloc(history->items, cap * sizeof(*items));
-
-        if (!items)
-            return HD_ENOMEM;
-        history->items = items;
-        history->cap = cap;
-    }
+    if (hd_array_grow(history->items, history->count, history->cap) != 0)
+        return HD_ENOMEM;
     item = &history->items[history->count++];
     *item = (struct checkpoint_item){
         copy(tuple->id), copy(tuple->parent), describe_checkpoint(tuple), 0, 0, false};

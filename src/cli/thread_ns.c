@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/vec.h"
 #include "cli/cli.h"
 #include "cli/ops.h"
 #include "heddle.h"
@@ -56,15 +57,8 @@ static int add_namespace(void *ctx, const struct heddle_tuple *tuple)
         if (strlen(all->items[i]) == ns.len && memcmp(all->items[i], ns.data, ns.len) == 0)
             return 0;
     }
-    if (all->count == all->cap) {
-        size_t cap = all->cap ? all->cap * 2 : 16;
-        char **items = hd_realloc(all->items, cap * sizeof(*items));
-
-        if (!items)
-            return HD_ENOMEM;
-        all->items = items;
-        all->cap = cap;
-    }
+    if (hd_array_grow(all->items, all->count, all->cap) != 0)
+        return HD_ENOMEM;
     copy = hd_malloc(ns.len + 1);
     if (!copy)
         return HD_ENOMEM;

@@ -10,9 +10,9 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/vec.h"
 #include "http/server.h"
 
-#define FIRST_SPANS 16
 #define KEPT_BUFFER ((size_t)16 * 1024)
 #define RESERVED_BODY ((size_t)64 * 1024)
 
@@ -74,18 +74,10 @@ static int on_target(llhttp_t *http, const char *at, size_t len)
 
 static int add_span(struct hd_parser *parser)
 {
-    size_t cap = parser->span_cap ? parser->span_cap * 2 : FIRST_SPANS;
-    struct hd_span *spans;
-
     if (parser->span_count == parser->limits->headers)
         return reject_request(parser, 431, "the request has too many headers");
-    if (parser->span_count == parser->span_cap) {
-        spans = hd_realloc(parser->spans, cap * sizeof(*spans));
-        if (!spans)
-            return refuse_memory(parser);
-        parser->spans = spans;
-        parser->span_cap = cap;
-    }
+    if (hd_array_grow(parser->spans, parser->span_count, parser->span_cap) != 0)
+        return refuse_memory(parser);
     parser->spans[parser->span_count++] = (struct hd_span){.name_at = (uint32_t)parser->head.len};
     return 0;
 }

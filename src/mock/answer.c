@@ -1,6 +1,7 @@
 /* Responses: pieces, errors, and the choice of API format. */
 #include "base/alloc.h"
 #include "base/utf8.h"
+#include "base/vec.h"
 #include "mock/mock_internal.h"
 
 /* ---- the writer ------------------------------------------------------- */
@@ -15,17 +16,11 @@ static int add_end(struct hd_mock_out *out)
 {
     struct hd_mock_answer *answer = out->answer;
 
-    if (answer->count == out->cap) {
-        size_t cap = out->cap ? 2 * out->cap : 16;
-        size_t *ends = hd_realloc(answer->ends, cap * sizeof(*ends));
+    int err = hd_array_grow(answer->ends, answer->count, out->cap);
 
-        if (!ends)
-            return HD_ENOMEM;
-        answer->ends = ends;
-        out->cap = cap;
-    }
-    answer->ends[answer->count++] = answer->text.len;
-    return 0;
+    if (!err)
+        answer->ends[answer->count++] = answer->text.len;
+    return err;
 }
 
 void hd_mock_next_piece(struct hd_mock_out *out)

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "base/vec.h"
 #include "records/recording_internal.h"
 #include "store/codec/pack.h"
 #include "store/rows.h"
@@ -170,17 +171,10 @@ static bool on_replay_answer(void *ctx, const struct hd_record_request *request,
 static int add_kept(struct hd_replaying *replaying, struct hd_slice run, struct hd_slice text)
 {
     struct kept *kept;
-    int err;
+    int err = hd_array_grow(replaying->list, replaying->count, replaying->cap);
 
-    if (replaying->count == replaying->cap) {
-        size_t cap = replaying->cap ? replaying->cap * 2 : 64;
-        struct kept *list = hd_realloc(replaying->list, cap * sizeof(*list));
-
-        if (!list)
-            return HD_ENOMEM;
-        replaying->list = list;
-        replaying->cap = cap;
-    }
+    if (err)
+        return err;
     kept = &replaying->list[replaying->count];
     *kept = (struct kept){.is_used = false};
     err = hd_kept_read(text, &kept->exchange);

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/map.h"
+#include "base/vec.h"
 #include "records/item_filter.h"
 #include "search/embed.h"
 #include "search/items_internal.h"
@@ -30,8 +31,7 @@ struct found {
 struct items_search {
     const struct hd_items *items;
     const struct hd_item_search *what;
-    struct found *found;
-    size_t count, cap;
+    HD_VEC(struct found) found;
     struct hd_arena arena; /* of what was found */
     struct hd_map scores;  /* of items that have vectors, by name */
 };
@@ -125,21 +125,6 @@ static int matches(const struct items_search *search, const struct hd_item_rec *
     return err;
 }
 
-static int grow_found(struct items_search *search)
-{
-    size_t cap = search->cap ? search->cap * 2 : 64;
-    struct found *grown;
-
-    if (search->count < search->cap)
-        return 0;
-    grown = hd_realloc(search->found, cap * sizeof(*grown));
-    if (!grown)
-        return HD_ENOMEM;
-    search->found = grown;
-    search->cap = cap;
-    return 0;
-}
-
 static int on_item(void *arg, const struct hd_item_rec *item)
 {
     struct items_search *search = arg;
@@ -149,17 +134,17 @@ static int on_item(void *arg, const struct hd_item_rec *item)
 
     if (err || !is_match)
         return err;
-    err = grow_found(search);
+    err = hd_vec_reserve(&search->found, 1);
     if (err)
         return err;
-    found = &search->found[search->count];
+    found = &search->found.items[search->found.count];
     *found = (struct found){.updated_at = item->updated_at, .score = NAN};
     err = find_score(search, item, &found->score);
     if (!err)
         err = hd_arena_copy(&search->arena, item->ns, &found->ns);
     if (!err)
         err = hd_arena_copy(&search->arena, item->key, &found->key);
-    search->count += !err;
+    search->found.count += !err;
     return err;
 }
 
@@ -186,8 +171,8 @@ static int show_found(struct items_search *search, struct hd_batch_builder *batc
     size_t end = (size_t)(what->offset + what->limit);
     int err = 0;
 
-    for (size_t i = (size_t)what->offset; !err && i < search->count && i < end; i++) {
-        const struct found *found = &search->found[i];
+    for (size_t i = (size_t)what->offset; !err && i < search->found.count && i < end; i++) {
+        const struct found *found = &search->found.items[i];
         struct hd_item_rec item;
 
         err = hd_item_read(items->app->store, items->principal, found->ns, found->key, items->arena,
@@ -209,8 +194,9 @@ static int show_sorted(struct items_search *search, struct hd_jw *jw)
     struct hd_batch_builder batch;
     int err;
 
-    if (search->count > 0)
-        qsort(search->found, search->count, sizeof(*search->found), compare_found);
+    if (search->found.count > 0)
+        qsort(search->found.items, search->found.count, sizeof(*search->found.items),
+              compare_found);
     hd_batch_init(&batch);
     err = show_found(search, &batch, jw);
     if (!err)
@@ -272,7 +258,7 @@ static double greatest_unnamed(const struct near *near, size_t limit)
 
 static void forget(struct items_search *search)
 {
-    search->count = 0;
+    search->found.count = 0;
     hd_map_fini(&search->scores);
     hd_map_init(&search->scores, MAX_SCORES);
     hd_arena_reset(&search->arena);
@@ -287,8 +273,8 @@ static int pick_near(struct near *near, size_t limit, size_t wanted, enum progre
     int err = hd_items_pick(items->app->store, items->principal, near->names, near->count,
                             search->what->filter || items->sees, on_item, search, items->fault);
 
-    for (size_t i = 0; !err && i < search->count; i++)
-        sure += search->found[i].score > bound;
+    for (size_t i = 0; !err && i < search->found.count; i++)
+        sure += search->found.items[i].score > bound;
     if (sure >= wanted)
         *out = FOUND;
     else
@@ -340,7 +326,7 @@ static int find_all(struct items_search *search, enum progress progress)
     const struct hd_item_search *what = search->what;
     int err = 0;
 
-    search->count = 0;
+    search->found.count = 0;
     if (progress == NOTHING) {
         forget(search);
         err = what->vector ? hd_vectors_scan(items->app->store, items->principal, what->prefix,
@@ -369,7 +355,7 @@ int hd_items_search(const struct hd_items *items, const struct hd_item_search *w
     if (!err)
         err = show_sorted(&search, jw);
     hd_jw_array_end(jw);
-    hd_free(search.found);
+    hd_vec_fini(&search.found);
     hd_map_fini(&search.scores);
     hd_arena_fini(&search.arena);
     return err;

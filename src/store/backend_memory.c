@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/vec.h"
 
 enum { MAX_TREES = 1 + HD_MAX_INDEXES }; /* per table: the key's, then its indexes' */
 
@@ -138,15 +139,10 @@ struct hits {
 
 static int hits_add(struct hits *hits, struct memory_row *row, size_t which)
 {
-    if (hits->count == hits->cap) {
-        size_t cap = hits->cap ? hits->cap * 2 : 16;
-        struct hit *grown = hd_realloc(hits->items, cap * sizeof(*grown));
+    int err = hd_array_grow(hits->items, hits->count, hits->cap);
 
-        if (!grown)
-            return HD_ENOMEM;
-        hits->items = grown;
-        hits->cap = cap;
-    }
+    if (err)
+        return err;
     row_ref(row);
     hits->items[hits->count++] = (struct hit){row, which};
     return 0;
@@ -410,28 +406,20 @@ struct memory_change {
 
 struct memory_work {
     struct memory_backend *memory;
-    struct memory_change *notes;
-    size_t count;
-    size_t cap;
+    HD_VEC(struct memory_change) changes;
 };
 
 /* Takes the caller's reference to `added`, also on failure. */
 static int change(struct memory_work *work, enum hd_table_id table, struct memory_row *removed,
                   struct memory_row *added)
 {
-    if (work->count == work->cap) {
-        size_t cap = work->cap ? work->cap * 2 : 16;
-        struct memory_change *grown = hd_realloc(work->notes, cap * sizeof(*grown));
+    int err = hd_vec_push(&work->changes, (struct memory_change){table, removed, added});
 
-        if (!grown) {
-            if (added)
-                row_unref(added);
-            return HD_ENOMEM;
-        }
-        work->notes = grown;
-        work->cap = cap;
+    if (err) {
+        if (added)
+            row_unref(added);
+        return err;
     }
-    work->notes[work->count++] = (struct memory_change){table, removed, added};
     if (removed)
         remove_row(work->memory, table, removed);
     if (added)
@@ -504,8 +492,8 @@ static int batch_apply(struct memory_work *work, const struct hd_op *op)
 /* Rows that left the trees lose the trees' reference. */
 static void batch_finish(struct memory_work *work, bool is_undone)
 {
-    while (work->count > 0) {
-        struct memory_change *note = &work->notes[--work->count];
+    while (work->changes.count > 0) {
+        struct memory_change *note = &work->changes.items[--work->changes.count];
 
         if (is_undone && note->added)
             remove_row(work->memory, note->table, note->added);
@@ -514,7 +502,7 @@ static void batch_finish(struct memory_work *work, bool is_undone)
         if (is_undone ? note->added : note->removed)
             row_unref(is_undone ? note->added : note->removed);
     }
-    hd_free(work->notes);
+    hd_vec_fini(&work->changes);
 }
 
 /* ---- the driver ------------------------------------------------------- */

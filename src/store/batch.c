@@ -3,6 +3,7 @@
 #include <stdint.h>
 
 #include "base/alloc.h"
+#include "base/vec.h"
 
 /* A batch that needs more is a bug of the planner, which splits long work itself. */
 #define ARENA_MAX ((size_t)4 << 30)
@@ -27,29 +28,11 @@ void hd_batch_reset(struct hd_batch_builder *builder)
     builder->bytes = 0;
 }
 
-/* Makes space for `more` operations. */
-static int batch_reserve(struct hd_batch_builder *builder, size_t more)
-{
-    size_t cap = builder->cap ? builder->cap : 32;
-    struct hd_op *grown;
-
-    if (more <= builder->cap - builder->count)
-        return 0;
-    while (cap - builder->count < more)
-        cap *= 2;
-    grown = hd_realloc(builder->ops, cap * sizeof(*grown));
-    if (!grown)
-        return HD_ENOMEM;
-    builder->ops = grown;
-    builder->cap = cap;
-    return 0;
-}
-
 static int batch_add(struct hd_batch_builder *builder, struct hd_op op, const struct hd_cell *cells,
                      unsigned cell_count)
 {
     struct hd_cell *copy = hd_arena_alloc(&builder->arena, cell_count * sizeof(*copy));
-    int err = copy ? batch_reserve(builder, 1) : HD_ENOMEM;
+    int err = copy ? hd_array_grow(builder->ops, builder->count, builder->cap) : HD_ENOMEM;
 
     if (err)
         return err;
@@ -110,7 +93,7 @@ int hd_batch_expect_and_set(struct hd_batch_builder *builder, enum hd_table_id t
 
 int hd_batch_append(struct hd_batch_builder *builder, const struct hd_batch *batch)
 {
-    int err = batch_reserve(builder, batch->count);
+    int err = hd_array_reserve(builder->ops, builder->count, builder->cap, batch->count);
 
     for (size_t i = 0; !err && i < batch->count; i++) {
         const struct hd_op *op = &batch->ops[i];

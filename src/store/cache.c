@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/vec.h"
 
 #define MAX_THREADS (1u << 20)
 #define MAX_CHUNKS (1u << 24) /* per thread; beyond that nothing new is shared */
@@ -233,16 +234,12 @@ static int index_chunk(struct hd_cached_thread *state, uint32_t sequence, struct
 static int sequence_push(struct hd_cached_thread *state, struct hd_chunk_sequence *sequence,
                          struct hd_hash128 hash)
 {
-    if (sequence->count == sequence->cap) {
-        size_t cap = sequence->cap ? sequence->cap * 2 : 16;
-        struct hd_hash128 *grown = hd_realloc(sequence->hashes, cap * sizeof(*grown));
+    size_t cap = sequence->cap;
+    int err = hd_array_grow(sequence->hashes, sequence->count, sequence->cap);
 
-        if (!grown)
-            return HD_ENOMEM;
-        weigh(state, (cap - sequence->cap) * sizeof(*grown));
-        sequence->hashes = grown;
-        sequence->cap = cap;
-    }
+    if (err)
+        return err;
+    weigh(state, (sequence->cap - cap) * sizeof(hash));
     sequence->hashes[sequence->count++] = hash;
     return 0;
 }

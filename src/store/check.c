@@ -71,7 +71,7 @@ static int verify_value(struct checker *c, struct hd_slice thread, struct hd_sli
     int err;
 
     hd_fetch_init(&fetch, &c->arena);
-    c->reading.count = 0;
+    hd_reading_reset(&c->reading);
     err = hd_fetch_add(&fetch, &c->reading, thread, channel, ref, &value);
     if (!err)
         err = hd_reading_run(&c->reading, c->store->backend, c->fault);

@@ -19,7 +19,7 @@
  */
 #include <stdlib.h>
 
-#include "base/alloc.h"
+#include "base/vec.h"
 #include "store/codec/pack.h"
 #include "store/codec/value.h"
 #include "store/lane.h"
@@ -96,49 +96,40 @@ struct collector {
     const struct hd_map *doomed;
     struct heddle_usage *removed;
     struct hd_fault *fault;
-    struct hd_arena arena;   /* sequence names */
-    struct hd_arena scratch; /* of one row */
-    struct chunk *chunks;    /* ordered by (sequence, seq) */
-    size_t count;
-    size_t cap;
+    struct hd_arena arena;       /* sequence names */
+    struct hd_arena scratch;     /* of one row */
+    HD_VEC(struct chunk) chunks; /* ordered by (sequence, seq) */
 };
 
 static int collector_on_chunk(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct collector *c = arg;
     struct hd_slice sequence = cells[HD_CHUNKS_STREAM].bytes;
+    const struct chunk *last = c->chunks.count ? &c->chunks.items[c->chunks.count - 1] : NULL;
     int err = 0;
 
     (void)which;
-    if (c->count == c->cap) {
-        size_t cap = c->cap ? c->cap * 2 : 256;
-        struct chunk *grown = hd_realloc(c->chunks, cap * sizeof(*grown));
-
-        if (!grown)
-            return HD_ENOMEM;
-        c->chunks = grown;
-        c->cap = cap;
-    }
-    if (c->count > 0 && hd_slice_eq(c->chunks[c->count - 1].sequence, sequence))
-        sequence = c->chunks[c->count - 1].sequence;
+    if (last && hd_slice_eq(last->sequence, sequence))
+        sequence = last->sequence;
     else
         err = hd_arena_copy(&c->arena, sequence, &sequence);
-    c->chunks[c->count++] = (struct chunk){.sequence = sequence,
-                                           .seq = cells[HD_CHUNKS_SEQ].number,
-                                           .bytes = hd_row_bytes(HD_CHUNKS, cells)};
+    if (!err)
+        err = hd_vec_push(&c->chunks, (struct chunk){.sequence = sequence,
+                                                     .seq = cells[HD_CHUNKS_SEQ].number,
+                                                     .bytes = hd_row_bytes(HD_CHUNKS, cells)});
     return err;
 }
 
 /* The first chunk that is not before (sequence, seq). */
 static size_t lower_bound(const struct collector *c, struct hd_slice sequence, int64_t seq)
 {
-    size_t low = 0, high = c->count;
+    size_t low = 0, high = c->chunks.count;
 
     while (low < high) {
         size_t mid = low + (high - low) / 2;
-        int order = hd_slice_cmp(c->chunks[mid].sequence, sequence);
+        int order = hd_slice_cmp(c->chunks.items[mid].sequence, sequence);
 
-        if (order < 0 || (order == 0 && c->chunks[mid].seq < seq))
+        if (order < 0 || (order == 0 && c->chunks.items[mid].seq < seq))
             low = mid + 1;
         else
             high = mid;
@@ -159,10 +150,10 @@ static int mark(struct collector *c, struct hd_slice encoded, struct hd_slice ow
         if (!extent->is_extent)
             continue;
         for (size_t n = lower_bound(c, extent->sequence, extent->start);
-             n < c->count && hd_slice_eq(c->chunks[n].sequence, extent->sequence) &&
-             c->chunks[n].seq < extent->start + (int64_t)extent->count;
+             n < c->chunks.count && hd_slice_eq(c->chunks.items[n].sequence, extent->sequence) &&
+             c->chunks.items[n].seq < extent->start + (int64_t)extent->count;
              n++)
-            c->chunks[n].is_live = true;
+            c->chunks.items[n].is_live = true;
     }
     return 0;
 }
@@ -243,18 +234,19 @@ static int delete_dead(struct collector *c, struct hd_batch_builder *batch, size
     int err = 0;
 
     hd_batch_reset(batch);
-    for (; !err && *pos < c->count && dead < DELETE_BATCH; (*pos)++) {
-        struct hd_cell key[] = {hd_cell_bytes(c->thread), hd_cell_bytes(c->chunks[*pos].sequence),
-                                hd_cell_int(c->chunks[*pos].seq)};
+    for (; !err && *pos < c->chunks.count && dead < DELETE_BATCH; (*pos)++) {
+        struct hd_cell key[] = {hd_cell_bytes(c->thread),
+                                hd_cell_bytes(c->chunks.items[*pos].sequence),
+                                hd_cell_int(c->chunks.items[*pos].seq)};
 
-        if (c->chunks[*pos].is_live)
+        if (c->chunks.items[*pos].is_live)
             continue;
         if (dead++ == 0)
             err = hd_batch_expect_epoch(batch, c->thread, c->epoch, HD_THREADS_EPOCH, c->epoch);
         if (!err)
             err = hd_batch_delete(batch, HD_CHUNKS, key, 3);
     }
-    next = c->epoch + (*pos < c->count ? 2 : 1);
+    next = c->epoch + (*pos < c->chunks.count ? 2 : 1);
     if (!err)
         err = hd_batch_expect_epoch(batch, c->thread, c->epoch, HD_THREADS_EPOCH, next);
     if (!err)
@@ -265,11 +257,11 @@ static int delete_dead(struct collector *c, struct hd_batch_builder *batch, size
 
 static void count_dead(const struct collector *c)
 {
-    for (size_t i = 0; i < c->count; i++) {
-        if (c->chunks[i].is_live)
+    for (size_t i = 0; i < c->chunks.count; i++) {
+        if (c->chunks.items[i].is_live)
             continue;
         c->removed->chunks++;
-        c->removed->bytes += c->chunks[i].bytes;
+        c->removed->bytes += c->chunks.items[i].bytes;
     }
 }
 
@@ -293,7 +285,7 @@ int hd_collect(struct hd_store *store, const struct hd_collection *collection,
     err = find_dead(&c);
     while (!err && !c.doomed) {
         err = delete_dead(&c, &batch, &pos);
-        if (pos == c.count)
+        if (pos == c.chunks.count)
             break;
     }
     if (!err && c.removed)
@@ -301,7 +293,7 @@ int hd_collect(struct hd_store *store, const struct hd_collection *collection,
     hd_batch_fini(&batch);
     hd_arena_fini(&c.scratch);
     hd_arena_fini(&c.arena);
-    hd_free(c.chunks);
+    hd_vec_fini(&c.chunks);
     return err;
 }
 
@@ -309,9 +301,7 @@ int hd_collect(struct hd_store *store, const struct hd_collection *collection,
 
 struct doomed {
     struct hd_slice thread;
-    struct hd_key *keys;
-    size_t count;
-    size_t cap;
+    HD_VEC(struct hd_key) keys;
     struct hd_arena arena;
 };
 
@@ -325,32 +315,20 @@ static void doomed_init(struct doomed *doomed, struct hd_slice thread)
 static void doomed_fini(struct doomed *doomed)
 {
     hd_arena_fini(&doomed->arena);
-    hd_free(doomed->keys);
+    hd_vec_fini(&doomed->keys);
 }
 
 static int doom(struct doomed *doomed, struct hd_slice thread, struct hd_slice ns,
                 struct hd_slice id)
 {
     struct hd_key key;
-    int err;
+    int err = hd_arena_copy(&doomed->arena, thread, &key.thread);
 
-    if (doomed->count == doomed->cap) {
-        size_t cap = doomed->cap ? doomed->cap * 2 : 64;
-        struct hd_key *grown = hd_realloc(doomed->keys, cap * sizeof(*grown));
-
-        if (!grown)
-            return HD_ENOMEM;
-        doomed->keys = grown;
-        doomed->cap = cap;
-    }
-    err = hd_arena_copy(&doomed->arena, thread, &key.thread);
     if (!err)
         err = hd_arena_copy(&doomed->arena, ns, &key.ns);
     if (!err)
         err = hd_arena_copy(&doomed->arena, id, &key.id);
-    if (!err)
-        doomed->keys[doomed->count++] = key;
-    return err;
+    return err ? err : hd_vec_push(&doomed->keys, key);
 }
 
 static int collector_on_thread(void *arg, size_t which, const struct hd_cell *cells)
@@ -473,8 +451,9 @@ static int delete_runs_once(struct hd_store *store, struct run_search *search,
     doomed_init(&doomed, search->thread);
     search->doomed = &doomed;
     err = find_runs(store, search, fault);
-    if (!err && doomed.count > 0)
-        err = delete_and_collect(store, search->thread, doomed.keys, doomed.count, epoch, fault);
+    if (!err && doomed.keys.count > 0)
+        err = delete_and_collect(store, search->thread, doomed.keys.items, doomed.keys.count, epoch,
+                                 fault);
     search->doomed = NULL;
     doomed_fini(&doomed);
     return err;
@@ -512,15 +491,15 @@ static int delete_found_runs(struct hd_store *store, const struct run_search *wa
     search.doomed = &doomed;
     search.thread = hd_slice(NULL, 0);
     err = find_runs(store, &search, fault);
-    if (doomed.count > 1)
-        qsort(doomed.keys, doomed.count, sizeof(*doomed.keys), by_thread);
-    for (size_t i = 0; !err && i < doomed.count; i++) {
-        if (i > 0 && hd_slice_eq(doomed.keys[i].thread, doomed.keys[i - 1].thread))
+    if (doomed.keys.count > 1)
+        qsort(doomed.keys.items, doomed.keys.count, sizeof(*doomed.keys.items), by_thread);
+    for (size_t i = 0; !err && i < doomed.keys.count; i++) {
+        if (i > 0 && hd_slice_eq(doomed.keys.items[i].thread, doomed.keys.items[i - 1].thread))
             continue;
-        search.thread = doomed.keys[i].thread;
+        search.thread = doomed.keys.items[i].thread;
         err = hd_lane_job(store, search.thread, delete_runs_job, &search, fault);
     }
-    *found = doomed.count > 0;
+    *found = doomed.keys.count > 0;
     doomed_fini(&doomed);
     return err;
 }

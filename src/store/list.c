@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/json.h"
 #include "base/map.h"
+#include "base/vec.h"
 #include "store/allowance.h"
 #include "store/order.h"
 #include "store/scan.h"
@@ -24,9 +25,7 @@ struct heddle_list {
     struct hd_store *store;
     int flags;
     struct hd_arena arena; /* of the keys */
-    struct hd_key *keys;
-    size_t count;
-    size_t cap;
+    HD_VEC(struct hd_key) keys;
     size_t pos; /* start of the next page */
     struct hd_allowance *allowance;
     bool keeps;
@@ -82,24 +81,9 @@ static int copy_key(struct hd_arena *arena, const struct hd_cell *cells, struct 
     return err;
 }
 
-static int push_key(struct heddle_list *list, struct hd_key key)
-{
-    if (list->count == list->cap) {
-        size_t cap = list->cap ? list->cap * 2 : 64;
-        struct hd_key *grown = hd_realloc(list->keys, cap * sizeof(*grown));
-
-        if (!grown)
-            return HD_ENOMEM;
-        list->keys = grown;
-        list->cap = cap;
-    }
-    list->keys[list->count++] = key;
-    return 0;
-}
-
 static bool is_enough(const struct gatherer *g)
 {
-    return g->is_ordered && g->list->count >= g->limit;
+    return g->is_ordered && g->list->keys.count >= g->limit;
 }
 
 /* Keys that do not match are part of the order too. */
@@ -127,7 +111,7 @@ static int on_key(void *arg, size_t which, const struct hd_cell *cells)
         return err;
     err = copy_key(&g->list->arena, cells, &key);
     if (!err)
-        err = push_key(g->list, key);
+        err = hd_vec_push(&g->list->keys, key);
     return err ? err : is_enough(g);
 }
 
@@ -178,7 +162,7 @@ static int take_window(struct gatherer *g, struct hd_order *order, struct hd_sli
         const struct hd_order_node *node = &order->nodes[i - 1];
 
         if (is_behind && node->is_marked)
-            err = push_key(g->list, (struct hd_key){g->thread, g->ns, node->id});
+            err = hd_vec_push(&g->list->keys, (struct hd_key){g->thread, g->ns, node->id});
         is_behind = is_behind || hd_slice_eq(node->id, before);
     }
     return err;
@@ -243,7 +227,7 @@ static int gather_line(struct gatherer *g)
         return 0; /* no id is less than an empty one */
     /* The read finds the latest. */
     if (g->limit == 1 && !q->before && !g->filter)
-        return push_key(g->list, (struct hd_key){g->thread, g->ns, {NULL, 0}});
+        return hd_vec_push(&g->list->keys, (struct hd_key){g->thread, g->ns, {NULL, 0}});
     err = hd_window_read(g->list->store, g->thread, g->ns, &g->list->arena, &window, g->fault);
     if (err)
         return err;
@@ -280,14 +264,14 @@ static int rearrange(struct gatherer *g, const struct hd_key *space, const struc
                             g->fault);
 
     hd_map_init(&there, SIZE_MAX / 2);
-    for (size_t i = 0; !err && i < list->count; i++) {
-        if (hd_slice_eq(list->keys[i].thread, space->thread) &&
-            hd_slice_eq(list->keys[i].ns, space->ns))
-            err = hd_map_put(&there, list->keys[i].id, list);
+    for (size_t i = 0; !err && i < list->keys.count; i++) {
+        if (hd_slice_eq(list->keys.items[i].thread, space->thread) &&
+            hd_slice_eq(list->keys.items[i].ns, space->ns))
+            err = hd_map_put(&there, list->keys.items[i].id, list);
     }
     node = order.count;
-    for (size_t i = 0; !err && i < list->count; i++) {
-        struct hd_key *key = &list->keys[i];
+    for (size_t i = 0; !err && i < list->keys.count; i++) {
+        struct hd_key *key = &list->keys.items[i];
 
         if (!hd_window_has(window, key->id) || !hd_slice_eq(key->thread, space->thread) ||
             !hd_slice_eq(key->ns, space->ns))
@@ -353,9 +337,9 @@ static int gather_all(struct gatherer *g)
         query.high = &high;
     }
     err = list_scan(g, query);
-    if (err || g->list->count < 2)
+    if (err || g->list->keys.count < 2)
         return err;
-    qsort(g->list->keys, g->list->count, sizeof(*g->list->keys), newest_first);
+    qsort(g->list->keys.items, g->list->keys.count, sizeof(*g->list->keys.items), newest_first);
     query.table = HD_CHECKPOINTS;
     query.index = HD_CHECKPOINTS_BACKWARD;
     query.columns = 1u << HD_CHECKPOINTS_PARENT;
@@ -412,8 +396,8 @@ static int list_fill(struct heddle_list *list, const struct heddle_query *query,
     hd_json_fini(&filter);
     if (err)
         return err;
-    if (list->count > g.limit)
-        list->count = g.limit;
+    if (list->keys.count > g.limit)
+        list->keys.count = g.limit;
     return 0;
 }
 
@@ -459,7 +443,7 @@ static int list_read_page(struct heddle_list *list, size_t count, struct hd_faul
     int err;
 
     drop_page(list);
-    err = hd_store_read_tuples(list->store, list->keys + list->pos, count, list->flags,
+    err = hd_store_read_tuples(list->store, list->keys.items + list->pos, count, list->flags,
                                count > 1 || list->keeps ? list->allowance : NULL, &list->page_arena,
                                list->page, fault);
     if (!err && list->allowance)
@@ -471,7 +455,7 @@ static int list_read_page(struct heddle_list *list, size_t count, struct hd_faul
 
 static int next_page(struct heddle_list *list, struct hd_fault *fault)
 {
-    size_t left = list->count - list->pos;
+    size_t left = list->keys.count - list->pos;
     size_t count = left < TUPLES_PAGE ? left : TUPLES_PAGE;
     int err = list_read_page(list, count, fault);
 
@@ -497,7 +481,7 @@ int hd_list_next(struct heddle_list *list, const struct heddle_tuple **out, stru
                 return 0;
             }
         }
-        if (list->pos == list->count)
+        if (list->pos == list->keys.count)
             return HD_ENOTFOUND;
         int err = next_page(list, fault);
 
@@ -513,6 +497,6 @@ void hd_list_close(struct heddle_list *list)
     drop_page(list);
     hd_arena_fini(&list->page_arena);
     hd_arena_fini(&list->arena);
-    hd_free(list->keys);
+    hd_vec_fini(&list->keys);
     hd_free(list);
 }

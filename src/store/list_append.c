@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/vec.h"
 #include "store/codec/split_internal.h"
 
 #define FIRST_CAP 1024
@@ -38,9 +39,7 @@ struct hd_listing {
     size_t hashed; /* number of bytes in `hash` */
     void *memory;  /* of hash */
     XXH3_state_t *hash;
-    size_t *ends; /* of the elements added since the last growth */
-    size_t end_count;
-    size_t end_cap;
+    HD_VEC(size_t) ends; /* of the elements added since the last growth */
 
     /* The last growth. */
     struct cutter_place place;
@@ -117,7 +116,7 @@ void hd_listing_destroy(struct hd_listing *listing)
         return;
     text_release(listing->text);
     hd_free(listing->memory);
-    hd_free(listing->ends);
+    hd_vec_fini(&listing->ends);
     hd_free(listing);
 }
 
@@ -126,24 +125,9 @@ void hd_listing_reset(struct hd_listing *listing)
     text_release(listing->text);
     listing->text = NULL;
     listing->len = listing->hashed = 0;
-    listing->end_count = 0;
+    listing->ends.count = 0;
     listing->place = (struct cutter_place){0};
     (void)XXH3_64bits_reset(listing->hash);
-}
-
-static int note_end(struct hd_listing *listing, size_t end)
-{
-    if (listing->end_count == listing->end_cap) {
-        size_t cap = listing->end_cap ? listing->end_cap * 2 : 16;
-        size_t *ends = hd_realloc(listing->ends, cap * sizeof(*ends));
-
-        if (!ends)
-            return HD_ENOMEM;
-        listing->ends = ends;
-        listing->end_cap = cap;
-    }
-    listing->ends[listing->end_count++] = end;
-    return 0;
 }
 
 int hd_listing_add(struct hd_listing *listing, struct hd_slice element)
@@ -155,7 +139,7 @@ int hd_listing_add(struct hd_listing *listing, struct hd_slice element)
     if (listing->len != 1)
         listing_append(listing, listing->len == 0 ? HD_S("[") : HD_S(","));
     listing_append(listing, element);
-    return note_end(listing, listing->len);
+    return hd_vec_push(&listing->ends, listing->len);
 }
 
 /* ---- growths ---------------------------------------------------------- */
@@ -178,12 +162,12 @@ static int cut_elements(const struct hd_listing *listing, struct hd_cutter *cutt
     const char *bytes = listing->text->bytes;
     int err = 0;
 
-    for (size_t i = 0; !err && i < listing->end_count; i++) {
+    for (size_t i = 0; !err && i < listing->ends.count; i++) {
         /* A bracket or a comma precedes it. */
         size_t begin = place->last_end > 0 ? place->last_end + 1 : 1;
 
-        err = hd_cutter_element(cutter, bytes + begin, bytes + listing->ends[i]);
-        place->last_end = listing->ends[i];
+        err = hd_cutter_element(cutter, bytes + begin, bytes + listing->ends.items[i]);
+        place->last_end = listing->ends.items[i];
     }
     return err;
 }
@@ -231,7 +215,7 @@ static int growth_fill(struct hd_listing *listing, struct hd_growth *growth)
     listing->place = place;
     listing->size = growth->size;
     listing->checksum = growth->checksum;
-    listing->end_count = 0;
+    listing->ends.count = 0;
     return 0;
 }
 
@@ -270,7 +254,7 @@ static int note_ends(struct hd_listing *listing)
         p = hd_split_json_value(p + 1, end); /* after the bracket, or a comma */
         if (!p || (p < end && *p != ','))
             return HD_EINVAL;
-        err = note_end(listing, (size_t)(p - bytes));
+        err = hd_vec_push(&listing->ends, (size_t)(p - bytes));
     }
     return err;
 }
@@ -296,7 +280,7 @@ static int listing_read_text(struct hd_listing *listing, struct hd_slice text)
     listing->place = place;
     listing->size = text.len;
     listing->checksum = checksum(listing);
-    listing->end_count = 0;
+    listing->ends.count = 0;
     return 0;
 }
 
@@ -315,5 +299,5 @@ bool hd_listing_is(const struct hd_listing *listing, uint64_t *size, uint64_t *s
 {
     *size = listing->size;
     *sum = listing->checksum;
-    return listing->len > 0 && listing->end_count == 0;
+    return listing->len > 0 && listing->ends.count == 0;
 }

@@ -8,6 +8,7 @@
 #include "store/list_history.h"
 
 #include "base/alloc.h"
+#include "base/vec.h"
 #include "store/codec/pack.h"
 #include "store/codec/value.h"
 #include "store/reading.h"
@@ -83,26 +84,11 @@ static bool stretch_is_seen(const struct cover *cover, struct chunk_stretch chun
     return at < cover->count && cover->list[at].start <= chunks.start;
 }
 
-static int spans_make_room(struct cover *cover)
-{
-    size_t cap = cover->cap ? cover->cap * 2 : 16;
-    struct chunk_stretch *list;
-
-    if (cover->count < cover->cap)
-        return 0;
-    list = hd_realloc(cover->list, cap * sizeof(*list));
-    if (!list)
-        return HD_ENOMEM;
-    cover->list = list;
-    cover->cap = cap;
-    return 0;
-}
-
 /* Joins it with the stretches that it touches. */
 static int stretch_add(struct cover *cover, struct chunk_stretch chunks)
 {
     size_t at = stretch_find(cover, chunks.start), end = at;
-    int err = spans_make_room(cover);
+    int err = hd_array_grow(cover->list, cover->count, cover->cap);
 
     if (err)
         return err;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/vec.h"
 #include "store/scan.h"
 
 #define NONE ((size_t)-1)
@@ -165,17 +166,11 @@ void hd_order_fini(struct hd_order *order)
 
 int hd_order_add(struct hd_order *order, struct hd_slice id, struct hd_slice parent, bool is_marked)
 {
-    if (order->count == order->cap) {
-        size_t cap = order->cap ? order->cap * 2 : 64;
-        struct hd_order_node *grown = hd_realloc(order->nodes, cap * sizeof(*grown));
+    int err = hd_array_grow(order->nodes, order->count, order->cap);
 
-        if (!grown)
-            return HD_ENOMEM;
-        order->nodes = grown;
-        order->cap = cap;
-    }
-    order->nodes[order->count++] = (struct hd_order_node){id, parent, is_marked};
-    return 0;
+    if (!err)
+        order->nodes[order->count++] = (struct hd_order_node){id, parent, is_marked};
+    return err;
 }
 
 /* ---- reading ---------------------------------------------------------- */

@@ -19,6 +19,7 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "base/vec.h"
 #include "store/codec/pack.h"
 #include "store/codec/value.h"
 #include "store/order.h"
@@ -89,25 +90,9 @@ struct tree_reader {
 
 static int tree_make_room(struct hd_tree *tree)
 {
-    if (tree->count == tree->cap) {
-        size_t cap = tree->cap ? tree->cap * 2 : 64;
-        struct hd_tree_node *grown = hd_realloc(tree->nodes, cap * sizeof(*grown));
+    int err = hd_array_grow(tree->nodes, tree->count, tree->cap);
 
-        if (!grown)
-            return HD_ENOMEM;
-        tree->nodes = grown;
-        tree->cap = cap;
-    }
-    if (tree->space_count == tree->space_cap) {
-        size_t cap = tree->space_cap ? tree->space_cap * 2 : 8;
-        struct hd_tree_space *grown = hd_realloc(tree->spaces, cap * sizeof(*grown));
-
-        if (!grown)
-            return HD_ENOMEM;
-        tree->spaces = grown;
-        tree->space_cap = cap;
-    }
-    return 0;
+    return err ? err : hd_array_grow(tree->spaces, tree->space_count, tree->space_cap);
 }
 
 /* The namespace of the row, which is the last one or a new one. */

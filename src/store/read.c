@@ -397,7 +397,7 @@ static int read_once(struct tuple_reader *r, const struct hd_key *keys, struct h
 {
     int err = 0;
 
-    r->reading.count = 0;
+    hd_reading_reset(&r->reading);
     hd_fetch_init(&r->fetch, r->arena);
     r->fetch.allowance = r->allowance;
     for (size_t i = 0; !err && i < r->count; i++) {

@@ -2,6 +2,7 @@
 #ifndef HD_STORE_READING_H
 #define HD_STORE_READING_H
 
+#include "base/vec.h"
 #include "store/backend.h"
 
 struct hd_receiver {
@@ -11,14 +12,14 @@ struct hd_receiver {
 };
 
 struct hd_reading {
-    struct hd_query *queries;
-    struct hd_receiver *receivers;
-    size_t count;
-    size_t cap;
+    HD_VEC(struct hd_query) queries;
+    HD_VEC(struct hd_receiver) receivers; /* of the queries */
 };
 
 void hd_reading_init(struct hd_reading *reading);
 void hd_reading_fini(struct hd_reading *reading);
+/* Removes the queries and keeps the memory. */
+void hd_reading_reset(struct hd_reading *reading);
 
 /* The memory that the query points to must stay valid until the reading was run. */
 HD_MUST_CHECK int hd_reading_add(struct hd_reading *reading, struct hd_query query,

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/vec.h"
 #include "value/val_internal.h"
 
 #define FIRST_CAP 4
@@ -55,20 +56,7 @@ static struct hd_val_buffer *buffer_create(size_t cap)
 /* Makes room for `more` elements at the end. */
 static bool buffer_grow(struct hd_val_buffer *buffer, size_t more)
 {
-    size_t cap = buffer->cap;
-    struct hd_val **items;
-
-    if (more <= cap - buffer->used)
-        return true;
-    if (more > SIZE_MAX / sizeof(*items) / 4 || cap > SIZE_MAX / sizeof(*items) / 4)
-        return false;
-    cap = cap * 2 > buffer->used + more ? cap * 2 : buffer->used + more;
-    items = hd_realloc(buffer->items, cap * sizeof(*items));
-    if (!items)
-        return false;
-    buffer->items = items;
-    buffer->cap = cap;
-    return true;
+    return hd_array_reserve(buffer->items, buffer->used, buffer->cap, more) == 0;
 }
 
 static void fill_buffer(struct hd_val_buffer *buffer, struct hd_val *const *items, size_t count)

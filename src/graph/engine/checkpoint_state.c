@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/slice.h"
 #include "base/uuid.h"
+#include "base/vec.h"
 #include "graph/decl/graph.h"
 #include "graph/engine/channel.h"
 #include "value/val.h"
@@ -116,6 +117,8 @@ struct hd_val *hd_versions_seen_get(const struct hd_versions_seen *seen, size_t 
 int hd_versions_seen_put(struct hd_versions_seen *seen, size_t channel,
                          const struct hd_val *version)
 {
+    int err;
+
     seen->is_there = true;
     for (size_t i = 0; i < seen->count; i++) {
         if (seen->list[i].channel == channel) {
@@ -124,17 +127,10 @@ int hd_versions_seen_put(struct hd_versions_seen *seen, size_t channel,
             return 0;
         }
     }
-    if (seen->count == seen->cap) {
-        size_t cap = seen->cap ? seen->cap * 2 : 2;
-        struct hd_version_seen *list = hd_realloc(seen->list, cap * sizeof(*list));
-
-        if (!list)
-            return HD_ENOMEM;
-        seen->list = list;
-        seen->cap = cap;
-    }
-    seen->list[seen->count++] = (struct hd_version_seen){channel, hd_val_ref(version)};
-    return 0;
+    err = hd_array_grow(seen->list, seen->count, seen->cap);
+    if (!err)
+        seen->list[seen->count++] = (struct hd_version_seen){channel, hd_val_ref(version)};
+    return err;
 }
 
 bool hd_version_after(const struct hd_val *a, const struct hd_val *b)

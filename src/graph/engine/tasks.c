@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/slice.h"
 #include "base/uuid.h"
+#include "base/vec.h"
 #include "graph/decl/graph.h"
 #include "graph/engine/apply.h"
 #include "graph/engine/channel.h"
@@ -117,15 +118,8 @@ static int append_task(struct hd_tasks *tasks, const struct hd_checkpoint_state 
 {
     struct hd_task *task;
 
-    if (tasks->count == tasks->cap) {
-        size_t cap = tasks->cap ? tasks->cap * 2 : 4;
-        struct hd_task **list = hd_realloc(tasks->list, cap * sizeof(struct hd_task *));
-
-        if (!list)
-            return HD_ENOMEM;
-        tasks->list = list;
-        tasks->cap = cap;
-    }
+    if (hd_array_grow(tasks->list, tasks->count, tasks->cap) != 0)
+        return HD_ENOMEM;
     task = hd_calloc(1, sizeof(*task));
     if (!task)
         return HD_ENOMEM;

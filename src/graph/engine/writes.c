@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/slice.h"
 #include "base/uuid.h"
+#include "base/vec.h"
 #include "graph/decl/graph.h"
 #include "value/val.h"
 
@@ -44,26 +45,10 @@ struct hd_slice hd_write_name(const struct hd_graph *graph, const struct hd_writ
     return hd_slice_cstr(specials[-write->channel]);
 }
 
-static int reserve(void *list, size_t *cap, size_t count, size_t size)
-{
-    void **ptr = list;
-    size_t wanted = *cap ? *cap * 2 : 4;
-    void *more;
-
-    if (count < *cap)
-        return 0;
-    more = hd_realloc(*ptr, wanted * size);
-    if (!more)
-        return HD_ENOMEM;
-    *ptr = more;
-    *cap = wanted;
-    return 0;
-}
-
 static int push(struct hd_writes *writes, int channel, struct hd_val *name, struct hd_val *val)
 {
     if (!val || (channel == HD_W_OTHER && !name) ||
-        reserve(&writes->list, &writes->cap, writes->count, sizeof(*writes->list)) != 0) {
+        hd_array_grow(writes->list, writes->count, writes->cap) != 0) {
         hd_val_unref(name);
         hd_val_unref(val);
         return HD_ENOMEM;
@@ -119,7 +104,7 @@ int hd_pending_writes_add(struct hd_pending_writes *pends, const char *task,
 {
     struct hd_pending_write *pend;
 
-    if (reserve(&pends->list, &pends->cap, pends->count, sizeof(*pends->list)) != 0)
+    if (hd_array_grow(pends->list, pends->count, pends->cap) != 0)
         return HD_ENOMEM;
     pend = &pends->list[pends->count++];
     memcpy(pend->task, task, HD_UUID_LEN);

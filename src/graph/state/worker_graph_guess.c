@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "base/vec.h"
 #include "graph/decl/graph.h"
 #include "graph/state/worker_graph_internal.h"
 
@@ -17,8 +18,7 @@ struct guess {
     const struct heddle_tuple *tuple;
     hd_json_val versions, seen;
     bool is_functional; /* an entrypoint: the input starts its only node */
-    struct hd_slice *nodes;
-    size_t count, cap;
+    HD_VEC(struct hd_slice) nodes;
     struct hd_jw jw;
 };
 
@@ -52,24 +52,15 @@ static struct hd_slice split_join(struct hd_slice name, struct hd_slice *target)
 
 static int add_node(struct guess *g, struct hd_slice name)
 {
-    if (name.len == 0 || g->count >= HD_GRAPH_MAX_NODES || hd_slice_eq(name, HD_S("__start__")) ||
-        hd_slice_eq(name, HD_S("__input__")) || hd_slice_eq(name, HD_S("__interrupt__")))
+    if (name.len == 0 || g->nodes.count >= HD_GRAPH_MAX_NODES ||
+        hd_slice_eq(name, HD_S("__start__")) || hd_slice_eq(name, HD_S("__input__")) ||
+        hd_slice_eq(name, HD_S("__interrupt__")))
         return 0;
-    for (size_t i = 0; i < g->count; i++) {
-        if (hd_slice_eq(g->nodes[i], name))
+    for (size_t i = 0; i < g->nodes.count; i++) {
+        if (hd_slice_eq(g->nodes.items[i], name))
             return 0;
     }
-    if (g->count == g->cap) {
-        size_t cap = g->cap ? g->cap * 2 : 16;
-        struct hd_slice *nodes = hd_realloc(g->nodes, cap * sizeof(*nodes));
-
-        if (!nodes)
-            return HD_ENOMEM;
-        g->nodes = nodes;
-        g->cap = cap;
-    }
-    g->nodes[g->count++] = name;
-    return 0;
+    return hd_vec_push(&g->nodes, name);
 }
 
 static int add_joined(struct guess *g, struct hd_slice channel)
@@ -189,8 +180,8 @@ static void put_channels(struct guess *g)
     hd_jw_put_object(&g->jw, "channels");
     while (hd_json_next(&it))
         put_class(g, it.key);
-    for (size_t i = 0; i < g->count && !g->is_functional; i++)
-        put_branch(g, g->nodes[i], true);
+    for (size_t i = 0; i < g->nodes.count && !g->is_functional; i++)
+        put_branch(g, g->nodes.items[i], true);
     hd_jw_object_end(&g->jw);
 }
 
@@ -254,8 +245,8 @@ static int write(struct guess *g, struct hd_buf *out)
     hd_jw_put_object(&g->jw, "nodes");
     if (!g->is_functional)
         put_guessed_node(g, HD_S("__start__"));
-    for (size_t i = 0; i < g->count; i++)
-        put_guessed_node(g, g->nodes[i]);
+    for (size_t i = 0; i < g->nodes.count; i++)
+        put_guessed_node(g, g->nodes.items[i]);
     hd_jw_object_end(&g->jw);
     hd_jw_object_end(&g->jw);
     return hd_jw_finish(&g->jw);
@@ -275,11 +266,11 @@ int hd_worker_graph_guess(const struct heddle_tuple *tuple, struct hd_buf *out,
     g.seen = hd_json_get(hd_json_root(&head), HD_S("versions_seen"));
     if (!err)
         err = find_nodes(&g, hd_json_root(&sends));
-    if (!err && g.count > 1)
-        qsort(g.nodes, g.count, sizeof(*g.nodes), by_name);
+    if (!err && g.nodes.count > 1)
+        qsort(g.nodes.items, g.nodes.count, sizeof(*g.nodes.items), by_name);
     if (!err)
         err = write(&g, out);
-    hd_free(g.nodes);
+    hd_vec_fini(&g.nodes);
     hd_json_fini(&sends);
     hd_json_fini(&head);
     return err;

@@ -273,7 +273,7 @@ static int read_writes(struct history_reader *r)
 
     for (struct hd_ancestor *a = r->chain->oldest; !err && a; a = a->newer) {
         err = request_chain_writes(r, a);
-        if (!err && r->reading.count == PAGE)
+        if (!err && r->reading.queries.count == PAGE)
             err = hd_reading_run(&r->reading, r->store->backend, r->fault);
     }
     return err ? err : hd_reading_run(&r->reading, r->store->backend, r->fault);

@@ -13,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/vec.h"
 #include "store/codec/split_internal.h"
 
 #define GROUP_MIN 256u /* identical elements must not become a chunk each */
@@ -30,27 +31,13 @@ void hd_pieces_fini(struct hd_pieces *pieces)
     *pieces = (struct hd_pieces){0};
 }
 
-static int pieces_grow(struct hd_pieces *pieces)
-{
-    size_t cap = pieces->cap ? pieces->cap * 2 : 16;
-    struct hd_piece *items;
-
-    if (cap > SIZE_MAX / sizeof(*items))
-        return HD_ENOMEM;
-    items = hd_realloc(pieces->items, cap * sizeof(*items));
-    if (!items)
-        return HD_ENOMEM;
-    pieces->items = items;
-    pieces->cap = cap;
-    return 0;
-}
-
 static int pieces_add(struct hd_pieces *pieces, const struct hd_piece *piece)
 {
-    if (pieces->count == pieces->cap && pieces_grow(pieces) != 0)
-        return HD_ENOMEM;
-    pieces->items[pieces->count++] = *piece;
-    return 0;
+    int err = hd_array_grow(pieces->items, pieces->count, pieces->cap);
+
+    if (!err)
+        pieces->items[pieces->count++] = *piece;
+    return err;
 }
 
 int hd_pieces_add_literal(struct hd_pieces *pieces, struct hd_slice bytes)

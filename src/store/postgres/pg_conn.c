@@ -18,6 +18,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/vec.h"
 
 /* libpq's buffer is flushed at this size; otherwise it would double again and again. */
 #define UNSENT_MAX ((size_t)1 << 20)
@@ -201,17 +202,10 @@ static bool has_room_to_prepare(const struct hd_pg_conn *conn)
 static int expect_answer(struct hd_pg_conn *conn, struct hd_pg_sent sent,
                          struct hd_pg_failure *failure)
 {
-    if (conn->sent_count == conn->sent_cap) {
-        size_t cap = conn->sent_cap ? conn->sent_cap * 2 : 64;
-        struct hd_pg_sent *grown = hd_realloc(conn->sent, cap * sizeof(*grown));
-
-        if (!grown) {
-            (void)hd_pg_fail(failure, HD_ENOMEM, "out of memory");
-            failure->is_lost = true; /* the pipeline is incomplete */
-            return failure->err;
-        }
-        conn->sent = grown;
-        conn->sent_cap = cap;
+    if (hd_array_grow(conn->sent, conn->sent_count, conn->sent_cap) != 0) {
+        (void)hd_pg_fail(failure, HD_ENOMEM, "out of memory");
+        failure->is_lost = true; /* the pipeline is incomplete */
+        return failure->err;
     }
     conn->sent[conn->sent_count++] = sent;
     return 0;
