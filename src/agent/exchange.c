@@ -32,7 +32,7 @@ static bool is_held(const struct hd_agent_exchange *exchange)
 /* Delivers data that was read already; reads no more while the run is held. */
 void hd_agent_exchanges_hold(struct hd_agent_exchange *list, bool is_held)
 {
-    for (struct hd_agent_exchange *exchange = list; exchange; exchange = exchange->next) {
+    for (struct hd_agent_exchange *exchange = list; exchange; exchange = exchange->in_run.next) {
         if (!exchange->is_given || !exchange->request)
             continue;
         if (is_held)
@@ -40,25 +40,6 @@ void hd_agent_exchanges_hold(struct hd_agent_exchange *list, bool is_held)
         else
             hd_client_resume(exchange->request);
     }
-}
-
-static void join_run(struct hd_agent_exchange *exchange, struct hd_agent_run *agent)
-{
-    exchange->next = agent->exchanges;
-    exchange->link = &agent->exchanges;
-    if (exchange->next)
-        exchange->next->link = &exchange->next;
-    agent->exchanges = exchange;
-}
-
-static void leave_run(struct hd_agent_exchange *exchange)
-{
-    if (!exchange->link)
-        return;
-    *exchange->link = exchange->next;
-    if (exchange->next)
-        exchange->next->link = exchange->link;
-    exchange->link = NULL;
 }
 
 /* ---- ending ----------------------------------------------------------- */
@@ -78,7 +59,7 @@ static void on_timer_closed(uv_handle_t *handle)
 
 static void drop(struct hd_agent_exchange *exchange)
 {
-    leave_run(exchange);
+    hd_dlist_remove(exchange, in_run);
     if (exchange->has_timer)
         uv_close((uv_handle_t *)&exchange->timer, on_timer_closed);
     else
@@ -102,7 +83,7 @@ static bool end_call(struct hd_agent_exchange *exchange)
 
 static void end_exchange(struct hd_agent_exchange *exchange, const struct hd_reply *reply)
 {
-    leave_run(exchange);
+    hd_dlist_remove(exchange, in_run);
     hd_agent_exchange_record(exchange, reply);
     begin_call(exchange);
     if (exchange->what.on_done)
@@ -116,7 +97,7 @@ void hd_agent_exchange_cancel(struct hd_agent_exchange *exchange)
     if (exchange->is_cancelled)
         return;
     exchange->is_cancelled = true;
-    leave_run(exchange);
+    hd_dlist_remove(exchange, in_run);
     if (exchange->request)
         hd_client_cancel(exchange->request);
     exchange->request = NULL;
@@ -457,7 +438,7 @@ static int start_exchange(struct hd_run *run, struct hd_task *task,
         return err;
     }
     if (agent)
-        join_run(exchange, agent);
+        hd_dlist_insert(&agent->exchanges, exchange, in_run);
     *out = exchange;
     return 0;
 }

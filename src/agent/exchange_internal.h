@@ -12,13 +12,14 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/compiler.h"
+#include "base/list.h"
 #include "net/http_client.h"
 
 struct hd_agent_exchange {
     struct hd_engine *engine;
     struct hd_run *run; /* NULL: detached */
     struct hd_task *task;
-    struct hd_agent_exchange *next, **link; /* those of the run */
+    HD_DLINK(struct hd_agent_exchange) in_run;
     struct hd_arena arena;
     struct hd_agent_exchange_options what; /* its pointers are in the arena */
     struct hd_slice *secrets; /* those given, and the values of headers with secret names */

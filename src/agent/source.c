@@ -15,6 +15,7 @@
 #include "agent/agent_internal.h"
 #include "agent/exchange.h"
 #include "base/alloc.h"
+#include "base/list.h"
 #include "base/log.h"
 #include "base/vec.h"
 #include "graph/engine/engine.h"
@@ -49,7 +50,7 @@ struct hd_source_wait {
     struct hd_task *task;
     hd_source_wait_fn ready;
     void *ctx;
-    struct hd_source_wait *next;
+    HD_DLINK(struct hd_source_wait) all;
     size_t count;
     struct hd_tool_source *sources[];
 };
@@ -184,11 +185,7 @@ static void free_wait(uv_handle_t *handle)
 
 static void drop_wait(struct hd_source_wait *wait)
 {
-    struct hd_source_wait **link = &wait->pool->waits;
-
-    while (*link != wait)
-        link = &(*link)->next;
-    *link = wait->next;
+    hd_dlist_remove(wait, all);
     uv_close((uv_handle_t *)&wait->timer, free_wait);
 }
 
@@ -260,7 +257,7 @@ void hd_source_ready(struct hd_tool_source *source, const char *problem)
         if (source->problem)
             memcpy(source->problem, problem, size);
     }
-    for (struct hd_source_wait *wait = pool ? pool->waits : NULL; wait; wait = wait->next)
+    for (struct hd_source_wait *wait = pool ? pool->waits : NULL; wait; wait = wait->all.next)
         wake_if_ready(wait);
 }
 
@@ -400,8 +397,7 @@ int hd_source_wait(struct hd_task *task, struct hd_tool_source *const *list, siz
     wait->ctx = ctx;
     uv_timer_init(task->loop->run->engine->uv, &wait->timer);
     wait->timer.data = wait;
-    wait->next = pool->waits;
-    pool->waits = wait;
+    hd_dlist_insert(&pool->waits, wait, all);
     wake_if_ready(wait);
     *out = wait;
     return 0;

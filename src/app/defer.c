@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/list.h"
 #include "graph/engine/patience.h"
 
 struct task {
@@ -26,8 +27,7 @@ struct hd_defer {
     size_t count; /* belongs to the loop */
 
     pthread_mutex_t lock; /* protects what follows */
-    struct task *finished;
-    struct task **tail;
+    HD_FIFO(struct task) finished;
 };
 
 static void finish_task(struct task *task)
@@ -35,9 +35,7 @@ static void finish_task(struct task *task)
     struct hd_defer *defer = task->defer;
 
     pthread_mutex_lock(&defer->lock);
-    task->next = NULL;
-    *defer->tail = task;
-    defer->tail = &task->next;
+    hd_fifo_push(&defer->finished, task, next);
     /* With the lock held: the loop may destroy `defer` as soon as it has seen the last task. */
     uv_async_send(&defer->wake);
     pthread_mutex_unlock(&defer->lock);
@@ -60,9 +58,8 @@ static void on_defer_wake(uv_async_t *handle)
     struct task *list;
 
     pthread_mutex_lock(&defer->lock);
-    list = defer->finished;
-    defer->finished = NULL;
-    defer->tail = &defer->finished;
+    list = defer->finished.first;
+    defer->finished.first = defer->finished.last = NULL;
     pthread_mutex_unlock(&defer->lock);
 
     while (list) {
@@ -97,7 +94,6 @@ int hd_defer_create(uv_loop_t *loop, struct heddle *store, bool is_direct,
     defer->store = store;
     defer->is_direct = is_direct;
     defer->patience = patience;
-    defer->tail = &defer->finished;
     *out = defer;
     return 0;
 }

@@ -28,10 +28,8 @@ void hd_conn_init(struct hd_conn *conn, struct hd_hub *hub)
 {
     const struct hd_http_server_limits *limits = &hub->config.limits;
 
-    *conn = (struct hd_conn){.hub = hub, .next = hub->conns};
-    if (hub->conns)
-        hub->conns->prev = conn;
-    hub->conns = conn;
+    *conn = (struct hd_conn){.hub = hub};
+    hd_dlist_insert(&hub->conns, conn, all);
     hub->stats.connections_open++;
     hub->stats.connections_total++;
     hd_buf_init(&conn->pending, limits->pipelined + 2 * LARGEST_READ);
@@ -57,12 +55,7 @@ void hd_conn_release(struct hd_conn *conn)
 {
     if (!conn->is_wire_closed || conn->ex.is_held || conn->is_queued || conn->pins > 0)
         return;
-    if (conn->prev)
-        conn->prev->next = conn->next;
-    else
-        conn->hub->conns = conn->next;
-    if (conn->next)
-        conn->next->prev = conn->prev;
+    hd_dlist_remove(conn, all);
     fini(conn);
     conn->hub->wire->release(conn);
 }

@@ -37,7 +37,6 @@ void hd_hub_init(struct hd_hub *hub, const struct hd_http_wire_ops *wire,
                  const struct hd_http_server_config *config)
 {
     *hub = (struct hd_hub){.wire = wire, .config = *config, .date_second = -1};
-    hub->ready_tail = &hub->ready;
     hd_random(hub->id_seed, sizeof(hub->id_seed));
 }
 
@@ -57,19 +56,16 @@ void hd_hub_mark(struct hd_conn *conn, unsigned bits)
     if (conn->is_queued)
         return;
     conn->is_queued = true;
-    conn->ready_next = NULL;
-    if (!hub->ready)
+    if (!hub->ready.first)
         hub->wire->wake(hub);
-    *hub->ready_tail = conn;
-    hub->ready_tail = &conn->ready_next;
+    hd_fifo_push(&hub->ready, conn, ready_next);
 }
 
 void hd_hub_run(struct hd_hub *hub)
 {
-    struct hd_conn *conn = hub->ready, *next;
+    struct hd_conn *conn = hub->ready.first, *next;
 
-    hub->ready = NULL;
-    hub->ready_tail = &hub->ready;
+    hub->ready.first = hub->ready.last = NULL;
     for (; conn; conn = next) {
         unsigned bits = conn->ready;
 
@@ -89,7 +85,7 @@ void hd_hub_tick(struct hd_hub *hub)
     struct hd_conn *conn = hub->conns, *next;
 
     for (; conn; conn = next) {
-        next = conn->next;
+        next = conn->all.next;
         hd_conn_tick(conn);
     }
 }
@@ -99,7 +95,7 @@ bool hd_hub_evict(struct hd_hub *hub)
 {
     struct hd_conn *oldest = NULL;
 
-    for (struct hd_conn *conn = hub->conns; conn; conn = conn->next) {
+    for (struct hd_conn *conn = hub->conns; conn; conn = conn->all.next) {
         if (conn->state == HD_CONN_IDLE && conn->ready == 0 &&
             (!oldest || conn->since_ms <= oldest->since_ms))
             oldest = conn;

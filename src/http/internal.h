@@ -16,6 +16,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/list.h"
 #include "base/uuid.h"
 #include "http/parse.h"
 #include "http/server.h"
@@ -64,8 +65,7 @@ struct hd_hub {
     struct hd_http_server_config config;
     struct hd_http_server_stats stats;
     struct hd_conn *conns; /* includes closed ones whose exchange is still held */
-    struct hd_conn *ready;
-    struct hd_conn **ready_tail;
+    HD_FIFO(struct hd_conn) ready;
     bool is_closing;
     bool is_crowded; /* a connection waits for another to end */
     uint8_t id_seed[10];
@@ -126,7 +126,7 @@ enum { HD_READY_GONE = 1, HD_READY_NEXT = 2, HD_READY_FLUSH = 4, HD_READY_ROOM =
 
 struct hd_conn {
     struct hd_hub *hub;
-    struct hd_conn *prev, *next;
+    HD_DLINK(struct hd_conn) all;
     struct hd_conn *ready_next;
     unsigned ready; /* HD_READY_ bits */
     bool is_queued; /* in the list of ready connections */

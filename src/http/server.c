@@ -70,7 +70,7 @@ uv_buf_t hd_http_server_read_buffer(struct hd_hub *hub)
 static void run(struct hd_http_server *server)
 {
     hd_hub_run(&server->hub);
-    if (!server->hub.ready)
+    if (!server->hub.ready.first)
         (void)uv_idle_stop(&server->idle);
 }
 
@@ -78,7 +78,7 @@ static void on_check(uv_check_t *handle)
 {
     struct hd_http_server *server = handle->data;
 
-    if (server->hub.ready)
+    if (server->hub.ready.first)
         run(server);
 }
 
@@ -124,7 +124,7 @@ static void break_all(struct hd_http_server *server)
     struct hd_conn *conn = server->hub.conns, *next;
 
     for (; conn; conn = next) {
-        next = conn->next;
+        next = conn->all.next;
         hd_conn_break(conn);
     }
 }
@@ -489,7 +489,7 @@ void hd_http_server_close(struct hd_http_server *server, int64_t grace_ms, void 
             close_listener(server->listeners[--server->listener_count]);
     }
     for (conn = server->hub.conns; conn; conn = next) {
-        next = conn->next;
+        next = conn->all.next;
         hd_conn_finish(conn);
     }
     if (server->hub.conns)

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/list.h"
 #include "net/outgoing.h"
 
 #define MAX_BODY ((size_t)64 << 20)
@@ -34,7 +35,7 @@ struct hd_client {
 
 struct hd_client_request {
     struct hd_client *http;
-    struct hd_client_request *next, **link;
+    HD_DLINK(struct hd_client_request) all;
     struct hd_client_request *next_todo;
     CURL *easy;
     struct curl_slist *headers;
@@ -92,11 +93,7 @@ static void forget_todo(struct hd_client_request *request)
 static void free_request(struct hd_client_request *request)
 {
     forget_todo(request);
-    if (request->link) {
-        *request->link = request->next;
-        if (request->next)
-            request->next->link = request->link;
-    }
+    hd_dlist_remove(request, all);
     curl_easy_cleanup(request->easy);
     curl_slist_free_all(request->headers);
     hd_free(request->sent);
@@ -368,7 +365,7 @@ static void on_idle(uv_timer_t *timer)
     struct hd_client_request *request = http->requests;
 
     while (request) {
-        struct hd_client_request *following = request->next;
+        struct hd_client_request *following = request->all.next;
 
         if (is_silent(request, now, &next)) {
             request->failure = HD_CLIENT_IDLE;
@@ -695,11 +692,7 @@ static struct hd_client_request *new_request(struct hd_client *http,
     request->heard_at = now_ms();
     hd_buf_init(&request->head, MAX_HEADERS);
     hd_buf_init(&request->body, what->max_body > 0 ? what->max_body : MAX_BODY);
-    request->link = &http->requests;
-    request->next = http->requests;
-    if (request->next)
-        request->next->link = &request->next;
-    http->requests = request;
+    hd_dlist_insert(&http->requests, request, all);
     return request;
 }
 

@@ -194,7 +194,6 @@ void hd_fetch_init(struct hd_fetch *fetch, struct hd_arena *arena)
 {
     memset(fetch, 0, sizeof(*fetch));
     fetch->arena = arena;
-    fetch->tail = &fetch->targets;
 }
 
 int hd_fetch_add(struct hd_fetch *fetch, struct hd_reading *reading, struct hd_slice thread,
@@ -220,8 +219,7 @@ int hd_fetch_add(struct hd_fetch *fetch, struct hd_reading *reading, struct hd_s
     if (!t->bytes || !t->sources)
         return HD_ENOMEM;
     t->out = out;
-    *fetch->tail = t;
-    fetch->tail = &t->next;
+    hd_fifo_push(&fetch->targets, t, next);
     for (size_t i = 0; !err && i < t->ref.segment_count; i++) {
         if (t->ref.segments[i].is_extent)
             err = extent_add(fetch, reading, t, thread, i);
@@ -234,7 +232,7 @@ int hd_fetch_finish(struct hd_fetch *fetch)
     struct hd_allowance *allowance = fetch->allowance;
     int err = 0;
 
-    for (struct hd_fetch_target *t = fetch->targets; !err && t; t = t->next)
+    for (struct hd_fetch_target *t = fetch->targets.first; !err && t; t = t->next)
         err = finish_target(t);
     hd_fetch_init(fetch, fetch->arena);
     fetch->allowance = allowance;

@@ -2,6 +2,7 @@
 #ifndef HD_STORE_FETCH_H
 #define HD_STORE_FETCH_H
 
+#include "base/list.h"
 #include "store/codec/value.h"
 #include "store/reading.h"
 #include "store/store.h"
@@ -23,7 +24,7 @@ struct hd_fetch_target {
 
 struct hd_fetch {
     struct hd_arena *arena; /* holds the values */
-    struct hd_fetch_target *targets, **tail;
+    HD_FIFO(struct hd_fetch_target) targets;
     struct hd_range *ranges; /* the ranges to read, latest first */
     /* limit of the values' bytes; NULL: none. Set it after the init */
     struct hd_allowance *allowance;

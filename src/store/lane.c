@@ -156,10 +156,10 @@ static void put_back(struct hd_lane *lane, struct hd_lane_request **group)
     if (lane->pause_us == 0)
         hd_log(HD_LOG_WARN, "store", "writes wait for up to %lld s: %s",
                (long long)(lane->store->outage_us / 1000000), lane->why.text);
-    last->next = lane->queue;
-    if (!lane->queue)
-        lane->tail = &last->next;
-    lane->queue = kept;
+    last->next = lane->queue.first;
+    if (!lane->queue.first)
+        lane->queue.last = last;
+    lane->queue.first = kept;
     lane->pause_us = lane->pause_us ? lane->pause_us * 2 : PAUSE_MIN_US;
     if (lane->pause_us > PAUSE_MAX_US)
         lane->pause_us = PAUSE_MAX_US;
@@ -400,28 +400,24 @@ static void lane_complete(struct hd_lane_request *first)
  */
 static struct hd_lane_request *release_waiting(struct hd_lane_request *first)
 {
-    struct hd_lane_request *kept = NULL, **tail = &kept;
+    HD_FIFO(struct hd_lane_request) kept = {0};
 
     for (struct hd_lane_request *r = first, *next; r; r = next) {
         next = r->next;
-        if (r->done) {
-            *tail = r;
-            tail = &r->next;
-        } else {
+        if (r->done)
+            hd_fifo_push(&kept, r, next);
+        else
             r->is_finished = true;
-        }
     }
-    *tail = NULL;
-    return kept;
+    return kept.first;
 }
 
 /* Called with the lock held and no leader; releases it in between. */
 static void lead_once(struct hd_lane *lane)
 {
-    struct hd_lane_request *group = lane->queue;
+    struct hd_lane_request *group = lane->queue.first;
 
-    lane->queue = NULL;
-    lane->tail = &lane->queue;
+    lane->queue.first = lane->queue.last = NULL;
     lane->is_woken = false;
     lane->has_leader = true;
     pthread_mutex_unlock(&lane->lock);
@@ -440,20 +436,13 @@ static void lead_once(struct hd_lane *lane)
 
 /* ---- callers ---- */
 
-static void enqueue(struct hd_lane *lane, struct hd_lane_request *request)
-{
-    request->next = NULL;
-    *lane->tail = request;
-    lane->tail = &request->next;
-}
-
 int hd_lane_run(struct hd_store *store, struct hd_lane_request *request, struct hd_fault *fault)
 {
     struct hd_lane *lane = lane_of(store, request->thread);
 
     request->done = NULL;
     pthread_mutex_lock(&lane->lock);
-    enqueue(lane, request);
+    hd_fifo_push(&lane->queue, request, next);
     while (!request->is_finished) {
         if (lane->has_leader)
             pthread_cond_wait(&lane->changed, &lane->lock);
@@ -487,8 +476,8 @@ static void *lane_work(void *arg)
     struct hd_lane *lane = arg;
 
     pthread_mutex_lock(&lane->lock);
-    while (!lane->is_closing || lane->queue) {
-        if (lane->queue && !lane->has_leader &&
+    while (!lane->is_closing || lane->queue.first) {
+        if (lane->queue.first && !lane->has_leader &&
             (lane->is_woken || lane->is_closing || is_retry_due(lane)))
             lead_once(lane);
         else
@@ -509,7 +498,7 @@ int hd_lane_queue(struct hd_store *store, struct hd_lane_request *request)
         err = lane->has_worker ? 0 : HD_ENOMEM;
     }
     if (!err)
-        enqueue(lane, request);
+        hd_fifo_push(&lane->queue, request, next);
     pthread_mutex_unlock(&lane->lock);
     return err;
 }
@@ -520,7 +509,7 @@ void hd_lanes_wake(struct hd_store *store)
         struct hd_lane *lane = &store->lanes[i];
 
         pthread_mutex_lock(&lane->lock);
-        if (lane->queue) {
+        if (lane->queue.first) {
             lane->is_woken = true;
             pthread_cond_broadcast(&lane->changed);
         }
@@ -562,7 +551,6 @@ int hd_lanes_open(struct hd_store *store)
         struct hd_lane *lane = &store->lanes[i];
 
         lane->store = store;
-        lane->tail = &lane->queue;
         pthread_mutex_init(&lane->lock, NULL);
         init_condition(&lane->changed);
         hd_cache_init(&lane->cache, CACHE_BYTES);

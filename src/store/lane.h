@@ -8,6 +8,7 @@
 #include <pthread.h>
 
 #include "base/buf.h"
+#include "base/list.h"
 #include "store/batch.h"
 #include "store/cache.h"
 #include "store/codec/split.h"
@@ -68,11 +69,10 @@ struct hd_lane {
     struct hd_store *store;
     unsigned number;
 
-    /* Protected by `lock`: queue, tail, is_woken, has_leader, is_closing, has_worker. */
+    /* Protected by `lock`: queue, is_woken, has_leader, is_closing, has_worker. */
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    struct hd_lane_request *queue;
-    struct hd_lane_request **tail;
+    HD_FIFO(struct hd_lane_request) queue;
     bool is_woken; /* the worker must lead the queued requests */
     bool has_leader;
     bool is_closing;

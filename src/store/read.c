@@ -11,6 +11,7 @@
  * round trip; if the greatest id is in their window, the order of the window decides.
  */
 #include "base/error.h"
+#include "base/list.h"
 #include "store/allowance.h"
 #include "store/codec/pack.h"
 #include "store/fetch.h"
@@ -27,8 +28,7 @@ struct write_node {
 };
 
 struct write_list {
-    struct write_node *first;
-    struct write_node **tail;
+    HD_FIFO(struct write_node) nodes;
     size_t count;
 };
 
@@ -188,8 +188,7 @@ static int add_write(struct tuple_reader *r, struct write_list *list, const stru
 
     if (err)
         return err;
-    *list->tail = node;
-    list->tail = &node->next;
+    hd_fifo_push(&list->nodes, node, next);
     list->count++;
     return 0;
 }
@@ -244,7 +243,7 @@ static int settle_writes(struct tuple_reader *r, struct read_item *item,
     size_t i = 0;
     int err = writes ? 0 : HD_ENOMEM;
 
-    for (struct write_node *node = list->first; !err && node; node = node->next, i++) {
+    for (struct write_node *node = list->nodes.first; !err && node; node = node->next, i++) {
         writes[i] = node->write;
         err = hd_fetch_add(&r->fetch, &r->reading, item->key.thread,
                            hd_from_public(node->write.value.channel), node->ref,
@@ -389,8 +388,6 @@ static void reset_item(struct read_item *item, struct hd_key key, struct heddle_
     memset(tuple, 0, sizeof(*tuple));
     item->key = key;
     item->tuple = tuple;
-    item->writes.tail = &item->writes.first;
-    item->sends.tail = &item->sends.first;
 }
 
 static int read_once(struct tuple_reader *r, const struct hd_key *keys, struct heddle_tuple *tuples)

@@ -5,6 +5,7 @@
 #include "store/scan.h"
 
 #include "base/arena.h"
+#include "base/list.h"
 
 enum { FIRST_PAGE = 16, LAST_PAGE = 256 }; /* rows; later pages are longer */
 #define PAGE_BYTES ((size_t)1 << 20)       /* long rows make shorter pages */
@@ -17,8 +18,8 @@ struct scan_row {
 struct scan_page {
     const struct hd_table *table;
     struct hd_arena arena;
-    struct scan_row *first, **tail;
-    size_t rows;
+    HD_FIFO(struct scan_row) rows;
+    size_t count;
     size_t bytes;
     bool is_full;
 };
@@ -39,9 +40,8 @@ static int page_on_row(void *arg, size_t which, const struct hd_cell *cells)
     }
     if (err)
         return err;
-    *page->tail = row;
-    page->tail = &row->next;
-    page->rows++;
+    hd_fifo_push(&page->rows, row, next);
+    page->count++;
     page->is_full = page->bytes > PAGE_BYTES;
     return page->is_full;
 }
@@ -52,12 +52,11 @@ static int scan_read_page(struct hd_backend *backend, const struct hd_query *que
     int err;
 
     hd_arena_reset(&page->arena);
-    page->first = NULL;
-    page->tail = &page->first;
-    page->rows = page->bytes = 0;
+    page->rows.first = page->rows.last = NULL;
+    page->count = page->bytes = 0;
     page->is_full = false;
     err = hd_backend_read(backend, query, 1, page_on_row, page, fault);
-    page->is_full = page->is_full || page->rows == query->limit;
+    page->is_full = page->is_full || page->count == query->limit;
     return err;
 }
 
@@ -67,7 +66,7 @@ static int hand_on(const struct scan_page *page, const struct hd_query *query, h
 {
     int err = 0;
 
-    for (const struct scan_row *row = page->first; !err && row; row = row->next) {
+    for (const struct scan_row *row = page->rows.first; !err && row; row = row->next) {
         err = fn(arg, 0, row->cells);
         if (err || row->next)
             continue;

@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "base/alloc.h"
+#include "base/list.h"
 #include "store/store.h"
 
 struct deferred_task {
@@ -17,8 +18,7 @@ struct hd_thread_pool {
     /* `lock` protects everything below. */
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    struct deferred_task *queue;
-    struct deferred_task **tail;
+    HD_FIFO(struct deferred_task) queue;
     pthread_t *threads;
     unsigned thread_count;
     unsigned idle_count;
@@ -39,7 +39,6 @@ int hd_thread_pool_open(struct hd_thread_pool **out, unsigned limit)
         return HD_ENOMEM;
     }
     pool->limit = limit;
-    pool->tail = &pool->queue;
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->changed, NULL);
     *out = pool;
@@ -48,12 +47,10 @@ int hd_thread_pool_open(struct hd_thread_pool **out, unsigned limit)
 
 static struct deferred_task *pool_take_task(struct hd_thread_pool *pool)
 {
-    struct deferred_task *task = pool->queue;
+    struct deferred_task *task;
 
-    pool->queue = task->next;
+    hd_fifo_pop(&pool->queue, task, next);
     pool->queued--;
-    if (!pool->queue)
-        pool->tail = &pool->queue;
     return task;
 }
 
@@ -63,7 +60,7 @@ static void *serve(void *arg)
 
     pthread_mutex_lock(&pool->lock);
     for (;;) {
-        while (pool->queue) {
+        while (pool->queue.first) {
             struct deferred_task *task = pool_take_task(pool);
 
             pthread_mutex_unlock(&pool->lock);
@@ -107,8 +104,7 @@ int hd_thread_pool_add(struct hd_thread_pool *pool, void (*work)(void *arg), voi
     pthread_mutex_lock(&pool->lock);
     err = staff(pool);
     if (!err) {
-        *pool->tail = task;
-        pool->tail = &task->next;
+        hd_fifo_push(&pool->queue, task, next);
         pool->queued++;
         pthread_cond_signal(&pool->changed);
     }

@@ -53,12 +53,7 @@ static void stop_exchange(struct hd_mcp_request *request)
 
 static void free_request(struct hd_mcp_request *request)
 {
-    struct hd_mcp_request **link = &request->peer->requests;
-
-    while (*link && *link != request)
-        link = &(*link)->next;
-    if (*link)
-        *link = request->next;
+    hd_dlist_remove(request, all);
     stop_timer(request);
     stop_exchange(request);
     hd_sse_read_fini(&request->sse);
@@ -151,8 +146,7 @@ static struct hd_mcp_request *create_mcp_request(struct hd_mcp_peer *peer,
         memcpy(name, what->name.ptr, what->name.len);
         request->what.name = hd_slice(name, what->name.len);
     }
-    request->next = peer->requests;
-    peer->requests = request;
+    hd_dlist_insert(&peer->requests, request, all);
     return request;
 }
 
@@ -228,7 +222,7 @@ static struct hd_mcp_request *find_caller(const struct hd_mcp_peer *peer)
 {
     struct hd_mcp_request *found = NULL;
 
-    for (struct hd_mcp_request *request = peer->requests; request; request = request->next) {
+    for (struct hd_mcp_request *request = peer->requests; request; request = request->all.next) {
         if (request->what.on_request && !request->is_waiting && !request->is_held &&
             !request->has_answer)
             found = request;
@@ -405,7 +399,7 @@ static void heard(struct hd_mcp_peer *peer)
         struct hd_mcp_request *held = request->is_held ? request : NULL;
         int err;
 
-        request = request->next;
+        request = request->all.next;
         if (!held)
             continue;
         held->is_held = false;

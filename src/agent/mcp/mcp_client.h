@@ -19,6 +19,7 @@
 #include "agent/model/sse_read.h"
 #include "base/buf.h"
 #include "base/compiler.h"
+#include "base/list.h"
 #include "base/slice.h"
 #include "value/val.h"
 
@@ -99,7 +100,7 @@ void hd_mcp_request_cancel(struct hd_mcp_request *request);
 
 struct hd_mcp_request {
     struct hd_mcp_peer *peer;
-    struct hd_mcp_request *next;
+    HD_DLINK(struct hd_mcp_request) all;
     struct hd_mcp_what what; /* owns params, schema, args and name */
     int64_t id;
     unsigned epoch;   /* of the session it was sent in */

@@ -27,7 +27,7 @@ static struct hd_mcp_request *find_waiting(const struct hd_mcp_peer *peer)
     struct hd_mcp_request *found = NULL;
 
     /* The oldest is the last. */
-    for (struct hd_mcp_request *request = peer->requests; request; request = request->next) {
+    for (struct hd_mcp_request *request = peer->requests; request; request = request->all.next) {
         if (request->is_waiting)
             found = request;
     }

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/list.h"
 #include "base/log.h"
 
 enum { PAUSE_MIN_MS = 50, PAUSE_MAX_MS = 2000 };
@@ -10,7 +11,7 @@ enum { PAUSE_MIN_MS = 50, PAUSE_MAX_MS = 2000 };
 struct hd_patience {
     uv_timer_t timer;
     int64_t outage_us;
-    struct hd_store_retry *first, **tail; /* in the order in which they failed */
+    HD_FIFO(struct hd_store_retry) failed; /* in the order in which they failed */
     size_t count;
     uint64_t pause_ms;
     bool is_back; /* the store is available again: retry all */
@@ -26,7 +27,6 @@ int hd_patience_create(uv_loop_t *loop, int64_t outage_us, struct hd_patience **
     (void)uv_timer_init(loop, &patience->timer); /* cannot fail */
     patience->timer.data = patience;
     patience->outage_us = outage_us;
-    patience->tail = &patience->first;
     patience->pause_ms = PAUSE_MIN_MS;
     *out = patience;
     return 0;
@@ -45,11 +45,9 @@ void hd_patience_destroy(struct hd_patience *patience)
 
 static struct hd_store_retry *take_first(struct hd_patience *patience)
 {
-    struct hd_store_retry *retry = patience->first;
+    struct hd_store_retry *retry;
 
-    patience->first = retry->next;
-    if (!patience->first)
-        patience->tail = &patience->first;
+    hd_fifo_pop(&patience->failed, retry, next);
     patience->count--;
     return retry;
 }
@@ -61,12 +59,12 @@ static void on_retry_timer(uv_timer_t *timer)
     size_t turns = patience->is_back || patience->is_ended ? patience->count : 1;
 
     patience->is_back = false;
-    for (; turns > 0 && patience->first; turns--) {
+    for (; turns > 0 && patience->failed.first; turns--) {
         struct hd_store_retry *retry = take_first(patience);
 
         retry->again(retry->arg);
     }
-    if (patience->first && !uv_is_active((uv_handle_t *)timer))
+    if (patience->failed.first && !uv_is_active((uv_handle_t *)timer))
         uv_timer_start(timer, on_retry_timer, patience->pause_ms, 0);
 }
 
@@ -79,7 +77,7 @@ static void start_retry_timer(struct hd_patience *patience, uint64_t wait_ms)
 
 static void queue_retry(struct hd_patience *patience, struct hd_store_retry *retry)
 {
-    bool is_first = !patience->first && retry->until_us == 0;
+    bool is_first = !patience->failed.first && retry->until_us == 0;
 
     if (retry->until_us == 0)
         retry->until_us = hd_clock_monotonic_us() + patience->outage_us;
@@ -88,9 +86,7 @@ static void queue_retry(struct hd_patience *patience, struct hd_store_retry *ret
     if (is_first)
         hd_log(HD_LOG_WARN, "store", "the store is unavailable: runs wait for up to %lld s",
                (long long)(patience->outage_us / 1000000));
-    retry->next = NULL;
-    *patience->tail = retry;
-    patience->tail = &retry->next;
+    hd_fifo_push(&patience->failed, retry, next);
     patience->count++;
     start_retry_timer(patience, patience->pause_ms);
 }
@@ -103,8 +99,8 @@ bool hd_patience_wait(struct hd_patience *patience, struct hd_store_retry *retry
         if (retry->until_us == 0)
             return false;
         patience->pause_ms = PAUSE_MIN_MS;
-        patience->is_back = patience->first != NULL;
-        if (patience->first)
+        patience->is_back = patience->failed.first != NULL;
+        if (patience->failed.first)
             start_retry_timer(patience, 0);
         return false;
     }
@@ -118,7 +114,7 @@ bool hd_patience_wait(struct hd_patience *patience, struct hd_store_retry *retry
 void hd_patience_end(struct hd_patience *patience)
 {
     patience->is_ended = true;
-    if (patience->first)
+    if (patience->failed.first)
         start_retry_timer(patience, 0);
 }
 
