@@ -10,9 +10,10 @@
  * it was passed to. A batch borrows what its records point to until it is applied. Members called
  * JSON are kept as text, byte for byte; they must be valid JSON, and an empty slice means none.
  *
+ *   record_fields.h     the field table of a record: how its members are stored
  *   record_body.c       bodies: objects with members extracted as text
- *   record_thread.c record_run.c run_recover.c
- *   record_assistant.c record_item.c record_cron.c
+ *   record_rows.c       reading, scanning and writing rows by the type of their record
+ *   record_thread.c record_run.c record_assistant.c record_item.c record_cron.c
  */
 #ifndef HD_RECORDS_RECORD_H
 #define HD_RECORDS_RECORD_H

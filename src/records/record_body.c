@@ -2,11 +2,6 @@
 
 #include <string.h>
 
-/* A body is a row, and no database holds longer ones. */
-#define MAX_BODY ((size_t)512 << 20)
-
-/* ---- taking apart ----------------------------------------------------- */
-
 static void skip_space(struct hd_member_reader *c)
 {
     while (c->at < c->end && (*c->at == ' ' || *c->at == '\t' || *c->at == '\n' || *c->at == '\r'))
@@ -22,7 +17,7 @@ static bool take_mark(struct hd_member_reader *c, char wanted)
     return true;
 }
 
-/* Behind a string, of which the opening quote is next. */
+/* Skips a string; its opening quote is next. */
 static bool skip_string(struct hd_member_reader *c)
 {
     for (c->at++; c->at < c->end && *c->at != '"'; c->at++) {
@@ -35,7 +30,7 @@ static bool skip_string(struct hd_member_reader *c)
     return true;
 }
 
-/* Behind an object or an array, of which the opening bracket is next. */
+/* Skips an object or an array; its opening bracket is next. */
 static bool skip_nested(struct hd_member_reader *c)
 {
     size_t depth = 0;
@@ -63,7 +58,7 @@ static bool is_scalar_char(char c)
            c != ':' && c != '"';
 }
 
-/* Behind a value; *raw is its text. */
+/* Skips a value; *raw is its text. */
 static bool take_value(struct hd_member_reader *c, struct hd_slice *raw)
 {
     const char *first;
@@ -166,43 +161,4 @@ int hd_record_int(struct hd_slice raw, int64_t *out)
         return HD_ECORRUPT;
     *out = is_negative ? -(int64_t)number : (int64_t)number;
     return 0;
-}
-
-/* ---- putting together ------------------------------------------------- */
-
-void hd_record_begin(struct hd_record_writer *writer)
-{
-    hd_buf_init(&writer->buf, MAX_BODY);
-    hd_jw_init(&writer->jw, &writer->buf);
-    hd_jw_object(&writer->jw);
-}
-
-void hd_record_put_json(struct hd_record_writer *writer, const char *name, struct hd_slice json)
-{
-    if (json.len == 0)
-        return;
-    hd_jw_key(&writer->jw, hd_slice_cstr(name));
-    hd_jw_raw(&writer->jw, json);
-}
-
-void hd_record_put_text(struct hd_record_writer *writer, const char *name, struct hd_slice text)
-{
-    if (text.len == 0)
-        return;
-    hd_jw_key(&writer->jw, hd_slice_cstr(name));
-    hd_jw_string(&writer->jw, text);
-}
-
-void hd_record_put_int(struct hd_record_writer *writer, const char *name, int64_t number)
-{
-    if (number == 0)
-        return;
-    hd_jw_key(&writer->jw, hd_slice_cstr(name));
-    hd_jw_int(&writer->jw, number);
-}
-
-int hd_record_end(struct hd_record_writer *writer, struct hd_arena *arena, struct hd_slice *out)
-{
-    hd_jw_object_end(&writer->jw);
-    return hd_jw_finish_in(&writer->jw, arena, out);
 }

@@ -1,9 +1,8 @@
 /*
- * Shared by the record_*.c files: bodies, and reading rows.
+ * Shared by the files of records: bodies, and rows by the type of their record (record_fields.h).
  *
- * A body is one JSON object of ours. Its members are taken out as text, without
- * looking into them: metadata and inputs go through as they came, and cost the
- * same whatever is in them.
+ * A body is a JSON object that Heddle wrote. Its members are read as text and not parsed: metadata
+ * and inputs keep their bytes, and their content costs nothing.
  */
 #ifndef HD_RECORDS_RECORD_INTERNAL_H
 #define HD_RECORDS_RECORD_INTERNAL_H
@@ -14,17 +13,14 @@
 #include "records/record_fields.h"
 #include "store/rows.h"
 
-struct hd_member {
-    const char *name;
-    struct hd_slice *raw; /* set to the text of the value; empty when it is not there */
-};
+/* ---- bodies ----------------------------------------------------------- */
 
 /* Reads the members of a body one by one; `at` never passes `end`. */
 struct hd_member_reader {
     const char *at;
     const char *end;
     bool is_begun;
-    int err; /* HD_ECORRUPT: it ended at something that is not JSON */
+    int err; /* HD_ECORRUPT: the body is not an object */
 };
 
 static inline struct hd_member_reader hd_member_reader(struct hd_slice body)
@@ -39,36 +35,20 @@ static inline struct hd_member_reader hd_member_reader(struct hd_slice body)
 HD_MUST_CHECK bool hd_member_next(struct hd_member_reader *reader, struct hd_slice *name,
                                   struct hd_slice *raw);
 
-/*
- * Sets the members of the object `body`; those of other names are passed over.
- * Checks no more than it must to find its way: HD_ECORRUPT when it cannot.
- */
+struct hd_member {
+    const char *name;
+    struct hd_slice *raw; /* set to the text of the value; empty without the member */
+};
+
+/* Sets these members of the object `body` and skips the others. HD_ECORRUPT: it is not an object. */
 HD_MUST_CHECK int hd_record_split(struct hd_slice body, const struct hd_member *members,
                                   size_t count);
-/* The text that a JSON string stands for: a part of `raw`, or in the arena. "" for empty. */
+/* The text of a JSON string: a part of `raw`, or in the arena. "" for empty. */
 HD_MUST_CHECK int hd_record_text(struct hd_slice raw, struct hd_arena *arena, struct hd_slice *out);
 /* A whole number; 0 for empty. */
 HD_MUST_CHECK int hd_record_int(struct hd_slice raw, int64_t *out);
 
-/* Writes a body. Members that are empty, or 0, are left out. */
-struct hd_record_writer {
-    struct hd_buf buf;
-    struct hd_jw jw;
-};
-
-void hd_record_begin(struct hd_record_writer *writer);
-void hd_record_put_json(struct hd_record_writer *writer, const char *name, struct hd_slice json);
-void hd_record_put_text(struct hd_record_writer *writer, const char *name, struct hd_slice text);
-void hd_record_put_int(struct hd_record_writer *writer, const char *name, int64_t number);
-/* Ends the body and moves it into the arena; frees the writer also on failure. */
-HD_MUST_CHECK int hd_record_end(struct hd_record_writer *writer, struct hd_arena *arena,
-                                struct hd_slice *out);
-
-/* 0 stands for "none" in our records, null in the table. */
-static inline struct hd_cell hd_record_time(int64_t us)
-{
-    return us ? hd_cell_int(us) : hd_cell_null();
-}
+/* ---- rows ------------------------------------------------------------- */
 
 /* Copies the bytes of a row into the arena. */
 HD_MUST_CHECK int hd_record_keep(struct hd_arena *arena, enum hd_table_id table,
@@ -84,13 +64,7 @@ HD_MUST_CHECK int hd_record_get(struct heddle *store, enum hd_table_id table,
                                 struct hd_arena *arena, struct hd_cell cells[HD_MAX_COLUMNS],
                                 struct hd_fault *fault);
 
-/* The arena is valid during the call. Returns as hd_row_fn does. */
-typedef int (*hd_record_fn)(void *arg, const struct hd_cell *cells, struct hd_arena *arena,
-                            struct hd_fault *fault);
-
-/* hd_rows_scan() of all columns, with an arena for each row. */
-HD_MUST_CHECK int hd_record_scan(struct heddle *store, struct hd_query query, hd_record_fn fn,
-                                 void *arg, struct hd_fault *fault);
+/* ---- records ---------------------------------------------------------- */
 
 /* The record of the first row of `query`, whose table is set here; HD_ENOTFOUND without a row. */
 HD_MUST_CHECK int hd_record_find(struct heddle *store, const struct hd_record_type *type,

@@ -56,35 +56,6 @@ int hd_record_get(struct heddle *store, enum hd_table_id table, const struct hd_
     return hd_record_first(store, query, arena, cells, fault);
 }
 
-struct record_scan {
-    hd_record_fn fn;
-    void *arg;
-    struct hd_fault *fault;
-    struct hd_arena arena; /* of one record */
-};
-
-static int on_record_row(void *arg, size_t which, const struct hd_cell *cells)
-{
-    struct record_scan *scan = arg;
-
-    (void)which;
-    hd_arena_reset(&scan->arena);
-    return scan->fn(scan->arg, cells, &scan->arena, scan->fault);
-}
-
-int hd_record_scan(struct heddle *store, struct hd_query query, hd_record_fn fn, void *arg,
-                   struct hd_fault *fault)
-{
-    struct record_scan scan = {.fn = fn, .arg = arg, .fault = fault};
-    int err;
-
-    query.columns = HD_ALL_COLUMNS;
-    hd_arena_init(&scan.arena, SIZE_MAX / 2);
-    err = hd_rows_scan(store, query, on_record_row, &scan, fault);
-    hd_arena_fini(&scan.arena);
-    return err;
-}
-
 int hd_record_find(struct heddle *store, const struct hd_record_type *type, struct hd_query query,
                    struct hd_arena *arena, void *out, struct hd_fault *fault)
 {
