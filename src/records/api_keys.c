@@ -32,6 +32,7 @@ static const struct hd_record_type key_type = {
             [HD_API_KEYS_BODY] = {.kind = HD_RECORD_BODY},
         },
     HD_RECORD_MEMBERS(key_members),
+    .unknown = offsetof(REC, unknown),
     .call = call_key_fn,
 };
 

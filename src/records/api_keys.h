@@ -18,6 +18,7 @@ struct hd_key_rec {
     struct hd_api_key key;
     int64_t rev; /* 0: it is not stored yet */
     int64_t created_at;
+    struct hd_slice unknown; /* members of the body that a newer version wrote */
 };
 
 /* HD_ENOTFOUND: there is none. */

@@ -67,6 +67,7 @@ static const struct hd_record_type invitation_type = {
             [HD_INVITATIONS_BODY] = {.kind = HD_RECORD_BODY},
         },
     HD_RECORD_MEMBERS(invitation_members),
+    .unknown = offsetof(REC, unknown),
     .complete = complete_invitation,
     .call = call_invitation_fn,
 };

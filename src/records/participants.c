@@ -145,6 +145,7 @@ static const struct hd_record_type participant_type = {
             [HD_PARTICIPANTS_BODY] = {.kind = HD_RECORD_BODY},
         },
     HD_RECORD_MEMBERS(participant_members),
+    .unknown = offsetof(REC, unknown),
     .complete = complete_participant,
     .call = call_participant_fn,
 };

@@ -47,6 +47,7 @@ struct hd_participant_rec {
     bool is_organisation;
     struct hd_slice issuer;  /* the alias */
     struct hd_slice subject; /* as clients see it: of the person, or the organisation's name */
+    struct hd_slice unknown; /* members of the body that a newer version wrote */
 };
 
 /*
@@ -121,7 +122,8 @@ struct hd_invitation_rec {
     int64_t left; /* how often it may be accepted still; at least 1 */
     int64_t uses; /* how often it might be in the beginning */
     int64_t created_at;
-    int64_t expires_at; /* 0: never */
+    int64_t expires_at;      /* 0: never */
+    struct hd_slice unknown; /* members of the body that a newer version wrote */
 };
 
 /* A new token. HD_EIO: the system has no randomness. */

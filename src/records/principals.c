@@ -40,6 +40,7 @@ static const struct hd_record_type principal_type = {
             [HD_PRINCIPALS_BODY] = {.kind = HD_RECORD_BODY},
         },
     HD_RECORD_MEMBERS(principal_members),
+    .unknown = offsetof(REC, unknown),
     .call = call_principal_fn,
 };
 

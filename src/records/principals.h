@@ -36,6 +36,7 @@ struct hd_principal_rec {
     enum hd_principal_state state;
     int64_t created_at;
     struct hd_slice moved_to; /* the principal it became, or becomes; may be empty */
+    struct hd_slice unknown;  /* members of the body that a newer version wrote */
 };
 
 /* HD_ENOTFOUND: there is none. */

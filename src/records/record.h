@@ -71,6 +71,7 @@ struct hd_thread_rec {
     bool has_rest;
     enum hd_thread_status rest;
     struct hd_head rest_head;
+    struct hd_slice unknown; /* members of the body that a newer version wrote */
 };
 
 /* A new one: idle, all else 0 or empty. Borrows both. */
@@ -141,7 +142,8 @@ struct hd_run_rec {
     struct hd_slice error;    /* JSON: why it failed; empty: it did not */
     /* JSON: what markers in kwargs stand for (secret/secret.h); in memory alone, never stored. */
     struct hd_slice secrets;
-    int64_t thread_created; /* its thread was made then; in memory alone, 0: not known */
+    int64_t thread_created;  /* its thread was made then; in memory alone, 0: not known */
+    struct hd_slice unknown; /* members of the body that a newer version wrote */
 };
 
 /* Copies the record and everything it points to. */
@@ -215,6 +217,7 @@ struct hd_assistant_rec {
     struct hd_slice config;      /* JSON object */
     struct hd_slice context;     /* JSON */
     struct hd_slice metadata;    /* JSON object */
+    struct hd_slice unknown;     /* members of the body that a newer version wrote */
 };
 
 HD_MUST_CHECK int hd_assistant_read(struct heddle *store, struct hd_slice principal,
@@ -365,6 +368,7 @@ struct hd_cron_rec {
     struct hd_slice thread_id; /* empty: a new one each time */
     struct hd_slice metadata;  /* JSON object */
     struct hd_slice payload;   /* JSON object: the body of its runs */
+    struct hd_slice unknown;   /* members of the body that a newer version wrote */
 };
 
 HD_MUST_CHECK int hd_cron_read(struct heddle *store, struct hd_slice principal, struct hd_slice id,

@@ -38,6 +38,7 @@ static const struct hd_record_type assistant_type = {
             [HD_ASSISTANTS_BODY] = {.kind = HD_RECORD_BODY},
         },
     HD_RECORD_MEMBERS(assistant_members),
+    .unknown = offsetof(REC, unknown),
     .call = call_assistant_fn,
 };
 
@@ -63,6 +64,7 @@ static const struct hd_record_type version_type = {
             [HD_ASSISTANT_VERSIONS_BODY] = {.kind = HD_RECORD_BODY},
         },
     HD_RECORD_MEMBERS(assistant_members),
+    .unknown = offsetof(REC, unknown),
     .complete = complete_version,
     .call = call_assistant_fn,
 };

@@ -37,6 +37,7 @@ static const struct hd_record_type cron_type = {
             [HD_CRONS_BODY] = {.kind = HD_RECORD_BODY},
         },
     HD_RECORD_MEMBERS(cron_members),
+    .unknown = offsetof(REC, unknown),
     .call = call_cron_fn,
 };
 

@@ -111,7 +111,7 @@ static void decode_word(const struct hd_record_field *field, struct hd_slice raw
 }
 
 static int decode_members(const struct hd_record_field *fields, size_t count, struct hd_slice body,
-                          struct hd_arena *arena, void *record);
+                          struct hd_arena *arena, void *record, struct hd_slice *unknown);
 
 static int decode_value(const struct hd_record_field *field, struct hd_slice raw,
                         struct hd_arena *arena, void *record)
@@ -134,7 +134,7 @@ static int decode_value(const struct hd_record_field *field, struct hd_slice raw
         decode_word(field, raw, record);
         return 0;
     case HD_RECORD_OBJECT:
-        return decode_members(field->members, field->member_count, raw, arena, record);
+        return decode_members(field->members, field->member_count, raw, arena, record, NULL);
     case HD_RECORD_NONE:
     case HD_RECORD_BODY:
     case HD_RECORD_MEMORY:
@@ -181,8 +181,31 @@ static size_t find_field(const struct hd_record_field *fields, size_t count, str
     return count;
 }
 
+/* Appends a member, as it is in the body, to those that are not listed; commas separate them. */
+static int keep_unknown(struct hd_arena *arena, struct hd_slice name, struct hd_slice raw,
+                        struct hd_slice *unknown)
+{
+    const char *begin = name.ptr - 1; /* the quote */
+    struct hd_slice member = hd_slice(begin, (size_t)(raw.ptr + raw.len - begin));
+    char *joined;
+
+    if (unknown->len == 0) {
+        *unknown = member;
+        return 0;
+    }
+    joined = hd_arena_alloc(arena, unknown->len + 1 + member.len);
+    if (!joined)
+        return HD_ENOMEM;
+    memcpy(joined, unknown->ptr, unknown->len);
+    joined[unknown->len] = ',';
+    memcpy(joined + unknown->len + 1, member.ptr, member.len);
+    *unknown = hd_slice(joined, unknown->len + 1 + member.len);
+    return 0;
+}
+
+/* `unknown` is NULL for an object in the body: it is written as a whole. */
 static int decode_members(const struct hd_record_field *fields, size_t count, struct hd_slice body,
-                          struct hd_arena *arena, void *record)
+                          struct hd_arena *arena, void *record, struct hd_slice *unknown)
 {
     struct hd_member_reader reader = hd_member_reader(body);
     struct hd_slice name, raw;
@@ -194,10 +217,12 @@ static int decode_members(const struct hd_record_field *fields, size_t count, st
     while (!err && hd_member_next(&reader, &name, &raw)) {
         size_t at = find_field(fields, count, name, &next);
 
-        if (at == count)
-            continue;
-        seen |= UINT32_C(1) << at;
-        err = decode_member(&fields[at], raw, arena, record);
+        if (at < count) {
+            seen |= UINT32_C(1) << at;
+            err = decode_member(&fields[at], raw, arena, record);
+        } else if (unknown) {
+            err = keep_unknown(arena, name, raw, unknown);
+        }
     }
     if (!err)
         err = reader.err;
@@ -220,7 +245,8 @@ static int decode_column(const struct hd_record_type *type, const struct hd_reco
     case HD_RECORD_NAME:
         return decode_name(field, cell->bytes, record);
     case HD_RECORD_BODY:
-        return decode_members(type->members, type->member_count, cell->bytes, arena, record);
+        return decode_members(type->members, type->member_count, cell->bytes, arena, record,
+                              slice_at(record, type->unknown));
     case HD_RECORD_NONE:
     case HD_RECORD_WORD:
     case HD_RECORD_OBJECT:
@@ -295,10 +321,12 @@ static struct hd_slice stored_name(const struct hd_record_field *field, const vo
     return hd_slice_cstr(field->names[load_int(field, record)]);
 }
 
+static void encode_object(struct hd_jw *jw, const struct hd_record_field *object,
+                          const void *record);
+
 static void encode_members(struct hd_jw *jw, const struct hd_record_field *fields, size_t count,
                            const void *record)
 {
-    hd_jw_object(jw);
     for (size_t i = 0; i < count; i++) {
         const struct hd_record_field *field = &fields[i];
 
@@ -316,20 +344,32 @@ static void encode_members(struct hd_jw *jw, const struct hd_record_field *field
         else if (field->kind == HD_RECORD_WORD)
             hd_jw_raw(jw, stored_name(field, record));
         else
-            encode_members(jw, field->members, field->member_count, record);
+            encode_object(jw, field, record);
     }
+}
+
+static void encode_object(struct hd_jw *jw, const struct hd_record_field *object,
+                          const void *record)
+{
+    hd_jw_object(jw);
+    encode_members(jw, object->members, object->member_count, record);
     hd_jw_object_end(jw);
 }
 
 static int encode_body(const struct hd_record_type *type, const void *record,
                        struct hd_arena *arena, struct hd_slice *out)
 {
+    const struct hd_slice *unknown = const_slice_at(record, type->unknown);
     struct hd_buf buf;
     struct hd_jw jw;
 
     hd_buf_init(&buf, MAX_BODY);
     hd_jw_init(&jw, &buf);
+    hd_jw_object(&jw);
     encode_members(&jw, type->members, type->member_count, record);
+    if (unknown->len > 0)
+        hd_jw_raw(&jw, *unknown);
+    hd_jw_object_end(&jw);
     return hd_jw_finish_in(&jw, arena, out);
 }
 
@@ -409,5 +449,10 @@ int hd_record_copy(const struct hd_record_type *type, struct hd_arena *arena, co
 
     memcpy(out, record, type->size);
     err = copy_slices(type->columns, hd_tables[type->table].column_count, arena, record, out);
-    return err ? err : copy_slices(type->members, type->member_count, arena, record, out);
+    if (!err)
+        err = copy_slices(type->members, type->member_count, arena, record, out);
+    if (!err && type->unknown)
+        err = hd_arena_copy(arena, *const_slice_at(record, type->unknown),
+                            slice_at(out, type->unknown));
+    return err;
 }

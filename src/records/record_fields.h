@@ -7,7 +7,8 @@
  * empty are not written, so the rows of earlier versions keep their bytes. A new column also needs
  * a new version of the schema (store/table.h).
  *
- * Members are written in the order of the table.
+ * Members are written in the order of the table. Members of a body that the table does not list,
+ * which a newer version wrote, are kept with the record and written after the others.
  */
 #ifndef HD_RECORDS_RECORD_FIELDS_H
 #define HD_RECORDS_RECORD_FIELDS_H
@@ -68,6 +69,7 @@ struct hd_record_type {
     struct hd_record_field columns[HD_MAX_COLUMNS];
     const struct hd_record_field *members; /* of the body, at most 32 */
     size_t member_count;
+    size_t unknown; /* the offset of a slice for the other members of the body */
     /* Optional: checks a decoded record and sets what the table cannot describe; HD_ECORRUPT. */
     int (*complete)(const struct hd_cell *cells, void *record);
     /* Calls the function at `fn`, which has the record's own type; for hd_records_scan(). */

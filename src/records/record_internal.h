@@ -40,7 +40,7 @@ struct hd_member {
     struct hd_slice *raw; /* set to the text of the value; empty without the member */
 };
 
-/* Sets these members of the object `body` and skips the others. HD_ECORRUPT: it is not an object. */
+/* Sets these members of the object `body`, skips others. HD_ECORRUPT: it is not an object. */
 HD_MUST_CHECK int hd_record_split(struct hd_slice body, const struct hd_member *members,
                                   size_t count);
 /* The text of a JSON string: a part of `raw`, or in the arena. "" for empty. */

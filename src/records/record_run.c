@@ -55,6 +55,7 @@ static const struct hd_record_type run_type = {
             [HD_RUNS_BODY] = {.kind = HD_RECORD_BODY},
         },
     HD_RECORD_MEMBERS(run_members),
+    .unknown = offsetof(REC, unknown),
 };
 
 const char *hd_run_state_name(enum hd_run_state state)

@@ -69,6 +69,7 @@ static const struct hd_record_type thread_type = {
             [HD_THREAD_INFO_BODY] = {.kind = HD_RECORD_BODY},
         },
     HD_RECORD_MEMBERS(thread_members),
+    .unknown = offsetof(REC, unknown),
     .call = call_thread_fn,
 };
 

@@ -30,6 +30,7 @@ struct probe {
     enum colour part_colour;
     struct hd_slice part_text;
     struct hd_slice secret;
+    struct hd_slice unknown;
 };
 
 #define REC struct probe
@@ -81,6 +82,7 @@ static const struct hd_record_type probe_type = {
             [HD_CRONS_BODY] = {.kind = HD_RECORD_BODY},
         },
     HD_RECORD_MEMBERS(probe_members),
+    .unknown = offsetof(REC, unknown),
 };
 
 static const struct probe full = {
@@ -103,12 +105,14 @@ static const struct probe full = {
     .part_colour = GREEN,
     .part_text = HD_S_INIT("piece"),
     .secret = HD_S_INIT("hidden"),
+    .unknown = HD_S_INIT("\"new\":[1, {}],\"\\u00e9\":null"),
 };
 
 static const char full_body[] =
     "{\"text\":\"a \\\"b\\\"\",\"owner\":\"bob\",\"json\":{\"k\": 1.0},"
     "\"wide\":-9223372036854775807,\"count\":3,\"word\":1,\"on\":true,\"shown\":true,"
-    "\"point\":{\"x\":\"left\",\"y\":\"top\"},\"part\":{\"colour\":\"green\",\"text\":\"piece\"}}";
+    "\"point\":{\"x\":\"left\",\"y\":\"top\"},\"part\":{\"colour\":\"green\",\"text\":\"piece\"},"
+    "\"new\":[1, {}],\"\\u00e9\":null}";
 
 static void assert_same_fields(const struct probe *got, const struct probe *expected)
 {
@@ -130,6 +134,7 @@ static void assert_same_fields(const struct probe *got, const struct probe *expe
     assert_int_equal(got->has_part, expected->has_part);
     assert_int_equal(got->part_colour, expected->part_colour);
     assert_slice(got->part_text, expected->part_text);
+    assert_slice(got->unknown, expected->unknown);
 }
 
 /* ---- helpers ---------------------------------------------------------- */
@@ -215,14 +220,33 @@ static void members_are_found_in_any_order(void **state)
 {
     struct probe back;
 
-    assert_err(decode_text(*state,
-                           "{\"part\":{\"text\":\"piece\",\"colour\":\"green\"},"
-                           "\"point\":{\"y\":\"top\",\"x\":\"left\"},\"shown\":true,\"on\":true,"
-                           "\"word\":1,\"count\":3,\"wide\":-9223372036854775807,"
-                           "\"json\":{\"k\": 1.0},\"owner\":\"bob\",\"text\":\"a \\\"b\\\"\"}",
-                           &back),
-               0);
+    assert_err(
+        decode_text(
+            *state,
+            "{\"new\":[1, {}], \"part\":{\"text\":\"piece\",\"colour\":\"green\"},"
+            "\"point\":{\"y\":\"top\",\"x\":\"left\"},\"shown\":true,\"on\":true,"
+            "\"word\":1,\"count\":3,\"wide\":-9223372036854775807,"
+            "\"json\":{\"k\": 1.0},\"owner\":\"bob\",\"\\u00e9\":null,\"text\":\"a \\\"b\\\"\"}",
+            &back),
+        0);
     assert_same_fields(&back, &full);
+}
+
+/* A newer version wrote them; those of an object in the body go with the object. */
+static void unknown_members_are_written_back(void **state)
+{
+    struct probe probe, copy;
+
+    assert_err(decode_text(*state,
+                           "{ \"a\" : [\"}\"] ,\"text\":\"t\",\"b\":\"\\\"\", \"c\":-1,"
+                           "\"point\":{\"x\":\"left\",\"z\":1}}",
+                           &probe),
+               0);
+    probe.text = HD_S("changed");
+    assert_err(hd_record_copy(&probe_type, *state, &probe, &copy), 0);
+    assert_slice(encode_text(*state, &copy),
+                 HD_S("{\"text\":\"changed\",\"shown\":false,\"point\":{\"x\":\"left\"},"
+                      "\"a\" : [\"}\"],\"b\":\"\\\"\",\"c\":-1}"));
 }
 
 static void an_object_needs_a_major_member(void **state)
@@ -317,6 +341,7 @@ int main(void)
         WITH_ARENA(zero_and_empty_are_not_written),
         WITH_ARENA(absent_members_have_their_defaults),
         WITH_ARENA(members_are_found_in_any_order),
+        WITH_ARENA(unknown_members_are_written_back),
         WITH_ARENA(an_object_needs_a_major_member),
         WITH_ARENA(damaged_members_are_found),
         WITH_ARENA(a_damaged_record_is_named),

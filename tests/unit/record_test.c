@@ -333,6 +333,34 @@ static void a_damaged_row_is_named(void **state)
     assert_non_null(strstr(w->fault.text, "job"));
 }
 
+/* Another process, of a newer version, has written the row. */
+static void members_of_a_newer_version_are_kept(void **state)
+{
+    struct world *w = *state;
+    struct hd_thread_rec thread;
+    struct hd_slice body, added;
+    const struct hd_member member = {"added", &added};
+    const struct hd_cell key[] = {hd_cell_bytes(ADA), hd_cell_bytes(JOB)};
+    const struct hd_cell row[] = {
+        hd_cell_bytes(ADA), hd_cell_bytes(JOB),
+        hd_cell_int(1),     hd_cell_bytes(HD_S("idle")),
+        hd_cell_int(0),     hd_cell_int(0),
+        hd_cell_int(0),     hd_cell_null(),
+        hd_cell_int(0),     hd_cell_bytes(HD_S("{\"added\":{\"x\": 1},\"ttl\":5}"))};
+    struct hd_cell cells[HD_MAX_COLUMNS];
+
+    APPLY(w, hd_batch_row(&batch, HD_OP_PUT, HD_THREAD_INFO, row));
+    assert_err(hd_thread_read(w->store, ADA, JOB, &w->arena, &thread, &w->fault), 0);
+    thread.status = HD_THREAD_BUSY;
+    APPLY(w, hd_thread_put(&batch, &thread));
+    assert_err(
+        hd_record_get(w->store, HD_THREAD_INFO, key, HD_COUNT(key), &w->arena, cells, &w->fault),
+        0);
+    body = cells[HD_THREAD_INFO_BODY].bytes;
+    assert_err(hd_record_split(body, &member, 1), 0);
+    assert_slice(added, HD_S("{\"x\": 1}"));
+}
+
 /* ---- runs ------------------------------------------------------------- */
 
 static struct hd_run_rec make_run(const char *thread, const char *id, enum hd_run_state status)
@@ -1006,6 +1034,7 @@ int main(void)
         BOTH(threads_are_listed_by_age_and_by_expiry),
         BOTH(lanes_are_those_of_the_checkpoints),
         BOTH(a_damaged_row_is_named),
+        BOTH(members_of_a_newer_version_are_kept),
         BOTH(a_run_comes_back_as_it_was),
         BOTH(a_run_keeps_its_actor),
         BOTH(runs_of_a_thread_are_listed),
