@@ -78,7 +78,7 @@ static int parse_index(struct parser *p, struct hd_extract_step *step)
     if (p->pos == begin)
         return refuse_extract_path(p, "an index or a quoted key is missing");
     step->is_index = true;
-    /* -0 is what -0 is everywhere else: the first. */
+    /* -0 is 0: the first element. */
     step->index = is_negative ? -value : value;
     return 0;
 }

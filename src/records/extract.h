@@ -1,5 +1,5 @@
 /*
- * The `extract` of a thread search: names and the paths of what they stand for,
+ * The `extract` of a thread search: names, and for each the path of its value,
  * such as {"last": "values.messages[-1].content"}.
  *
  * A path begins with a member of the thread (values, metadata, …) and continues with ".key", "[3]",

@@ -43,7 +43,7 @@ HD_MUST_CHECK int hd_item_namespace_join(const struct hd_item_namespace *labels,
 HD_MUST_CHECK int hd_item_namespace_check_put(const struct hd_item_namespace *labels,
                                               struct hd_fault *fault);
 
-/* `*` in the pattern stands for any one label. */
+/* `*` in the pattern matches any one label. */
 bool hd_item_namespace_start_with(const struct hd_item_namespace *labels,
                                   const struct hd_item_namespace *pattern);
 bool hd_item_namespace_end_with(const struct hd_item_namespace *labels,
@@ -52,7 +52,7 @@ bool hd_item_namespace_end_with(const struct hd_item_namespace *labels,
 /* Label by label, in byte order: not the order of the text with dots. */
 int hd_item_namespace_cmp(const struct hd_item_namespace *a, const struct hd_item_namespace *b);
 
-/* ---- what a list of namespaces collects --------------------------------- */
+/* ---- collecting namespaces for a list ----------------------------------- */
 
 /* Namespaces, each once, cut to `max_depth` labels (0: not cut). Memory is the arena's. */
 struct hd_label_set {
@@ -67,7 +67,7 @@ struct hd_label_set {
 void hd_label_set_init(struct hd_label_set *set, struct hd_arena *arena, size_t max_depth,
                        size_t limit);
 void hd_label_set_fini(struct hd_label_set *set);
-/* Copies what it keeps. */
+/* Copies the labels that it keeps. */
 HD_MUST_CHECK int hd_label_set_add(struct hd_label_set *set,
                                    const struct hd_item_namespace *labels);
 void hd_label_set_sort(struct hd_label_set *set);

@@ -14,7 +14,7 @@ const char *hd_role_name(enum hd_role role)
     return roles[role];
 }
 
-/* A row grants no more than what can be granted. */
+/* Limits the role of a row to those that can be granted. */
 static enum hd_role role_of(const struct hd_cell *cells)
 {
     int64_t role = cells[HD_PARTICIPANTS_ROLE].number;
@@ -248,7 +248,7 @@ static int on_shared(void *arg, size_t which, const struct hd_cell *cells)
     return err;
 }
 
-/* Of one thread the oldest comes first. */
+/* By thread, then by age: the oldest first. */
 static int compare_shared(const void *a, const void *b)
 {
     const struct hd_shared *one = a, *other = b;
@@ -340,7 +340,7 @@ int hd_participant_remove(struct hd_batch_builder *batch,
     return err ? err : hd_record_delete(batch, &participant_type, participant);
 }
 
-/* ---- the thread goes -------------------------------------------------- */
+/* ---- deleting a thread ------------------------------------------------ */
 
 static int on_doomed(void *arg, size_t which, const struct hd_cell *cells)
 {

@@ -85,7 +85,7 @@ HD_MUST_CHECK int hd_participations_scan(struct heddle *store, struct hd_slice m
 HD_MUST_CHECK int hd_participants_scan(struct heddle *store, struct hd_slice owner,
                                        struct hd_slice thread_id, hd_participant_fn fn, void *arg,
                                        struct hd_fault *fault);
-/* How many a thread has; no more than `most` are counted. */
+/* The number of participants of a thread; counts up to `most`. */
 HD_MUST_CHECK int hd_participants_count(struct heddle *store, struct hd_slice owner,
                                         struct hd_slice thread_id, size_t most, size_t *out,
                                         struct hd_fault *fault);
@@ -94,15 +94,15 @@ HD_MUST_CHECK int hd_participant_read(struct heddle *store, struct hd_slice memb
                                       struct hd_arena *arena, struct hd_participant_rec *out,
                                       struct hd_fault *fault);
 
-/* Conflicts when it is one already, or when `thread` has gone. */
+/* Conflicts when the participant exists, or `thread` was deleted. */
 HD_MUST_CHECK int hd_participant_add(struct hd_batch_builder *batch,
                                      const struct hd_thread_rec *thread,
                                      const struct hd_participant_rec *participant);
-/* Another role; conflicts when it has not participant->role any more. Leaves the record alone. */
+/* Sets another role; conflicts when participant->role is out of date. Keeps the record as it is. */
 HD_MUST_CHECK int hd_participant_set_role(struct hd_batch_builder *batch,
                                           const struct hd_participant_rec *participant,
                                           enum hd_role role);
-/* Conflicts when it has not participant->role any more, or is gone. */
+/* Conflicts when participant->role is out of date, or the row was deleted. */
 HD_MUST_CHECK int hd_participant_remove(struct hd_batch_builder *batch,
                                         const struct hd_participant_rec *participant);
 
@@ -119,8 +119,8 @@ struct hd_invitation_rec {
     struct hd_slice owner;
     struct hd_slice thread_id;
     enum hd_role role;
-    int64_t left; /* how often it may be accepted still; at least 1 */
-    int64_t uses; /* how often it might be in the beginning */
+    int64_t left; /* remaining acceptances; at least 1 */
+    int64_t uses; /* acceptances allowed when it was created */
     int64_t created_at;
     int64_t expires_at;      /* 0: never */
     struct hd_slice unknown; /* members of the body that a newer version wrote */
@@ -131,11 +131,11 @@ HD_MUST_CHECK int hd_invitation_token(char token[HD_INVITATION_TOKEN_SIZE]);
 /* The id that belongs to a token, whatever was sent as one. */
 HD_MUST_CHECK int hd_invitation_id(struct hd_slice token, char id[HD_INVITATION_ID_SIZE]);
 
-/* One that has expired is not found any more. */
+/* HD_ENOTFOUND also when it has expired. */
 HD_MUST_CHECK int hd_invitation_read(struct heddle *store, struct hd_slice id, int64_t now,
                                      struct hd_arena *arena, struct hd_invitation_rec *out,
                                      struct hd_fault *fault);
-/* Conflicts when `thread` has gone. */
+/* Conflicts when `thread` was deleted. */
 HD_MUST_CHECK int hd_invitation_add(struct hd_batch_builder *batch,
                                     const struct hd_thread_rec *thread,
                                     struct hd_invitation_rec *invitation);
@@ -158,7 +158,7 @@ HD_MUST_CHECK int hd_invitations_scan(struct heddle *store, struct hd_slice owne
 HD_MUST_CHECK int hd_invitations_expire(struct heddle *store, int64_t now, size_t most,
                                         size_t *count, struct hd_fault *fault);
 
-/* ---- the thread goes -------------------------------------------------- */
+/* ---- deleting a thread ------------------------------------------------ */
 
 /* Appends the deletion of all participants and invitations that a thread has now. */
 HD_MUST_CHECK int hd_participants_delete(struct heddle *store, struct hd_batch_builder *batch,

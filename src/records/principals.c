@@ -137,7 +137,7 @@ static int read_candidates(struct heddle *store, struct candidates *all, struct 
     return hd_rows_read(store, queries, all->count, on_candidate, all, fault);
 }
 
-/* The one that is in use, or the newest; HD_EBUSY: it is on its way. */
+/* The one in use, or the newest; HD_EBUSY: one of them is being moved. */
 static int choose_candidate(const struct candidates *all, size_t *out)
 {
     *out = 0;

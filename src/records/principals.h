@@ -23,7 +23,7 @@ struct heddle;
 enum hd_principal_state {
     HD_PRINCIPAL_HERE,
     HD_PRINCIPAL_MOVING, /* 503 with Retry-After */
-    HD_PRINCIPAL_MOVED   /* what it had belongs to that of a newer key */
+    HD_PRINCIPAL_MOVED   /* its rows belong to the principal of a newer key */
 };
 
 struct hd_principal_rec {
@@ -39,7 +39,7 @@ struct hd_principal_rec {
     struct hd_slice unknown;  /* members of the body that a newer version wrote */
 };
 
-/* HD_ENOTFOUND: there is none. */
+/* HD_ENOTFOUND: no such row. */
 HD_MUST_CHECK int hd_principal_read(struct heddle *store, struct hd_slice id,
                                     struct hd_arena *arena, struct hd_principal_rec *out,
                                     struct hd_fault *fault);
@@ -48,7 +48,7 @@ typedef int (*hd_principal_fn)(void *arg, const struct hd_principal_rec *princip
 /* All of them, in the order of their ids, from behind `after` (may be empty). */
 HD_MUST_CHECK int hd_principals_scan(struct heddle *store, struct hd_slice after,
                                      hd_principal_fn fn, void *arg, struct hd_fault *fault);
-/* Unless there is one already. */
+/* Does nothing when it exists. */
 HD_MUST_CHECK int hd_principal_add(struct hd_batch_builder *batch,
                                    struct hd_principal_rec *principal);
 /* Conflicts unless the stored one has principal->rev. */

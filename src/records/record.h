@@ -7,7 +7,7 @@
  * is applied; on HD_ECONFLICT the batch is not applied: read again, decide again, retry.
  *
  * The members of a record point into the arena it was read into, or are valid during the callback
- * it was passed to. A batch borrows what its records point to until it is applied. Members called
+ * it was passed to. A batch borrows the memory of its records until it is applied. Members called
  * JSON are kept as text, byte for byte; they must be valid JSON, and an empty slice means none.
  *
  *   record_fields.h     the field table of a record: how its members are stored
@@ -58,8 +58,8 @@ struct hd_thread_rec {
     int64_t state_updated_at;
     int64_t expires_at;       /* 0: never */
     int64_t event_seq;        /* no event of the thread has a greater number */
-    int64_t run_order;        /* that of the last run it took in; 0: it took in none */
-    struct hd_slice last_run; /* the greatest id that a run of it has had; empty: not known */
+    int64_t run_order;        /* the order of the last admitted run; 0: none */
+    struct hd_slice last_run; /* the greatest id of its runs so far; empty: not known */
     struct hd_slice metadata; /* JSON object */
     struct hd_slice config;   /* JSON object */
     struct hd_slice ttl;      /* JSON */
@@ -67,20 +67,20 @@ struct hd_thread_rec {
     struct hd_slice heads;      /* JSON object: namespace to the checkpoint that a user chose */
     struct hd_slice interrupts; /* JSON object: task id to list */
     struct hd_slice error;      /* JSON */
-    /* Of a busy one: what it is again if nothing comes of its runs. */
+    /* While it is busy: the status and head to restore if its runs change nothing. */
     bool has_rest;
     enum hd_thread_status rest;
     struct hd_head rest_head;
     struct hd_slice unknown; /* members of the body that a newer version wrote */
 };
 
-/* A new one: idle, all else 0 or empty. Borrows both. */
+/* A new thread: idle, all else 0 or empty. Borrows both. */
 void hd_thread_init(struct hd_thread_rec *thread, struct hd_slice principal, struct hd_slice id);
-/* HD_ENOTFOUND: there is none. */
+/* HD_ENOTFOUND: it does not exist. */
 HD_MUST_CHECK int hd_thread_read(struct heddle *store, struct hd_slice principal,
                                  struct hd_slice id, struct hd_arena *arena,
                                  struct hd_thread_rec *out, struct hd_fault *fault);
-/* Conflicts when there is one already. */
+/* Conflicts when it exists. */
 HD_MUST_CHECK int hd_thread_add(struct hd_batch_builder *batch, struct hd_thread_rec *thread);
 /* Conflicts unless the stored one has thread->rev. */
 HD_MUST_CHECK int hd_thread_put(struct hd_batch_builder *batch, struct hd_thread_rec *thread);
@@ -130,7 +130,7 @@ struct hd_run_rec {
     int64_t created_at;
     int64_t updated_at;
     int64_t due_at; /* not before this time; 0: it has ended */
-    int attempt;    /* 1 when it has never been begun again */
+    int attempt;    /* 1: the first */
     struct hd_run_losses losses;
     bool is_suspended;     /* its server stopped in an orderly way: that is no loss */
     struct hd_slice actor; /* the principal, or the participant, that created it */
@@ -138,27 +138,27 @@ struct hd_run_rec {
     enum hd_multitask multitask;
     struct hd_slice metadata; /* JSON object */
     struct hd_slice kwargs;   /* JSON object */
-    struct hd_slice receipt;  /* JSON: what a run that was stopped has left; empty: it was not */
-    struct hd_slice error;    /* JSON: why it failed; empty: it did not */
-    /* JSON: what markers in kwargs stand for (secret/secret.h); in memory alone, never stored. */
+    struct hd_slice receipt;  /* JSON: the receipt of a cancelled run; empty: not cancelled */
+    struct hd_slice error;    /* JSON: the cause of a failure; empty: it has not failed */
+    /* JSON: the secrets behind the markers in kwargs (secret/secret.h); never stored. */
     struct hd_slice secrets;
-    int64_t thread_created;  /* its thread was made then; in memory alone, 0: not known */
+    int64_t thread_created;  /* creation time of its thread, not stored; 0: not known */
     struct hd_slice unknown; /* members of the body that a newer version wrote */
 };
 
 /* Copies the record and everything it points to. */
 HD_MUST_CHECK int hd_run_rec_copy(struct hd_arena *arena, const struct hd_run_rec *run,
                                   struct hd_run_rec *out);
-/* HD_ENOTFOUND: there is none. */
+/* HD_ENOTFOUND: it does not exist. */
 HD_MUST_CHECK int hd_run_read(struct heddle *store, struct hd_slice principal,
                               struct hd_slice thread_id, struct hd_slice run_id,
                               struct hd_arena *arena, struct hd_run_rec *out,
                               struct hd_fault *fault);
-/* The same when its thread is not known. */
+/* The same without the thread id. */
 HD_MUST_CHECK int hd_run_find(struct heddle *store, struct hd_slice principal,
                               struct hd_slice run_id, struct hd_arena *arena,
                               struct hd_run_rec *out, struct hd_fault *fault);
-/* Conflicts when there is one already. */
+/* Conflicts when it exists. */
 HD_MUST_CHECK int hd_run_add(struct hd_batch_builder *batch, struct hd_run_rec *run);
 /* Conflicts unless the stored one has run->rev. */
 HD_MUST_CHECK int hd_run_put(struct hd_batch_builder *batch, struct hd_run_rec *run);
@@ -275,15 +275,15 @@ HD_MUST_CHECK int hd_item_check(struct hd_slice ns, struct hd_slice key, struct 
 HD_MUST_CHECK int hd_item_read(struct heddle *store, struct hd_slice principal, struct hd_slice ns,
                                struct hd_slice key, struct hd_arena *arena, struct hd_item_rec *out,
                                struct hd_fault *fault);
-/* Replaces one that is there. */
+/* Replaces an existing item. */
 HD_MUST_CHECK int hd_item_put(struct hd_batch_builder *batch, const struct hd_item_rec *item);
 HD_MUST_CHECK int hd_item_delete(struct hd_batch_builder *batch, struct hd_slice principal,
                                  struct hd_slice ns, struct hd_slice key);
 
-/* It expires at another time; conflicts when it is not there or was written since it was read. */
+/* Sets the expiry; conflicts when the item was deleted or written since it was read. */
 HD_MUST_CHECK int hd_item_refresh(struct hd_batch_builder *batch, const struct hd_item_rec *item,
                                   int64_t expires_at);
-/* Deletes one that has expired; conflicts when it lives longer now. */
+/* Deletes an expired item; conflicts when its expiry has changed. */
 HD_MUST_CHECK int hd_item_expire(struct hd_batch_builder *batch, const struct hd_item_rec *item);
 /* Applies refreshes, or expiries, without those that conflict. The batch may be empty. */
 HD_MUST_CHECK int hd_items_apply(struct heddle *store, struct hd_slice lane_key,
@@ -294,7 +294,7 @@ typedef int (*hd_item_fn)(void *arg, const struct hd_item_rec *item);
 typedef int (*hd_ns_fn)(void *arg, struct hd_slice ns);
 
 /*
- * All items in the namespace `prefix` and below it; all there are when it is empty. Without
+ * All items in the namespace `prefix` and below it; all items when it is empty. Without
  * `with_values` values are not read, and `value` is empty.
  */
 HD_MUST_CHECK int hd_items_scan(struct heddle *store, struct hd_slice principal,
@@ -314,7 +314,7 @@ struct hd_vectors_rec {
     struct hd_slice data; /* float32, little endian; each of length 1 */
 };
 
-/* Replaces those that are there. They are deleted with their item. */
+/* Replaces existing vectors. They are deleted with their item. */
 HD_MUST_CHECK int hd_vectors_put(struct hd_batch_builder *batch,
                                  const struct hd_vectors_rec *vectors);
 HD_MUST_CHECK int hd_vectors_delete(struct hd_batch_builder *batch, struct hd_slice principal,
@@ -341,7 +341,7 @@ struct hd_item_name {
     struct hd_slice key;
 };
 
-/* As hd_items_scan(), of these items: those that there are. `fn` must not use the store. */
+/* As hd_items_scan(), for those of these items that exist. `fn` must not use the store. */
 HD_MUST_CHECK int hd_items_pick(struct heddle *store, struct hd_slice principal,
                                 const struct hd_item_name *names, size_t count, bool with_values,
                                 hd_item_fn fn, void *arg, struct hd_fault *fault);
@@ -356,7 +356,7 @@ struct hd_cron_rec {
     struct hd_slice principal;
     struct hd_slice id;
     int64_t rev;     /* 0: it is not stored yet */
-    int64_t next_at; /* 0: never again, or it is not enabled */
+    int64_t next_at; /* 0: it does not run again, or is disabled */
     int64_t created_at;
     int64_t updated_at;
     int64_t end_at; /* 0: none */
@@ -365,7 +365,7 @@ struct hd_cron_rec {
     struct hd_slice schedule; /* five fields */
     struct hd_slice timezone; /* empty: UTC */
     struct hd_slice assistant_id;
-    struct hd_slice thread_id; /* empty: a new one each time */
+    struct hd_slice thread_id; /* empty: each run has a new thread */
     struct hd_slice metadata;  /* JSON object */
     struct hd_slice payload;   /* JSON object: the body of its runs */
     struct hd_slice unknown;   /* members of the body that a newer version wrote */
@@ -374,7 +374,7 @@ struct hd_cron_rec {
 HD_MUST_CHECK int hd_cron_read(struct heddle *store, struct hd_slice principal, struct hd_slice id,
                                struct hd_arena *arena, struct hd_cron_rec *out,
                                struct hd_fault *fault);
-/* Conflicts when there is one already. */
+/* Conflicts when it exists. */
 HD_MUST_CHECK int hd_cron_add(struct hd_batch_builder *batch, struct hd_cron_rec *cron);
 /* Conflicts unless the stored one has cron->rev. */
 HD_MUST_CHECK int hd_cron_put(struct hd_batch_builder *batch, struct hd_cron_rec *cron);

@@ -1,6 +1,6 @@
 /*
- * An assistant's row is what it is now; each of its versions has a row with the same body. Changing
- * one adds a version; two concurrent changes conflict there.
+ * An assistant has a row with its current version, and a row for each version with the same body.
+ * A change adds a version; of two concurrent changes one conflicts there.
  */
 #include "records/record_internal.h"
 

@@ -167,7 +167,7 @@ static int complete_field(const struct hd_record_field *field, bool is_absent, v
     return (field->flags & HD_RECORD_REQUIRED) && text->len == 0 ? HD_ECORRUPT : 0;
 }
 
-/* The index of the field, `count` without one. Begins at *next: members come in our order. */
+/* The index of the field; `count`: none. Begins at *next, since bodies have the order of tables. */
 static size_t find_field(const struct hd_record_field *fields, size_t count, struct hd_slice name,
                          size_t *next)
 {

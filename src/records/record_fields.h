@@ -70,7 +70,7 @@ struct hd_record_type {
     const struct hd_record_field *members; /* of the body, at most 32 */
     size_t member_count;
     size_t unknown; /* the offset of a slice for the other members of the body */
-    /* Optional: checks a decoded record and sets what the table cannot describe; HD_ECORRUPT. */
+    /* Optional: checks a decoded record, sets members that are not in the table; HD_ECORRUPT. */
     int (*complete)(const struct hd_cell *cells, void *record);
     /* Calls the function at `fn`, which has the record's own type; for hd_records_scan(). */
     int (*call)(const void *fn, void *arg, const void *record);

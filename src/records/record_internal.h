@@ -85,7 +85,7 @@ HD_MUST_CHECK int hd_records_scan(struct heddle *store, const struct hd_record_t
 /* Appends the row as it is. */
 HD_MUST_CHECK int hd_record_write(struct hd_batch_builder *batch, const struct hd_record_type *type,
                                   const void *record, enum hd_op_kind kind);
-/* A new row with revision 1; conflicts when there is one already. */
+/* A new row with revision 1; conflicts when the row exists. */
 HD_MUST_CHECK int hd_record_add(struct hd_batch_builder *batch, const struct hd_record_type *type,
                                 void *record);
 /* The row with the next revision; conflicts unless the stored one has that of the record. */

@@ -331,8 +331,8 @@ int hd_item_expire(struct hd_batch_builder *batch, const struct hd_item_rec *ite
     return err ? err : hd_item_delete(batch, item->principal, item->ns, item->key);
 }
 
-/* Takes out what conflicts: an expectation, and the deletion that depends on it. */
-static void take_out(struct hd_batch_builder *batch, size_t at)
+/* Removes an operation that conflicts, and the deletion that depends on it. */
+static void drop_conflict(struct hd_batch_builder *batch, size_t at)
 {
     size_t end = at + 1;
 
@@ -347,13 +347,13 @@ int hd_items_apply(struct heddle *store, struct hd_slice lane_key, struct hd_bat
 {
     while (batch->count > 0) {
         struct hd_batch view = hd_batch_view(batch);
-        struct hd_fault told = {0};
+        struct hd_fault failure = {0};
         size_t failed = 0;
-        int err = hd_rows_apply(store, lane_key, &view, &failed, &told);
+        int err = hd_rows_apply(store, lane_key, &view, &failed, &failure);
 
         if (err != HD_ECONFLICT)
-            return told.code ? hd_fault_set(fault, err, "%s", told.text) : err;
-        take_out(batch, failed);
+            return failure.code ? hd_fault_set(fault, err, "%s", failure.text) : err;
+        drop_conflict(batch, failed);
     }
     return 0;
 }

@@ -21,7 +21,7 @@ static struct hd_val *make_gotos(const struct hd_val *given)
     return list;
 }
 
-/* Pairs become the object that they stand for when no key comes twice. */
+/* A list of pairs becomes an object when no key is repeated. */
 static struct hd_val *make_update(const struct hd_val *given)
 {
     struct hd_val *object = hd_val_object();

@@ -51,7 +51,7 @@ struct hd_run_request {
     int64_t delay_us; /* after_seconds */
 };
 
-/* HD_EINVAL with the member's name and what is wrong with it in `fault`. */
+/* HD_EINVAL: `fault` names the member and the cause. */
 HD_MUST_CHECK int hd_run_request_read(struct hd_run_request *request, hd_json_val body,
                                       struct hd_fault *fault);
 

@@ -28,7 +28,7 @@ enum hd_mode {
     (HD_MODE_VALUES | HD_MODE_UPDATES | HD_MODE_TASKS | HD_MODE_DEBUG | HD_MODE_CHECKPOINTS | \
      HD_MODE_CUSTOM | HD_MODE_TUPLES | HD_MODE_EVENTS | HD_MODE_MESSAGES | HD_MODE_TOOLS)
 
-/* Adds the mode of that name to *modes; HD_EINVAL names those that there are. */
+/* Adds the mode of that name to *modes; HD_EINVAL lists the known modes. */
 HD_MUST_CHECK int hd_mode_add(struct hd_slice name, uint32_t *modes, struct hd_fault *fault);
 /* The name of number `index`, *mode its bit; NULL after the last. */
 const char *hd_mode_at(size_t index, uint32_t *mode);
