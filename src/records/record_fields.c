@@ -135,12 +135,9 @@ static int decode_value(const struct hd_record_field *field, struct hd_slice raw
         return 0;
     case HD_RECORD_OBJECT:
         return decode_members(field->members, field->member_count, raw, arena, record, NULL);
-    case HD_RECORD_NONE:
-    case HD_RECORD_BODY:
-    case HD_RECORD_MEMORY:
-        break;
+    default:
+        return 0;
     }
-    return 0;
 }
 
 static int decode_member(const struct hd_record_field *field, struct hd_slice raw,
@@ -247,13 +244,9 @@ static int decode_column(const struct hd_record_type *type, const struct hd_reco
     case HD_RECORD_BODY:
         return decode_members(type->members, type->member_count, cell->bytes, arena, record,
                               slice_at(record, type->unknown));
-    case HD_RECORD_NONE:
-    case HD_RECORD_WORD:
-    case HD_RECORD_OBJECT:
-    case HD_RECORD_MEMORY:
-        break;
+    default:
+        return 0;
     }
-    return 0;
 }
 
 int hd_record_decode(const struct hd_record_type *type, const struct hd_cell *cells,
@@ -308,12 +301,9 @@ static bool is_written(const struct hd_record_field *field, const void *record)
         return field->names[load_int(field, record)][0] != '\0';
     case HD_RECORD_OBJECT:
         return has_major_member(field, record);
-    case HD_RECORD_NONE:
-    case HD_RECORD_BODY:
-    case HD_RECORD_MEMORY:
-        break;
+    default:
+        return false;
     }
-    return false;
 }
 
 static struct hd_slice stored_name(const struct hd_record_field *field, const void *record)
@@ -321,12 +311,11 @@ static struct hd_slice stored_name(const struct hd_record_field *field, const vo
     return hd_slice_cstr(field->names[load_int(field, record)]);
 }
 
-static void encode_object(struct hd_jw *jw, const struct hd_record_field *object,
-                          const void *record);
-
-static void encode_members(struct hd_jw *jw, const struct hd_record_field *fields, size_t count,
-                           const void *record)
+/* `unknown` can be empty. */
+static void encode_object(struct hd_jw *jw, const struct hd_record_field *fields, size_t count,
+                          struct hd_slice unknown, const void *record)
 {
+    hd_jw_object(jw);
     for (size_t i = 0; i < count; i++) {
         const struct hd_record_field *field = &fields[i];
 
@@ -344,32 +333,23 @@ static void encode_members(struct hd_jw *jw, const struct hd_record_field *field
         else if (field->kind == HD_RECORD_WORD)
             hd_jw_raw(jw, stored_name(field, record));
         else
-            encode_object(jw, field, record);
+            encode_object(jw, field->members, field->member_count, HD_S(""), record);
     }
-}
-
-static void encode_object(struct hd_jw *jw, const struct hd_record_field *object,
-                          const void *record)
-{
-    hd_jw_object(jw);
-    encode_members(jw, object->members, object->member_count, record);
+    if (unknown.len > 0)
+        hd_jw_raw(jw, unknown);
     hd_jw_object_end(jw);
 }
 
 static int encode_body(const struct hd_record_type *type, const void *record,
                        struct hd_arena *arena, struct hd_slice *out)
 {
-    const struct hd_slice *unknown = const_slice_at(record, type->unknown);
     struct hd_buf buf;
     struct hd_jw jw;
 
     hd_buf_init(&buf, MAX_BODY);
     hd_jw_init(&jw, &buf);
-    hd_jw_object(&jw);
-    encode_members(&jw, type->members, type->member_count, record);
-    if (unknown->len > 0)
-        hd_jw_raw(&jw, *unknown);
-    hd_jw_object_end(&jw);
+    encode_object(&jw, type->members, type->member_count, *const_slice_at(record, type->unknown),
+                  record);
     return hd_jw_finish_in(&jw, arena, out);
 }
 
@@ -390,14 +370,9 @@ static struct hd_cell make_cell(const struct hd_record_type *type, unsigned colu
                                                                               : hd_cell_int(number);
     case HD_RECORD_NAME:
         return hd_cell_bytes(stored_name(field, record));
-    case HD_RECORD_NONE:
-    case HD_RECORD_WORD:
-    case HD_RECORD_OBJECT:
-    case HD_RECORD_BODY:
-    case HD_RECORD_MEMORY:
-        break;
+    default:
+        return hd_cell_null();
     }
-    return hd_cell_null();
 }
 
 int hd_record_encode(const struct hd_record_type *type, const void *record, struct hd_arena *arena,
