@@ -66,7 +66,7 @@ static struct hd_step use_verdict(struct hd_call *call, const struct hd_auth_res
     switch (result->verdict) {
     case HD_AUTH_FINE:
         set_identity(call, result->identity);
-        break;
+        return HD_NEXT;
     case HD_AUTH_MISSING:
         return refuse_authentication(call, 401, "credentials are required");
     case HD_AUTH_REFUSED:
@@ -74,7 +74,7 @@ static struct hd_step use_verdict(struct hd_call *call, const struct hd_auth_res
     case HD_AUTH_UNAVAILABLE:
         return refuse_authentication(call, 503, "credentials cannot be verified at the moment");
     }
-    return HD_NEXT;
+    return hd_step_fail(HD_EACCESS); /* not one of these verdicts */
 }
 
 static void on_verdict(void *ctx, const struct hd_auth_result *result)

@@ -26,7 +26,7 @@ struct hd_events {
  * For `then` to return: responds with the events of `feed`. NULL as feed: an empty stream. Sends
  * the headers of the call.
  */
-struct hd_step hd_events_send(struct hd_call *call, struct hd_event_log *feed,
-                              const struct hd_events *events);
+HD_MUST_CHECK struct hd_step hd_events_send(struct hd_call *call, struct hd_event_log *feed,
+                                            const struct hd_events *events);
 
 #endif

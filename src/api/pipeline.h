@@ -88,12 +88,13 @@ enum hd_stage {
 void hd_call_resume(struct hd_call *call, struct hd_step step);
 
 /* For a stage to return: continues at this stage instead of the next. */
-struct hd_step hd_call_go_to(struct hd_call *call, enum hd_stage stage);
+HD_MUST_CHECK struct hd_step hd_call_go_to(struct hd_call *call, enum hd_stage stage);
 
 /*
  * For a route that needs another visit to a store thread: continues at HD_STAGE_WORK with these
  * functions in place of the route's. `then` may be NULL. Clears call->on_error.
  */
-struct hd_step hd_call_visit(struct hd_call *call, hd_stage_fn work, hd_stage_fn then);
+HD_MUST_CHECK struct hd_step hd_call_visit(struct hd_call *call, hd_stage_fn work,
+                                           hd_stage_fn then);
 
 #endif

@@ -28,7 +28,8 @@ struct hd_worker_query {
 HD_MUST_CHECK int hd_call_check_loaded(struct hd_call *call, const struct hd_app_graph *graph);
 
 /* For `then` to return. Copies its arguments. */
-struct hd_step hd_call_query_worker(struct hd_call *call, const struct hd_worker_query *query);
+HD_MUST_CHECK struct hd_step hd_call_query_worker(struct hd_call *call,
+                                                  const struct hd_worker_query *query);
 
 /* The first blob of a reply, which is JSON; HD_EINVAL when there is none. */
 HD_MUST_CHECK int hd_worker_reply_text(struct hd_call *call, const struct hd_rt_message *message,

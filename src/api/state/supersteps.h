@@ -50,8 +50,9 @@ struct hd_supersteps_remote {
 HD_MUST_CHECK int hd_supersteps_prepare(struct hd_call *call, struct hd_checkpoint_target *target,
                                         bool from_values, struct hd_supersteps_remote *out);
 /* On the loop, for `then` to return: hd_call_query_worker(). */
-struct hd_step hd_supersteps_query(struct hd_call *call, const struct hd_supersteps_remote *remote,
-                                   hd_worker_reply_fn on_reply, hd_error_fn on_error);
+HD_MUST_CHECK struct hd_step hd_supersteps_query(struct hd_call *call,
+                                                 const struct hd_supersteps_remote *remote,
+                                                 hd_worker_reply_fn on_reply, hd_error_fn on_error);
 /* On the loop: reads the worker's reply. */
 HD_MUST_CHECK int hd_supersteps_read_reply(struct hd_call *call,
                                            const struct hd_rt_message *message,
