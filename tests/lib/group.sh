@@ -32,6 +32,53 @@ prepare_venv() {
     "$1/bin/pip" install --quiet --requirement "$2" && cp "$2" "$1/requirements.txt"
 }
 
+# The groups share one virtual environment, with the packages of tests/requirements.txt and the
+# Python package of this tree. The lock serves groups that start at the same time.
+venv=${HEDDLE_BUILD:-$PWD/build}/test-venv
+
+# locked COMMAND…: runs a command while no other group changes the environment.
+locked() {
+    mkdir -p "${venv%/*}" && (flock 9 && "$@" 9>&-) 9>"$venv.lock"
+}
+
+# prepare_python: the shared environment, without the package of this tree.
+prepare_python() { locked prepare_venv "$venv" tests/requirements.txt; }
+
+# copy_package FOLDER: the Python package and the C sources that it compiles. pip writes into a
+# source tree, so it gets a copy.
+copy_package() {
+    mkdir -p "$1/src" && cp -R include python "$1" && cp -R src/base src/store "$1/src" &&
+        rm -rf "$1/python/build" "$1"/python/*.egg-info
+}
+
+# package_hash FOLDER: the hash of a copy.
+package_hash() {
+    (cd "$1" && find . -name __pycache__ -prune -o -type f -print0 | LC_ALL=C sort -z |
+        xargs -0 sha256sum | sha256sum)
+}
+
+# install_package FOLDER: installs a copy. An unchanged package is compiled and installed once, and
+# not below a group that runs.
+install_package() {
+    local hash
+    hash=$(package_hash "$1") || return 1
+    [ "$hash" != "$(cat "$venv/heddle-sources" 2>/dev/null)" ] || return 0
+    rm -f "$venv/heddle-sources"
+    "$venv/bin/pip" install --quiet --force-reinstall --no-deps "$1/python" &&
+        echo "$hash" >"$venv/heddle-sources"
+}
+
+# prepare_heddle: the shared environment with the package of this tree, as a user installs it.
+prepare_heddle() {
+    local copy status
+    prepare_python || return 1
+    copy=$(mktemp -d)
+    copy_package "$copy" && locked install_package "$copy"
+    status=$?
+    rm -rf "$copy"
+    return $status
+}
+
 # prepare_packages FOLDER SOURCE: installs the npm packages that SOURCE/package-lock.json names.
 prepare_packages() {
     mkdir -p "$1" || return 1
@@ -63,5 +110,20 @@ run_pytest() {
     failed=$((failed + bad))
     if [ "$status" -ne 0 ] && [ "$bad" -eq 0 ]; then
         fail "pytest ended with status $status"
+    fi
+}
+
+# part COMMAND…: runs a program that prints its own "N passed, N failed" in its last line.
+part() {
+    local output last
+    output=$(mktemp)
+    "$@" 2>&1 | tee "$output"
+    last=$(tail -n 1 "$output")
+    rm -f "$output"
+    if [[ $last =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]]; then
+        passed=$((passed + BASH_REMATCH[1]))
+        failed=$((failed + BASH_REMATCH[2]))
+    else
+        fail "${2##*/} did not finish: $*"
     fi
 }
