@@ -69,7 +69,8 @@ static void bad_ways_are_refused(void **state)
         {"{}", "page.sign_in: must be a list"},
         {"[7]", "page.sign_in[0]: must be an object"},
         {"[{\"client_id\": \"x\"}]", "page.sign_in[0].issuer: is missing"},
-        {"[{\"issuer\": \"who\", \"client_id\": \"x\"}]", "page.sign_in[0].issuer: is not an alias"},
+        {"[{\"issuer\": \"who\", \"client_id\": \"x\"}]",
+         "page.sign_in[0].issuer: is not an alias"},
         {"[{\"issuer\": \"hall\"}]", "page.sign_in[0].client_id: is missing"},
         {"[{\"issuer\": \"hall\", \"client_id\": \"x\", \"more\": 1}]", "unknown member \"more\""},
         {"[{\"issuer\": \"hall\", \"client_id\": \"x\"}, {\"issuer\": \"hall\", \"client_id\": "
