@@ -47,17 +47,17 @@ static int put_agent(struct hd_call *call, const struct hd_thread_rec *thread,
     int err = hd_checkpoint_target_of_root(call, &target, last->ns);
 
     hd_jw_object(jw);
-    hd_jw_text(jw, "assistant_id",
-               target.assistant_id.len > 0 ? target.assistant_id : last->assistant_id);
-    hd_jw_text(jw, "graph_id", target.graph_id.len > 0 ? target.graph_id : last->graph_id);
+    hd_jw_put_string_or_null(
+        jw, "assistant_id", target.assistant_id.len > 0 ? target.assistant_id : last->assistant_id);
+    hd_jw_put_string_or_null(jw, "graph_id",
+                             target.graph_id.len > 0 ? target.graph_id : last->graph_id);
     hd_checkpoint_target_put_ns(call, &target);
-    hd_jw_text(jw, "head_checkpoint_id", target.chosen.len > 0 ? target.chosen : last->id);
-    hd_jw_key(jw, HD_S("checkpoints"));
-    hd_jw_int(jw, (int64_t)agent->count);
-    hd_jw_key(jw, HD_S("delegated"));
-    hd_jw_bool(jw, !agent->is_asked);
-    hd_jw_text(jw, "created_at", agent->first->created_at);
-    hd_jw_text(jw, "updated_at", last->created_at);
+    hd_jw_put_string_or_null(jw, "head_checkpoint_id",
+                             target.chosen.len > 0 ? target.chosen : last->id);
+    hd_jw_put_int(jw, "checkpoints", (int64_t)agent->count);
+    hd_jw_put_bool(jw, "delegated", !agent->is_asked);
+    hd_jw_put_string_or_null(jw, "created_at", agent->first->created_at);
+    hd_jw_put_string_or_null(jw, "updated_at", last->created_at);
     hd_jw_object_end(jw);
     return err;
 }

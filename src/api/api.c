@@ -84,8 +84,7 @@ static void write_refusal(struct hd_call *call, int status, const char *text)
     } else {
         call->content_type = HD_TYPE_JSON;
         hd_jw_object(&call->jw);
-        hd_jw_key(&call->jw, HD_S("detail"));
-        hd_jw_string(&call->jw, hd_slice_cstr(text));
+        hd_jw_put_string(&call->jw, "detail", hd_slice_cstr(text));
         hd_jw_object_end(&call->jw);
         err = hd_jw_finish(&call->jw);
     }

@@ -235,12 +235,6 @@ HD_MUST_CHECK int hd_call_text(struct hd_call *call, hd_json_val val, struct hd_
  * text is in the arena; numbers stay as they were written. Empty is the same as {}.
  */
 HD_MUST_CHECK int hd_call_merge(struct hd_call *call, hd_json_val more, struct hd_slice *text);
-/* A time in the format of responses. */
-void hd_jw_time(struct hd_jw *jw, int64_t us);
-/* A member that is a string; null when it is empty. */
-void hd_jw_text(struct hd_jw *jw, const char *name, struct hd_slice text);
-/* `text` is JSON; `otherwise` when it is empty. */
-void hd_jw_json(struct hd_jw *jw, struct hd_slice text, const char *otherwise);
 
 /* ---- for a `then` that sends the response itself, and returns HD_WAIT -- */
 

@@ -44,12 +44,9 @@ static int begin_query(struct hd_call *call, const struct hd_app_graph *graph,
     hd_buf_init(&q->head, MAX_HEAD);
     hd_jw_init(&q->jw, &q->head);
     hd_jw_object(&q->jw);
-    hd_jw_key(&q->jw, HD_S("op"));
-    hd_jw_string(&q->jw, hd_slice_cstr(op));
-    hd_jw_key(&q->jw, HD_S("graph"));
-    hd_jw_string(&q->jw, graph->id);
-    hd_jw_key(&q->jw, HD_S("config"));
-    hd_jw_json(&q->jw, assistant->config, "{}");
+    hd_jw_put_string(&q->jw, "op", hd_slice_cstr(op));
+    hd_jw_put_string(&q->jw, "graph", graph->id);
+    hd_jw_put_raw_or(&q->jw, "config", assistant->config, "{}");
     *out = q;
     return 0;
 }
@@ -222,10 +219,8 @@ static void put_schemas(struct hd_jw *jw, hd_json_val told, struct hd_slice grap
                                            {"context", "context_schema"}};
 
     hd_jw_object(jw);
-    if (graph_id.len > 0) {
-        hd_jw_key(jw, HD_S("graph_id"));
-        hd_jw_string(jw, graph_id);
-    }
+    if (graph_id.len > 0)
+        hd_jw_put_string(jw, "graph_id", graph_id);
     for (size_t i = 0; i < HD_COUNT(names); i++) {
         hd_json_val schema = hd_json_get(told, hd_slice_cstr(names[i][0]));
 
@@ -329,8 +324,7 @@ static struct hd_step query_subgraphs(struct hd_call *call, const struct hd_app_
         hd_jw_string(&q->jw, ns);
     else
         hd_jw_null(&q->jw);
-    hd_jw_key(&q->jw, HD_S("recurse"));
-    hd_jw_bool(&q->jw, recurse);
+    hd_jw_put_bool(&q->jw, "recurse", recurse);
     return end_query(call, q);
 }
 

@@ -22,32 +22,32 @@ static void put_name(struct hd_jw *jw, const struct hd_assistant_rec *assistant)
 
 static void put_description(struct hd_jw *jw, const struct hd_assistant_rec *assistant)
 {
-    hd_jw_json(jw, assistant->description, "null");
+    hd_jw_raw_or(jw, assistant->description, "null");
 }
 
 static void put_assistant_config(struct hd_jw *jw, const struct hd_assistant_rec *assistant)
 {
-    hd_jw_json(jw, assistant->config, "{}");
+    hd_jw_raw_or(jw, assistant->config, "{}");
 }
 
 static void put_context(struct hd_jw *jw, const struct hd_assistant_rec *assistant)
 {
-    hd_jw_json(jw, assistant->context, "{}");
+    hd_jw_raw_or(jw, assistant->context, "{}");
 }
 
 static void put_assistant_created_at(struct hd_jw *jw, const struct hd_assistant_rec *assistant)
 {
-    hd_jw_time(jw, assistant->created_at);
+    hd_jw_timestamp(jw, assistant->created_at);
 }
 
 static void put_assistant_updated_at(struct hd_jw *jw, const struct hd_assistant_rec *assistant)
 {
-    hd_jw_time(jw, assistant->updated_at);
+    hd_jw_timestamp(jw, assistant->updated_at);
 }
 
 static void put_assistant_metadata(struct hd_jw *jw, const struct hd_assistant_rec *assistant)
 {
-    hd_jw_json(jw, assistant->metadata, "{}");
+    hd_jw_raw_or(jw, assistant->metadata, "{}");
 }
 
 static void put_version(struct hd_jw *jw, const struct hd_assistant_rec *assistant)

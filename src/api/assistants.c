@@ -125,10 +125,8 @@ static int with_configurable(struct hd_call *call, hd_json_val config, hd_json_v
         hd_jw_key(&jw, it.key);
         hd_jw_val(&jw, it.val);
     }
-    if (hd_json_size(configurable) > 0) {
-        hd_jw_key(&jw, HD_S("configurable"));
-        hd_jw_val(&jw, configurable);
-    }
+    if (hd_json_size(configurable) > 0)
+        hd_jw_put_val(&jw, "configurable", configurable);
     hd_jw_object_end(&jw);
     return hd_jw_finish_in(&jw, call->arena, out);
 }

@@ -242,8 +242,7 @@ static void put_rest(struct hd_jw *jw, const struct hd_authorize_event *event, h
 {
     if (!event->rest)
         return;
-    hd_jw_key(jw, hd_slice_cstr(event->rest));
-    hd_jw_object(jw);
+    hd_jw_put_object(jw, event->rest);
     put_others(jw, event, body);
     hd_jw_object_end(jw);
 }
@@ -293,8 +292,7 @@ int hd_authorize_value(struct hd_call *call, const struct hd_authorize_event *ev
     put_rest(&jw, event, body);
     if (&events[HD_ON_THREADS_UPDATE] == event &&
         hd_params_get(&call->query, HD_S("action"), &action)) {
-        hd_jw_key(&jw, HD_S("action"));
-        hd_jw_string(&jw, action);
+        hd_jw_put_string(&jw, "action", action);
     }
     hd_jw_object_end(&jw);
     err = hd_jw_finish(&jw);
@@ -346,12 +344,10 @@ int hd_authorize_value_of_item(struct hd_call *call, const struct hd_item_rec *i
         hd_jw_key(&jw, it.key);
         hd_jw_val(&jw, it.val);
     }
-    hd_jw_key(&jw, HD_S("namespace"));
-    hd_jw_array(&jw);
+    hd_jw_put_array(&jw, "namespace");
     put_labels(&jw, item->ns);
     hd_jw_array_end(&jw);
-    hd_jw_key(&jw, HD_S("key"));
-    hd_jw_string(&jw, item->key);
+    hd_jw_put_string(&jw, "key", item->key);
     hd_jw_object_end(&jw);
     hd_json_fini(&json);
     return hd_jw_finish(&jw);

@@ -27,7 +27,7 @@ static void put_cron_search_text(struct hd_jw *jw, struct hd_slice text)
 static void put_cron_search_time(struct hd_jw *jw, int64_t us)
 {
     if (us)
-        hd_jw_time(jw, us);
+        hd_jw_timestamp(jw, us);
     else
         hd_jw_null(jw);
 }
@@ -66,15 +66,15 @@ static void put_timezone(struct hd_jw *jw, const struct hd_cron_rec *cron)
 }
 static void put_cron_search_created_at(struct hd_jw *jw, const struct hd_cron_rec *cron)
 {
-    hd_jw_time(jw, cron->created_at);
+    hd_jw_timestamp(jw, cron->created_at);
 }
 static void put_cron_search_updated_at(struct hd_jw *jw, const struct hd_cron_rec *cron)
 {
-    hd_jw_time(jw, cron->updated_at);
+    hd_jw_timestamp(jw, cron->updated_at);
 }
 static void put_payload(struct hd_jw *jw, const struct hd_cron_rec *cron)
 {
-    hd_jw_json(jw, cron->payload, "{}");
+    hd_jw_raw_or(jw, cron->payload, "{}");
 }
 /* Always null: the owner is the caller. */
 static void put_user_id(struct hd_jw *jw, const struct hd_cron_rec *cron)
@@ -88,7 +88,7 @@ static void put_next_run_date(struct hd_jw *jw, const struct hd_cron_rec *cron)
 }
 static void put_cron_search_metadata(struct hd_jw *jw, const struct hd_cron_rec *cron)
 {
-    hd_jw_json(jw, cron->metadata, "{}");
+    hd_jw_raw_or(jw, cron->metadata, "{}");
 }
 static void put_enabled(struct hd_jw *jw, const struct hd_cron_rec *cron)
 {

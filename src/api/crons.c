@@ -82,11 +82,9 @@ static void put_cron_config(struct hd_jw *jw, hd_json_val config, struct hd_slic
     }
     hd_jw_object(jw);
     put_cron_members(jw, config, "configurable");
-    hd_jw_key(jw, HD_S("configurable"));
-    hd_jw_object(jw);
+    hd_jw_put_object(jw, "configurable");
     put_cron_members(jw, configurable, "cron_id");
-    hd_jw_key(jw, HD_S("cron_id"));
-    hd_jw_string(jw, cron_id);
+    hd_jw_put_string(jw, "cron_id", cron_id);
     hd_jw_object_end(jw);
     hd_jw_object_end(jw);
 }
@@ -121,19 +119,16 @@ static int make_payload(struct hd_call *call, struct hd_cron_rec *cron, hd_json_
     hd_buf_init(&buf, MAX_PAYLOAD);
     hd_jw_init(&jw, &buf);
     hd_jw_object(&jw);
-    hd_jw_key(&jw, HD_S("assistant_id"));
-    hd_jw_string(&jw, cron->assistant_id);
+    hd_jw_put_string(&jw, "assistant_id", cron->assistant_id);
     for (size_t i = 0; members[i]; i++) {
         hd_json_val val = cron_choose(call, old, members[i]);
 
         if (!val)
             continue;
-        hd_jw_key(&jw, hd_slice_cstr(members[i]));
-        hd_jw_val(&jw, val);
+        hd_jw_put_val(&jw, members[i], val);
     }
     put_cron_config(&jw, cron_choose(call, old, "config"), cron->id);
-    hd_jw_key(&jw, HD_S("metadata"));
-    hd_jw_json(&jw, cron->metadata, "{}");
+    hd_jw_put_raw_or(&jw, "metadata", cron->metadata, "{}");
     hd_jw_object_end(&jw);
     err = hd_jw_finish_in(&jw, call->arena, &cron->payload);
     return err ? err : check_payload(call, cron->payload);

@@ -532,16 +532,11 @@ static int forward_write(const struct forward *forward, struct hd_buf *out)
 
     hd_jw_init(&jw, out);
     hd_jw_object(&jw);
-    hd_jw_key(&jw, HD_S("op"));
-    hd_jw_string(&jw, HD_S("request"));
-    hd_jw_key(&jw, HD_S("method"));
-    hd_jw_string(&jw, request->method_name);
-    hd_jw_key(&jw, HD_S("path"));
-    hd_jw_string(&jw, forward->call->path);
-    hd_jw_key(&jw, HD_S("query"));
-    hd_jw_string(&jw, request->query);
-    hd_jw_key(&jw, HD_S("headers"));
-    hd_jw_array(&jw);
+    hd_jw_put_string(&jw, "op", HD_S("request"));
+    hd_jw_put_string(&jw, "method", request->method_name);
+    hd_jw_put_string(&jw, "path", forward->call->path);
+    hd_jw_put_string(&jw, "query", request->query);
+    hd_jw_put_array(&jw, "headers");
     for (size_t i = 0; i < request->header_count; i++) {
         if (hd_slice_eq(request->headers[i].name, HD_WORKER_ACCESS_HEADER))
             continue;
@@ -556,10 +551,8 @@ static int forward_write(const struct forward *forward, struct hd_buf *out)
         hd_user_put(&jw, forward->call->who);
     }
     hd_worker_access_put(&jw, forward->call->app, forward->pass);
-    if (forward->is_inner) {
-        hd_jw_key(&jw, HD_S("inner"));
-        hd_jw_bool(&jw, true);
-    }
+    if (forward->is_inner)
+        hd_jw_put_bool(&jw, "inner", true);
     hd_jw_object_end(&jw);
     return hd_jw_finish(&jw);
 }

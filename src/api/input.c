@@ -237,28 +237,6 @@ int hd_call_merge(struct hd_call *call, hd_json_val more, struct hd_slice *text)
     return err;
 }
 
-void hd_jw_time(struct hd_jw *jw, int64_t us)
-{
-    char text[33];
-
-    hd_clock_format_iso(us, text);
-    hd_jw_string(jw, hd_slice_cstr(text));
-}
-
-void hd_jw_text(struct hd_jw *jw, const char *name, struct hd_slice text)
-{
-    hd_jw_key(jw, hd_slice_cstr(name));
-    if (text.len > 0)
-        hd_jw_string(jw, text);
-    else
-        hd_jw_null(jw);
-}
-
-void hd_jw_json(struct hd_jw *jw, struct hd_slice text, const char *otherwise)
-{
-    hd_jw_raw(jw, text.len > 0 ? text : hd_slice_cstr(otherwise));
-}
-
 void hd_call_header_int(struct hd_call *call, struct hd_slice name, int64_t value)
 {
     char text[24];

@@ -21,18 +21,12 @@
 
 static void put_invitation_members(struct hd_jw *jw, const struct hd_invitation_rec *invitation)
 {
-    hd_jw_key(jw, HD_S("invitation_id"));
-    hd_jw_string(jw, invitation->id);
-    hd_jw_key(jw, HD_S("role"));
-    hd_jw_string(jw, hd_slice_cstr(hd_role_name(invitation->role)));
-    hd_jw_key(jw, HD_S("uses"));
-    hd_jw_int(jw, invitation->uses);
-    hd_jw_key(jw, HD_S("uses_left"));
-    hd_jw_int(jw, invitation->left);
-    hd_jw_key(jw, HD_S("created_at"));
-    hd_jw_time(jw, invitation->created_at);
-    hd_jw_key(jw, HD_S("expires_at"));
-    hd_jw_time(jw, invitation->expires_at);
+    hd_jw_put_string(jw, "invitation_id", invitation->id);
+    hd_jw_put_string(jw, "role", hd_slice_cstr(hd_role_name(invitation->role)));
+    hd_jw_put_int(jw, "uses", invitation->uses);
+    hd_jw_put_int(jw, "uses_left", invitation->left);
+    hd_jw_put_timestamp(jw, "created_at", invitation->created_at);
+    hd_jw_put_timestamp(jw, "expires_at", invitation->expires_at);
 }
 
 struct invitation_listing {
@@ -126,10 +120,8 @@ static void answer_made(struct hd_call *call, const struct hd_invitation_rec *in
     hd_call_header(call, HD_S("Cache-Control"), HD_S("no-store"));
     hd_jw_object(&call->jw);
     put_invitation_members(&call->jw, invitation);
-    hd_jw_key(&call->jw, HD_S("token"));
-    hd_jw_string(&call->jw, hd_slice_cstr(token));
-    hd_jw_key(&call->jw, HD_S("link"));
-    hd_jw_string(&call->jw, hd_slice_cstr(link));
+    hd_jw_put_string(&call->jw, "token", hd_slice_cstr(token));
+    hd_jw_put_string(&call->jw, "link", hd_slice_cstr(link));
     hd_jw_object_end(&call->jw);
 }
 
@@ -335,10 +327,8 @@ static int accept_once(void *arg, struct hd_fault *fault)
 static void answer_accepted(struct hd_call *call, struct hd_slice thread_id, enum hd_role role)
 {
     hd_jw_object(&call->jw);
-    hd_jw_key(&call->jw, HD_S("thread_id"));
-    hd_jw_string(&call->jw, thread_id);
-    hd_jw_key(&call->jw, HD_S("role"));
-    hd_jw_string(&call->jw, hd_slice_cstr(hd_role_name(role)));
+    hd_jw_put_string(&call->jw, "thread_id", thread_id);
+    hd_jw_put_string(&call->jw, "role", hd_slice_cstr(hd_role_name(role)));
     hd_jw_object_end(&call->jw);
 }
 

@@ -333,13 +333,12 @@ static int write_workers(struct hd_buf *out, const struct hd_runtime *runtime)
 static void put_workers(struct hd_jw *jw, const struct hd_runtime *runtime)
 {
     for (size_t i = 0; runtime && i < HD_COUNT(worker_metrics); i++) {
-        hd_jw_key(jw, hd_slice_cstr(worker_metrics[i].name));
-        hd_jw_object(jw);
+        hd_jw_put_object(jw, worker_metrics[i].name);
         for (int j = 0; j < HD_RT_LANGUAGES; j++) {
             struct hd_rt_counts counts = hd_runtime_counts(runtime, (enum hd_rt_language)j);
 
-            hd_jw_key(jw, hd_slice_cstr(hd_project_language_name((enum hd_rt_language)j)));
-            hd_jw_int(jw, (int64_t)worker_metrics[i].read(&counts));
+            hd_jw_put_int(jw, hd_project_language_name((enum hd_rt_language)j),
+                          (int64_t)worker_metrics[i].read(&counts));
         }
         hd_jw_object_end(jw);
     }
@@ -369,15 +368,11 @@ static void write_json(struct hd_jw *jw, const struct metrics_source *source)
         char text[32];
 
         snprintf(text, sizeof(text), "%.16g", metrics[i].read(source));
-        hd_jw_key(jw, hd_slice_cstr(metrics[i].name));
-        hd_jw_raw(jw, hd_slice_cstr(text));
+        hd_jw_put_raw(jw, metrics[i].name, hd_slice_cstr(text));
     }
-    hd_jw_key(jw, HD_S(RESPONSES));
-    hd_jw_object(jw);
-    for (size_t i = 1; i < HD_COUNT(classes); i++) {
-        hd_jw_key(jw, hd_slice_cstr(classes[i]));
-        hd_jw_int(jw, (int64_t)source->http.answers[i]);
-    }
+    hd_jw_put_object(jw, RESPONSES);
+    for (size_t i = 1; i < HD_COUNT(classes); i++)
+        hd_jw_put_int(jw, classes[i], (int64_t)source->http.answers[i]);
     hd_jw_object_end(jw);
     put_workers(jw, source->app->runtime);
     hd_jw_object_end(jw);

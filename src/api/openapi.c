@@ -108,8 +108,7 @@ static const struct {
 
 static void put_openapi_text(struct hd_jw *jw, const char *key, const char *text)
 {
-    hd_jw_key(jw, hd_slice_cstr(key));
-    hd_jw_string(jw, hd_slice_cstr(text));
+    hd_jw_put_string(jw, key, hd_slice_cstr(text));
 }
 
 static void put_ref(struct hd_jw *jw, const char *kind, struct hd_slice name)
@@ -165,15 +164,12 @@ static void put_parameter(struct hd_jw *jw, const struct openapi_parameter *list
             found = &list[i];
     }
     hd_jw_object(jw);
-    hd_jw_key(jw, HD_S("name"));
-    hd_jw_string(jw, found && found->name ? hd_slice_cstr(found->name) : key);
+    hd_jw_put_string(jw, "name", found && found->name ? hd_slice_cstr(found->name) : key);
     put_openapi_text(jw, "in", is_in_path ? "path" : "query");
-    hd_jw_key(jw, HD_S("required"));
-    hd_jw_bool(jw, is_in_path || is_needed(key));
+    hd_jw_put_bool(jw, "required", is_in_path || is_needed(key));
     if (found)
         put_openapi_text(jw, "description", found->description);
-    hd_jw_key(jw, HD_S("schema"));
-    hd_jw_raw(jw, hd_slice_cstr(found ? found->schema : "{}"));
+    hd_jw_put_raw(jw, "schema", hd_slice_cstr(found ? found->schema : "{}"));
     hd_jw_object_end(jw);
 }
 
@@ -183,8 +179,7 @@ static void put_parameters(struct hd_jw *jw, const struct hd_endpoint *endpoint)
     const char *at = endpoint->pattern;
     struct hd_slice key;
 
-    hd_jw_key(jw, HD_S("parameters"));
-    hd_jw_array(jw);
+    hd_jw_put_array(jw, "parameters");
     while ((at = strchr(at, '{'))) {
         size_t len = strcspn(++at, "*}");
 
@@ -201,14 +196,10 @@ static void put_openapi_body(struct hd_jw *jw, const char *body)
 {
     bool is_optional = body[0] == '?';
 
-    hd_jw_key(jw, HD_S("requestBody"));
-    hd_jw_object(jw);
-    hd_jw_key(jw, HD_S("required"));
-    hd_jw_bool(jw, !is_optional);
-    hd_jw_key(jw, HD_S("content"));
-    hd_jw_object(jw);
-    hd_jw_key(jw, HD_S("application/json"));
-    hd_jw_object(jw);
+    hd_jw_put_object(jw, "requestBody");
+    hd_jw_put_bool(jw, "required", !is_optional);
+    hd_jw_put_object(jw, "content");
+    hd_jw_put_object(jw, "application/json");
     hd_jw_key(jw, HD_S("schema"));
     put_schema(jw, hd_slice_cstr(body + is_optional));
     hd_jw_object_end(jw);
@@ -221,16 +212,14 @@ static void put_openapi_content(struct hd_jw *jw, const char *answer)
 {
     struct hd_slice word;
 
-    hd_jw_key(jw, HD_S("content"));
-    hd_jw_object(jw);
+    hd_jw_put_object(jw, "content");
     for (word = next_word(&answer); word.len > 0; word = next_word(&answer)) {
         if (memchr(word.ptr, '/', word.len)) {
             hd_jw_key(jw, word);
             hd_jw_raw(jw, HD_S("{\"schema\":{}}"));
             continue;
         }
-        hd_jw_key(jw, HD_S("application/json"));
-        hd_jw_object(jw);
+        hd_jw_put_object(jw, "application/json");
         hd_jw_key(jw, HD_S("schema"));
         put_schema(jw, word);
         hd_jw_object_end(jw);
@@ -243,8 +232,7 @@ static void put_answer(struct hd_jw *jw, int status, const struct hd_endpoint *e
     char text[16];
 
     snprintf(text, sizeof(text), "%d", status);
-    hd_jw_key(jw, hd_slice_cstr(text));
-    hd_jw_object(jw);
+    hd_jw_put_object(jw, text);
     put_openapi_text(jw, "description",
                      status == 204   ? "Done"
                      : status == 202 ? "Accepted"
@@ -258,8 +246,7 @@ static void put_answers(struct hd_jw *jw, const struct hd_endpoint *endpoint)
 {
     static const char *const refusals[] = {"4XX", "5XX"};
 
-    hd_jw_key(jw, HD_S("responses"));
-    hd_jw_object(jw);
+    hd_jw_put_object(jw, "responses");
     put_answer(jw, endpoint->status ? endpoint->status : 200, endpoint);
     if (endpoint->also)
         put_answer(jw, endpoint->also, endpoint);
@@ -286,8 +273,7 @@ static void put_openapi_id(struct hd_jw *jw, const struct hd_endpoint *endpoint,
         else if (!strchr("{}*", *at))
             id[len++] = *at == '.' ? '_' : *at;
     }
-    hd_jw_key(jw, HD_S("operationId"));
-    hd_jw_string(jw, hd_slice(id, len));
+    hd_jw_put_string(jw, "operationId", hd_slice(id, len));
 }
 
 static const char *const access_names[] = {
@@ -301,8 +287,7 @@ static void put_access(struct hd_jw *jw, const struct hd_endpoint *endpoint, boo
     put_openapi_text(jw, "x-heddle-access", access_names[endpoint->access]);
     if (!has_auth || endpoint->access == HD_ACCESS_PUBLIC)
         return;
-    hd_jw_key(jw, HD_S("security"));
-    hd_jw_raw(jw, HD_S("[{\"bearer\":[]},{\"apiKey\":[]}]"));
+    hd_jw_put_raw(jw, "security", HD_S("[{\"bearer\":[]},{\"apiKey\":[]}]"));
 }
 
 static void put_operation(struct hd_jw *jw, const struct hd_endpoint *endpoint, bool has_auth)
@@ -311,11 +296,9 @@ static void put_operation(struct hd_jw *jw, const struct hd_endpoint *endpoint, 
 
     for (size_t i = 0; i < sizeof(method) - 1 && hd_method_name(endpoint->method)[i]; i++)
         method[i] = (char)(hd_method_name(endpoint->method)[i] | 0x20);
-    hd_jw_key(jw, hd_slice_cstr(method));
-    hd_jw_object(jw);
+    hd_jw_put_object(jw, method);
     put_openapi_id(jw, endpoint, method);
-    hd_jw_key(jw, HD_S("tags"));
-    hd_jw_array(jw);
+    hd_jw_put_array(jw, "tags");
     hd_jw_string(jw, hd_slice_cstr(endpoint->tag));
     hd_jw_array_end(jw);
     put_openapi_text(jw, "summary", endpoint->summary);
@@ -349,8 +332,7 @@ static void put_path(struct hd_jw *jw, const struct hd_config *config, size_t in
     const char *pattern = hd_endpoint_at(index)->pattern;
     const struct hd_endpoint *endpoint;
 
-    hd_jw_key(jw, hd_slice_cstr(pattern));
-    hd_jw_object(jw);
+    hd_jw_put_object(jw, pattern);
     for (size_t i = index; (endpoint = hd_endpoint_at(i)); i++) {
         if (is_shown(config, endpoint) && strcmp(endpoint->pattern, pattern) == 0)
             put_operation(jw, endpoint, has_auth);
@@ -363,16 +345,14 @@ static void put_path(struct hd_jw *jw, const struct hd_config *config, size_t in
 static void put_openapi_head(struct hd_jw *jw)
 {
     put_openapi_text(jw, "openapi", "3.1.0");
-    hd_jw_key(jw, HD_S("info"));
-    hd_jw_object(jw);
+    hd_jw_put_object(jw, "info");
     put_openapi_text(jw, "title", "Heddle");
     put_openapi_text(jw, "version", HEDDLE_VERSION);
     put_openapi_text(
         jw, "description",
         "Stores, runs and branches agent conversations. Implements the LangGraph API.");
     hd_jw_object_end(jw);
-    hd_jw_key(jw, HD_S("tags"));
-    hd_jw_array(jw);
+    hd_jw_put_array(jw, "tags");
     for (size_t i = 0; i < HD_COUNT(tags); i++) {
         hd_jw_object(jw);
         put_openapi_text(jw, "name", tags[i].name);
@@ -411,20 +391,18 @@ static void put_schemas(struct hd_jw *jw, hd_json_val app)
 
 static void put_components(struct hd_jw *jw, hd_json_val app, bool has_auth)
 {
-    hd_jw_key(jw, HD_S("components"));
-    hd_jw_object(jw);
+    hd_jw_put_object(jw, "components");
     hd_jw_key(jw, HD_S("schemas"));
     put_schemas(jw, app);
-    hd_jw_key(jw, HD_S("responses"));
-    hd_jw_raw(jw,
-              HD_S("{\"Refusal\":{\"description\":\"The "
-                   "error\",\"content\":{\"application/json\":{\"schema\":" REF("Error") "}}}}"));
-    if (has_auth) {
-        hd_jw_key(jw, HD_S("securitySchemes"));
-        hd_jw_raw(jw, HD_S("{\"bearer\":{\"type\":\"http\",\"scheme\":\"bearer\",\"bearerFormat\":"
+    hd_jw_put_raw(
+        jw, "responses",
+        HD_S("{\"Refusal\":{\"description\":\"The "
+             "error\",\"content\":{\"application/json\":{\"schema\":" REF("Error") "}}}}"));
+    if (has_auth)
+        hd_jw_put_raw(jw, "securitySchemes",
+                      HD_S("{\"bearer\":{\"type\":\"http\",\"scheme\":\"bearer\",\"bearerFormat\":"
                            "\"JWT\"},\"apiKey\":{\"type\":\"apiKey\",\"in\":\"header\",\"name\":"
                            "\"x-api-key\"}}"));
-    }
     hd_jw_object_end(jw);
 }
 
@@ -433,8 +411,7 @@ static void put_servers(struct hd_jw *jw, const char *prefix)
 {
     if (!*prefix)
         return;
-    hd_jw_key(jw, HD_S("servers"));
-    hd_jw_array(jw);
+    hd_jw_put_array(jw, "servers");
     hd_jw_object(jw);
     put_openapi_text(jw, "url", prefix);
     hd_jw_object_end(jw);
@@ -452,8 +429,7 @@ static void put_document(struct hd_call *call, hd_json_val app)
     hd_jw_object(jw);
     put_openapi_head(jw);
     put_servers(jw, config->http_mount_prefix);
-    hd_jw_key(jw, HD_S("paths"));
-    hd_jw_object(jw);
+    hd_jw_put_object(jw, "paths");
     for (size_t i = 0; hd_endpoint_at(i); i++) {
         if (is_first_of_path(config, i) &&
             !hd_json_get(paths, hd_slice_cstr(hd_endpoint_at(i)->pattern)))

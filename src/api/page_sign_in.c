@@ -30,11 +30,12 @@ static void put_way(struct hd_jw *jw, const struct hd_signer *signer, size_t ind
     const char *address = hd_signer_address(signer, index);
 
     hd_jw_object(jw);
-    hd_jw_text(jw, "name", way->name);
-    hd_jw_text(jw, "issuer", way->issuer->names[0]);
-    hd_jw_text(jw, "client_id", way->client_id);
-    hd_jw_text(jw, "authorization_endpoint", address ? hd_slice_cstr(address) : HD_S(""));
-    hd_jw_text(jw, "scope", way->scope);
+    hd_jw_put_string_or_null(jw, "name", way->name);
+    hd_jw_put_string_or_null(jw, "issuer", way->issuer->names[0]);
+    hd_jw_put_string_or_null(jw, "client_id", way->client_id);
+    hd_jw_put_string_or_null(jw, "authorization_endpoint",
+                             address ? hd_slice_cstr(address) : HD_S(""));
+    hd_jw_put_string_or_null(jw, "scope", way->scope);
     hd_jw_object_end(jw);
 }
 
@@ -44,11 +45,9 @@ static struct hd_step put_settings(struct hd_call *call)
     struct hd_jw *jw = &call->jw;
 
     hd_jw_object(jw);
-    hd_jw_text(jw, "version", HD_S(HEDDLE_VERSION));
-    hd_jw_key(jw, HD_S("needs_sign_in"));
-    hd_jw_bool(jw, call->app->gate != NULL);
-    hd_jw_key(jw, HD_S("sign_in"));
-    hd_jw_array(jw);
+    hd_jw_put_string_or_null(jw, "version", HD_S(HEDDLE_VERSION));
+    hd_jw_put_bool(jw, "needs_sign_in", call->app->gate != NULL);
+    hd_jw_put_array(jw, "sign_in");
     for (size_t i = 0; signer && hd_signer_at(signer, i); i++)
         put_way(jw, signer, i);
     hd_jw_array_end(jw);
@@ -89,13 +88,13 @@ static struct hd_step put_token(struct hd_call *call, const struct hd_signed *re
     if (result->status != 200)
         return hd_call_refuse(call, result->status, "%s", result->text);
     hd_jw_object(jw);
-    hd_jw_text(jw, "token", result->token);
+    hd_jw_put_string_or_null(jw, "token", result->token);
     hd_jw_key(jw, HD_S("expires_in"));
     if (result->expires_in < 0)
         hd_jw_null(jw);
     else
         hd_jw_int(jw, result->expires_in);
-    hd_jw_text(jw, "refresh_token", result->refresh_token);
+    hd_jw_put_string_or_null(jw, "refresh_token", result->refresh_token);
     hd_jw_object_end(jw);
     return HD_DONE;
 }

@@ -51,24 +51,17 @@ int hd_participants_role(struct hd_call *call, bool is_needed, enum hd_role *out
 
 /* ---- views ------------------------------------------------------------ */
 
-static void put_participant_text(struct hd_jw *jw, const char *name, struct hd_slice text)
-{
-    hd_jw_key(jw, hd_slice_cstr(name));
-    hd_jw_string(jw, text);
-}
-
 static int participant_show(void *arg, const struct hd_participant_rec *participant)
 {
     struct hd_jw *jw = arg;
 
     hd_jw_object(jw);
-    put_participant_text(jw, "participant_id", participant->member);
-    put_participant_text(jw, "role", hd_slice_cstr(hd_role_name(participant->role)));
-    put_participant_text(jw, "issuer", participant->issuer);
-    put_participant_text(jw, participant->is_organisation ? "organisation" : "subject",
-                         participant->subject);
-    hd_jw_key(jw, HD_S("since"));
-    hd_jw_time(jw, participant->created_at);
+    hd_jw_put_string(jw, "participant_id", participant->member);
+    hd_jw_put_string(jw, "role", hd_slice_cstr(hd_role_name(participant->role)));
+    hd_jw_put_string(jw, "issuer", participant->issuer);
+    hd_jw_put_string(jw, participant->is_organisation ? "organisation" : "subject",
+                     participant->subject);
+    hd_jw_put_timestamp(jw, "since", participant->created_at);
     hd_jw_object_end(jw);
     return jw->err;
 }

@@ -36,11 +36,11 @@ static void put_assistant_id(struct hd_jw *jw, const struct hd_run_rec *run)
 }
 static void put_run_created_at(struct hd_jw *jw, const struct hd_run_rec *run)
 {
-    hd_jw_time(jw, run->created_at);
+    hd_jw_timestamp(jw, run->created_at);
 }
 static void put_run_updated_at(struct hd_jw *jw, const struct hd_run_rec *run)
 {
-    hd_jw_time(jw, run->updated_at);
+    hd_jw_timestamp(jw, run->updated_at);
 }
 static void put_status(struct hd_jw *jw, const struct hd_run_rec *run)
 {
@@ -48,7 +48,7 @@ static void put_status(struct hd_jw *jw, const struct hd_run_rec *run)
 }
 static void put_run_metadata(struct hd_jw *jw, const struct hd_run_rec *run)
 {
-    hd_jw_json(jw, run->metadata, "{}");
+    hd_jw_raw_or(jw, run->metadata, "{}");
 }
 static void put_multitask(struct hd_jw *jw, const struct hd_run_rec *run)
 {
@@ -57,7 +57,7 @@ static void put_multitask(struct hd_jw *jw, const struct hd_run_rec *run)
 
 static void put_kept_receipt(struct hd_jw *jw, const struct hd_run_rec *run)
 {
-    hd_jw_json(jw, run->receipt, "null");
+    hd_jw_raw_or(jw, run->receipt, "null");
 }
 
 static const struct run_view views[] = {
@@ -262,15 +262,12 @@ static void put_receipt(struct hd_jw *jw, const struct hd_run_rec *run, const ch
     struct hd_slice facts = outcome ? outcome->receipt : run->receipt;
 
     hd_jw_object(jw);
-    hd_jw_key(jw, HD_S("run_id"));
-    hd_jw_string(jw, run->run_id);
-    hd_jw_key(jw, HD_S("status"));
-    hd_jw_string(jw, hd_slice_cstr(status));
+    hd_jw_put_string(jw, "run_id", run->run_id);
+    hd_jw_put_string(jw, "status", hd_slice_cstr(status));
     put_facts(jw, facts);
     if (outcome) {
         if (facts.len == 0) { /* the run ended by itself at the same time */
-            hd_jw_key(jw, HD_S("stopped_at_step"));
-            hd_jw_int(jw, outcome->step);
+            hd_jw_put_int(jw, "stopped_at_step", outcome->step);
         }
         hd_jw_key(jw, HD_S("checkpoint_id"));
         if (outcome->checkpoint_id.len > 0 && !outcome->is_deleted)

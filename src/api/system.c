@@ -97,8 +97,7 @@ static int read_and_write_store(struct hd_call *call)
 static void put_ok(struct hd_call *call)
 {
     hd_jw_object(&call->jw);
-    hd_jw_key(&call->jw, HD_S("ok"));
-    hd_jw_bool(&call->jw, true);
+    hd_jw_put_bool(&call->jw, "ok", true);
     hd_jw_object_end(&call->jw);
 }
 
@@ -131,8 +130,7 @@ static struct hd_step get_health(struct hd_call *call)
     if (err)
         return hd_call_refuse(call, 503, "the database does not respond: %s", call->fault.text);
     hd_jw_object(&call->jw);
-    hd_jw_key(&call->jw, HD_S("status"));
-    hd_jw_string(&call->jw, HD_S("ok"));
+    hd_jw_put_string(&call->jw, "status", HD_S("ok"));
     hd_jw_object_end(&call->jw);
     return HD_DONE;
 }
@@ -152,10 +150,8 @@ static void put_flags(struct hd_jw *jw)
     };
 
     hd_jw_object(jw);
-    for (size_t i = 0; i < HD_COUNT(flags); i++) {
-        hd_jw_key(jw, hd_slice_cstr(flags[i].name));
-        hd_jw_bool(jw, flags[i].is_on);
-    }
+    for (size_t i = 0; i < HD_COUNT(flags); i++)
+        hd_jw_put_bool(jw, flags[i].name, flags[i].is_on);
     hd_jw_object_end(jw);
 }
 
@@ -177,12 +173,9 @@ static void put_workers(struct hd_jw *jw, const struct hd_app *app)
 
         if (!hd_project_uses(app->config, language))
             continue;
-        hd_jw_key(jw, hd_slice_cstr(hd_project_language_name(language)));
-        hd_jw_object(jw);
-        hd_jw_key(jw, HD_S("ready"));
-        hd_jw_int(jw, counts.workers);
-        hd_jw_key(jw, HD_S("starting"));
-        hd_jw_int(jw, counts.starting);
+        hd_jw_put_object(jw, hd_project_language_name(language));
+        hd_jw_put_int(jw, "ready", counts.workers);
+        hd_jw_put_int(jw, "starting", counts.starting);
         hd_jw_object_end(jw);
     }
     hd_jw_object_end(jw);
@@ -200,24 +193,18 @@ static struct hd_step get_info(struct hd_call *call)
     struct hd_jw *jw = &call->jw;
 
     hd_jw_object(jw);
-    hd_jw_key(jw, HD_S("name"));
-    hd_jw_string(jw, HD_S("heddle"));
-    hd_jw_key(jw, HD_S("version"));
-    hd_jw_string(jw, HD_S(HEDDLE_VERSION));
+    hd_jw_put_string(jw, "name", HD_S("heddle"));
+    hd_jw_put_string(jw, "version", HD_S(HEDDLE_VERSION));
     hd_jw_key(jw, HD_S("flags"));
     put_flags(jw);
     hd_jw_key(jw, HD_S("graphs"));
     put_graphs(jw, app);
     hd_jw_key(jw, HD_S("workers"));
     put_workers(jw, app);
-    hd_jw_key(jw, HD_S("store"));
-    hd_jw_string(jw, store_kind(app->config->store));
-    hd_jw_key(jw, HD_S("started_at"));
-    hd_jw_time(jw, app->started_at);
-    hd_jw_key(jw, HD_S("uptime_seconds"));
-    hd_jw_int(jw, (hd_clock_now_us() - app->started_at) / 1000000);
-    hd_jw_key(jw, HD_S("metadata"));
-    hd_jw_object(jw);
+    hd_jw_put_string(jw, "store", store_kind(app->config->store));
+    hd_jw_put_timestamp(jw, "started_at", app->started_at);
+    hd_jw_put_int(jw, "uptime_seconds", (hd_clock_now_us() - app->started_at) / 1000000);
+    hd_jw_put_object(jw, "metadata");
     hd_jw_object_end(jw);
     hd_jw_object_end(jw);
     return HD_DONE;

@@ -127,8 +127,7 @@ static struct hd_step delete_threads(struct hd_call *call)
 static void put_count(struct hd_call *call, size_t count)
 {
     hd_jw_object(&call->jw);
-    hd_jw_key(&call->jw, HD_S("pruned_count"));
-    hd_jw_int(&call->jw, (int64_t)count);
+    hd_jw_put_int(&call->jw, "pruned_count", (int64_t)count);
     hd_jw_object_end(&call->jw);
 }
 
@@ -311,8 +310,7 @@ static void put_removed(struct hd_call *call, size_t count, const struct hd_remo
         hd_jw_key(&call->jw, members[i].name);
         hd_jw_int(&call->jw, members[i].number);
     }
-    hd_jw_key(&call->jw, HD_S("dry_run"));
-    hd_jw_bool(&call->jw, true);
+    hd_jw_put_bool(&call->jw, "dry_run", true);
     hd_jw_object_end(&call->jw);
 }
 

@@ -323,8 +323,7 @@ static void put_extracted(struct thread_search *search, hd_json_val thread)
 {
     struct hd_jw *jw = &search->call->jw;
 
-    hd_jw_key(jw, HD_S("extracted"));
-    hd_jw_object(jw);
+    hd_jw_put_object(jw, "extracted");
     for (size_t i = 0; i < search->extract.count; i++) {
         const struct hd_extract_path *path = &search->extract.paths[i];
         hd_json_val val = hd_extract_find(path, hd_json_get(thread, hd_extract_member(path)));

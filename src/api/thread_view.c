@@ -95,31 +95,31 @@ static int put_thread_id(struct thread_view *view)
 
 static int put_thread_created_at(struct thread_view *view)
 {
-    hd_jw_time(view->jw, view->thread->created_at);
+    hd_jw_timestamp(view->jw, view->thread->created_at);
     return 0;
 }
 
 static int put_thread_updated_at(struct thread_view *view)
 {
-    hd_jw_time(view->jw, view->thread->updated_at);
+    hd_jw_timestamp(view->jw, view->thread->updated_at);
     return 0;
 }
 
 static int put_state_updated_at(struct thread_view *view)
 {
-    hd_jw_time(view->jw, view->thread->state_updated_at);
+    hd_jw_timestamp(view->jw, view->thread->state_updated_at);
     return 0;
 }
 
 static int put_thread_metadata(struct thread_view *view)
 {
-    hd_jw_json(view->jw, view->thread->metadata, "{}");
+    hd_jw_raw_or(view->jw, view->thread->metadata, "{}");
     return 0;
 }
 
 static int put_thread_config(struct thread_view *view)
 {
-    hd_jw_json(view->jw, view->thread->config, "{}");
+    hd_jw_raw_or(view->jw, view->thread->config, "{}");
     return 0;
 }
 
@@ -142,13 +142,13 @@ static int put_values(struct thread_view *view)
 
 static int put_interrupts(struct thread_view *view)
 {
-    hd_jw_json(view->jw, view->thread->interrupts, "{}");
+    hd_jw_raw_or(view->jw, view->thread->interrupts, "{}");
     return 0;
 }
 
 static int put_error(struct thread_view *view)
 {
-    hd_jw_json(view->jw, view->thread->error, "null");
+    hd_jw_raw_or(view->jw, view->thread->error, "null");
     return 0;
 }
 
@@ -172,7 +172,7 @@ static int put_ttl(struct thread_view *view)
     }
     hd_jw_key(view->jw, HD_S("expires_at"));
     if (view->thread->expires_at > 0)
-        hd_jw_time(view->jw, view->thread->expires_at);
+        hd_jw_timestamp(view->jw, view->thread->expires_at);
     else
         hd_jw_null(view->jw);
     hd_jw_object_end(view->jw);
@@ -200,10 +200,8 @@ static int put_usage(struct thread_view *view)
     if (err)
         return hd_fault_set(&view->call->fault, err, "%s", error.text);
     hd_jw_object(view->jw);
-    hd_jw_key(view->jw, HD_S("bytes"));
-    hd_jw_int(view->jw, usage.bytes);
-    hd_jw_key(view->jw, HD_S("checkpoints"));
-    hd_jw_int(view->jw, usage.checkpoints);
+    hd_jw_put_int(view->jw, "bytes", usage.bytes);
+    hd_jw_put_int(view->jw, "checkpoints", usage.checkpoints);
     hd_jw_object_end(view->jw);
     return 0;
 }

@@ -89,12 +89,9 @@ static void wait_answer(struct wait *wait)
 static void put_wait_error(struct hd_jw *jw, struct hd_slice type, struct hd_slice text)
 {
     hd_jw_object(jw);
-    hd_jw_key(jw, HD_S("__error__"));
-    hd_jw_object(jw);
-    hd_jw_key(jw, HD_S("error"));
-    hd_jw_string(jw, type);
-    hd_jw_key(jw, HD_S("message"));
-    hd_jw_string(jw, text);
+    hd_jw_put_object(jw, "__error__");
+    hd_jw_put_string(jw, "error", type);
+    hd_jw_put_string(jw, "message", text);
     hd_jw_object_end(jw);
     hd_jw_object_end(jw);
 }
@@ -110,9 +107,8 @@ static void answer_error(struct wait *wait, struct hd_slice type, struct hd_slic
 static void put_run_error(struct hd_call *call, const struct hd_run_rec *run)
 {
     hd_jw_object(&call->jw);
-    hd_jw_key(&call->jw, HD_S("__error__"));
-    hd_jw_json(&call->jw, run->error,
-               "{\"error\":\"RuntimeError\",\"message\":\"the run failed\"}");
+    hd_jw_put_raw_or(&call->jw, "__error__", run->error,
+                     "{\"error\":\"RuntimeError\",\"message\":\"the run failed\"}");
     hd_jw_object_end(&call->jw);
 }
 
@@ -157,7 +153,7 @@ static void on_outcome(void *ctx, const struct hd_outcome *outcome)
     if (outcome->status == HD_RUN_STATE_ERROR || outcome->status == HD_RUN_STATE_TIMEOUT) {
         answer_error(wait, outcome->error_type, outcome->error_text);
     } else {
-        hd_jw_json(&wait->call->jw, outcome->values, "null");
+        hd_jw_raw_or(&wait->call->jw, outcome->values, "null");
         if (wait->call->jw.err)
             answer_too_large(wait);
         else

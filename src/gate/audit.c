@@ -108,8 +108,7 @@ static void put_audit_member(struct hd_jw *jw, const char *name, struct hd_slice
 {
     if (value.len == 0)
         return;
-    hd_jw_key(jw, hd_slice_cstr(name));
-    hd_jw_string(jw, value);
+    hd_jw_put_string(jw, name, value);
 }
 
 static const char *decision(int status)
@@ -127,8 +126,7 @@ static void write_who(struct hd_jw *jw, const struct hd_identity *who)
 
 static void write_objects(struct hd_jw *jw, const struct hd_audit_entry *entry)
 {
-    hd_jw_key(jw, HD_S("object"));
-    hd_jw_object(jw);
+    hd_jw_put_object(jw, "object");
     for (size_t i = 0; i < entry->object_count; i++) {
         hd_jw_key(jw, entry->objects[i].kind);
         hd_jw_string(jw, entry->objects[i].id);
@@ -154,10 +152,8 @@ static int write_entry(struct hd_buf *out, const struct hd_audit_entry *entry)
     put_audit_member(&jw, "owner", entry->owner);
     if (entry->role)
         put_audit_member(&jw, "role", hd_slice_cstr(entry->role));
-    if (entry->status) {
-        hd_jw_key(&jw, HD_S("status"));
-        hd_jw_int(&jw, entry->status);
-    }
+    if (entry->status)
+        hd_jw_put_int(&jw, "status", entry->status);
     put_audit_member(&jw, "decision", hd_slice_cstr(decision(entry->status)));
     put_audit_member(&jw, "request_id", entry->request_id);
     put_audit_member(&jw, "peer", entry->peer);

@@ -505,16 +505,11 @@ static int write_request(struct hd_buf *out, const struct hd_http_request *reque
     hd_buf_init(&joined, MAX_HEAD);
     hd_jw_init(&jw, out);
     hd_jw_object(&jw);
-    hd_jw_key(&jw, HD_S("op"));
-    hd_jw_string(&jw, HD_S("authenticate"));
-    hd_jw_key(&jw, HD_S("method"));
-    hd_jw_string(&jw, request->method_name);
-    hd_jw_key(&jw, HD_S("path"));
-    hd_jw_string(&jw, request->path);
-    hd_jw_key(&jw, HD_S("query"));
-    hd_jw_string(&jw, request->query);
-    hd_jw_key(&jw, HD_S("path_params"));
-    hd_jw_raw(&jw, path_params);
+    hd_jw_put_string(&jw, "op", HD_S("authenticate"));
+    hd_jw_put_string(&jw, "method", request->method_name);
+    hd_jw_put_string(&jw, "path", request->path);
+    hd_jw_put_string(&jw, "query", request->query);
+    hd_jw_put_raw(&jw, "path_params", path_params);
     hd_jw_key(&jw, HD_S("headers"));
     put_headers(&jw, request, &joined);
     hd_jw_object_end(&jw);
@@ -679,26 +674,19 @@ static void on_answered(void *ctx, enum hd_rt_end end, const struct hd_rt_messag
     hd_json_fini(&json);
 }
 
-static void put_question_text(struct hd_jw *jw, const char *name, struct hd_slice text)
-{
-    hd_jw_key(jw, hd_slice_cstr(name));
-    hd_jw_string(jw, text);
-}
-
 static int write_question(struct hd_buf *out, const struct hd_auth_action *question)
 {
     struct hd_jw jw;
 
     hd_jw_init(&jw, out);
     hd_jw_object(&jw);
-    put_question_text(&jw, "op", HD_S("authorize"));
-    put_question_text(&jw, "resource", hd_slice_cstr(question->resource));
-    put_question_text(&jw, "action", hd_slice_cstr(question->action));
-    put_question_text(&jw, "handler", question->handler);
+    hd_jw_put_string(&jw, "op", HD_S("authorize"));
+    hd_jw_put_string(&jw, "resource", hd_slice_cstr(question->resource));
+    hd_jw_put_string(&jw, "action", hd_slice_cstr(question->action));
+    hd_jw_put_string(&jw, "handler", question->handler);
     hd_jw_key(&jw, HD_S("user"));
     hd_user_put(&jw, question->who);
-    hd_jw_key(&jw, HD_S("value"));
-    hd_jw_raw(&jw, HD_S("{\"$blob\":0}"));
+    hd_jw_put_raw(&jw, "value", HD_S("{\"$blob\":0}"));
     hd_jw_object_end(&jw);
     return hd_jw_finish(&jw);
 }

@@ -161,13 +161,9 @@ void hd_worker_access_put(struct hd_jw *jw, const struct hd_app *app,
     (void)snprintf(url, sizeof(url), "%s://%s%.250s%s:%d%.160s",
                    app->config->tls_certificate[0] ? "https" : "http", is_v6 ? "[" : "", host,
                    is_v6 ? "]" : "", app->port, app->config->http_mount_prefix);
-    hd_jw_key(jw, HD_S("api"));
-    hd_jw_object(jw);
-    hd_jw_key(jw, HD_S("url"));
-    hd_jw_string(jw, hd_slice_cstr(url));
-    if (pass) {
-        hd_jw_key(jw, HD_S("pass"));
-        hd_jw_string(jw, hd_slice(pass->token, TOKEN_LEN));
-    }
+    hd_jw_put_object(jw, "api");
+    hd_jw_put_string(jw, "url", hd_slice_cstr(url));
+    if (pass)
+        hd_jw_put_string(jw, "pass", hd_slice(pass->token, TOKEN_LEN));
     hd_jw_object_end(jw);
 }

@@ -72,13 +72,9 @@ void hd_user_put(struct hd_jw *jw, const struct hd_identity *who)
         return;
     }
     hd_jw_object(jw);
-    hd_jw_key(jw, HD_S("identity"));
-    hd_jw_string(jw, who->subject);
-    hd_jw_key(jw, HD_S("is_authenticated"));
-    hd_jw_bool(jw, true);
-    hd_jw_key(jw, HD_S("display_name"));
-    hd_jw_string(jw, who->subject);
-    hd_jw_key(jw, HD_S("permissions"));
-    hd_jw_raw(jw, who->is_admin ? HD_S("[\"admin\"]") : HD_S("[]"));
+    hd_jw_put_string(jw, "identity", who->subject);
+    hd_jw_put_bool(jw, "is_authenticated", true);
+    hd_jw_put_string(jw, "display_name", who->subject);
+    hd_jw_put_raw(jw, "permissions", who->is_admin ? HD_S("[\"admin\"]") : HD_S("[]"));
     hd_jw_object_end(jw);
 }

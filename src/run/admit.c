@@ -496,8 +496,7 @@ static void put_json(struct hd_jw *jw, const char *name, hd_json_val val)
 {
     if (!val)
         return;
-    hd_jw_key(jw, hd_slice_cstr(name));
-    hd_jw_val(jw, val);
+    hd_jw_put_val(jw, name, val);
 }
 
 static void put_modes(struct hd_jw *jw, uint32_t modes)
@@ -505,8 +504,7 @@ static void put_modes(struct hd_jw *jw, uint32_t modes)
     const char *name;
     uint32_t mode;
 
-    hd_jw_key(jw, HD_S("stream_mode"));
-    hd_jw_array(jw);
+    hd_jw_put_array(jw, "stream_mode");
     for (size_t i = 0; (name = hd_mode_at(i, &mode)); i++) {
         if (modes & mode)
             hd_jw_string(jw, hd_slice_cstr(name));
@@ -518,12 +516,6 @@ static void put_modes(struct hd_jw *jw, uint32_t modes)
 static bool is_temporary(const struct attempt *t)
 {
     return t->a->thread_id.len == 0 && !t->a->request->keeps_thread;
-}
-
-static void put_flag(struct hd_jw *jw, const char *name, bool value)
-{
-    hd_jw_key(jw, hd_slice_cstr(name));
-    hd_jw_bool(jw, value);
 }
 
 static void put_context(struct hd_jw *jw, const struct hd_val *context)
@@ -569,19 +561,16 @@ static int write_kwargs(const struct attempt *t, const struct hd_val *config,
     hd_jw_key(&jw, HD_S("config"));
     hd_val_put_rendered(&jw, config);
     put_context(&jw, context);
-    if (request->webhook.len > 0) {
-        hd_jw_key(&jw, HD_S("webhook"));
-        hd_jw_string(&jw, request->webhook);
-    }
+    if (request->webhook.len > 0)
+        hd_jw_put_string(&jw, "webhook", request->webhook);
     put_modes(&jw, request->modes);
     put_json(&jw, "feedback_keys", request->feedback_keys);
     put_json(&jw, "interrupt_before", request->interrupt_before);
     put_json(&jw, "interrupt_after", request->interrupt_after);
-    put_flag(&jw, "temporary", is_temporary(t));
-    put_flag(&jw, "subgraphs", request->subgraphs);
-    put_flag(&jw, "resumable", request->is_resumable);
-    hd_jw_key(&jw, HD_S("durability"));
-    hd_jw_string(&jw, hd_slice_cstr(durability_names[request->durability]));
+    hd_jw_put_bool(&jw, "temporary", is_temporary(t));
+    hd_jw_put_bool(&jw, "subgraphs", request->subgraphs);
+    hd_jw_put_bool(&jw, "resumable", request->is_resumable);
+    hd_jw_put_string(&jw, "durability", hd_slice_cstr(durability_names[request->durability]));
     hd_jw_object_end(&jw);
     return hd_jw_finish(&jw);
 }

@@ -22,8 +22,7 @@ static const char *const statuses[] = {[HD_RUN_DONE] = "done",
 
 static void put_result_text(struct hd_jw *jw, const char *name, const char *text)
 {
-    hd_jw_key(jw, hd_slice_cstr(name));
-    hd_jw_string(jw, hd_slice_cstr(text ? text : ""));
+    hd_jw_put_string(jw, name, hd_slice_cstr(text ? text : ""));
 }
 
 static int write_result_head(struct hd_buf *out, const struct hd_run_result *result)
@@ -34,8 +33,7 @@ static int write_result_head(struct hd_buf *out, const struct hd_run_result *res
     hd_jw_object(&jw);
     put_result_text(&jw, "status", statuses[result->status]);
     if (result->status == HD_RUN_FAILED) {
-        hd_jw_key(&jw, HD_S("error"));
-        hd_jw_object(&jw);
+        hd_jw_put_object(&jw, "error");
         put_result_text(&jw, "type", result->error_type);
         put_result_text(&jw, "message", result->error_text);
         hd_jw_object_end(&jw);

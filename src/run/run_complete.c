@@ -44,19 +44,15 @@ static void write_end(const struct hd_active_run *active, struct hd_buf *out)
     hd_buf_reset(out);
     hd_jw_init(&jw, out);
     hd_jw_object(&jw);
-    hd_jw_key(&jw, HD_S("run_id"));
-    hd_jw_string(&jw, active->rec.run_id);
+    hd_jw_put_string(&jw, "run_id", active->rec.run_id);
     hd_jw_key(&jw, HD_S("checkpoint_id"));
     if (outcome->checkpoint_id.len > 0)
         hd_jw_string(&jw, outcome->checkpoint_id);
     else
         hd_jw_null(&jw);
-    hd_jw_key(&jw, HD_S("status"));
-    hd_jw_string(&jw, hd_slice_cstr(hd_run_state_name(outcome->status)));
-    if (outcome->receipt.len > 0) {
-        hd_jw_key(&jw, HD_S("receipt"));
-        hd_jw_raw(&jw, outcome->receipt);
-    }
+    hd_jw_put_string(&jw, "status", hd_slice_cstr(hd_run_state_name(outcome->status)));
+    if (outcome->receipt.len > 0)
+        hd_jw_put_raw(&jw, "receipt", outcome->receipt);
     hd_jw_object_end(&jw);
     if (hd_jw_finish(&jw))
         hd_buf_reset(out);

@@ -216,16 +216,11 @@ static void emit_metadata(struct hd_active_run *active)
     hd_buf_reset(scratch);
     hd_jw_init(&jw, scratch);
     hd_jw_object(&jw);
-    hd_jw_key(&jw, HD_S("run_id"));
-    hd_jw_string(&jw, active->rec.run_id);
-    hd_jw_key(&jw, HD_S("attempt"));
-    hd_jw_int(&jw, active->rec.attempt);
-    hd_jw_key(&jw, HD_S("thread_id"));
-    hd_jw_string(&jw, active->rec.thread_id);
-    hd_jw_key(&jw, HD_S("assistant_id"));
-    hd_jw_string(&jw, active->rec.assistant_id);
-    hd_jw_key(&jw, HD_S("checkpoint_ns"));
-    hd_jw_string(&jw, shown_root(active, active->root));
+    hd_jw_put_string(&jw, "run_id", active->rec.run_id);
+    hd_jw_put_int(&jw, "attempt", active->rec.attempt);
+    hd_jw_put_string(&jw, "thread_id", active->rec.thread_id);
+    hd_jw_put_string(&jw, "assistant_id", active->rec.assistant_id);
+    hd_jw_put_string(&jw, "checkpoint_ns", shown_root(active, active->root));
     hd_jw_object_end(&jw);
     if (hd_jw_finish(&jw))
         hd_log(HD_LOG_WARN, "run", "out of memory: an event is missing");
@@ -243,10 +238,8 @@ static void set_error(struct hd_active_run *active, const char *type, const char
     hd_buf_reset(&active->error);
     hd_jw_init(&jw, &active->error);
     hd_jw_object(&jw);
-    hd_jw_key(&jw, HD_S("error"));
-    hd_jw_string(&jw, hd_slice_cstr(type));
-    hd_jw_key(&jw, HD_S("message"));
-    hd_jw_string(&jw, hd_slice_cstr(text));
+    hd_jw_put_string(&jw, "error", hd_slice_cstr(type));
+    hd_jw_put_string(&jw, "message", hd_slice_cstr(text));
     hd_jw_object_end(&jw);
     if (hd_jw_finish(&jw))
         hd_buf_reset(&active->error);
@@ -278,8 +271,7 @@ void hd_run_execute_receipt(struct hd_active_run *active, const struct hd_run_re
         hd_jw_int(&jw, result->stopped_at);
     else
         hd_jw_null(&jw);
-    hd_jw_key(&jw, HD_S("tokens_streamed"));
-    hd_jw_int(&jw, result ? result->piece_count : 0);
+    hd_jw_put_int(&jw, "tokens_streamed", result ? result->piece_count : 0);
     hd_jw_key(&jw, HD_S("tools_in_flight"));
     if (result && result->tools) {
         hd_val_put_rendered(&jw, result->tools);
@@ -571,8 +563,7 @@ void hd_run_execute(struct hd_active_run *active)
         hd_event_log_skip(active->log, active->rec.attempt);
     emit_metadata(active);
     if (!active->graph) {
-        hd_run_execute_fail(active, "ValueError",
-                            "the graph of this run is no longer served");
+        hd_run_execute_fail(active, "ValueError", "the graph of this run is no longer served");
         return;
     }
     if (fail_unloaded(active))

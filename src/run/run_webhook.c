@@ -14,17 +14,10 @@
 #include "webhook/webhook.h"
 #include "webhook/webhook_rules.h"
 
-static void put_payload_text(struct hd_jw *jw, const char *name, struct hd_slice text)
-{
-    hd_jw_key(jw, hd_slice_cstr(name));
-    hd_jw_string(jw, text);
-}
-
 static void put_json(struct hd_jw *jw, const char *name, struct hd_slice json,
                      const char *otherwise)
 {
-    hd_jw_key(jw, hd_slice_cstr(name));
-    hd_jw_raw(jw, json.len > 0 ? json : hd_slice_cstr(otherwise));
+    hd_jw_put_raw(jw, name, json.len > 0 ? json : hd_slice_cstr(otherwise));
 }
 
 static void put_time(struct hd_jw *jw, const char *name, int64_t us)
@@ -49,21 +42,21 @@ static int write_body(const struct hd_active_run *active, struct hd_buf *out)
 
     hd_jw_init(&jw, out);
     hd_jw_object(&jw);
-    put_payload_text(&jw, "run_id", run->run_id);
-    put_payload_text(&jw, "thread_id", run->thread_id);
-    put_payload_text(&jw, "assistant_id", run->assistant_id);
+    hd_jw_put_string(&jw, "run_id", run->run_id);
+    hd_jw_put_string(&jw, "thread_id", run->thread_id);
+    hd_jw_put_string(&jw, "assistant_id", run->assistant_id);
     put_time(&jw, "created_at", run->created_at);
     put_time(&jw, "updated_at", now);
-    put_payload_text(&jw, "status", hd_slice_cstr(hd_run_state_name(outcome->status)));
+    hd_jw_put_string(&jw, "status", hd_slice_cstr(hd_run_state_name(outcome->status)));
     put_json(&jw, "metadata", run->metadata, "{}");
     hd_jw_key(&jw, HD_S("kwargs"));
     hd_run_put_kwargs(&jw, run->kwargs, active->app->config->namespaces_show);
-    put_payload_text(&jw, "multitask_strategy", hd_slice_cstr(hd_multitask_name(run->multitask)));
+    hd_jw_put_string(&jw, "multitask_strategy", hd_slice_cstr(hd_multitask_name(run->multitask)));
     put_time(&jw, "run_started_at", active->started_at);
     put_time(&jw, "run_ended_at", now);
     put_json(&jw, "values", outcome->values, "null");
     if (outcome->error_type.len > 0)
-        put_payload_text(&jw, "error", outcome->error_text);
+        hd_jw_put_string(&jw, "error", outcome->error_text);
     hd_jw_object_end(&jw);
     return hd_jw_finish(&jw);
 }

@@ -252,10 +252,8 @@ static void fail_worker_run(struct worker_run *run, const char *type, const char
     hd_buf_init(&head, MAX_HEAD);
     hd_jw_init(&jw, &head);
     hd_jw_object(&jw);
-    hd_jw_key(&jw, HD_S("type"));
-    hd_jw_string(&jw, hd_slice_cstr(type));
-    hd_jw_key(&jw, HD_S("message"));
-    hd_jw_string(&jw, hd_slice_cstr(text));
+    hd_jw_put_string(&jw, "type", hd_slice_cstr(type));
+    hd_jw_put_string(&jw, "message", hd_slice_cstr(text));
     hd_jw_object_end(&jw);
     err = hd_jw_finish(&jw);
     if (!err)
@@ -425,8 +423,7 @@ static void take_answer(struct worker_run *run, const struct hd_rt_message *mess
         err = hd_worker_run_redact(message->blobs[0], run->base.options.secrets, &run->output);
     if (err)
         fail_worker_run(run, "RuntimeError",
-                        err == HD_EINVAL ? "the worker's response is invalid"
-                                         : hd_error_text(err));
+                        err == HD_EINVAL ? "the worker's response is invalid" : hd_error_text(err));
 }
 
 static void end_pass(struct worker_run *run)
@@ -528,8 +525,8 @@ static void on_grace(uv_timer_t *timer)
 
     if (!run->call)
         return;
-    hd_log(HD_LOG_WARN, "run", "a worker did not stop run %.*s",
-           (int)run->base.options.run_id.len, run->base.options.run_id.ptr);
+    hd_log(HD_LOG_WARN, "run", "a worker did not stop run %.*s", (int)run->base.options.run_id.len,
+           run->base.options.run_id.ptr);
     hd_rt_call_drop(run->call);
     run->call = NULL;
     end_pass(run);

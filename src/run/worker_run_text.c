@@ -27,18 +27,6 @@ static const struct {
     {"tools", HD_STREAM_TOOLS},
 };
 
-static void put_run_text(struct hd_jw *jw, const char *name, struct hd_slice text)
-{
-    hd_jw_key(jw, hd_slice_cstr(name));
-    hd_jw_string(jw, text);
-}
-
-static void put_flag(struct hd_jw *jw, const char *name, bool value)
-{
-    hd_jw_key(jw, hd_slice_cstr(name));
-    hd_jw_bool(jw, value);
-}
-
 /* Skips null. */
 static void put_val(struct hd_jw *jw, const char *name, const struct hd_val *val)
 {
@@ -50,8 +38,7 @@ static void put_val(struct hd_jw *jw, const char *name, const struct hd_val *val
 
 static void put_modes(struct hd_jw *jw, unsigned wanted)
 {
-    hd_jw_key(jw, HD_S("modes"));
-    hd_jw_array(jw);
+    hd_jw_put_array(jw, "modes");
     for (size_t i = 0; i < HD_COUNT(modes); i++) {
         if (wanted & (unsigned)modes[i].mode)
             hd_jw_string(jw, hd_slice_cstr(modes[i].name));
@@ -107,8 +94,7 @@ static int put_config(struct hd_jw *jw, const struct hd_runner_options *options)
         configurable = hd_val_without(configurable, HD_S("run_id"));
     if (!configurable)
         return HD_ENOMEM;
-    hd_jw_key(jw, HD_S("config"));
-    hd_jw_object(jw);
+    hd_jw_put_object(jw, "config");
     put_val(jw, "configurable", configurable);
     err = put_metadata(jw, options);
     put_val(jw, "tags", hd_val_get(config, HD_S("tags")));
@@ -139,13 +125,12 @@ static int put_beginning(struct hd_jw *jw, const struct hd_runner_options *optio
                          struct hd_buf *input)
 {
     if (options->checkpoint_id.len > 0)
-        put_run_text(jw, "checkpoint_id", options->checkpoint_id);
+        hd_jw_put_string(jw, "checkpoint_id", options->checkpoint_id);
     put_val(jw, "checkpoint_map", options->checkpoint_map);
     if (!hd_val_is_null(options->command)) {
         put_val(jw, "command", options->command);
     } else if (!hd_val_is_null(options->input)) {
-        hd_jw_key(jw, HD_S("input"));
-        hd_jw_raw(jw, HD_S("{\"$blob\":0}"));
+        hd_jw_put_raw(jw, "input", HD_S("{\"$blob\":0}"));
         return hd_val_render(input, options->input);
     }
     return 0;
@@ -160,22 +145,21 @@ int hd_worker_run_write_run(const struct hd_runner_options *options, const struc
 
     hd_jw_init(&jw, head);
     hd_jw_object(&jw);
-    put_run_text(&jw, "op", HD_S("run"));
-    put_run_text(&jw, "graph", options->graph->id);
-    put_run_text(&jw, "run_id", options->run_id);
-    put_run_text(&jw, "thread_id", options->thread);
-    put_run_text(&jw, "assistant_id", options->assistant_id);
-    hd_jw_key(&jw, HD_S("attempt"));
-    hd_jw_int(&jw, options->attempt);
+    hd_jw_put_string(&jw, "op", HD_S("run"));
+    hd_jw_put_string(&jw, "graph", options->graph->id);
+    hd_jw_put_string(&jw, "run_id", options->run_id);
+    hd_jw_put_string(&jw, "thread_id", options->thread);
+    hd_jw_put_string(&jw, "assistant_id", options->assistant_id);
+    hd_jw_put_int(&jw, "attempt", options->attempt);
     put_modes(&jw, options->modes);
-    put_flag(&jw, "subgraphs", options->subgraphs);
+    hd_jw_put_bool(&jw, "subgraphs", options->subgraphs);
     if (options->is_quiet)
-        put_flag(&jw, "quiet", true);
+        hd_jw_put_bool(&jw, "quiet", true);
     put_val(&jw, "interrupt_before", options->before);
     put_val(&jw, "interrupt_after", options->after);
-    put_run_text(&jw, "durability",
-                 options->durability.len > 0 ? options->durability : HD_S("async"));
-    put_run_text(&jw, "checkpoint_ns", HD_S(""));
+    hd_jw_put_string(&jw, "durability",
+                     options->durability.len > 0 ? options->durability : HD_S("async"));
+    hd_jw_put_string(&jw, "checkpoint_ns", HD_S(""));
     if (app)
         hd_worker_access_put(&jw, app, pass);
     err = put_config(&jw, options);
@@ -184,7 +168,7 @@ int hd_worker_run_write_run(const struct hd_runner_options *options, const struc
     if (!err && !options->is_continued)
         err = put_beginning(&jw, options, input);
     else if (!err && options->continue_at.len > 0)
-        put_run_text(&jw, "checkpoint_id", options->continue_at);
+        hd_jw_put_string(&jw, "checkpoint_id", options->continue_at);
     hd_jw_object_end(&jw);
     return err ? err : hd_jw_finish(&jw);
 }
@@ -237,8 +221,7 @@ static void put_member(struct hd_jw *jw, const char *name, hd_json_val val)
 {
     if (!val || hd_json_is_null(val))
         return;
-    hd_jw_key(jw, hd_slice_cstr(name));
-    hd_jw_val(jw, val);
+    hd_jw_put_val(jw, name, val);
 }
 
 /* Leaves out the folder if paths are hidden. */
@@ -249,7 +232,7 @@ static void put_file(struct hd_jw *jw, struct hd_slice file)
     if (slash && hd_errors_are_hidden())
         file = hd_slice(slash + 1, (size_t)(file.ptr + file.len - slash - 1));
     if (file.len > 0)
-        put_run_text(jw, "file", file);
+        hd_jw_put_string(jw, "file", file);
 }
 
 /* Writes {"error", "message", …}, as in the event for clients. */
@@ -260,8 +243,8 @@ static int write_error(hd_json_val error, struct hd_slice type, struct hd_slice 
 
     hd_jw_init(&jw, out);
     hd_jw_object(&jw);
-    put_run_text(&jw, "error", type);
-    put_run_text(&jw, "message", message);
+    hd_jw_put_string(&jw, "error", type);
+    hd_jw_put_string(&jw, "message", message);
     if (!hd_errors_are_hidden()) /* the log has it */
         put_member(&jw, "traceback", hd_json_get(error, HD_S("traceback")));
     put_file(&jw, hd_json_string(hd_json_get(error, HD_S("file"))));

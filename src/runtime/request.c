@@ -44,12 +44,9 @@ int hd_rt_request_write_error(struct hd_buf *out, const char *type, int code, co
 
     hd_jw_init(&jw, out);
     hd_jw_object(&jw);
-    hd_jw_key(&jw, HD_S("type"));
-    hd_jw_string(&jw, hd_slice_cstr(type));
-    hd_jw_key(&jw, HD_S("message"));
-    hd_jw_string(&jw, hd_slice_cstr(text));
-    hd_jw_key(&jw, HD_S("code"));
-    hd_jw_string(&jw, hd_slice_cstr(code_of(code)));
+    hd_jw_put_string(&jw, "type", hd_slice_cstr(type));
+    hd_jw_put_string(&jw, "message", hd_slice_cstr(text));
+    hd_jw_put_string(&jw, "code", hd_slice_cstr(code_of(code)));
     hd_jw_object_end(&jw);
     return hd_jw_finish(&jw);
 }

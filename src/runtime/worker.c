@@ -168,14 +168,10 @@ static int write_hello(const struct hd_rt_worker *worker, struct hd_buf *out)
 
     hd_jw_init(&jw, out);
     hd_jw_object(&jw);
-    hd_jw_key(&jw, HD_S("protocol"));
-    hd_jw_int(&jw, HD_RT_PROTOCOL);
-    hd_jw_key(&jw, HD_S("version"));
-    hd_jw_string(&jw, HD_S(HD_VERSION));
-    hd_jw_key(&jw, HD_S("worker"));
-    hd_jw_int(&jw, worker->number);
-    hd_jw_key(&jw, HD_S("project"));
-    hd_jw_raw(&jw, project.len > 0 ? project : HD_S("{}"));
+    hd_jw_put_int(&jw, "protocol", HD_RT_PROTOCOL);
+    hd_jw_put_string(&jw, "version", HD_S(HD_VERSION));
+    hd_jw_put_int(&jw, "worker", worker->number);
+    hd_jw_put_raw(&jw, "project", project.len > 0 ? project : HD_S("{}"));
     hd_jw_object_end(&jw);
     return hd_jw_finish(&jw);
 }

@@ -104,8 +104,7 @@ static void put_time(struct hd_jw *jw, const char *name, int64_t us)
     char text[33];
 
     hd_clock_format_iso(us, text);
-    hd_jw_key(jw, hd_slice_cstr(name));
-    hd_jw_string(jw, hd_slice_cstr(text));
+    hd_jw_put_string(jw, name, hd_slice_cstr(text));
 }
 
 static void put_score(struct hd_jw *jw, double score)
@@ -126,10 +125,8 @@ void hd_jw_item(struct hd_jw *jw, const struct hd_item_rec *item, const double *
     hd_jw_object(jw);
     hd_jw_key(jw, HD_S("namespace"));
     put_labels(jw, item->ns);
-    hd_jw_key(jw, HD_S("key"));
-    hd_jw_string(jw, item->key);
-    hd_jw_key(jw, HD_S("value"));
-    hd_jw_raw(jw, item->value.len > 0 ? item->value : HD_S("{}"));
+    hd_jw_put_string(jw, "key", item->key);
+    hd_jw_put_raw(jw, "value", item->value.len > 0 ? item->value : HD_S("{}"));
     put_time(jw, "created_at", item->created_at);
     put_time(jw, "updated_at", item->updated_at);
     if (score)

@@ -165,8 +165,7 @@ static int write_members(const struct hd_val *own, const struct hd_val *more, co
         hd_jw_key(&jw, hd_val_get_string(key));
         hd_val_put_rendered(&jw, val);
     }
-    hd_jw_key(&jw, HD_S("runtime"));
-    hd_jw_string(&jw, hd_slice_cstr(runtime));
+    hd_jw_put_string(&jw, "runtime", hd_slice_cstr(runtime));
     hd_jw_object_end(&jw);
     return hd_jw_finish(&jw);
 }

@@ -299,8 +299,7 @@ static int write_results(struct batch *batch)
 
     hd_jw_init(&jw, &batch->request->head);
     hd_jw_object(&jw);
-    hd_jw_key(&jw, HD_S("results"));
-    hd_jw_array(&jw);
+    hd_jw_put_array(&jw, "results");
     while (!err && hd_json_next(&it))
         err = answer_one(batch, it.val, &jw);
     hd_jw_array_end(&jw);

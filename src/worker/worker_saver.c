@@ -299,13 +299,11 @@ int hd_worker_list(struct hd_worker_op *op)
     if (err)
         return set_store_fault(op, err, &error);
     hd_jw_object(&out.jw);
-    hd_jw_key(&out.jw, HD_S("tuples"));
-    hd_jw_array(&out.jw);
+    hd_jw_put_array(&out.jw, "tuples");
     err = show_list(op, &listing, list, &out, &more);
     heddle_list_close(list);
     hd_jw_array_end(&out.jw);
-    hd_jw_key(&out.jw, HD_S("more"));
-    hd_jw_bool(&out.jw, more);
+    hd_jw_put_bool(&out.jw, "more", more);
     hd_jw_object_end(&out.jw);
     return err ? err : finish_answer(op, &out);
 }

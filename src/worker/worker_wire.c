@@ -167,8 +167,7 @@ static void put_write(struct hd_wire_out *out, const struct heddle_write *write,
 static void put_writes(struct hd_wire_out *out, const char *name, const struct heddle_write *writes,
                        size_t count, bool has_channel)
 {
-    hd_jw_key(&out->jw, hd_slice_cstr(name));
-    hd_jw_array(&out->jw);
+    hd_jw_put_array(&out->jw, name);
     for (size_t i = 0; i < count; i++)
         put_write(out, &writes[i], has_channel);
     hd_jw_array_end(&out->jw);
@@ -176,8 +175,7 @@ static void put_writes(struct hd_wire_out *out, const char *name, const struct h
 
 static void put_values(struct hd_wire_out *out, const struct heddle_value *values, size_t count)
 {
-    hd_jw_key(&out->jw, HD_S("values"));
-    hd_jw_array(&out->jw);
+    hd_jw_put_array(&out->jw, "values");
     for (size_t i = 0; i < count; i++) {
         hd_jw_array(&out->jw);
         put_string(out, values[i].channel);
@@ -193,8 +191,7 @@ void hd_wire_tuple(struct hd_wire_out *out, const struct heddle_tuple *tuple, st
     struct hd_jw *jw = &out->jw;
 
     hd_jw_object(jw);
-    hd_jw_key(jw, HD_S("ns"));
-    hd_jw_string(jw, ns);
+    hd_jw_put_string(jw, "ns", ns);
     hd_jw_key(jw, HD_S("id"));
     put_string(out, tuple->id);
     hd_jw_key(jw, HD_S("parent"));

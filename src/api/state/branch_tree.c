@@ -220,24 +220,21 @@ static void put_branch(struct hd_jw *jw, const struct hd_tree_branch *branch)
     const struct hd_tree_branch *parent = fork ? fork->branch : NULL;
 
     hd_jw_object(jw);
-    hd_jw_text(jw, "branch_id", branch->first->id);
-    hd_jw_text(jw, "name", branch->name);
-    hd_jw_text(jw, "parent_branch_id", parent ? parent->first->id : hd_slice(NULL, 0));
-    hd_jw_text(jw, "fork_checkpoint_id", fork ? fork->id : hd_slice(NULL, 0));
-    hd_jw_text(jw, "head_checkpoint_id", branch->last->id);
-    hd_jw_key(jw, HD_S("leaf"));
-    hd_jw_bool(jw, branch->last->children == 0);
-    hd_jw_key(jw, HD_S("current"));
-    hd_jw_bool(jw, branch->is_current);
-    hd_jw_key(jw, HD_S("checkpoints"));
-    hd_jw_int(jw, (int64_t)branch->count);
-    hd_jw_text(jw, "source", branch->first->source);
-    hd_jw_text(jw, "run_id", branch->first->run_id);
-    hd_jw_text(jw, "created_at", branch->first->created_at);
-    hd_jw_text(jw, "updated_at", branch->last->created_at);
-    hd_jw_key(jw, HD_S("message"));
-    hd_jw_json(jw, branch->message, "null");
-    hd_jw_text(jw, "answer", branch->answer);
+    hd_jw_put_string_or_null(jw, "branch_id", branch->first->id);
+    hd_jw_put_string_or_null(jw, "name", branch->name);
+    hd_jw_put_string_or_null(jw, "parent_branch_id",
+                             parent ? parent->first->id : hd_slice(NULL, 0));
+    hd_jw_put_string_or_null(jw, "fork_checkpoint_id", fork ? fork->id : hd_slice(NULL, 0));
+    hd_jw_put_string_or_null(jw, "head_checkpoint_id", branch->last->id);
+    hd_jw_put_bool(jw, "leaf", branch->last->children == 0);
+    hd_jw_put_bool(jw, "current", branch->is_current);
+    hd_jw_put_int(jw, "checkpoints", (int64_t)branch->count);
+    hd_jw_put_string_or_null(jw, "source", branch->first->source);
+    hd_jw_put_string_or_null(jw, "run_id", branch->first->run_id);
+    hd_jw_put_string_or_null(jw, "created_at", branch->first->created_at);
+    hd_jw_put_string_or_null(jw, "updated_at", branch->last->created_at);
+    hd_jw_put_raw_or(jw, "message", branch->message, "null");
+    hd_jw_put_string_or_null(jw, "answer", branch->answer);
     hd_jw_object_end(jw);
 }
 
@@ -246,12 +243,11 @@ static void put_tree(struct hd_branch_tree *tree)
     struct hd_jw *jw = &tree->call->jw;
 
     hd_jw_object(jw);
-    hd_jw_text(jw, "thread_id", tree->target.thread.id);
-    hd_jw_text(jw, "assistant_id", tree->target.assistant_id);
+    hd_jw_put_string_or_null(jw, "thread_id", tree->target.thread.id);
+    hd_jw_put_string_or_null(jw, "assistant_id", tree->target.assistant_id);
     hd_checkpoint_target_put_ns(tree->call, &tree->target);
-    hd_jw_text(jw, "head", tree->head ? tree->head->id : hd_slice(NULL, 0));
-    hd_jw_key(jw, HD_S("branches"));
-    hd_jw_array(jw);
+    hd_jw_put_string_or_null(jw, "head", tree->head ? tree->head->id : hd_slice(NULL, 0));
+    hd_jw_put_array(jw, "branches");
     for (size_t i = 0; i < tree->count; i++)
         put_branch(jw, &tree->branches[i]);
     hd_jw_array_end(jw);

@@ -277,11 +277,10 @@ static void put_others(struct origins *origins, const struct hd_checkpoint_node 
         struct hd_checkpoint_node *other = origins->others[i];
 
         hd_jw_object(jw);
-        hd_jw_text(jw, "branch_id", other->id);
-        hd_jw_text(jw, "head_checkpoint_id", leaf_of(origins, other)->id);
-        hd_jw_text(jw, "created_at", other->created_at);
-        hd_jw_key(jw, HD_S("current"));
-        hd_jw_bool(jw, other == start);
+        hd_jw_put_string_or_null(jw, "branch_id", other->id);
+        hd_jw_put_string_or_null(jw, "head_checkpoint_id", leaf_of(origins, other)->id);
+        hd_jw_put_string_or_null(jw, "created_at", other->created_at);
+        hd_jw_put_bool(jw, "current", other == start);
         hd_jw_object_end(jw);
     }
 }
@@ -301,16 +300,14 @@ static int put_said(struct origins *origins, const struct hd_said *said)
         err = find_others(origins, top, start);
     }
     hd_jw_object(jw);
-    hd_jw_text(jw, "id", hd_message_id(said->message));
-    hd_jw_text(jw, "type", hd_json_string(hd_json_get(said->message, HD_S("type"))));
-    hd_jw_text(jw, "checkpoint_id", said->point->id);
-    hd_jw_text(jw, "run_id", said->point->run_id);
-    hd_jw_text(jw, "created_at", said->point->created_at);
-    hd_jw_key(jw, HD_S("delegated"));
-    hd_jw_bool(jw, said->point->task_id.len > 0);
-    hd_jw_text(jw, "fork_checkpoint_id", fork ? fork->id : hd_slice(NULL, 0));
-    hd_jw_key(jw, HD_S("alternatives"));
-    hd_jw_array(jw);
+    hd_jw_put_string_or_null(jw, "id", hd_message_id(said->message));
+    hd_jw_put_string_or_null(jw, "type", hd_json_string(hd_json_get(said->message, HD_S("type"))));
+    hd_jw_put_string_or_null(jw, "checkpoint_id", said->point->id);
+    hd_jw_put_string_or_null(jw, "run_id", said->point->run_id);
+    hd_jw_put_string_or_null(jw, "created_at", said->point->created_at);
+    hd_jw_put_bool(jw, "delegated", said->point->task_id.len > 0);
+    hd_jw_put_string_or_null(jw, "fork_checkpoint_id", fork ? fork->id : hd_slice(NULL, 0));
+    hd_jw_put_array(jw, "alternatives");
     if (start && !err)
         put_others(origins, start);
     hd_jw_array_end(jw);
@@ -325,13 +322,13 @@ static int origins_show(struct origins *origins)
     int err = 0;
 
     hd_jw_object(jw);
-    hd_jw_text(jw, "thread_id", path->target.thread.id);
-    hd_jw_text(jw, "assistant_id", path->target.assistant_id);
+    hd_jw_put_string_or_null(jw, "thread_id", path->target.thread.id);
+    hd_jw_put_string_or_null(jw, "assistant_id", path->target.assistant_id);
     hd_checkpoint_target_put_ns(origins->call, &path->target);
-    hd_jw_text(jw, "checkpoint_id",
-               path->length > 0 ? path->points[path->length - 1]->id : hd_slice(NULL, 0));
-    hd_jw_key(jw, HD_S("messages"));
-    hd_jw_array(jw);
+    hd_jw_put_string_or_null(jw, "checkpoint_id",
+                             path->length > 0 ? path->points[path->length - 1]->id
+                                              : hd_slice(NULL, 0));
+    hd_jw_put_array(jw, "messages");
     for (size_t i = 0; !err && i < origins->count; i++)
         err = put_said(origins, &origins->said[i]);
     hd_jw_array_end(jw);

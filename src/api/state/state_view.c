@@ -103,8 +103,7 @@ static void put_some_values(struct hd_jw *jw, const struct hd_state_select *sele
         if (!hd_slice_starts(name, values_prefix) || !is_first(select, i))
             continue;
         if (!is_begun) {
-            hd_jw_key(jw, HD_S("values"));
-            hd_jw_object(jw);
+            hd_jw_put_object(jw, "values");
             is_begun = true;
         }
         name = hd_slice(name.ptr + values_prefix.len, name.len - values_prefix.len);

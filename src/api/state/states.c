@@ -118,8 +118,8 @@ static void put_answer(struct hd_call *call, const struct hd_checkpoint_target *
         hd_state_put_config(jw, config, target->thread.id,
                             hd_checkpoint_target_shown_root(call, target));
     }
-    hd_jw_key(jw, HD_S("checkpoint_id"));
-    hd_jw_string(jw, hd_val_get_string(hd_val_get(config, HD_S("checkpoint_id"))));
+    hd_jw_put_string(jw, "checkpoint_id",
+                     hd_val_get_string(hd_val_get(config, HD_S("checkpoint_id"))));
     hd_jw_object_end(jw);
 }
 

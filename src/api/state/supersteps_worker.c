@@ -18,8 +18,7 @@ static void put_superstep_member(struct hd_jw *jw, hd_json_val from, const char 
 
     if (!val || hd_json_is_null(val))
         return;
-    hd_jw_key(jw, hd_slice_cstr(name));
-    hd_jw_val(jw, val);
+    hd_jw_put_val(jw, name, val);
 }
 
 /* [[update, …], …] of the body's `supersteps`. */
@@ -52,10 +51,8 @@ static void put_update(struct hd_jw *jw, hd_json_val values, struct hd_slice as_
         hd_jw_val(jw, values);
     else
         hd_jw_null(jw);
-    if (as_node.len > 0) {
-        hd_jw_key(jw, HD_S("as_node"));
-        hd_jw_string(jw, as_node);
-    }
+    if (as_node.len > 0)
+        hd_jw_put_string(jw, "as_node", as_node);
     hd_jw_object_end(jw);
 }
 
@@ -109,27 +106,19 @@ static int put_own(struct hd_call *call, const struct hd_checkpoint_target *targ
     return err;
 }
 
-static void put_superstep_text(struct hd_jw *jw, const char *name, struct hd_slice text)
-{
-    hd_jw_key(jw, hd_slice_cstr(name));
-    hd_jw_string(jw, text);
-}
-
 static int put_superstep_config(struct hd_call *call, const struct hd_checkpoint_target *target,
                                 struct hd_jw *jw)
 {
     struct hd_slice id = target->checkpoint_id.len > 0 ? target->checkpoint_id : target->chosen;
     int err;
 
-    hd_jw_key(jw, HD_S("config"));
-    hd_jw_object(jw);
-    hd_jw_key(jw, HD_S("configurable"));
-    hd_jw_object(jw);
+    hd_jw_put_object(jw, "config");
+    hd_jw_put_object(jw, "configurable");
     err = put_own(call, target, jw);
-    put_superstep_text(jw, "thread_id", target->thread.id);
-    put_superstep_text(jw, "checkpoint_ns", target->inner);
+    hd_jw_put_string(jw, "thread_id", target->thread.id);
+    hd_jw_put_string(jw, "checkpoint_ns", target->inner);
     if (id.len > 0)
-        put_superstep_text(jw, "checkpoint_id", id);
+        hd_jw_put_string(jw, "checkpoint_id", id);
     hd_jw_object_end(jw);
     hd_jw_object_end(jw);
     return err;
@@ -143,13 +132,12 @@ static int write_superstep_head(struct hd_call *call, const struct hd_checkpoint
 
     hd_jw_init(&jw, out);
     hd_jw_object(&jw);
-    put_superstep_text(&jw, "op", HD_S("update"));
-    put_superstep_text(&jw, "graph", target->graph_id);
-    put_superstep_text(&jw, "thread_id", target->thread.id);
-    put_superstep_text(&jw, "assistant_id", target->assistant_id);
+    hd_jw_put_string(&jw, "op", HD_S("update"));
+    hd_jw_put_string(&jw, "graph", target->graph_id);
+    hd_jw_put_string(&jw, "thread_id", target->thread.id);
+    hd_jw_put_string(&jw, "assistant_id", target->assistant_id);
     err = put_superstep_config(call, target, &jw);
-    hd_jw_key(&jw, HD_S("supersteps"));
-    hd_jw_raw(&jw, HD_S("{\"$blob\":0}"));
+    hd_jw_put_raw(&jw, "supersteps", HD_S("{\"$blob\":0}"));
     hd_jw_object_end(&jw);
     return err ? err : hd_jw_finish(&jw);
 }

@@ -172,16 +172,16 @@ static void put_entry(struct timeline *timeline, const struct hd_said *entry)
     const struct hd_checkpoint_node *point = entry->point;
 
     hd_jw_object(jw);
-    hd_jw_key(jw, HD_S("message"));
-    hd_jw_val(jw, entry->message);
-    hd_jw_text(jw, "assistant_id",
-               target->assistant_id.len > 0 ? target->assistant_id : point->assistant_id);
-    hd_jw_text(jw, "graph_id", point->graph_id.len > 0 ? point->graph_id : target->graph_id);
-    hd_jw_key(jw, HD_S("checkpoint_ns"));
-    hd_jw_string(jw, hd_checkpoint_target_shown_root(timeline->call, target));
-    hd_jw_text(jw, "checkpoint_id", point->id);
-    hd_jw_text(jw, "run_id", point->run_id);
-    hd_jw_text(jw, "created_at", point->created_at);
+    hd_jw_put_val(jw, "message", entry->message);
+    hd_jw_put_string_or_null(jw, "assistant_id",
+                             target->assistant_id.len > 0 ? target->assistant_id
+                                                          : point->assistant_id);
+    hd_jw_put_string_or_null(jw, "graph_id",
+                             point->graph_id.len > 0 ? point->graph_id : target->graph_id);
+    hd_jw_put_string(jw, "checkpoint_ns", hd_checkpoint_target_shown_root(timeline->call, target));
+    hd_jw_put_string_or_null(jw, "checkpoint_id", point->id);
+    hd_jw_put_string_or_null(jw, "run_id", point->run_id);
+    hd_jw_put_string_or_null(jw, "created_at", point->created_at);
     hd_jw_object_end(jw);
 }
 
