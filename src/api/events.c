@@ -249,7 +249,7 @@ static struct event_stream *make_stream(struct hd_call *call, const struct hd_ev
     return stream;
 }
 
-struct hd_step hd_events_send(struct hd_call *call, struct hd_event_log *feed,
+struct hd_step hd_events_send(struct hd_call *call, struct hd_event_log *log,
                               const struct hd_events *events)
 {
     struct event_stream *stream = make_stream(call, events);
@@ -257,8 +257,8 @@ struct hd_step hd_events_send(struct hd_call *call, struct hd_event_log *feed,
     if (!stream)
         return hd_step_fail(HD_ENOMEM);
     hd_call_send_headers(call);
-    if (feed)
-        hd_cursor_open(&stream->cursor, feed, events->after);
+    if (log)
+        hd_cursor_open(&stream->cursor, log, events->after);
     else
         stream->events.is_over = true;
     hd_heartbeat_start(hd_api_heartbeats(call->api), &stream->beat, on_beat, stream);

@@ -23,10 +23,10 @@ struct hd_events {
 };
 
 /*
- * For `then` to return: responds with the events of `feed`. NULL as feed: an empty stream. Sends
+ * For `then` to return: responds with the events of `log`. NULL as log: an empty stream. Sends
  * the headers of the call.
  */
-HD_MUST_CHECK struct hd_step hd_events_send(struct hd_call *call, struct hd_event_log *feed,
+HD_MUST_CHECK struct hd_step hd_events_send(struct hd_call *call, struct hd_event_log *log,
                                             const struct hd_events *events);
 
 #endif

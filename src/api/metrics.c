@@ -74,7 +74,7 @@ static double store_writes(const struct metrics_source *source)
 }
 static double stream_memory(const struct metrics_source *source)
 {
-    return (double)hd_event_logs_bytes(source->app->feeds);
+    return (double)hd_event_logs_bytes(source->app->event_logs);
 }
 static double connections_open(const struct metrics_source *source)
 {

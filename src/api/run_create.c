@@ -273,8 +273,9 @@ static struct hd_step then_stream(struct hd_call *call)
     struct creations *all = call->state;
     struct run_creation *creation = all->list;
     const struct hd_run_rec *run = &creation->admission.run;
-    struct hd_event_log *feed = hd_event_log_get(call->app->feeds, call->principal, run->thread_id,
-                                                 (uint64_t)creation->admission.event_seq);
+    struct hd_event_log *log =
+        hd_event_log_get(call->app->event_logs, call->principal, run->thread_id,
+                         (uint64_t)creation->admission.event_seq);
     const struct hd_events events = {.thread_id = run->thread_id,
                                      .run_id = run->run_id,
                                      .modes = creation->request.modes,
@@ -285,12 +286,12 @@ static struct hd_step then_stream(struct hd_call *call)
 
     put_location(call, creation, "/stream");
     /* The stream is opened before the run starts, so that it misses no event. */
-    if (feed)
-        hd_event_log_hold(feed);
-    step = hd_events_send(call, feed, &events);
+    if (log)
+        hd_event_log_hold(log);
+    step = hd_events_send(call, log, &events);
     enqueue(call, creation, true);
-    if (feed)
-        hd_event_log_release(feed);
+    if (log)
+        hd_event_log_release(log);
     return step;
 }
 

@@ -180,10 +180,10 @@ static struct hd_step read_again(struct hd_call *call)
 }
 
 /* Events were evicted from memory before they were stored: waits for the store and reads again. */
-static struct hd_step fill_hole(struct hd_call *call, struct join *join, struct hd_event_log *feed)
+static struct hd_step fill_hole(struct hd_call *call, struct join *join, struct hd_event_log *log)
 {
-    hd_event_log_flush(feed);
-    join->settled = hd_event_log_forgotten(feed);
+    hd_event_log_flush(log);
+    join->settled = hd_event_log_forgotten(log);
     hd_arena_fini(&join->pages);
     join->stored = NULL;
     if (++join->reads == MAX_READS) {
@@ -194,18 +194,18 @@ static struct hd_step fill_hole(struct hd_call *call, struct join *join, struct 
 }
 
 /* HD_NEXT: *out is the event log, with its stored events prepended. */
-static struct hd_step open_feed(struct hd_call *call, struct join *join, struct hd_event_log **out)
+static struct hd_step open_log(struct hd_call *call, struct join *join, struct hd_event_log **out)
 {
-    struct hd_event_log *feed = hd_event_log_get(call->app->feeds, call->principal, join->thread_id,
-                                                 (uint64_t)join->event_seq);
-    int err = feed ? 0 : HD_ENOMEM;
+    struct hd_event_log *log = hd_event_log_get(call->app->event_logs, call->principal,
+                                                join->thread_id, (uint64_t)join->event_seq);
+    int err = log ? 0 : HD_ENOMEM;
 
-    *out = feed;
+    *out = log;
     if (!err && join->is_resuming &&
-        hd_event_log_has_hole(feed, join->stored, join->events.after, join->settled))
-        return fill_hole(call, join, feed);
+        hd_event_log_has_hole(log, join->stored, join->events.after, join->settled))
+        return fill_hole(call, join, log);
     if (!err && join->is_resuming)
-        err = hd_event_log_prepend(feed, join->stored, join->stored_after);
+        err = hd_event_log_prepend(log, join->stored, join->stored_after);
     hd_arena_fini(&join->pages);
     return hd_step_next(err);
 }
@@ -213,8 +213,8 @@ static struct hd_step open_feed(struct hd_call *call, struct join *join, struct 
 static struct hd_step join_then(struct hd_call *call)
 {
     struct join *join = call->state;
-    struct hd_event_log *feed;
-    struct hd_step step = open_feed(call, join, &feed);
+    struct hd_event_log *log;
+    struct hd_step step = open_log(call, join, &log);
 
     if (!hd_step_is_next(step))
         return step;
@@ -222,7 +222,7 @@ static struct hd_step join_then(struct hd_call *call)
     join->events.run_id = join->run_id;
     join->events.is_over =
         !hd_queue_has(call->app->queue, call->principal, join->thread_id, join->run_id);
-    return hd_events_send(call, feed, &join->events);
+    return hd_events_send(call, log, &join->events);
 }
 
 /* ---- waiting for a run ------------------------------------------------ */
@@ -316,13 +316,13 @@ static struct hd_step thread_work(struct hd_call *call)
 static struct hd_step thread_then(struct hd_call *call)
 {
     struct join *join = call->state;
-    struct hd_event_log *feed;
-    struct hd_step step = open_feed(call, join, &feed);
+    struct hd_event_log *log;
+    struct hd_step step = open_log(call, join, &log);
 
     if (!hd_step_is_next(step))
         return step;
     join->events.thread_id = join->thread_id;
-    return hd_events_send(call, feed, &join->events);
+    return hd_events_send(call, log, &join->events);
 }
 
 static const struct hd_endpoint routes[] = {

@@ -142,11 +142,11 @@ static struct hd_step after_delete(struct hd_call *call)
         return stop_all(removal);
     }
     for (size_t i = 0; i < removal->count; i++) {
-        struct hd_event_log *feed =
-            hd_event_log_find(call->app->feeds, call->principal, removal->ids[i]);
+        struct hd_event_log *log =
+            hd_event_log_find(call->app->event_logs, call->principal, removal->ids[i]);
 
-        if (feed)
-            hd_event_log_drop(feed);
+        if (log)
+            hd_event_log_drop(log);
     }
     removal->deleted(call, removal->count);
     return HD_DONE;

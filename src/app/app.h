@@ -98,7 +98,7 @@ struct hd_app {
     struct hd_delegation *delegation; /* assistants as tools of agents */
     struct hd_recording *recording;   /* NULL: nothing is recorded */
     struct hd_recorder *recorder; /* for agents, in place of `recording`; set it before opening */
-    struct hd_event_logs *feeds;
+    struct hd_event_logs *event_logs;
     struct hd_queue *queue;
     struct hd_client *http;       /* for requests of the server; graphs have another one */
     struct hd_auth_service *gate; /* NULL: no authentication */

@@ -62,7 +62,7 @@ static void write_end(const struct hd_active_run *active, struct hd_buf *out)
 static void find_log(struct hd_active_run *active)
 {
     const struct hd_run_rec *run = &active->rec;
-    struct hd_event_logs *logs = active->app->feeds;
+    struct hd_event_logs *logs = active->app->event_logs;
 
     if (active->log || !hd_event_log_find(logs, run->principal, run->thread_id))
         return;

@@ -547,7 +547,7 @@ void hd_run_execute(struct hd_active_run *active)
 
     active->started_at = hd_clock_now_us();
     active->deadline = hd_clock_monotonic_us() + app->config->run_timeout_us;
-    active->log = hd_event_log_get(app->feeds, active->rec.principal, active->rec.thread_id,
+    active->log = hd_event_log_get(app->event_logs, active->rec.principal, active->rec.thread_id,
                                    (uint64_t)active->event_seq);
     if (active->log) {
         hd_event_log_hold(active->log);

@@ -252,10 +252,11 @@ static void on_swept(void *arg)
     if (s->err)
         hd_log(HD_LOG_ERROR, "sweep", "%s", s->fault.code ? s->fault.text : hd_error_text(s->err));
     for (const struct hd_swept *t = s->sweep.threads; t; t = t->next) {
-        struct hd_event_log *feed = hd_event_log_find(s->app->feeds, t->principal, t->thread_id);
+        struct hd_event_log *log =
+            hd_event_log_find(s->app->event_logs, t->principal, t->thread_id);
 
-        if (feed)
-            hd_event_log_drop(feed);
+        if (log)
+            hd_event_log_drop(log);
     }
     hd_arena_fini(&s->arena);
     if (s->is_stopped)

@@ -150,7 +150,7 @@ static int open_parts(struct hd_app *app, struct hd_fault *fault)
     if (!err)
         err = open_runtime(app, is_direct, fault);
     if (!err)
-        err = hd_event_logs_create(app->loop, app->store, &limits, &app->feeds);
+        err = hd_event_logs_create(app->loop, app->store, &limits, &app->event_logs);
     if (!err)
         err = hd_queue_create(app, &app->queue);
     if (!err)
@@ -262,7 +262,7 @@ void hd_app_close(struct hd_app *app)
     hd_runtime_destroy(app->runtime);
     hd_embedder_destroy(app->embedder);
     hd_queue_destroy(app->queue);
-    hd_event_logs_destroy(app->feeds);
+    hd_event_logs_destroy(app->event_logs);
     hd_agents_destroy(app->agents);
     hd_delegation_destroy(app->delegation);
     hd_engine_destroy(app->engine);
@@ -283,7 +283,7 @@ void hd_app_close(struct hd_app *app)
     app->gate = NULL;
     app->http = NULL;
     app->queue = NULL;
-    app->feeds = NULL;
+    app->event_logs = NULL;
     app->engine = NULL;
     app->agents = NULL;
     app->delegation = NULL;

@@ -12,8 +12,8 @@
 
 struct world {
     uv_loop_t loop;
-    struct hd_event_logs *feeds;
-    struct hd_event_log *feed;
+    struct hd_event_logs *event_logs;
+    struct hd_event_log *log;
     struct hd_cursor cursor;
     bool is_behind;
     int changes;
@@ -36,11 +36,11 @@ static int setup_with(void **state, size_t total_bytes)
 
     assert_non_null(w);
     assert_int_equal(uv_loop_init(&w->loop), 0);
-    assert_err(hd_event_logs_create(&w->loop, NULL, &limits, &w->feeds), 0);
-    w->feed = hd_event_log_get(w->feeds, HD_S(""), HD_S("t"), 0);
-    assert_non_null(w->feed);
-    hd_event_log_hold(w->feed);
-    hd_event_log_watch(w->feed, HD_S(RUN), on_lag, w);
+    assert_err(hd_event_logs_create(&w->loop, NULL, &limits, &w->event_logs), 0);
+    w->log = hd_event_log_get(w->event_logs, HD_S(""), HD_S("t"), 0);
+    assert_non_null(w->log);
+    hd_event_log_hold(w->log);
+    hd_event_log_watch(w->log, HD_S(RUN), on_lag, w);
     *state = w;
     return 0;
 }
@@ -60,8 +60,8 @@ static int teardown(void **state)
     struct world *w = *state;
 
     hd_cursor_close(&w->cursor);
-    hd_event_log_release(w->feed);
-    hd_event_logs_destroy(w->feeds);
+    hd_event_log_release(w->log);
+    hd_event_logs_destroy(w->event_logs);
     uv_run(&w->loop, UV_RUN_DEFAULT);
     assert_int_equal(uv_loop_close(&w->loop), 0);
     free(w);
@@ -72,10 +72,10 @@ static void open_cursor(struct world *w, struct hd_cursor *cursor, const char *r
 {
     *cursor = (struct hd_cursor){.modes = 1, .is_creator = is_creator};
     memcpy(cursor->run_id, run, HD_UUID_SIZE);
-    hd_cursor_open(cursor, w->feed, HD_FROM_NOW);
+    hd_cursor_open(cursor, w->log, HD_FROM_NOW);
 }
 
-static void add_to(struct hd_event_log *feed, size_t bytes)
+static void add_to(struct hd_event_log *log, size_t bytes)
 {
     static char text[1000];
 
@@ -85,13 +85,13 @@ static void add_to(struct hd_event_log *feed, size_t bytes)
                                                 .name = HD_S("values"),
                                                 .data = hd_slice(text, sizeof(text))};
 
-        assert_err(hd_event_log_add(feed, &news), 0);
+        assert_err(hd_event_log_add(log, &news), 0);
     }
 }
 
 static void add(struct world *w, size_t bytes)
 {
-    add_to(w->feed, bytes);
+    add_to(w->log, bytes);
 }
 
 static void read_all(struct hd_cursor *cursor)
@@ -173,7 +173,7 @@ static void what_ended_is_not_told(void **state)
     struct world *w = *state;
 
     open_cursor(w, &w->cursor, RUN, true);
-    hd_event_log_unwatch(w->feed);
+    hd_event_log_unwatch(w->log);
     add(w, FEED_BYTES * 2 / 3);
     read_all(&w->cursor);
     assert_int_equal(w->changes, 0);
@@ -183,8 +183,8 @@ static void what_ended_is_not_told(void **state)
 static void memory_for_all_is_shared(void **state)
 {
     struct world *w = *state;
-    struct hd_event_log *others[2] = {hd_event_log_get(w->feeds, HD_S(""), HD_S("a"), 0),
-                                      hd_event_log_get(w->feeds, HD_S(""), HD_S("b"), 0)};
+    struct hd_event_log *others[2] = {hd_event_log_get(w->event_logs, HD_S(""), HD_S("a"), 0),
+                                      hd_event_log_get(w->event_logs, HD_S(""), HD_S("b"), 0)};
 
     for (size_t i = 0; i < HD_COUNT(others); i++)
         add_to(others[i], FEED_BYTES * 3 / 4);

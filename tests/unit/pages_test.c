@@ -12,8 +12,8 @@
 
 struct world {
     struct app_world *app;
-    struct hd_event_logs *feeds;
-    struct hd_event_log *feed;
+    struct hd_event_logs *event_logs;
+    struct hd_event_log *log;
     struct hd_arena arena;
     struct hd_entry *stored;
 };
@@ -27,10 +27,10 @@ static int setup(void **state)
     assert_non_null(w);
     w->app = world_open("memory:", NULL);
     hd_arena_init(&w->arena, (size_t)64 << 20);
-    assert_err(hd_event_logs_create(&w->app->loop, w->app->app.store, &limits, &w->feeds), 0);
-    w->feed = hd_event_log_get(w->feeds, NOBODY, HD_S(THREAD), 0);
-    assert_non_null(w->feed);
-    hd_event_log_hold(w->feed);
+    assert_err(hd_event_logs_create(&w->app->loop, w->app->app.store, &limits, &w->event_logs), 0);
+    w->log = hd_event_log_get(w->event_logs, NOBODY, HD_S(THREAD), 0);
+    assert_non_null(w->log);
+    hd_event_log_hold(w->log);
     *state = w;
     return 0;
 }
@@ -39,8 +39,8 @@ static int teardown(void **state)
 {
     struct world *w = *state;
 
-    hd_event_log_release(w->feed);
-    hd_event_logs_destroy(w->feeds);
+    hd_event_log_release(w->log);
+    hd_event_logs_destroy(w->event_logs);
     hd_arena_fini(&w->arena);
     world_close(w->app);
     free(w);
@@ -56,7 +56,7 @@ static void add_of(struct world *w, const char *run, size_t size, bool is_stored
                                             .data = hd_slice(text, size),
                                             .is_stored = is_stored};
 
-    assert_err(hd_event_log_add(w->feed, &news), 0);
+    assert_err(hd_event_log_add(w->log, &news), 0);
 }
 
 static void add(struct world *w, size_t size, bool is_stored)
@@ -80,9 +80,9 @@ static void read_pages(struct world *w)
 /* As a join that has found a hole; returns the sequence number up to which events are settled. */
 static uint64_t settle(struct world *w)
 {
-    uint64_t forgotten = hd_event_log_forgotten(w->feed);
+    uint64_t forgotten = hd_event_log_forgotten(w->log);
 
-    hd_event_log_flush(w->feed);
+    hd_event_log_flush(w->log);
     assert_err(hd_pages_settle(w->app->app.store, NOBODY, HD_S(THREAD), &w->app->fault), 0);
     read_pages(w);
     return forgotten;
@@ -94,7 +94,7 @@ static void expect_events(struct world *w, uint64_t first, uint64_t last)
     struct hd_cursor cursor = {.modes = 1};
     const struct hd_entry *entry;
 
-    hd_cursor_open(&cursor, w->feed, first - 1);
+    hd_cursor_open(&cursor, w->log, first - 1);
     while ((entry = hd_cursor_peek(&cursor))) {
         assert_int_equal(entry->seq, first++);
         hd_cursor_advance(&cursor);
@@ -111,14 +111,14 @@ static void what_is_being_stored_is_waited_for(void **state)
     read_pages(w); /* before the first event */
     for (int i = 0; i < 10; i++)
         add(w, LARGE, true);
-    assert_int_equal(hd_event_log_forgotten(w->feed), 9);
-    assert_true(hd_event_log_has_hole(w->feed, w->stored, 0, 0));
-    assert_true(hd_event_log_has_hole(w->feed, w->stored, 8, 0));
-    assert_false(hd_event_log_has_hole(w->feed, w->stored, 9, 0));
+    assert_int_equal(hd_event_log_forgotten(w->log), 9);
+    assert_true(hd_event_log_has_hole(w->log, w->stored, 0, 0));
+    assert_true(hd_event_log_has_hole(w->log, w->stored, 8, 0));
+    assert_false(hd_event_log_has_hole(w->log, w->stored, 9, 0));
     settled = settle(w);
-    assert_false(hd_event_log_has_hole(w->feed, w->stored, 0, 0));
-    assert_false(hd_event_log_has_hole(w->feed, w->stored, 0, settled));
-    assert_err(hd_event_log_prepend(w->feed, w->stored, 0), 0);
+    assert_false(hd_event_log_has_hole(w->log, w->stored, 0, 0));
+    assert_false(hd_event_log_has_hole(w->log, w->stored, 0, settled));
+    assert_err(hd_event_log_prepend(w->log, w->stored, 0), 0);
     expect_events(w, 1, 10);
     expect_events(w, 4, 10);
 }
@@ -132,10 +132,10 @@ static void what_waits_for_its_page_is_stored_first(void **state)
         add(w, SMALL, true);
     read_pages(w);
     assert_null(w->stored);
-    assert_true(hd_event_log_has_hole(w->feed, w->stored, 0, 0));
+    assert_true(hd_event_log_has_hole(w->log, w->stored, 0, 0));
     (void)settle(w);
-    assert_false(hd_event_log_has_hole(w->feed, w->stored, 0, 0));
-    assert_err(hd_event_log_prepend(w->feed, w->stored, 0), 0);
+    assert_false(hd_event_log_has_hole(w->log, w->stored, 0, 0));
+    assert_err(hd_event_log_prepend(w->log, w->stored, 0), 0);
     expect_events(w, 1, 40);
 }
 
@@ -150,16 +150,16 @@ static void more_may_be_forgotten_meanwhile(void **state)
     assert_int_equal(settled, 1);
     for (int i = 0; i < 3; i++)
         add(w, LARGE, true);
-    assert_true(hd_event_log_has_hole(w->feed, w->stored, 0, settled));
+    assert_true(hd_event_log_has_hole(w->log, w->stored, 0, settled));
     settled = settle(w);
-    assert_false(hd_event_log_has_hole(w->feed, w->stored, 0, settled));
-    assert_err(hd_event_log_prepend(w->feed, w->stored, 0), 0);
+    assert_false(hd_event_log_has_hole(w->log, w->stored, 0, settled));
+    assert_err(hd_event_log_prepend(w->log, w->stored, 0), 0);
     expect_events(w, 1, 5);
     /* Prepended events can be evicted again. */
     add(w, LARGE, true);
-    assert_true(hd_event_log_has_hole(w->feed, NULL, 0, 0));
+    assert_true(hd_event_log_has_hole(w->log, NULL, 0, 0));
     (void)settle(w);
-    assert_err(hd_event_log_prepend(w->feed, w->stored, 0), 0);
+    assert_err(hd_event_log_prepend(w->log, w->stored, 0), 0);
     expect_events(w, 1, 6);
 }
 
@@ -170,13 +170,13 @@ static void what_is_never_stored_is_no_hole(void **state)
 
     for (int i = 0; i < 3; i++)
         add(w, LARGE, false);
-    assert_int_equal(hd_event_log_forgotten(w->feed), 0);
-    assert_false(hd_event_log_has_hole(w->feed, NULL, 0, 0));
+    assert_int_equal(hd_event_log_forgotten(w->log), 0);
+    assert_false(hd_event_log_has_hole(w->log, NULL, 0, 0));
     add(w, LARGE, true);
     add(w, LARGE, true);
-    assert_true(hd_event_log_has_hole(w->feed, NULL, 0, 0));
+    assert_true(hd_event_log_has_hole(w->log, NULL, 0, 0));
     /* A page could not be stored: more waiting would not help. */
-    assert_false(hd_event_log_has_hole(w->feed, NULL, 0, hd_event_log_forgotten(w->feed)));
+    assert_false(hd_event_log_has_hole(w->log, NULL, 0, hd_event_log_forgotten(w->log)));
 }
 
 static size_t count_stored(const struct world *w)
@@ -206,18 +206,18 @@ static void only_what_is_asked_for_is_read(void **state)
     assert_int_equal(count_stored(w), 6);
     assert_int_equal(read_behind(w, THREAD, 0), UINT64_MAX);
     assert_int_equal(count_stored(w), 0);
-    assert_err(hd_event_log_prepend(w->feed, w->stored, UINT64_MAX), 0);
+    assert_err(hd_event_log_prepend(w->log, w->stored, UINT64_MAX), 0);
     /* First the second run only, then more events, then all. */
     after = read_behind(w, OTHER, 0);
     assert_int_equal(after, 6);
     assert_int_equal(count_stored(w), 4);
-    assert_err(hd_event_log_prepend(w->feed, w->stored, after), 0);
+    assert_err(hd_event_log_prepend(w->log, w->stored, after), 0);
     expect_events(w, 7, 10);
     after = read_behind(w, "", 3);
-    assert_err(hd_event_log_prepend(w->feed, w->stored, after), 0);
+    assert_err(hd_event_log_prepend(w->log, w->stored, after), 0);
     expect_events(w, 4, 10);
     read_pages(w);
-    assert_err(hd_event_log_prepend(w->feed, w->stored, 0), 0);
+    assert_err(hd_event_log_prepend(w->log, w->stored, 0), 0);
     expect_events(w, 1, 10);
 }
 
@@ -230,7 +230,7 @@ static void add_held(struct world *w, const char *run)
                                             .is_last = true,
                                             .is_held = true};
 
-    assert_err(hd_event_log_add(w->feed, &news), 0);
+    assert_err(hd_event_log_add(w->log, &news), 0);
 }
 
 /* The log would evict the first event, but it is being stored together with the end of the run. */
@@ -241,18 +241,18 @@ static void a_page_that_is_taken_stays_in_memory(void **state)
 
     add(w, SMALL, true);
     add_held(w, RUN);
-    hd_event_log_take_page(w->feed, &page);
+    hd_event_log_take_page(w->log, &page);
     assert_int_equal(page.first, 1);
     assert_int_equal(page.last, 2);
     settle(w);
     assert_null(w->stored);
-    hd_event_log_show(w->feed, HD_S(RUN));
+    hd_event_log_show(w->log, HD_S(RUN));
     add_of(w, OTHER, LARGE, true);
-    assert_int_equal(hd_event_log_forgotten(w->feed), 0);
+    assert_int_equal(hd_event_log_forgotten(w->log), 0);
     expect_events(w, 1, 3);
-    hd_page_fini(&page, w->feed);
+    hd_page_fini(&page, w->log);
     add_of(w, OTHER, SMALL, true);
-    assert_int_equal(hd_event_log_forgotten(w->feed), 3);
+    assert_int_equal(hd_event_log_forgotten(w->log), 3);
 }
 
 int main(void)
