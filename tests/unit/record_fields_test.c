@@ -1,12 +1,96 @@
-/* Field tables: decoding, encoding and copying a record that has every kind of field. */
+/* Bodies, and field tables: decoding, encoding and copying a record that has every kind of field. */
 #include "records/record_fields.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/compiler.h"
+#include "records/record_internal.h"
 #include "tests/unit/check.h"
 
 #define MAX_ARENA ((size_t)1 << 20)
+
+/* ---- bodies ----------------------------------------------------------- */
+
+static void members_come_out_byte_for_byte(void **state)
+{
+    struct hd_slice a, b, c, none;
+    const struct hd_member members[] = {{"a", &a}, {"b", &b}, {"c", &c}, {"none", &none}};
+
+    (void)state;
+    assert_err(hd_record_split(HD_S("{\"a\":{\"x\":\"}\\\"]\",\"b\":[1, 2]},\"other\":[{}, \"{\"],"
+                                    " \"b\" : 1.50 ,\n\"c\":\"\\u0041\"}"),
+                               members, HD_COUNT(members)),
+               0);
+    assert_slice(a, HD_S("{\"x\":\"}\\\"]\",\"b\":[1, 2]}"));
+    assert_slice(b, HD_S("1.50"));
+    assert_slice(c, HD_S("\"\\u0041\""));
+    assert_slice(none, HD_S(""));
+    assert_err(hd_record_split(HD_S(" { } "), members, HD_COUNT(members)), 0);
+    assert_slice(a, HD_S(""));
+}
+
+/* Splits a copy in memory of exactly this length, so that the sanitizer finds a read past its
+ * end. */
+static int split_copy(const char *text, size_t len)
+{
+    char *copy = malloc(len ? len : 1);
+    struct hd_slice a;
+    const struct hd_member member = {"a", &a};
+    int err;
+
+    assert_non_null(copy);
+    memcpy(copy, text, len);
+    err = hd_record_split(hd_slice(copy, len), &member, 1);
+    free(copy);
+    return err;
+}
+
+static void damaged_bodies_are_rejected(void **state)
+{
+    static const char whole[] = "{\"a\":{\"b\":[1,\"x\\\\\"]},\"c\":tru}";
+    static const char *const bad[] = {
+        "",         "null",         "[]",          "{\"a\"}",       "{\"a\":}",
+        "{a:1}",    "{\"a\":1,}",   "{\"a\":1 2}", "{\"a\":[1}",    "{,}",
+        "{\"a\":,", "{\"a\":\"\\}", "{\"a\" 1}",   "{\"a\":1\"b\"", "{\"a\":{]}",
+    };
+
+    (void)state;
+    assert_err(split_copy(whole, sizeof(whole) - 1), 0);
+    for (size_t len = 0; len < sizeof(whole) - 1; len++)
+        assert_err(split_copy(whole, len), HD_ECORRUPT);
+    for (size_t i = 0; i < HD_COUNT(bad); i++) {
+        /* Brackets are counted, not paired: "{]" and "[}" are detected when the member is read. */
+        if (split_copy(bad[i], strlen(bad[i])) != HD_ECORRUPT && !strpbrk(bad[i], "[]"))
+            fail_msg("%s was accepted", bad[i]);
+    }
+}
+
+static void texts_and_numbers_are_read(void **state)
+{
+    struct hd_arena arena;
+    struct hd_slice text;
+    int64_t number = 5;
+
+    (void)state;
+    hd_arena_init(&arena, MAX_ARENA);
+    assert_err(hd_record_text(HD_S("\"plain\""), &arena, &text), 0);
+    assert_slice(text, HD_S("plain"));
+    assert_err(hd_record_text(HD_S("\"a\\n\\\"\\u00e9\""), &arena, &text), 0);
+    assert_slice(text, HD_S("a\n\"\xc3\xa9"));
+    assert_err(hd_record_text(HD_S(""), &arena, &text), 0);
+    assert_slice(text, HD_S(""));
+    assert_err(hd_record_text(HD_S("12"), &arena, &text), HD_ECORRUPT);
+    assert_err(hd_record_text(HD_S("\"\\q\""), &arena, &text), HD_ECORRUPT);
+    assert_err(hd_record_int(HD_S("-9223372036854775807"), &number), 0);
+    assert_int_equal(number, -INT64_MAX);
+    assert_err(hd_record_int(HD_S("9223372036854775808"), &number), HD_ECORRUPT);
+    assert_err(hd_record_int(HD_S("99999999999999999999"), &number), HD_ECORRUPT);
+    assert_err(hd_record_int(HD_S("1.5"), &number), HD_ECORRUPT);
+    assert_err(hd_record_int(HD_S(""), &number), 0);
+    assert_int_equal(number, 0);
+    hd_arena_fini(&arena);
+}
 
 /* ---- a record in the table of crons ----------------------------------- */
 
@@ -337,6 +421,9 @@ int main(void)
 {
 #define WITH_ARENA(function) cmocka_unit_test_setup_teardown(function, setup_arena, teardown_arena)
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(members_come_out_byte_for_byte),
+        cmocka_unit_test(damaged_bodies_are_rejected),
+        cmocka_unit_test(texts_and_numbers_are_read),
         WITH_ARENA(every_kind_comes_back_as_it_was),
         WITH_ARENA(zero_and_empty_are_not_written),
         WITH_ARENA(absent_members_have_their_defaults),
