@@ -3,6 +3,7 @@ features work."""
 
 import sqlite3
 import subprocess
+import time
 
 import httpx
 import pytest
@@ -41,6 +42,8 @@ def old_sqlite():
     server = Server()
     with sqlite3.connect(server.folder / "heddle.db") as database:
         database.executescript(OLD_STORE.read_text())
+        # The events have the age of the file: without a new time the server removes them.
+        database.execute("UPDATE event_pages SET created_at = ?", (time.time_ns() // 1000,))
     database.close()
     try:
         yield server
