@@ -152,13 +152,13 @@ struct slot {
     long *runs;
 };
 
-static void check(const struct slot *slot, const struct hd_run_result *result)
+static void check(const struct slot *slot, const struct hd_engine_run_result *result)
 {
     const struct workload *w = slot->workload;
     struct hd_val *found;
     int64_t number;
 
-    if (result->status != HD_RUN_DONE)
+    if (result->status != HD_ENGINE_RUN_DONE)
         die(w->name, result->error_text ? result->error_text : "did not finish");
     if (slot->turn < w->turns)
         return;
@@ -169,7 +169,7 @@ static void check(const struct slot *slot, const struct hd_run_result *result)
         die(w->name, "wrong result");
 }
 
-static void on_done(void *ctx, const struct hd_run_result *result)
+static void on_done(void *ctx, const struct hd_engine_run_result *result)
 {
     struct slot *slot = ctx;
 
@@ -183,15 +183,15 @@ static void on_done(void *ctx, const struct hd_run_result *result)
 
 static void start(struct bench *b, struct slot *slot, const struct hd_val *input)
 {
-    struct hd_run_options options = {
+    struct hd_engine_run_options options = {
         .graph = b->graph, .input = input, .on_done = on_done, .ctx = slot};
-    struct hd_run *run;
+    struct hd_engine_run *run;
 
     if (slot->turn == 0)
         hd_uuid_v4(slot->thread);
     options.thread = hd_slice_cstr(slot->thread);
     slot->is_busy = true;
-    if (hd_run_start(b->engine, &options, &run) != 0)
+    if (hd_engine_run_start(b->engine, &options, &run) != 0)
         die(slot->workload->name, "cannot start");
 }
 
@@ -290,11 +290,11 @@ static void on_history_event(void *ctx, const struct hd_event *event)
     }
 }
 
-static void on_history_done(void *ctx, const struct hd_run_result *result)
+static void on_history_done(void *ctx, const struct hd_engine_run_result *result)
 {
     struct history *h = ctx;
 
-    if (result->status != HD_RUN_DONE ||
+    if (result->status != HD_ENGINE_RUN_DONE ||
         hd_val_count(hd_val_get(result->output, HD_S("messages"))) != 1060)
         die("history", result->error_text ? result->error_text : "wrong result");
     h->is_done = true;
@@ -310,19 +310,19 @@ static int measure_history(const char *folder, const char *url, int rounds)
     open_bench(&b, folder, "history", url);
     for (int i = 0; i < rounds; i++) {
         char thread[HD_UUID_SIZE];
-        struct hd_run_options options = {.graph = b.graph,
-                                         .input = input,
-                                         .durability = HD_DURABLE_SYNC,
-                                         .on_event = on_history_event,
-                                         .on_done = on_history_done,
-                                         .ctx = &h};
-        struct hd_run *run;
+        struct hd_engine_run_options options = {.graph = b.graph,
+                                                .input = input,
+                                                .durability = HD_DURABLE_SYNC,
+                                                .on_event = on_history_event,
+                                                .on_done = on_history_done,
+                                                .ctx = &h};
+        struct hd_engine_run *run;
 
         hd_uuid_v4(thread);
         options.thread = hd_slice_cstr(thread);
         h.messages = 0;
         h.is_done = false;
-        if (hd_run_start(b.engine, &options, &run) != 0)
+        if (hd_engine_run_start(b.engine, &options, &run) != 0)
             die("history", "cannot start");
         while (!h.is_done)
             uv_run(&b.uv, UV_RUN_ONCE);
@@ -351,11 +351,11 @@ static void on_wait_event(void *ctx, const struct hd_event *event)
         crowd->waiting++;
 }
 
-static void on_wait_done(void *ctx, const struct hd_run_result *result)
+static void on_wait_done(void *ctx, const struct hd_engine_run_result *result)
 {
     struct crowd *crowd = ctx;
 
-    if (result->status != HD_RUN_CANCELLED)
+    if (result->status != HD_ENGINE_RUN_CANCELLED)
         die("wait", result->error_text ? result->error_text : "did not wait");
     crowd->ended++;
 }
@@ -373,19 +373,19 @@ static long resident(void)
     return found;
 }
 
-static void start_waiting(struct bench *b, struct crowd *crowd, struct hd_run **out)
+static void start_waiting(struct bench *b, struct crowd *crowd, struct hd_engine_run **out)
 {
     struct hd_val *input = long_input();
     char thread[HD_UUID_SIZE];
-    struct hd_run_options options = {.graph = b->graph,
-                                     .input = input,
-                                     .on_event = on_wait_event,
-                                     .on_done = on_wait_done,
-                                     .ctx = crowd};
+    struct hd_engine_run_options options = {.graph = b->graph,
+                                            .input = input,
+                                            .on_event = on_wait_event,
+                                            .on_done = on_wait_done,
+                                            .ctx = crowd};
 
     hd_uuid_v4(thread);
     options.thread = hd_slice_cstr(thread);
-    if (hd_run_start(b->engine, &options, out) != 0)
+    if (hd_engine_run_start(b->engine, &options, out) != 0)
         die("wait", "cannot start");
     hd_val_unref(input);
 }
@@ -398,7 +398,7 @@ static void on_tick(uv_timer_t *timer)
 
 static int measure_waiting(const char *folder, const char *url, long count)
 {
-    struct hd_run **runs = need(hd_calloc((size_t)count, sizeof(*runs)));
+    struct hd_engine_run **runs = need(hd_calloc((size_t)count, sizeof(*runs)));
     struct crowd crowd = {0};
     struct bench b = {0};
     double began = seconds(CLOCK_MONOTONIC);
@@ -416,7 +416,7 @@ static int measure_waiting(const char *folder, const char *url, long count)
     during = resident();
     began = seconds(CLOCK_MONOTONIC) - began;
     for (long i = 0; i < count; i++)
-        hd_run_cancel(runs[i]);
+        hd_engine_run_cancel(runs[i]);
     while (crowd.ended < count)
         uv_run(&b.uv, UV_RUN_ONCE);
     (void)printf("{\"runs\": %ld, \"rss_mb\": %.1f, \"kb_per_run\": %.2f, \"seconds\": %.2f}\n",

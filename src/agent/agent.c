@@ -12,7 +12,7 @@ static const struct hd_node_kind *const kinds[] = {
 
 void hd_agent_kinds(void)
 {
-    hd_node_kinds_add(kinds, HD_COUNT(kinds));
+    hd_graph_add_node_kinds(kinds, HD_COUNT(kinds));
 }
 
 int hd_agents_create(struct hd_engine *engine, const struct hd_agents_options *options,

@@ -20,8 +20,8 @@ struct hd_agents;
 struct hd_delegate;
 struct hd_engine;
 struct hd_recorder;
-struct hd_run;
-struct hd_run_result;
+struct hd_engine_run;
+struct hd_engine_run_result;
 struct hd_task;
 
 /* Registers the kinds `model` and `tools`; once, before graphs are read. */
@@ -34,7 +34,7 @@ struct hd_delegates {
      * `description`. Calls `found` once, asynchronously, also when the run is gone; NULL: none that
      * the run's user may see.
      */
-    int (*find)(void *ctx, struct hd_run *run, struct hd_slice assistant,
+    int (*find)(void *ctx, struct hd_engine_run *run, struct hd_slice assistant,
                 void (*found)(void *arg, const struct hd_val *assistant), void *arg);
     /*
      * Runs it on the task's thread, in a separate namespace, with an input or a reply to its
@@ -45,7 +45,7 @@ struct hd_delegates {
     int (*start)(void *ctx, struct hd_task *task, struct hd_slice assistant_id,
                  struct hd_slice tool_call_id, const struct hd_val *input,
                  const struct hd_val *answer,
-                 void (*done)(void *arg, const struct hd_run_result *result), void *arg,
+                 void (*done)(void *arg, const struct hd_engine_run_result *result), void *arg,
                  struct hd_delegate **out);
     /* Stops it and its pending operations now; the task's run ends when its state is stored. */
     void (*cancel)(void *ctx, struct hd_delegate *delegate);

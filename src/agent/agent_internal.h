@@ -17,7 +17,7 @@ extern const struct hd_node_kind hd_node_model;
 extern const struct hd_node_kind hd_node_tools;
 
 /* NULL: hd_agents_create() was not called for the run's engine. */
-static inline struct hd_agents *hd_agents_of_run(const struct hd_run *run)
+static inline struct hd_agents *hd_agents_of_run(const struct hd_engine_run *run)
 {
     return (struct hd_agents *)run->engine->extension;
 }

@@ -410,7 +410,7 @@ static int begin_exchange(struct hd_agent_exchange *exchange)
     return exchange->replay ? start_exchange_timer(exchange, on_replay, 0) : try_it(exchange);
 }
 
-static int start_exchange(struct hd_run *run, struct hd_task *task,
+static int start_exchange(struct hd_engine_run *run, struct hd_task *task,
                           const struct hd_agent_exchange_options *what,
                           struct hd_agent_exchange **out)
 {
@@ -449,7 +449,8 @@ int hd_agent_exchange_start(struct hd_task *task, const struct hd_agent_exchange
     return start_exchange(task->loop->run, task, what, out);
 }
 
-int hd_agent_exchange_start_run(struct hd_run *run, const struct hd_agent_exchange_options *what,
+int hd_agent_exchange_start_run(struct hd_engine_run *run,
+                                const struct hd_agent_exchange_options *what,
                                 struct hd_agent_exchange **out)
 {
     return start_exchange(run, NULL, what, out);

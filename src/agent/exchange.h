@@ -14,7 +14,7 @@
 #include "base/slice.h"
 
 struct hd_agent_exchange;
-struct hd_run;
+struct hd_engine_run;
 struct hd_task;
 
 /* The result of an exchange. */
@@ -69,7 +69,7 @@ HD_MUST_CHECK int hd_agent_exchange_start(struct hd_task *task,
                                           const struct hd_agent_exchange_options *what,
                                           struct hd_agent_exchange **out);
 /* The same for a run: exchanges of no task, such as opening a session. */
-HD_MUST_CHECK int hd_agent_exchange_start_run(struct hd_run *run,
+HD_MUST_CHECK int hd_agent_exchange_start_run(struct hd_engine_run *run,
                                               const struct hd_agent_exchange_options *what,
                                               struct hd_agent_exchange **out);
 /* Closes the socket before it returns. Not for detached ones. May be called from on_data. */

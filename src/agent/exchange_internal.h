@@ -17,7 +17,7 @@
 
 struct hd_agent_exchange {
     struct hd_engine *engine;
-    struct hd_run *run; /* NULL: detached */
+    struct hd_engine_run *run; /* NULL: detached */
     struct hd_task *task;
     HD_DLINK(struct hd_agent_exchange) in_run;
     struct hd_arena arena;

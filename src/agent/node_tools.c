@@ -97,7 +97,7 @@ static int read_approval(struct hd_decl *decl, const struct hd_decl_at *at,
 {
     const struct hd_expr **expr = out;
     struct hd_fault fault = {0};
-    int err = hd_read_expr(decl, at, field, out);
+    int err = hd_decl_read_expr(decl, at, field, out);
 
     if (err || !hd_expr_literal(*expr))
         return err;
@@ -109,20 +109,20 @@ static int read_channel(struct hd_decl *decl, const struct hd_decl_at *at,
                         const struct hd_field *field, void *out)
 {
     size_t ignored;
-    int err = hd_read_string(decl, at, field, out);
+    int err = hd_decl_read_string(decl, at, field, out);
 
     return err ? err : hd_decl_find_channel(decl, at, *(struct hd_slice *)out, &ignored);
 }
 
 static const struct hd_field fields[] = {
     {"sources", read_tool_sources, offsetof(struct hd_tools_spec, sources), true, 0, 0, 0},
-    {"call", hd_read_expr, offsetof(struct hd_tools_spec, call), false, 0, 0, 0},
+    {"call", hd_decl_read_expr, offsetof(struct hd_tools_spec, call), false, 0, 0, 0},
     {"channel", read_channel, offsetof(struct hd_tools_spec, channel), false, 0, 0, 0},
     {"approval", read_approval, offsetof(struct hd_tools_spec, approval), false, 0, 0, 0},
-    {"tool_timeout_ms", hd_read_int, offsetof(struct hd_tools_spec, tool_timeout_ms), false, 1,
+    {"tool_timeout_ms", hd_decl_read_int, offsetof(struct hd_tools_spec, tool_timeout_ms), false, 1,
      HD_GRAPH_MAX_WAIT_MS, 0},
-    {"max_result_bytes", hd_read_int, offsetof(struct hd_tools_spec, max_result_bytes), false, 1,
-     INT64_C(16) << 20, 0},
+    {"max_result_bytes", hd_decl_read_int, offsetof(struct hd_tools_spec, max_result_bytes), false,
+     1, INT64_C(16) << 20, 0},
 };
 
 static int read_tools_node(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node)

@@ -16,14 +16,14 @@
 #define HD_RAG_MAX_TEXT ((size_t)192 << 10) /* of a result */
 #define HD_RAG_MAX_BODY ((size_t)8 << 20)
 
-struct hd_run;
+struct hd_engine_run;
 struct hd_task;
 
 /* ---- requests: rag.c -------------------------------------------------- */
 
 struct hd_rag_ask {
     struct hd_task *task; /* NULL: for the run */
-    struct hd_run *run;
+    struct hd_engine_run *run;
     const char *method;
     const char *url;
     bool is_trusted;       /* the operator chose the URL */

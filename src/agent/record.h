@@ -12,12 +12,12 @@
 
 #include "base/slice.h"
 
-struct hd_run;
+struct hd_engine_run;
 struct hd_task;
 
 /* Everything is borrowed for the call. */
 struct hd_record_request {
-    const struct hd_run *run;
+    const struct hd_engine_run *run;
     const struct hd_task *task; /* NULL: of the whole run */
     struct hd_slice peer;       /* "model", "mcp", "a2a", "http", "rag" */
     struct hd_slice method;

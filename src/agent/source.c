@@ -189,12 +189,12 @@ static void drop_wait(struct hd_source_wait *wait)
     uv_close((uv_handle_t *)&wait->timer, free_wait);
 }
 
-static void hold_pool(struct hd_run_extension *extension, bool is_held)
+static void hold_pool(struct hd_engine_run_extension *extension, bool is_held)
 {
     hd_agent_exchanges_hold(((struct hd_agent_run *)extension)->exchanges, is_held);
 }
 
-static void free_pool(struct hd_run_extension *extension)
+static void free_pool(struct hd_engine_run_extension *extension)
 {
     struct hd_agent_run *pool = (struct hd_agent_run *)extension;
 
@@ -210,7 +210,7 @@ static void free_pool(struct hd_run_extension *extension)
     hd_free(pool);
 }
 
-struct hd_agent_run *hd_agent_run_of(struct hd_run *run)
+struct hd_agent_run *hd_agent_run_of(struct hd_engine_run *run)
 {
     struct hd_agent_run *pool = (struct hd_agent_run *)run->extension;
 
@@ -318,8 +318,8 @@ static void open_checked_source(struct hd_tool_source *source)
     }
 }
 
-int hd_source_get(struct hd_run *run, const struct hd_source_kind *kind, const struct hd_val *value,
-                  struct hd_tool_source **out)
+int hd_source_get(struct hd_engine_run *run, const struct hd_source_kind *kind,
+                  const struct hd_val *value, struct hd_tool_source **out)
 {
     struct hd_agent_run *pool = hd_agent_run_of(run);
     struct hd_tool_source *source = pool ? pool->sources : NULL;

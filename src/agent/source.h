@@ -19,8 +19,8 @@ struct hd_toolset_kept;
 
 /* Agent state of a run. */
 struct hd_agent_run {
-    struct hd_run_extension base; /* run->extension points to it */
-    struct hd_run *run;
+    struct hd_engine_run_extension base; /* run->extension points to it */
+    struct hd_engine_run *run;
     struct hd_tool_source *sources;
     size_t source_count;
     struct hd_source_wait *waits;
@@ -29,7 +29,7 @@ struct hd_agent_run {
 };
 
 /* Created on first use; NULL: no memory. */
-struct hd_agent_run *hd_agent_run_of(struct hd_run *run);
+struct hd_agent_run *hd_agent_run_of(struct hd_engine_run *run);
 /* toolset.c */
 void hd_toolset_kept_free(struct hd_toolset_kept *sets);
 
@@ -44,7 +44,7 @@ void hd_source_kinds_add(const struct hd_source_kind *const *list, size_t count)
  * The run's source of that kind and value; starts to open it if it is not open. A source that
  * cannot be opened is returned too, with its problem.
  */
-HD_MUST_CHECK int hd_source_get(struct hd_run *run, const struct hd_source_kind *kind,
+HD_MUST_CHECK int hd_source_get(struct hd_engine_run *run, const struct hd_source_kind *kind,
                                 const struct hd_val *value, struct hd_tool_source **out);
 
 /*

@@ -56,7 +56,7 @@ struct looking {
     size_t index;
 };
 
-static const struct hd_delegates *delegates_of(const struct hd_run *run)
+static const struct hd_delegates *delegates_of(const struct hd_engine_run *run)
 {
     const struct hd_agents *agents = hd_agents_of_run(run);
 
@@ -255,7 +255,7 @@ static struct hd_val *last_words(const struct hd_val *output)
 }
 
 static struct hd_val *artifact_of(const struct hd_val *assistant,
-                                  const struct hd_run_result *result)
+                                  const struct hd_engine_run_result *result)
 {
     struct hd_val *artifact = hd_val_object();
 
@@ -299,7 +299,7 @@ static struct hd_val *value_at(const struct hd_val *interrupts, size_t index)
  * interrupt without a value.
  */
 static struct hd_val *question_of(const struct hd_val *assistant,
-                                  const struct hd_run_result *result)
+                                  const struct hd_engine_run_result *result)
 {
     const struct hd_val *interrupts = result->interrupts;
     struct hd_val *question;
@@ -323,7 +323,7 @@ static struct hd_val *question_of(const struct hd_val *assistant,
 
 /* ---- calls ------------------------------------------------------------ */
 
-static void on_delegate_done(void *arg, const struct hd_run_result *result)
+static void on_delegate_done(void *arg, const struct hd_engine_run_result *result)
 {
     struct hd_tool_call *call = arg;
     const struct hd_val *assistant = call->tool->own;
@@ -331,17 +331,17 @@ static void on_delegate_done(void *arg, const struct hd_run_result *result)
 
     call->own = NULL;
     switch (result->status) {
-    case HD_RUN_DONE:
+    case HD_ENGINE_RUN_DONE:
         hd_tool_done(call, last_words(result->output), artifact_of(assistant, result));
         break;
-    case HD_RUN_INTERRUPTED:
+    case HD_ENGINE_RUN_INTERRUPTED:
         hd_tool_ask(call, question_of(assistant, result));
         break;
-    case HD_RUN_FAILED:
+    case HD_ENGINE_RUN_FAILED:
         hd_tool_error(call, "%.*s: %s: %s", (int)name.len, name.ptr, result->error_type,
                       result->error_text);
         break;
-    case HD_RUN_CANCELLED:
+    case HD_ENGINE_RUN_CANCELLED:
         hd_tool_error(call, "%.*s was stopped", (int)name.len, name.ptr);
         break;
     }

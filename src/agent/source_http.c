@@ -140,7 +140,7 @@ static int add_key_header(struct http_tool_asking *asking)
 
     if (request->has_key)
         return 0;
-    err = hd_call_key_line(asking->call->task, asking->call->id, asking->key);
+    err = hd_idempotency_key_line(asking->call->task, asking->call->id, asking->key);
     if (!err)
         request->headers[request->header_count++] = asking->key;
     return err;

@@ -200,7 +200,7 @@ static void close_source(struct hd_tool_source *source)
 }
 
 /* NULL: none. */
-static struct hd_val *find_token(const struct hd_run *run)
+static struct hd_val *find_token(const struct hd_engine_run *run)
 {
     const struct hd_val *config = run->options.config;
     struct hd_val *user = hd_val_get(config, HD_S("langgraph_auth_user"));

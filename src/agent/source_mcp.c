@@ -267,7 +267,7 @@ static int open_place(struct mcp_place *place)
 /* The token of the run's user. */
 static int find_user_token(struct own *own)
 {
-    const struct hd_run_options *options = &own->source->run->options;
+    const struct hd_engine_run_options *options = &own->source->run->options;
     const struct hd_val *user = hd_val_get(options->config, HD_S("langgraph_auth_user"));
     const struct hd_val *token = hd_val_get(options->config, HD_S("x-supabase-access-token"));
 
@@ -587,7 +587,7 @@ static int add_key_meta(struct mcp_work *work)
 {
     struct hd_val *meta;
     char key[HD_UUID_SIZE];
-    int err = hd_call_key(work->call->task, work->call->id, work->rounds, key);
+    int err = hd_idempotency_key(work->call->task, work->call->id, work->rounds, key);
 
     if (err)
         return err;

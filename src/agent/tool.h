@@ -23,7 +23,7 @@
 #define HD_TOOL_MAX_NAME 64   /* the providers' limit */
 #define HD_TOOL_MAX_TOOLS 512 /* of one node */
 
-struct hd_run;
+struct hd_engine_run;
 struct hd_tool_source;
 struct hd_task;
 struct hd_tool_call;
@@ -69,7 +69,7 @@ struct hd_source_kind {
 struct hd_tool_source {
     const struct hd_source_kind *kind;
     struct hd_val *value; /* evaluated; still has markers of secrets (secret/secret.h) */
-    struct hd_run *run;
+    struct hd_engine_run *run;
     void *own; /* the kind's */
     /* the members below belong to source.c */
     struct hd_tool **tools;

@@ -274,7 +274,7 @@ int hd_api_create(struct hd_app *app, struct hd_api **out, struct hd_fault *faul
     }
     api->app = app;
     if (app->texts)
-        hd_thread_indexer_start(app->texts, hd_thread_read_messages);
+        hd_thread_indexer_start(app->texts, hd_thread_view_messages);
     *out = api;
     return 0;
 }

@@ -163,7 +163,7 @@ static struct hd_step on_drawn(struct hd_call *call, const struct hd_rt_message 
 {
     struct graph_query *q = call->state;
     struct hd_slice text;
-    int err = hd_worker_reply_text(call, message, &text);
+    int err = hd_worker_query_reply_text(call, message, &text);
 
     if (!err && q->is_picture)
         err = hd_arena_copy(call->arena, text, &q->drawn);
@@ -333,7 +333,7 @@ static struct hd_step on_subgraphs(struct hd_call *call, const struct hd_rt_mess
     struct hd_json json = {NULL};
     struct hd_json_iter it;
     struct hd_slice text;
-    int err = hd_worker_reply_text(call, message, &text);
+    int err = hd_worker_query_reply_text(call, message, &text);
 
     if (!err)
         err = hd_json_parse(&json, text, &call->fault);

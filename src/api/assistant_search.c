@@ -57,7 +57,7 @@ static int read_assistant_search_page(struct hd_call *call, struct assistant_sea
 
     if (!err)
         err = hd_body_strings(call, "select", &names, &count);
-    return err ? err : hd_assistant_select(call, names, count, &search->members);
+    return err ? err : hd_assistant_view_select(call, names, count, &search->members);
 }
 
 /* ---- matching --------------------------------------------------------- */

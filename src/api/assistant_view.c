@@ -1,7 +1,7 @@
 #include "api/assistant_view.h"
 
 #include "api/authorize.h"
-#include "run/assistant.h"
+#include "run/assistant_lookup.h"
 
 /* ---- members ---------------------------------------------------------- */
 
@@ -80,10 +80,10 @@ static unsigned find_member(struct hd_slice name)
     return 0;
 }
 
-int hd_assistant_select(struct hd_call *call, const struct hd_slice *names, size_t count,
-                        unsigned *members)
+int hd_assistant_view_select(struct hd_call *call, const struct hd_slice *names, size_t count,
+                             unsigned *members)
 {
-    *members = count == 0 ? HD_ASSISTANT_ALL : 0;
+    *members = count == 0 ? HD_ASSISTANT_VIEW_ALL : 0;
     for (size_t i = 0; i < count; i++) {
         unsigned member = find_member(names[i]);
 
@@ -121,7 +121,7 @@ int hd_call_assistant(struct hd_call *call, struct hd_assistant_rec *out)
     if (!hd_app_graph(call->app, id) && hd_call_uuid(call, "assistant_id", id, &uuid) == 0)
         id = uuid;
     call->fault = none;
-    err = hd_assistant_resolve(call->app, call->actor, id, call->arena, out, &call->fault);
+    err = hd_assistant_lookup(call->app, call->actor, id, call->arena, out, &call->fault);
     if (!err)
         err = hd_call_sees(call, HD_OF_ASSISTANTS, out->metadata, &is_seen);
     if (is_seen && err != HD_ENOTFOUND)

@@ -5,11 +5,11 @@
 #include "api/api.h"
 #include "records/record.h"
 
-#define HD_ASSISTANT_ALL (~0u)
+#define HD_ASSISTANT_VIEW_ALL (~0u)
 
 /* Bits of the named members, all bits for no name. HD_EINVAL for an unknown member. */
-HD_MUST_CHECK int hd_assistant_select(struct hd_call *call, const struct hd_slice *names,
-                                      size_t count, unsigned *members);
+HD_MUST_CHECK int hd_assistant_view_select(struct hd_call *call, const struct hd_slice *names,
+                                           size_t count, unsigned *members);
 
 void hd_assistant_view(struct hd_jw *jw, const struct hd_assistant_rec *assistant,
                        unsigned members);

@@ -8,7 +8,7 @@
 #include "api/thread_delete.h"
 #include "base/clock.h"
 #include "base/uuid.h"
-#include "run/assistant.h"
+#include "run/assistant_lookup.h"
 #include "store/rows.h"
 
 #define MAX_RECURSION 1000000
@@ -312,7 +312,7 @@ static struct hd_step create_assistant(struct hd_call *call)
     if (!err && exists && (word == 0 || !is_seen))
         return hd_call_refuse(call, 409, "Assistant already exists");
     if (!err)
-        hd_assistant_view(&call->jw, &assistant, HD_ASSISTANT_ALL);
+        hd_assistant_view(&call->jw, &assistant, HD_ASSISTANT_VIEW_ALL);
     return hd_step_done(err);
 }
 
@@ -324,7 +324,7 @@ static struct hd_step get_assistant(struct hd_call *call)
     int err = hd_call_assistant(call, &assistant);
 
     if (!err)
-        hd_assistant_view(&call->jw, &assistant, HD_ASSISTANT_ALL);
+        hd_assistant_view(&call->jw, &assistant, HD_ASSISTANT_VIEW_ALL);
     return hd_step_done(err);
 }
 
@@ -398,7 +398,7 @@ static int assistant_patch_once(void *arg, struct hd_fault *fault)
     assistant.updated_at = hd_clock_now_us();
     err = assistant_put(call, &assistant, from, true);
     if (!err)
-        hd_assistant_view(&call->jw, &assistant, HD_ASSISTANT_ALL);
+        hd_assistant_view(&call->jw, &assistant, HD_ASSISTANT_VIEW_ALL);
     return err;
 }
 
@@ -441,7 +441,7 @@ static int set_latest_once(void *arg, struct hd_fault *fault)
     then.updated_at = hd_clock_now_us();
     err = assistant_put(call, &then, now.version, false);
     if (!err)
-        hd_assistant_view(&call->jw, &then, HD_ASSISTANT_ALL);
+        hd_assistant_view(&call->jw, &then, HD_ASSISTANT_VIEW_ALL);
     return err;
 }
 
@@ -484,7 +484,7 @@ static int on_version(void *arg, const struct hd_assistant_rec *version)
     }
     if (!is_match || listing->offset-- > 0)
         return 0;
-    hd_assistant_view(&listing->call->jw, version, HD_ASSISTANT_ALL);
+    hd_assistant_view(&listing->call->jw, version, HD_ASSISTANT_VIEW_ALL);
     return --listing->limit == 0;
 }
 
@@ -619,7 +619,7 @@ static struct hd_step delete_assistant(struct hd_call *call)
     err = hd_threads_scan(call->app->store, call->actor, true, on_assistant_thread, &threads,
                           &call->fault);
     return err ? hd_step_fail(err)
-               : hd_threads_delete(call, threads.list, threads.count, on_threads_deleted);
+               : hd_thread_delete_start(call, threads.list, threads.count, on_threads_deleted);
 }
 
 static const struct hd_endpoint routes[] = {
@@ -658,7 +658,7 @@ static const struct hd_endpoint routes[] = {
      .also_on = HD_ON_THREADS_DELETE,
      .frees = true,
      .work = delete_assistant,
-     .then = hd_threads_delete_then,
+     .then = hd_thread_delete_then,
      .tag = "Assistants",
      .summary = "Delete an assistant, its versions and crons, and optionally its threads",
      .query = "delete_threads",

@@ -6,7 +6,7 @@
 #include "api/cron_view.h"
 #include "base/alloc.h"
 #include "records/record.h"
-#include "run/assistant.h"
+#include "run/assistant_lookup.h"
 
 #define MAX_FOUND ((size_t)1 << 28) /* bytes of the ids that are sorted */
 
@@ -134,7 +134,7 @@ void hd_cron_view(struct hd_jw *jw, const struct hd_cron_rec *cron, const struct
     hd_jw_object_end(jw);
 }
 
-int hd_cron_check_names(struct hd_call *call, const struct hd_slice *names, size_t count)
+int hd_cron_view_check_names(struct hd_call *call, const struct hd_slice *names, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         bool is_known = false;
@@ -190,7 +190,7 @@ static int read_assistant(struct hd_call *call, struct cron_search *search)
 
     if (err || id.len == 0)
         return err;
-    err = hd_assistant_resolve(call->app, call->actor, id, call->arena, &assistant, &call->fault);
+    err = hd_assistant_lookup(call->app, call->actor, id, call->arena, &assistant, &call->fault);
     if (err == HD_ENOTFOUND) { /* deleted: its crons may still exist */
         call->fault = (struct hd_fault){0};
         search->assistant_id = id;
@@ -228,7 +228,7 @@ static int read_cron_search_page(struct hd_call *call, struct cron_search *searc
     if (!err)
         err = hd_body_strings(call, "select", &search->names, &search->name_count);
     if (!err)
-        err = hd_cron_check_names(call, search->names, search->name_count);
+        err = hd_cron_view_check_names(call, search->names, search->name_count);
     return err;
 }
 

@@ -15,7 +15,7 @@
 #include "base/uuid.h"
 #include "records/participants.h"
 #include "records/run_request.h"
-#include "run/assistant.h"
+#include "run/assistant_lookup.h"
 #include "schedule/cron.h"
 #include "store/rows.h"
 #include "webhook/webhook.h"
@@ -176,7 +176,7 @@ static int read_times(struct hd_call *call, struct hd_cron_rec *cron)
     cron->keeps_threads = word == 1;
     cron->updated_at = hd_clock_now_us();
     if (!err && is_moved(call)) {
-        err = hd_cron_plan(cron, cron->updated_at, &call->fault);
+        err = hd_scheduler_plan(cron, cron->updated_at, &call->fault);
         if (err == HD_ENOTFOUND) /* an unknown time zone is an invalid value, not an unknown cron */
             call->fault.code = err = HD_EINVAL;
     }
@@ -195,7 +195,7 @@ static int find_assistant(struct hd_call *call, struct hd_cron_rec *cron)
         err = hd_fault_set(&call->fault, HD_EINVAL, "assistant_id: required");
     if (err)
         return err;
-    err = hd_assistant_resolve(call->app, call->actor, id, call->arena, &assistant, &call->fault);
+    err = hd_assistant_lookup(call->app, call->actor, id, call->arena, &assistant, &call->fault);
     if (err == HD_ENOTFOUND) {
         call->fault = (struct hd_fault){0};
         return hd_fault_set(&call->fault, err,

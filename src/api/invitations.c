@@ -55,7 +55,7 @@ static struct hd_step list_invitations(struct hd_call *call)
 {
     struct invitation_listing listing = {.jw = &call->jw, .now = hd_clock_now_us()};
     struct hd_thread_rec thread;
-    struct hd_step step = hd_participants_need_auth(call);
+    struct hd_step step = hd_api_participants_need_auth(call);
     int err;
 
     if (!hd_step_is_next(step))
@@ -99,7 +99,7 @@ static int read_invitation(struct hd_call *call, struct hd_invitation_rec *out)
     int err;
 
     *out = (struct hd_invitation_rec){.role = HD_ROLE_VIEWER, .uses = 1};
-    err = hd_participants_role(call, false, &out->role);
+    err = hd_api_participants_role(call, false, &out->role);
     if (!err)
         err = hd_body_int(call, "expires_in", 1, MAX_LIFE, &life);
     if (!err)
@@ -137,7 +137,7 @@ static int store_invitation(struct hd_call *call, const struct hd_thread_rec *th
         hd_batch_fini(&batch);
         return err;
     }
-    err = hd_participants_apply(call, call->principal, thread->id, &batch);
+    err = hd_api_participants_apply(call, call->principal, thread->id, &batch);
     if (err == HD_ECONFLICT) /* the thread was deleted meanwhile */
         return hd_fault_set(&call->fault, HD_ENOTFOUND, "Thread with ID %.*s not found",
                             (int)thread->id.len, thread->id.ptr);
@@ -149,7 +149,7 @@ static struct hd_step create_invitation(struct hd_call *call)
     char token[HD_INVITATION_TOKEN_SIZE], id[HD_INVITATION_ID_SIZE];
     struct hd_invitation_rec invitation;
     struct hd_thread_rec thread = {.rev = 0};
-    struct hd_step step = hd_participants_need_auth(call);
+    struct hd_step step = hd_api_participants_need_auth(call);
     int err;
 
     if (!hd_step_is_next(step))
@@ -178,7 +178,7 @@ static struct hd_step delete_invitation(struct hd_call *call)
     struct hd_invitation_rec invitation;
     struct hd_batch_builder batch;
     struct hd_thread_rec thread;
-    struct hd_step step = hd_participants_need_auth(call);
+    struct hd_step step = hd_api_participants_need_auth(call);
     int err;
 
     if (!hd_step_is_next(step))
@@ -200,7 +200,7 @@ static struct hd_step delete_invitation(struct hd_call *call)
         hd_batch_fini(&batch);
         return hd_step_fail(err);
     }
-    err = hd_participants_apply(call, call->principal, thread.id, &batch);
+    err = hd_api_participants_apply(call, call->principal, thread.id, &batch);
     call->status = 204;
     return hd_step_done(err);
 }
@@ -321,7 +321,7 @@ static int accept_once(void *arg, struct hd_fault *fault)
         hd_batch_fini(&batch);
         return err;
     }
-    return hd_participants_apply(call, a->thread.principal, a->thread.id, &batch);
+    return hd_api_participants_apply(call, a->thread.principal, a->thread.id, &batch);
 }
 
 static void answer_accepted(struct hd_call *call, struct hd_slice thread_id, enum hd_role role)
@@ -336,7 +336,7 @@ static struct hd_step accept_invitation(struct hd_call *call)
 {
     struct acceptance a = {.call = call, .role = HD_ROLE_NONE};
     struct hd_slice token = {NULL, 0};
-    struct hd_step step = hd_participants_need_auth(call);
+    struct hd_step step = hd_api_participants_need_auth(call);
     int err;
 
     if (!hd_step_is_next(step))

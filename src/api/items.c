@@ -5,7 +5,7 @@
 #include "config/config.h"
 #include "records/item_filter.h"
 #include "search/embed.h"
-#include "search/items.h"
+#include "search/item_service.h"
 
 static int sees(void *ctx, const struct hd_item_rec *item, bool *out)
 {
@@ -13,21 +13,21 @@ static int sees(void *ctx, const struct hd_item_rec *item, bool *out)
 }
 
 /* Items of the actor; read values are in the arena of the call. */
-static struct hd_items items_of(struct hd_call *call)
+static struct hd_item_service items_of(struct hd_call *call)
 {
-    return (struct hd_items){.app = call->app,
-                             .principal = call->actor,
-                             .arena = call->arena,
-                             .fault = &call->fault,
-                             .sees = hd_call_is_filtered(call, HD_OF_STORE) ? sees : NULL,
-                             .ctx = call};
+    return (struct hd_item_service){.app = call->app,
+                                    .principal = call->actor,
+                                    .arena = call->arena,
+                                    .fault = &call->fault,
+                                    .sees = hd_call_is_filtered(call, HD_OF_STORE) ? sees : NULL,
+                                    .ctx = call};
 }
 
 /* ---- places ----------------------------------------------------------- */
 
 static int place_of_body(struct hd_call *call, struct hd_item_place *place)
 {
-    const struct hd_items items = items_of(call);
+    const struct hd_item_service items = items_of(call);
     hd_json_val list = hd_body_get(call, "namespace");
     struct hd_slice key = {NULL, 0};
     struct hd_item_namespace labels;
@@ -38,7 +38,7 @@ static int place_of_body(struct hd_call *call, struct hd_item_place *place)
     err = hd_item_namespace_parse(&labels, list, "namespace", call->arena, &call->fault);
     if (!err)
         err = hd_body_string(call, "key", &key);
-    return err ? err : hd_item_place(&items, &labels, key, place);
+    return err ? err : hd_item_service_place(&items, &labels, key, place);
 }
 
 /* "a.b", or one parameter per label. */
@@ -70,7 +70,7 @@ static int labels_of_query(struct hd_call *call, const char *name, struct hd_ite
 
 static int place_of_query(struct hd_call *call, struct hd_item_place *place)
 {
-    const struct hd_items items = items_of(call);
+    const struct hd_item_service items = items_of(call);
     struct hd_slice key = {NULL, 0};
     struct hd_item_namespace labels;
     int err = labels_of_query(call, "namespace", &labels);
@@ -79,7 +79,7 @@ static int place_of_query(struct hd_call *call, struct hd_item_place *place)
         return hd_fault_set(&call->fault, HD_EINVAL, "namespace: expected labels, joined by dots");
     if (!err && !hd_params_get(&call->query, HD_S("key"), &key))
         return hd_fault_set(&call->fault, HD_EINVAL, "key: expected a non-empty string");
-    return err ? err : hd_item_place(&items, &labels, key, place);
+    return err ? err : hd_item_service_place(&items, &labels, key, place);
 }
 
 /* A custom auth handler may have turned the query into a body. */
@@ -92,7 +92,7 @@ static int find_item_place(struct hd_call *call, struct hd_item_place *place)
 
 static struct hd_step get_item(struct hd_call *call)
 {
-    const struct hd_items items = items_of(call);
+    const struct hd_item_service items = items_of(call);
     bool refreshes = call->app->config->ttl_refresh_on_read;
     struct hd_item_place place;
     struct hd_item_rec item;
@@ -103,13 +103,13 @@ static struct hd_step get_item(struct hd_call *call)
             hd_params_bool(&call->query, HD_S("refresh_ttl"), refreshes, &refreshes, &call->fault);
     if (err)
         return hd_step_fail(err);
-    err = hd_items_get(&items, &place, refreshes, &item);
+    err = hd_item_service_get(&items, &place, refreshes, &item);
     if (err == HD_ENOTFOUND) {
         hd_jw_null(&call->jw);
         return HD_DONE;
     }
     if (!err)
-        hd_jw_item(&call->jw, &item, NULL);
+        hd_item_service_write(&call->jw, &item, NULL);
     return hd_step_done(err);
 }
 
@@ -145,19 +145,19 @@ static struct hd_step begin_meaning(struct hd_call *call, const struct meaning *
 
 static int show_item_found(struct hd_call *call, const struct hd_item_search *search)
 {
-    const struct hd_items items = items_of(call);
+    const struct hd_item_service items = items_of(call);
     int err;
 
     hd_jw_object(&call->jw);
     hd_jw_key(&call->jw, HD_S("items"));
-    err = hd_items_search(&items, search, &call->jw);
+    err = hd_item_service_search(&items, search, &call->jw);
     hd_jw_object_end(&call->jw);
     return err;
 }
 
 static struct hd_step use_vectors(struct hd_call *call)
 {
-    const struct hd_items items = items_of(call);
+    const struct hd_item_service items = items_of(call);
     struct meaning *meaning = call->state;
     const float *vectors;
     int err = hd_embedding_read(meaning->embedding, &vectors, &call->fault);
@@ -166,7 +166,7 @@ static struct hd_step use_vectors(struct hd_call *call)
         return hd_step_fail(err);
     meaning->search.vector = meaning->change.vectors = vectors;
     return hd_step_done(meaning->is_search ? show_item_found(call, &meaning->search)
-                                           : hd_items_change(&items, &meaning->change, 1));
+                                           : hd_item_service_change(&items, &meaning->change, 1));
 }
 
 static void on_embedded(void *ctx, int err, const struct hd_fault *fault)
@@ -192,7 +192,7 @@ static struct hd_step embed(struct hd_call *call)
 static int read_item(struct hd_call *call, struct hd_item_change *change,
                      struct hd_embed_texts *texts)
 {
-    const struct hd_items items = items_of(call);
+    const struct hd_item_service items = items_of(call);
     hd_json_val value = NULL;
     int err = place_of_body(call, &change->place);
 
@@ -203,9 +203,10 @@ static int read_item(struct hd_call *call, struct hd_item_change *change,
     if (!err && !value)
         err = hd_fault_set(&call->fault, HD_EINVAL, "value: expected an object");
     if (!err)
-        err = hd_item_texts(&items, value, hd_body_get(call, "index"), texts, &change->text_count);
+        err = hd_item_service_texts(&items, value, hd_body_get(call, "index"), texts,
+                                    &change->text_count);
     if (!err)
-        err = hd_item_ttl(&items, hd_body_get(call, "ttl"), &change->ttl_us);
+        err = hd_item_service_ttl(&items, hd_body_get(call, "ttl"), &change->ttl_us);
     return err ? err : hd_call_text(call, value, &change->value);
 }
 
@@ -214,7 +215,7 @@ static int may_put(struct hd_call *call, const struct hd_item_change *change, bo
 {
     const struct hd_item_rec item = {
         .ns = change->place.ns, .key = change->place.key, .value = change->value};
-    struct hd_items items = items_of(call);
+    struct hd_item_service items = items_of(call);
     struct hd_item_rec before;
     int err;
 
@@ -224,7 +225,7 @@ static int may_put(struct hd_call *call, const struct hd_item_change *change, bo
     items.sees = NULL;
     err = hd_call_sees_item(call, &item, out);
     if (!err && *out) {
-        err = hd_items_get(&items, &change->place, false, &before);
+        err = hd_item_service_get(&items, &change->place, false, &before);
         if (!err)
             err = hd_call_sees_item(call, &before, out);
     }
@@ -237,7 +238,7 @@ static int may_put(struct hd_call *call, const struct hd_item_change *change, bo
 
 static struct hd_step put_item(struct hd_call *call)
 {
-    const struct hd_items items = items_of(call);
+    const struct hd_item_service items = items_of(call);
     hd_json_val labels = hd_body_get(call, "namespace");
     struct hd_embed_texts texts = {.arena = call->arena};
     struct hd_item_change change = {.is_deletion = false};
@@ -254,37 +255,37 @@ static struct hd_step put_item(struct hd_call *call)
     call->status = 204;
     if (!err && texts.count > 0)
         return begin_meaning(call, &(struct meaning){.texts = texts, .change = change});
-    return hd_step_done(err ? err : hd_items_change(&items, &change, 1));
+    return hd_step_done(err ? err : hd_item_service_change(&items, &change, 1));
 }
 
 static struct hd_step delete_item(struct hd_call *call)
 {
-    const struct hd_items items = items_of(call);
+    const struct hd_item_service items = items_of(call);
     struct hd_item_change change = {.is_deletion = true};
     struct hd_item_rec item;
     int err = find_item_place(call, &change.place);
 
     call->status = 204;
     if (!err && items.sees) { /* an item hidden by the filter is treated as absent */
-        err = hd_items_get(&items, &change.place, false, &item);
+        err = hd_item_service_get(&items, &change.place, false, &item);
         if (err == HD_ENOTFOUND)
             return HD_DONE;
     }
-    return hd_step_done(err ? err : hd_items_change(&items, &change, 1));
+    return hd_step_done(err ? err : hd_item_service_change(&items, &change, 1));
 }
 
 /* ---- searching -------------------------------------------------------- */
 
 static int read_search(struct hd_call *call, struct hd_item_search *search)
 {
-    const struct hd_items items = items_of(call);
+    const struct hd_item_service items = items_of(call);
     hd_json_val prefix = hd_body_get(call, "namespace_prefix");
     struct hd_item_namespace labels;
     int err =
         hd_item_namespace_parse(&labels, prefix, "namespace_prefix", call->arena, &call->fault);
 
     if (!err)
-        err = hd_items_join(&items, &labels, &search->prefix);
+        err = hd_item_service_join(&items, &labels, &search->prefix);
     if (!err)
         err = hd_body_object(call, "filter", &search->filter);
     if (!err)
@@ -316,14 +317,14 @@ static struct hd_step search_items(struct hd_call *call)
 static int list(struct hd_call *call, struct hd_ns_search *search,
                 const struct hd_ns_match matches[2])
 {
-    const struct hd_items items = items_of(call);
+    const struct hd_item_service items = items_of(call);
     int err;
 
     search->matches = matches;
     search->match_count = 2;
     hd_jw_object(&call->jw);
     hd_jw_key(&call->jw, HD_S("namespaces"));
-    err = hd_items_namespaces(&items, search, &call->jw);
+    err = hd_item_service_namespaces(&items, search, &call->jw);
     hd_jw_object_end(&call->jw);
     return err;
 }

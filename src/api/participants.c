@@ -13,7 +13,7 @@
 #include "records/principals.h"
 #include "store/rows.h"
 
-struct hd_step hd_participants_need_auth(struct hd_call *call)
+struct hd_step hd_api_participants_need_auth(struct hd_call *call)
 {
     if (call->who && call->app->gate)
         return HD_NEXT;
@@ -22,8 +22,8 @@ struct hd_step hd_participants_need_auth(struct hd_call *call)
                           "participants (docs/authentication.md)");
 }
 
-int hd_participants_apply(struct hd_call *call, struct hd_slice owner, struct hd_slice thread_id,
-                          struct hd_batch_builder *batch)
+int hd_api_participants_apply(struct hd_call *call, struct hd_slice owner,
+                              struct hd_slice thread_id, struct hd_batch_builder *batch)
 {
     struct hd_batch view = hd_batch_view(batch);
     struct hd_slice lane;
@@ -37,7 +37,7 @@ int hd_participants_apply(struct hd_call *call, struct hd_slice owner, struct hd
     return err;
 }
 
-int hd_participants_role(struct hd_call *call, bool is_needed, enum hd_role *out)
+int hd_api_participants_role(struct hd_call *call, bool is_needed, enum hd_role *out)
 {
     static const char *const words[] = {"viewer", "editor", NULL};
     int word = *out == HD_ROLE_EDITOR;
@@ -69,7 +69,7 @@ static int participant_show(void *arg, const struct hd_participant_rec *particip
 static struct hd_step list_participants(struct hd_call *call)
 {
     struct hd_thread_rec thread;
-    struct hd_step step = hd_participants_need_auth(call);
+    struct hd_step step = hd_api_participants_need_auth(call);
     int err;
 
     if (!hd_step_is_next(step))
@@ -112,7 +112,7 @@ static int read_participant(struct hd_call *call, struct hd_participant_rec *out
     if (!err)
         err = hd_body_string(call, "organisation", &organisation);
     if (!err)
-        err = hd_participants_role(call, true, &out->role);
+        err = hd_api_participants_role(call, true, &out->role);
     if (err)
         return err;
     if ((out->subject.len > 0) == (organisation.len > 0))
@@ -171,7 +171,7 @@ static struct hd_step add_participant(struct hd_call *call)
     struct hd_participant_rec participant = {.role = HD_ROLE_VIEWER};
     struct hd_batch_builder batch;
     struct hd_thread_rec thread;
-    struct hd_step step = hd_participants_need_auth(call);
+    struct hd_step step = hd_api_participants_need_auth(call);
     int err;
 
     if (!hd_step_is_next(step))
@@ -192,7 +192,7 @@ static struct hd_step add_participant(struct hd_call *call)
         hd_batch_fini(&batch);
         return hd_step_fail(err);
     }
-    err = hd_participants_apply(call, call->principal, thread.id, &batch);
+    err = hd_api_participants_apply(call, call->principal, thread.id, &batch);
     if (err == HD_ECONFLICT)
         return resolve_conflict(call);
     return hd_step_done(err ? err : participant_show(&call->jw, &participant));
@@ -243,7 +243,7 @@ static int participant_change_once(void *arg, struct hd_fault *fault)
         hd_batch_fini(&batch);
         return err;
     }
-    return hd_participants_apply(call, call->principal, change->thread_id, &batch);
+    return hd_api_participants_apply(call, call->principal, change->thread_id, &batch);
 }
 
 static int change_participant(struct hd_call *call, change_fn change, enum hd_role role,
@@ -266,12 +266,12 @@ static struct hd_step patch_participant(struct hd_call *call)
 {
     struct hd_participant_rec participant;
     enum hd_role role = HD_ROLE_VIEWER;
-    struct hd_step step = hd_participants_need_auth(call);
+    struct hd_step step = hd_api_participants_need_auth(call);
     int err;
 
     if (!hd_step_is_next(step))
         return step;
-    err = hd_participants_role(call, true, &role);
+    err = hd_api_participants_role(call, true, &role);
     if (!err)
         err = change_participant(call, set_role, role, &participant);
     if (err)
@@ -285,7 +285,7 @@ static struct hd_step patch_participant(struct hd_call *call)
 static struct hd_step remove_participant(struct hd_call *call)
 {
     struct hd_participant_rec participant;
-    struct hd_step step = hd_participants_need_auth(call);
+    struct hd_step step = hd_api_participants_need_auth(call);
     int err;
 
     if (!hd_step_is_next(step))

@@ -97,8 +97,8 @@ static int read_stored(struct hd_call *call, struct join *join)
     if (!join->is_resuming)
         return 0;
     join->stored_after = join->events.after;
-    err = hd_pages_read(call->app->store, call->principal, join->thread_id, join->run_id,
-                        &join->stored_after, &join->pages, &join->stored, &call->fault);
+    err = hd_event_log_pages_read(call->app->store, call->principal, join->thread_id, join->run_id,
+                                  &join->stored_after, &join->pages, &join->stored, &call->fault);
     if (err)
         hd_arena_fini(&join->pages);
     return err;
@@ -173,7 +173,8 @@ static struct hd_step join_stateless_work(struct hd_call *call)
 static struct hd_step read_again(struct hd_call *call)
 {
     struct join *join = call->state;
-    int err = hd_pages_settle(call->app->store, call->principal, join->thread_id, &call->fault);
+    int err =
+        hd_event_log_pages_settle(call->app->store, call->principal, join->thread_id, &call->fault);
 
     hd_arena_init(&join->pages, MAX_PAGES);
     return hd_step_next(err ? err : read_stored(call, join));

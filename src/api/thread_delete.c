@@ -9,9 +9,9 @@
 #include "api/authorize.h"
 #include "api/state/checkpoint_target.h"
 #include "events/event_log.h"
-#include "run/prune.h"
 #include "run/queue.h"
 #include "run/run_commit.h"
+#include "run/thread_prune.h"
 
 #define MAX_ROUNDS 20
 #define MAX_THREADS 10000 /* of a request */
@@ -27,7 +27,7 @@ struct removal {
     size_t ended; /* the number of ended runs, from the start of `runs` */
     int rounds;
     bool is_repeated; /* runs are in flight again */
-    hd_threads_deleted_fn deleted;
+    hd_thread_deleted_fn deleted;
     struct hd_waiter waiter;
 };
 
@@ -98,11 +98,11 @@ static int delete_quiet(struct hd_call *call, const struct removal *removal, str
 
     if (err == HD_ENOTFOUND || removal->rounds >= MAX_ROUNDS) {
         call->fault = (struct hd_fault){0};
-        return hd_thread_delete(store, call->principal, id, &call->fault);
+        return hd_run_commit_delete_thread(store, call->principal, id, &call->fault);
     }
     if (!err && thread.status == HD_THREAD_BUSY)
         return HD_ECONFLICT;
-    return err ? err : hd_thread_expire(store, &thread, &call->fault);
+    return err ? err : hd_run_commit_expire_thread(store, &thread, &call->fault);
 }
 
 static struct hd_step delete_threads(struct hd_call *call)
@@ -195,12 +195,12 @@ static struct hd_step stop_all(struct removal *removal)
     return wait_next(removal);
 }
 
-struct hd_step hd_threads_delete_then(struct hd_call *call)
+struct hd_step hd_thread_delete_then(struct hd_call *call)
 {
     return stop_all(call->state);
 }
 
-static struct removal *make_removal(struct hd_call *call, hd_threads_deleted_fn deleted)
+static struct removal *make_removal(struct hd_call *call, hd_thread_deleted_fn deleted)
 {
     struct removal *removal = hd_arena_calloc(call->arena, 1, sizeof(*removal));
 
@@ -212,8 +212,8 @@ static struct removal *make_removal(struct hd_call *call, hd_threads_deleted_fn 
     return removal;
 }
 
-struct hd_step hd_threads_delete(struct hd_call *call, struct hd_slice *ids, size_t count,
-                                 hd_threads_deleted_fn deleted)
+struct hd_step hd_thread_delete_start(struct hd_call *call, struct hd_slice *ids, size_t count,
+                                      hd_thread_deleted_fn deleted)
 {
     struct removal *removal = make_removal(call, deleted);
     int err;
@@ -241,7 +241,7 @@ static struct hd_step delete_thread(struct hd_call *call)
     if (err)
         return hd_step_fail(err);
     *id = thread.id;
-    return hd_threads_delete(call, id, 1, put_nothing);
+    return hd_thread_delete_start(call, id, 1, put_nothing);
 }
 
 /* ---- pruning ---------------------------------------------------------- */
@@ -349,7 +349,7 @@ static const struct hd_endpoint routes[] = {
      .on = HD_ON_THREADS_DELETE,
      .frees = true,
      .work = delete_thread,
-     .then = hd_threads_delete_then,
+     .then = hd_thread_delete_then,
      .tag = "Threads",
      .summary = "Delete a thread; its active runs are cancelled",
      .status = 204},
@@ -359,7 +359,7 @@ static const struct hd_endpoint routes[] = {
      .on = HD_ON_THREADS_DELETE,
      .frees = true,
      .work = prune_threads,
-     .then = hd_threads_delete_then,
+     .then = hd_thread_delete_then,
      .tag = "Threads",
      .summary = "Delete or prune threads",
      .body = "ThreadPrune",

@@ -132,12 +132,12 @@ static int read_thread_search_members(struct hd_call *call, struct thread_search
     int err = hd_body_strings(call, "select", &names, &count);
 
     if (!err)
-        err = hd_thread_select(call, names, count, &search->members);
+        err = hd_thread_view_select(call, names, count, &search->members);
     if (!err)
         err = hd_extract_parse(&search->extract, hd_body_get(call, "extract"), call->arena,
                                &call->fault);
     for (size_t i = 0; !err && i < search->extract.count; i++)
-        search->extracted |= hd_thread_member(hd_extract_member(&search->extract.paths[i]));
+        search->extracted |= hd_thread_view_member(hd_extract_member(&search->extract.paths[i]));
     return err;
 }
 
@@ -202,7 +202,7 @@ static int thread_search_matches(struct thread_search *search, const struct hd_t
     if (err || !*out || !search->values)
         return err;
     hd_buf_reset(&search->scratch);
-    err = hd_thread_rec_values(search->call, thread, hd_slice(NULL, 0), &search->scratch);
+    err = hd_thread_view_rec_values(search->call, thread, hd_slice(NULL, 0), &search->scratch);
     if (!err)
         err = thread_search_contains(search, hd_buf_slice(&search->scratch), search->values, out);
     return err;
@@ -347,7 +347,7 @@ static int extract(struct thread_search *search, const struct hd_thread_rec *thr
     hd_buf_reset(&search->scratch);
     hd_jw_init(&jw, &search->scratch);
     hd_jw_object(&jw);
-    err = hd_thread_view_members(search->call, &jw, thread, search->extracted);
+    err = hd_thread_view_write(search->call, &jw, thread, search->extracted);
     hd_jw_object_end(&jw);
     if (!err)
         err = hd_json_parse(&json, hd_buf_slice(&search->scratch), &search->call->fault);
@@ -363,7 +363,7 @@ static int thread_search_show(struct thread_search *search, const struct hd_thre
     int err;
 
     hd_jw_object(jw);
-    err = hd_thread_view_members(search->call, jw, thread, search->members);
+    err = hd_thread_view_write(search->call, jw, thread, search->members);
     if (!err && search->extract.count > 0)
         err = extract(search, thread);
     hd_jw_object_end(jw);

@@ -23,8 +23,8 @@ static int has_values(struct hd_call *call, const struct hd_checkpoint_target *t
     return hd_checkpoint_target_has(call, target, hd_slice(NULL, 0), out);
 }
 
-int hd_thread_rec_values(struct hd_call *call, const struct hd_thread_rec *thread,
-                         struct hd_slice only, struct hd_buf *out)
+int hd_thread_view_rec_values(struct hd_call *call, const struct hd_thread_rec *thread,
+                              struct hd_slice only, struct hd_buf *out)
 {
     struct hd_checkpoint_target target = {.thread = *thread};
     struct hd_failure failure = {NULL, NULL};
@@ -54,16 +54,16 @@ int hd_thread_rec_values(struct hd_call *call, const struct hd_thread_rec *threa
     return err;
 }
 
-int hd_thread_values(struct hd_call *call, struct hd_slice thread_id, struct hd_buf *out)
+int hd_thread_view_values(struct hd_call *call, struct hd_slice thread_id, struct hd_buf *out)
 {
     struct hd_thread_rec thread;
     int err = hd_thread_read(call->app->store, call->principal, thread_id, call->arena, &thread,
                              &call->fault);
 
-    return err ? err : hd_thread_rec_values(call, &thread, hd_slice(NULL, 0), out);
+    return err ? err : hd_thread_view_rec_values(call, &thread, hd_slice(NULL, 0), out);
 }
 
-int hd_thread_read_messages(struct hd_app *app, const struct hd_thread_rec *thread,
+int hd_thread_view_messages(struct hd_app *app, const struct hd_thread_rec *thread,
                             struct hd_arena *arena, struct hd_buf *out, struct hd_fault *fault)
 {
     /* The search index has no request: reads as the owner. */
@@ -72,7 +72,7 @@ int hd_thread_read_messages(struct hd_app *app, const struct hd_thread_rec *thre
                            .actor = thread->principal,
                            .principal = thread->principal,
                            .role = HD_ROLE_OWNER};
-    int err = hd_thread_rec_values(&call, thread, HD_S("messages"), out);
+    int err = hd_thread_view_rec_values(&call, thread, HD_S("messages"), out);
 
     if (err && call.fault.code)
         *fault = call.fault;
@@ -135,7 +135,7 @@ static int put_values(struct thread_view *view)
     int err = view->jw->err;
 
     if (!err)
-        err = hd_thread_rec_values(view->call, view->thread, hd_slice(NULL, 0), view->jw->out);
+        err = hd_thread_view_rec_values(view->call, view->thread, hd_slice(NULL, 0), view->jw->out);
     hd_jw_raw(view->jw, HD_S(""));
     return err;
 }
@@ -244,7 +244,7 @@ static const struct member {
     {"label", SHOWS_LABEL, put_label},
 };
 
-unsigned hd_thread_members(void)
+unsigned hd_thread_view_all(void)
 {
     unsigned members = 0;
 
@@ -253,7 +253,7 @@ unsigned hd_thread_members(void)
     return members & ~(unsigned)(HD_THREAD_SHOWS_TTL | HD_THREAD_SHOWS_USAGE | SHOWS_LABEL);
 }
 
-unsigned hd_thread_member(struct hd_slice name)
+unsigned hd_thread_view_member(struct hd_slice name)
 {
     for (size_t i = 0; i < HD_COUNT(members_table); i++) {
         if (hd_slice_eq(name, hd_slice_cstr(members_table[i].name)))
@@ -262,12 +262,12 @@ unsigned hd_thread_member(struct hd_slice name)
     return 0;
 }
 
-int hd_thread_select(struct hd_call *call, const struct hd_slice *names, size_t count,
-                     unsigned *members)
+int hd_thread_view_select(struct hd_call *call, const struct hd_slice *names, size_t count,
+                          unsigned *members)
 {
-    *members = count == 0 ? hd_thread_members() : 0;
+    *members = count == 0 ? hd_thread_view_all() : 0;
     for (size_t i = 0; i < count; i++) {
-        unsigned member = hd_thread_member(names[i]);
+        unsigned member = hd_thread_view_member(names[i]);
 
         if (member == 0)
             return hd_fault_set(&call->fault, HD_EINVAL, "select: threads have no \"%.*s\"",
@@ -277,8 +277,8 @@ int hd_thread_select(struct hd_call *call, const struct hd_slice *names, size_t 
     return 0;
 }
 
-int hd_thread_view_members(struct hd_call *call, struct hd_jw *jw,
-                           const struct hd_thread_rec *thread, unsigned members)
+int hd_thread_view_write(struct hd_call *call, struct hd_jw *jw, const struct hd_thread_rec *thread,
+                         unsigned members)
 {
     struct thread_view view = {call, jw, thread};
     int err = 0;
@@ -301,7 +301,7 @@ int hd_thread_view(struct hd_call *call, const struct hd_thread_rec *thread, uns
     int err;
 
     hd_jw_object(&call->jw);
-    err = hd_thread_view_members(call, &call->jw, thread, members);
+    err = hd_thread_view_write(call, &call->jw, thread, members);
     hd_jw_object_end(&call->jw);
     return err;
 }

@@ -89,7 +89,7 @@ static int read_creation(struct hd_call *call, struct thread_creation *creation)
         err = hd_ttl_standard(call->app->config, call->arena, &thread->ttl);
     if (!err)
         err = hd_supersteps_read(call, &creation->supersteps);
-    hd_ttl_touch(thread, now);
+    hd_thread_touch(thread, now);
     creation->keeps = word == 1;
     return err;
 }
@@ -127,15 +127,15 @@ static struct hd_step handle_existing(struct hd_call *call, struct thread_creati
         return *is_free ? HD_DONE : hd_step_fail(err);
     if (hd_thread_is_over(&thread, creation->thread.created_at)) {
         *is_free = true;
-        return hd_step_done(
-            hd_thread_delete(call->app->store, call->principal, thread.id, &call->fault));
+        return hd_step_done(hd_run_commit_delete_thread(call->app->store, call->principal,
+                                                        thread.id, &call->fault));
     }
     err = hd_call_sees(call, HD_OF_THREADS, thread.metadata, &is_seen);
     if (err)
         return hd_step_fail(err);
     if (!creation->keeps || !is_seen)
         return hd_call_refuse(call, 409, "Thread already exists");
-    return hd_step_done(hd_thread_view(call, &thread, hd_thread_members()));
+    return hd_step_done(hd_thread_view(call, &thread, hd_thread_view_all()));
 }
 
 /* A failed creation leaves no thread behind. */
@@ -143,7 +143,7 @@ static int undo(struct hd_call *call, const struct thread_creation *creation, in
 {
     struct hd_fault fault = {0};
 
-    if (hd_thread_delete(call->app->store, call->principal, creation->thread.id, &fault))
+    if (hd_run_commit_delete_thread(call->app->store, call->principal, creation->thread.id, &fault))
         hd_fault_set(&call->fault, err, "%s", fault.text);
     return err;
 }
@@ -184,7 +184,7 @@ static struct hd_step create_new(struct hd_call *call, struct thread_creation *c
         err = apply_supersteps(call, creation);
     if (!err && creation->remote.head.len > 0)
         return HD_NEXT;
-    return hd_step_done(err ? err : hd_thread_view(call, &creation->thread, hd_thread_members()));
+    return hd_step_done(err ? err : hd_thread_view(call, &creation->thread, hd_thread_view_all()));
 }
 
 static struct hd_step create_thread(struct hd_call *call)
@@ -217,7 +217,7 @@ static struct hd_step thread_settle(struct hd_call *call)
     hd_val_unref(config);
     if (err)
         return hd_step_fail(undo(call, creation, err));
-    return hd_step_done(hd_thread_view(call, &creation->target.thread, hd_thread_members()));
+    return hd_step_done(hd_thread_view(call, &creation->target.thread, hd_thread_view_all()));
 }
 
 static struct hd_step thread_undo(struct hd_call *call)
@@ -252,7 +252,7 @@ static struct hd_step create_then(struct hd_call *call)
 
 static struct hd_step get_thread(struct hd_call *call)
 {
-    unsigned members = hd_thread_members();
+    unsigned members = hd_thread_view_all();
     struct hd_thread_rec thread;
     struct hd_slice *names;
     size_t count;
@@ -262,7 +262,7 @@ static struct hd_step get_thread(struct hd_call *call)
     if (!err)
         err = hd_call_thread(call, &thread);
     for (size_t i = 0; !err && i < count; i++)
-        members |= hd_thread_member(names[i]);
+        members |= hd_thread_view_member(names[i]);
     return hd_step_done(err ? err : hd_thread_view(call, &thread, members));
 }
 
@@ -282,7 +282,7 @@ static int apply_patch(struct hd_call *call, struct hd_thread_rec *thread, void 
         thread->expires_at = 0;
     }
     thread->updated_at = hd_clock_now_us();
-    hd_ttl_touch(thread, thread->updated_at);
+    hd_thread_touch(thread, thread->updated_at);
     return err;
 }
 
@@ -315,7 +315,7 @@ static struct hd_step patch_thread(struct hd_call *call)
         call->status = 204;
         return HD_DONE;
     }
-    return hd_step_done(hd_thread_view(call, &thread, hd_thread_members()));
+    return hd_step_done(hd_thread_view(call, &thread, hd_thread_view_all()));
 }
 
 /* ---- copy ------------------------------------------------------------- */
@@ -359,7 +359,7 @@ static int make_copy(struct hd_call *call, struct hd_thread_rec *thread)
     thread->has_rest = false;
     thread->created_at = thread->updated_at = now;
     thread->expires_at = 0;
-    hd_ttl_touch(thread, now);
+    hd_thread_touch(thread, now);
     thread->event_seq = 0;
     thread->error = hd_slice(NULL, 0);
     if (hd_call_is_stamped(call)) { /* a handler has set the metadata of the copy */
@@ -396,9 +396,9 @@ static struct hd_step copy_thread(struct hd_call *call)
     err = settle_copy(call, &target, source.status == HD_THREAD_BUSY);
     if (!err)
         err = add_thread(call, &target);
-    if (err && hd_thread_delete(call->app->store, call->actor, target.id, &fault))
+    if (err && hd_run_commit_delete_thread(call->app->store, call->actor, target.id, &fault))
         return hd_step_fail(err);
-    return hd_step_done(err ? err : hd_thread_view(call, &target, hd_thread_members()));
+    return hd_step_done(err ? err : hd_thread_view(call, &target, hd_thread_view_all()));
 }
 
 static const struct hd_endpoint routes[] = {

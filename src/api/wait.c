@@ -124,7 +124,7 @@ static struct hd_step read_values(struct hd_call *call)
         put_run_error(call, &run);
         return HD_DONE;
     }
-    return hd_step_done(err ? err : hd_thread_values(call, wait->thread_id, &call->out));
+    return hd_step_done(err ? err : hd_thread_view_values(call, wait->thread_id, &call->out));
 }
 
 static struct hd_step on_read_error(struct hd_call *call, int err)

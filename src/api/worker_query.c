@@ -136,8 +136,8 @@ struct hd_step hd_call_query_worker(struct hd_call *call, const struct hd_worker
     return err ? hd_step_fail(err) : HD_WAIT;
 }
 
-int hd_worker_reply_text(struct hd_call *call, const struct hd_rt_message *message,
-                         struct hd_slice *out)
+int hd_worker_query_reply_text(struct hd_call *call, const struct hd_rt_message *message,
+                               struct hd_slice *out)
 {
     if (message->blob_count == 0 || message->blobs[0].len == 0)
         return hd_fault_set(&call->fault, HD_ECORRUPT, "the worker's reply is empty");

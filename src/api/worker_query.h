@@ -32,7 +32,8 @@ HD_MUST_CHECK struct hd_step hd_call_query_worker(struct hd_call *call,
                                                   const struct hd_worker_query *query);
 
 /* The first blob of a reply, which is JSON; HD_EINVAL when there is none. */
-HD_MUST_CHECK int hd_worker_reply_text(struct hd_call *call, const struct hd_rt_message *message,
-                                       struct hd_slice *out);
+HD_MUST_CHECK int hd_worker_query_reply_text(struct hd_call *call,
+                                             const struct hd_rt_message *message,
+                                             struct hd_slice *out);
 
 #endif

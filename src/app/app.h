@@ -1,7 +1,7 @@
 /*
- * All parts of the server. hd_app_open() creates them; the pointers do not change until
- * hd_app_close(). The parts belong to the loop, except the store, the configuration and the graphs,
- * which every thread may use.
+ * All parts of the server. hd_server_open() creates them; the pointers do not change until
+ * hd_server_close(). The parts belong to the loop, except the store, the configuration and the
+ * graphs, which every thread may use.
  */
 #ifndef HD_APP_APP_H
 #define HD_APP_APP_H
@@ -124,14 +124,15 @@ struct hd_app {
 /* Returns NULL if no graph has this id. */
 const struct hd_app_graph *hd_app_graph(const struct hd_app *app, struct hd_slice id);
 
-/* The current form of a remote graph; NULL: native. Valid until hd_app_close(). For any thread. */
+/* The current form of a remote graph; NULL: native. Valid until hd_server_close(). For any
+ * thread. */
 const struct hd_app_form *hd_app_form(const struct hd_app_graph *graph);
 /* The graph for reading stored state, native or remote. Valid as above. For any thread. */
 const struct hd_graph *hd_app_shape(const struct hd_app_graph *graph);
 
 /*
  * Calls `fn` for each worker that becomes ready, after its forms of the graphs are in place. For
- * parts that hd_app_open() creates. HD_ELIMIT: more than HD_APP_HOOKS.
+ * parts that hd_server_open() creates. HD_ELIMIT: more than HD_APP_HOOKS.
  */
 HD_MUST_CHECK int hd_app_on_ready(struct hd_app *app, hd_rt_ready_fn fn, void *ctx);
 

@@ -88,7 +88,7 @@ static void check_rows(struct checkup *c, struct heddle *store)
 {
     struct hd_fault fault = {0};
     uint64_t rows = 0;
-    int err = hd_rows_check(store, &rows, &fault);
+    int err = hd_row_check(store, &rows, &fault);
 
     if (err)
         say(c, FAILURE, "rows", "%s", fault.code ? fault.text : hd_error_text(err));

@@ -6,7 +6,7 @@
 #include "cli/cli.h"
 #include "config/config.h"
 #include "graph/decl/graph.h"
-#include "run/assistant.h"
+#include "run/assistant_lookup.h"
 
 /* The graphs of src/cli/graphs; clients select the first one by default. */
 #define SHIPPED(X) X(agent) X(research_agent) X(demo)
@@ -34,7 +34,7 @@ static bool add_graph(struct hd_app *app, struct hd_slice id, struct hd_graph *g
 {
     struct hd_app_graph *entry = &app->graphs[app->graph_count];
 
-    if (!graph || hd_assistant_system_id(id, entry->assistant_id)) {
+    if (!graph || hd_system_assistant_id(id, entry->assistant_id)) {
         hd_graph_destroy(graph);
         return false;
     }
@@ -62,7 +62,7 @@ static bool add_remote(struct hd_app *app, const struct hd_config_graph *from)
 {
     struct hd_app_graph *entry = &app->graphs[app->graph_count];
 
-    if (hd_assistant_system_id(from->id, entry->assistant_id))
+    if (hd_system_assistant_id(from->id, entry->assistant_id))
         return false;
     entry->id = from->id;
     entry->description = from->description;

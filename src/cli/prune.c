@@ -11,7 +11,7 @@
 #include "cli/cli.h"
 #include "cli/ops.h"
 #include "records/record.h"
-#include "run/prune.h"
+#include "run/thread_prune.h"
 #include "store/rows.h"
 #include "store/store.h"
 #include "store/url.h"
@@ -225,7 +225,7 @@ static int prune_bare(struct pruning *p, const struct heddle_thread *thread)
 static int on_prunable_thread(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct pruning *p = arg;
-    struct heddle_thread thread = hd_thread_from_key(cells[HD_THREADS_ID].bytes);
+    struct heddle_thread thread = hd_store_thread_from_key(cells[HD_THREADS_ID].bytes);
     struct hd_slice principal = hd_from_public(thread.principal), id = hd_from_public(thread.id);
     struct hd_thread_rec record;
     int err;

@@ -39,7 +39,7 @@ struct session {
     uv_loop_t uv;
     struct hd_engine *engine;
     struct hd_agents *agents;
-    enum hd_run_status status;
+    enum hd_engine_run_status status;
     struct hd_val *questions; /* pending interrupts; NULL: none */
     bool is_in_line;          /* tokens were printed and no newline yet */
 };
@@ -130,15 +130,15 @@ static void on_run_event(void *ctx, const struct hd_event *event)
         (void)fprintf(stderr, "heddle run: %s\n", hd_error_text(err));
 }
 
-static void on_run_done(void *ctx, const struct hd_run_result *result)
+static void on_run_done(void *ctx, const struct hd_engine_run_result *result)
 {
     struct session *s = ctx;
 
     end_line(s);
     s->status = result->status;
-    if (result->status == HD_RUN_FAILED)
+    if (result->status == HD_ENGINE_RUN_FAILED)
         (void)fprintf(stderr, "heddle run: %s: %s\n", result->error_type, result->error_text);
-    if (result->status == HD_RUN_INTERRUPTED && hd_val_count(result->interrupts) > 0)
+    if (result->status == HD_ENGINE_RUN_INTERRUPTED && hd_val_count(result->interrupts) > 0)
         s->questions = hd_val_ref(result->interrupts);
     if (result->output && !s->options->is_json) {
         (void)printf("= ");
@@ -158,20 +158,20 @@ static enum hd_durability durability(const struct session *s)
 
 static int run_once(struct session *s, const struct hd_val *input, const struct hd_val *command)
 {
-    struct hd_run_options options = {.graph = s->graph,
-                                     .thread = hd_slice_cstr(s->options->thread),
-                                     .input = input,
-                                     .command = command,
-                                     .durability = durability(s),
-                                     .on_event = on_run_event,
-                                     .on_done = on_run_done,
-                                     .ctx = s};
-    struct hd_run *run;
-    int err = hd_run_start(s->engine, &options, &run);
+    struct hd_engine_run_options options = {.graph = s->graph,
+                                            .thread = hd_slice_cstr(s->options->thread),
+                                            .input = input,
+                                            .command = command,
+                                            .durability = durability(s),
+                                            .on_event = on_run_event,
+                                            .on_done = on_run_done,
+                                            .ctx = s};
+    struct hd_engine_run *run;
+    int err = hd_engine_run_start(s->engine, &options, &run);
 
     if (err) {
         (void)fprintf(stderr, "heddle run: %s\n", hd_error_text(err));
-        s->status = HD_RUN_FAILED;
+        s->status = HD_ENGINE_RUN_FAILED;
         return err;
     }
     uv_run(&s->uv, UV_RUN_DEFAULT);
@@ -234,7 +234,7 @@ static int run_graph(struct session *s, struct hd_val *input, struct hd_val *com
     bool is_direct = strncmp(s->options->store, "memory:", 7) == 0;
 
     uv_loop_init(&s->uv);
-    s->status = HD_RUN_FAILED;
+    s->status = HD_ENGINE_RUN_FAILED;
     if (hd_engine_create(s->store, &s->uv, is_direct, &s->engine) == 0) {
         if (hd_agents_create(s->engine, NULL, &s->agents) == 0)
             run_all(s, input, command);
@@ -243,7 +243,7 @@ static int run_graph(struct session *s, struct hd_val *input, struct hd_val *com
     }
     uv_run(&s->uv, UV_RUN_DEFAULT);
     uv_loop_close(&s->uv);
-    return s->status == HD_RUN_FAILED ? HD_EXIT_FAILED : HD_EXIT_OK;
+    return s->status == HD_ENGINE_RUN_FAILED ? HD_EXIT_FAILED : HD_EXIT_OK;
 }
 
 /* ---- arguments -------------------------------------------------------- */

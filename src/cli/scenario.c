@@ -293,11 +293,11 @@ static void on_player_event(void *ctx, const struct hd_event *event)
         p->err = err;
 }
 
-static void on_player_done(void *ctx, const struct hd_run_result *result)
+static void on_player_done(void *ctx, const struct hd_engine_run_result *result)
 {
     struct player *p = ctx;
 
-    if (result->status == HD_RUN_FAILED)
+    if (result->status == HD_ENGINE_RUN_FAILED)
         p->record = hd_val_with(p->record, HD_S("error"),
                                 make_error(result->error_type, result->error_text));
 }
@@ -365,7 +365,7 @@ static void start_run(struct player *p, struct hd_slice thread, const struct hd_
                       const struct hd_val *config, const struct hd_val *command)
 {
     struct hd_slice before[64], after[64];
-    struct hd_run_options options = {
+    struct hd_engine_run_options options = {
         .graph = p->graph,
         .thread = thread,
         .checkpoint_map = hd_val_get(config, HD_S("checkpoint_map")),
@@ -379,14 +379,14 @@ static void start_run(struct player *p, struct hd_slice thread, const struct hd_
         .on_done = on_player_done,
         .ctx = p,
     };
-    struct hd_run *run;
+    struct hd_engine_run *run;
     int64_t limit;
 
     if (field_text(config, "checkpoint_ns").len == 0)
         options.checkpoint_id = field_text(config, "checkpoint_id");
     if (hd_val_get_int(hd_val_get(step, HD_S("recursion_limit")), &limit))
         options.recursion_limit = (int)limit;
-    p->err = hd_run_start(p->engine, &options, &run);
+    p->err = hd_engine_run_start(p->engine, &options, &run);
     if (!p->err)
         uv_run(&p->uv, UV_RUN_DEFAULT);
 }

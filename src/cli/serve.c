@@ -55,7 +55,7 @@ static void on_quiet(void *ctx)
 
     hd_api_destroy(s->api);
     s->api = NULL;
-    hd_app_close(&s->app);
+    hd_server_close(&s->app);
     for (size_t i = 0; i < s->signal_count; i++)
         uv_close((uv_handle_t *)&s->signals[i], NULL);
 }
@@ -65,7 +65,7 @@ static void on_server_closed(void *arg)
     struct serving *s = arg;
 
     s->server = NULL;
-    hd_app_drain(&s->app, on_quiet, s);
+    hd_server_drain(&s->app, on_quiet, s);
 }
 
 /*
@@ -309,7 +309,7 @@ static int start_serving(struct serving *s, struct hd_fault *fault)
     s->app.lost = on_lost;
     s->app.lost_ctx = s;
     if (!err)
-        err = hd_app_open(&s->app, fault);
+        err = hd_server_open(&s->app, fault);
     if (err)
         return err;
     err = hd_api_create(&s->app, &s->api, fault);
@@ -328,7 +328,7 @@ static void abandon_serving(struct serving *s)
     if (s->server)
         hd_http_server_close(s->server, 0, on_server_closed, s);
     else if (s->app.queue)
-        hd_app_drain(&s->app, on_quiet, s);
+        hd_server_drain(&s->app, on_quiet, s);
 }
 
 /* Serves until a signal ends it. */
@@ -350,7 +350,7 @@ static int serve(struct serving *s)
         hd_errors_hide_places(strcmp(s->command, "serve") == 0);
     }
     uv_run(&s->loop, UV_RUN_DEFAULT);
-    hd_app_close_store(&s->app);
+    hd_server_close_store(&s->app);
     uv_run(&s->loop, UV_RUN_DEFAULT);
     if (uv_loop_close(&s->loop))
         hd_log(HD_LOG_WARN, "serve", "the event loop was closed with open handles");

@@ -54,7 +54,7 @@ static int on_record(void *arg, const struct hd_thread_rec *thread)
 static int on_listed_thread(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct thread_listing *l = arg;
-    struct heddle_thread thread = hd_thread_from_key(cells[HD_THREADS_ID].bytes);
+    struct heddle_thread thread = hd_store_thread_from_key(cells[HD_THREADS_ID].bytes);
     struct hd_slice principal = hd_from_public(thread.principal), id = hd_from_public(thread.id);
     struct hd_thread_rec record;
     int err;

@@ -549,7 +549,7 @@ void hd_config_fini(struct hd_config *config)
 
 /* ---- loopback --------------------------------------------------------------- */
 
-bool hd_host_is_loopback(const char *host)
+bool hd_config_is_loopback(const char *host)
 {
     size_t len = strlen(host);
     char bare[INET6_ADDRSTRLEN];
@@ -575,7 +575,7 @@ bool hd_host_is_loopback(const char *host)
 
 int hd_config_check_host(const char *host, bool has_authentication, struct hd_fault *fault)
 {
-    if (has_authentication || hd_host_is_loopback(host))
+    if (has_authentication || hd_config_is_loopback(host))
         return 0;
     return hd_fault_set(fault, HD_EINVAL,
                         "host %.64s is reachable from other machines and authentication is off: "

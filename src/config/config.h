@@ -217,7 +217,7 @@ HD_MUST_CHECK int hd_config_load(struct hd_config *config, const struct hd_confi
 void hd_config_fini(struct hd_config *config);
 
 /* 127.0.0.0/8, ::1 (with or without brackets, also as ::ffff:127.0.0.1), localhost. */
-bool hd_host_is_loopback(const char *host);
+bool hd_config_is_loopback(const char *host);
 /*
  * HD_EINVAL, with the remedy in the text, when authentication is off and the host is not loopback.
  */

@@ -186,7 +186,7 @@ void hd_event_log_drop(struct hd_event_log *log)
     hd_map_remove(&logs->map, hd_slice(log->key, log->key_len));
     unlink_log(log);
     free_entries(log);
-    hd_page_forget(log);
+    hd_event_log_page_forget(log);
     hd_buf_fini(&log->page.data);
     hd_free(log);
 }
@@ -450,7 +450,7 @@ int hd_event_log_add(struct hd_event_log *log, const struct hd_event_log_entry *
     log->seq++;
     append_entry(log, entry);
     if (added->is_stored)
-        hd_page_add(log, entry);
+        hd_event_log_page_add(log, entry);
     if (added->is_held && !log->held)
         log->held = entry;
     if (!log->held)

@@ -6,7 +6,7 @@
  * and has to reconnect. Events of resumable runs are also stored, in pages, and a log can load its
  * pages after a restart.
  *
- * All functions run on the loop, except hd_pages_read() and hd_pages_settle().
+ * All functions run on the loop, except hd_event_log_pages_read() and hd_event_log_pages_settle().
  */
 #ifndef HD_EVENTS_EVENT_LOG_H
 #define HD_EVENTS_EVENT_LOG_H
@@ -129,7 +129,7 @@ void hd_event_log_flush(struct hd_event_log *log);
 bool hd_event_log_has_large(const struct hd_event_log *log);
 
 /* Consecutive events of one run that are stored together. Zeroed: empty. */
-struct hd_event_page {
+struct hd_event_log_page {
     uint64_t first;
     uint64_t last;
     char run_id[HD_UUID_SIZE];
@@ -139,14 +139,15 @@ struct hd_event_page {
 /*
  * Takes the page that waits to be stored. It ends with the last event of a run and is stored in the
  * batch that ends the run: a stored `end` implies that the run has ended. The log keeps the events
- * in memory until hd_page_fini(), because they cannot be read from the store yet.
+ * in memory until hd_event_log_page_fini(), because they cannot be read from the store yet.
  */
-void hd_event_log_take_page(struct hd_event_log *log, struct hd_event_page *out);
+void hd_event_log_take_page(struct hd_event_log *log, struct hd_event_log_page *out);
 /* Appends the page's row, which borrows both names until the batch is applied. */
-HD_MUST_CHECK int hd_page_put(struct hd_batch_builder *batch, struct hd_slice principal,
-                              struct hd_slice thread, const struct hd_event_page *page);
+HD_MUST_CHECK int hd_event_log_page_put(struct hd_batch_builder *batch, struct hd_slice principal,
+                                        struct hd_slice thread,
+                                        const struct hd_event_log_page *page);
 /* The page is stored, or never will be. `log`: the log it was taken from. */
-void hd_page_fini(struct hd_event_page *page, struct hd_event_log *log);
+void hd_event_log_page_fini(struct hd_event_log_page *page, struct hd_event_log *log);
 
 /*
  * While a run is running: calls `fn` when the reader that created it (hd_cursor.is_creator) is
@@ -167,10 +168,10 @@ void hd_event_log_on_reader(struct hd_event_log *log, void (*fn)(void *ctx), voi
  * `arena`. With a `run` (may be empty) it starts at the first event of that run and sets *after;
  * UINT64_MAX: no event of the run is stored. For store threads.
  */
-HD_MUST_CHECK int hd_pages_read(struct heddle *store, struct hd_slice principal,
-                                struct hd_slice thread, struct hd_slice run, uint64_t *after,
-                                struct hd_arena *arena, struct hd_entry **out,
-                                struct hd_fault *fault);
+HD_MUST_CHECK int hd_event_log_pages_read(struct heddle *store, struct hd_slice principal,
+                                          struct hd_slice thread, struct hd_slice run,
+                                          uint64_t *after, struct hd_arena *arena,
+                                          struct hd_entry **out, struct hd_fault *fault);
 /*
  * Inserts stored events, all above number `after`, before those in memory, unless the log already
  * has them. HD_ENOMEM: the log is unchanged.
@@ -181,16 +182,17 @@ HD_MUST_CHECK int hd_event_log_prepend(struct hd_event_log *log, const struct hd
 /*
  * A log may drop events that are still being stored: this leaves a hole between the events in
  * `stored`, read before, and those in memory. Returns whether a hole above number `after` is
- * possible. If so, flush the log, remember hd_event_log_forgotten(), call hd_pages_settle(), and
- * read again; events up to that number (`settled`) are stored by then, or never will be.
+ * possible. If so, flush the log, remember hd_event_log_forgotten(), call
+ * hd_event_log_pages_settle(), and read again; events up to that number (`settled`) are stored by
+ * then, or never will be.
  */
 bool hd_event_log_has_hole(const struct hd_event_log *log, const struct hd_entry *stored,
                            uint64_t after, uint64_t settled);
 /* The highest number of a dropped event that is or will be stored; 0: none. */
 uint64_t hd_event_log_forgotten(const struct hd_event_log *log);
 /* Waits until all pages of the thread that were flushed before are stored. For store threads. */
-HD_MUST_CHECK int hd_pages_settle(struct heddle *store, struct hd_slice principal,
-                                  struct hd_slice thread, struct hd_fault *fault);
+HD_MUST_CHECK int hd_event_log_pages_settle(struct heddle *store, struct hd_slice principal,
+                                            struct hd_slice thread, struct hd_fault *fault);
 
 /* ---- reading ---------------------------------------------------------- */
 

@@ -44,8 +44,8 @@ struct hd_event_log {
     char lag_run[HD_UUID_SIZE];
     bool is_behind; /* last argument of on_lag */
 
-    int64_t guard;             /* see hd_event_log_guard() */
-    struct hd_event_page page; /* stored next */
+    int64_t guard;                 /* see hd_event_log_guard() */
+    struct hd_event_log_page page; /* stored next */
     bool is_dirty;
     bool has_large; /* see hd_event_log_has_large() */
     struct hd_event_log *next_dirty;
@@ -67,8 +67,8 @@ static inline struct hd_slice hd_event_log_thread(const struct hd_event_log *log
 }
 
 /* Adds the entry to the page that is stored next. An entry that is too large is not stored. */
-void hd_page_add(struct hd_event_log *log, const struct hd_entry *entry);
+void hd_event_log_page_add(struct hd_event_log *log, const struct hd_entry *entry);
 /* Discards the page that is stored next. */
-void hd_page_forget(struct hd_event_log *log);
+void hd_event_log_page_forget(struct hd_event_log *log);
 
 #endif

@@ -42,14 +42,14 @@ static int encode(struct hd_buf *page, const struct hd_entry *entry)
 }
 
 /* A page has events of one run, with consecutive numbers. */
-static bool continues(const struct hd_event_page *page, const struct hd_entry *entry)
+static bool continues(const struct hd_event_log_page *page, const struct hd_entry *entry)
 {
     return entry->seq == page->last + 1 && memcmp(page->run_id, entry->run_id, HD_UUID_SIZE) == 0;
 }
 
-void hd_page_add(struct hd_event_log *log, const struct hd_entry *entry)
+void hd_event_log_page_add(struct hd_event_log *log, const struct hd_entry *entry)
 {
-    struct hd_event_page *page = &log->page;
+    struct hd_event_log_page *page = &log->page;
 
     if (page->data.len > 0 && !continues(page, entry))
         hd_event_log_flush(log);
@@ -71,7 +71,7 @@ void hd_page_add(struct hd_event_log *log, const struct hd_entry *entry)
         hd_event_log_flush(log);
 }
 
-void hd_page_forget(struct hd_event_log *log)
+void hd_event_log_page_forget(struct hd_event_log *log)
 {
     struct hd_event_log **link = &log->logs->dirty;
 
@@ -91,8 +91,8 @@ static void on_page_stored(void *arg, int code, const struct heddle_error *error
         hd_log(HD_LOG_ERROR, "events", "a page of events was not stored: %s", error->text);
 }
 
-int hd_page_put(struct hd_batch_builder *batch, struct hd_slice principal, struct hd_slice thread,
-                const struct hd_event_page *page)
+int hd_event_log_page_put(struct hd_batch_builder *batch, struct hd_slice principal,
+                          struct hd_slice thread, const struct hd_event_log_page *page)
 {
     struct hd_arena *arena = &batch->arena;
     struct hd_slice run, data;
@@ -139,7 +139,7 @@ static int add_page_row(struct hd_batch_builder *batch, const struct hd_event_lo
     if (hd_arena_copy(arena, hd_event_log_principal(log), &principal) ||
         hd_arena_copy(arena, hd_event_log_thread(log), &thread))
         return HD_ENOMEM;
-    return hd_page_put(batch, principal, thread, &log->page);
+    return hd_event_log_page_put(batch, principal, thread, &log->page);
 }
 
 static void note_size(struct hd_event_log *log)
@@ -166,29 +166,29 @@ void hd_event_log_flush(struct hd_event_log *log)
         hd_batch_fini(&batch);
         hd_log(HD_LOG_ERROR, "events", "a page of events was not stored: %s", hd_error_text(err));
     }
-    hd_page_forget(log);
+    hd_event_log_page_forget(log);
 }
 
-void hd_event_log_take_page(struct hd_event_log *log, struct hd_event_page *out)
+void hd_event_log_take_page(struct hd_event_log *log, struct hd_event_log_page *out)
 {
-    *out = (struct hd_event_page){0};
+    *out = (struct hd_event_log_page){0};
     if (log->page.data.len == 0)
         return;
     note_size(log);
     *out = log->page;
     hd_buf_init(&log->page.data, HD_PAGE_LIMIT);
-    hd_page_forget(log);
+    hd_event_log_page_forget(log);
     if (log->pins++ == 0 || out->first < log->pinned)
         log->pinned = out->first;
 }
 
-void hd_page_fini(struct hd_event_page *page, struct hd_event_log *log)
+void hd_event_log_page_fini(struct hd_event_log_page *page, struct hd_event_log *log)
 {
     if (page->data.len == 0)
         return;
     log->pins--;
     hd_buf_fini(&page->data);
-    *page = (struct hd_event_page){0};
+    *page = (struct hd_event_log_page){0};
 }
 
 bool hd_event_log_has_large(const struct hd_event_log *log)
@@ -272,9 +272,9 @@ static int on_event_page(void *arg, size_t which, const struct hd_cell *cells)
     return err;
 }
 
-int hd_pages_read(struct heddle *store, struct hd_slice principal, struct hd_slice thread,
-                  struct hd_slice run, uint64_t *after, struct hd_arena *arena,
-                  struct hd_entry **out, struct hd_fault *fault)
+int hd_event_log_pages_read(struct heddle *store, struct hd_slice principal, struct hd_slice thread,
+                            struct hd_slice run, uint64_t *after, struct hd_arena *arena,
+                            struct hd_entry **out, struct hd_fault *fault)
 {
     const struct hd_cell prefix[] = {hd_cell_bytes(principal), hd_cell_bytes(thread)};
     struct hd_query query = {.table = HD_EVENT_PAGES,
@@ -377,8 +377,8 @@ bool hd_event_log_has_hole(const struct hd_event_log *log, const struct hd_entry
  * A lane applies its writes in order, so this waits for a write of its own: the deletion of page 0,
  * which never exists.
  */
-int hd_pages_settle(struct heddle *store, struct hd_slice principal, struct hd_slice thread,
-                    struct hd_fault *fault)
+int hd_event_log_pages_settle(struct heddle *store, struct hd_slice principal,
+                              struct hd_slice thread, struct hd_fault *fault)
 {
     const struct hd_cell key[] = {hd_cell_bytes(principal), hd_cell_bytes(thread), hd_cell_int(0)};
     struct hd_batch_builder batch;

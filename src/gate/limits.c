@@ -293,8 +293,8 @@ static int on_assistant(void *arg, const struct hd_assistant_rec *assistant)
                                       on_version, versions, versions->fault);
 }
 
-int hd_principal_bytes(struct heddle *store, struct hd_slice principal, int64_t *out,
-                       struct hd_fault *fault)
+int hd_limits_principal_bytes(struct heddle *store, struct hd_slice principal, int64_t *out,
+                              struct hd_fault *fault)
 {
     struct versions versions = {.store = store, .fault = fault};
     int64_t sum = 0;
@@ -366,7 +366,7 @@ int hd_limits_room(struct hd_limits *limits, struct heddle *store, struct hd_sli
         return 0;
     }
     if (begin_measuring(limits, principal, &bytes)) {
-        err = hd_principal_bytes(store, principal, &bytes, fault);
+        err = hd_limits_principal_bytes(store, principal, &bytes, fault);
         end_measuring(limits, principal, err, bytes);
     }
     if (!err)

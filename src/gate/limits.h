@@ -56,7 +56,7 @@ HD_MUST_CHECK int hd_limits_room(struct hd_limits *limits, struct heddle *store,
 void hd_limits_freed(struct hd_limits *limits, struct hd_slice principal);
 
 /* Bytes of a principal's threads, assistants, crons and items. Waits for the store. */
-HD_MUST_CHECK int hd_principal_bytes(struct heddle *store, struct hd_slice principal, int64_t *out,
-                                     struct hd_fault *fault);
+HD_MUST_CHECK int hd_limits_principal_bytes(struct heddle *store, struct hd_slice principal,
+                                            int64_t *out, struct hd_fault *fault);
 
 #endif

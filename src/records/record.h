@@ -200,8 +200,8 @@ typedef int (*hd_run_recovered_fn)(void *arg, const struct hd_run_rec *run, int6
  * more than before and, unless it is suspended, one loss more; both are stored first. One with
  * `max_losses` ends with an error instead, and its thread with it.
  */
-HD_MUST_CHECK int hd_runs_recover(struct heddle *store, int max_losses, hd_run_recovered_fn fn,
-                                  void *arg, struct hd_fault *fault);
+HD_MUST_CHECK int hd_run_recover(struct heddle *store, int max_losses, hd_run_recovered_fn fn,
+                                 void *arg, struct hd_fault *fault);
 
 /* ---- assistants ------------------------------------------------------- */
 
@@ -394,7 +394,7 @@ HD_MUST_CHECK int hd_crons_due(struct heddle *store, int64_t before, hd_cron_fn 
 /* ---- time to live (config/ttl.h) -------------------------------------- */
 
 /* The thread was used: sets expires_at. */
-void hd_ttl_touch(struct hd_thread_rec *thread, int64_t now);
+void hd_thread_touch(struct hd_thread_rec *thread, int64_t now);
 /* It has expired and waits for the sweep: readers do not see it. */
 bool hd_thread_is_over(const struct hd_thread_rec *thread, int64_t now);
 

@@ -98,7 +98,7 @@ int hd_thread_lane(struct hd_arena *arena, struct hd_slice principal, struct hd_
 {
     const struct heddle_thread thread = {hd_to_public(principal), hd_to_public(id)};
 
-    return hd_thread_key(&thread, arena, out, NULL);
+    return hd_store_thread_key(&thread, arena, out, NULL);
 }
 
 /* ---- reading ---------------------------------------------------------- */
@@ -164,7 +164,7 @@ int hd_thread_put(struct hd_batch_builder *batch, struct hd_thread_rec *thread)
     return hd_record_put(batch, &thread_type, thread);
 }
 
-void hd_ttl_touch(struct hd_thread_rec *thread, int64_t now)
+void hd_thread_touch(struct hd_thread_rec *thread, int64_t now)
 {
     struct hd_ttl ttl = hd_ttl_read(thread->ttl);
 

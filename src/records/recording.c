@@ -140,7 +140,8 @@ static int add_exchange(struct hd_recording *recording, struct hd_batch_builder 
 }
 
 /* Rows of a thread deleted meanwhile are not written again. */
-static int expect_thread(struct hd_batch_builder *batch, const struct hd_run_options *options)
+static int expect_thread(struct hd_batch_builder *batch,
+                         const struct hd_engine_run_options *options)
 {
     struct hd_slice key;
     int err = hd_thread_lane(&batch->arena, options->principal, options->thread, &key);
@@ -151,7 +152,7 @@ static int expect_thread(struct hd_batch_builder *batch, const struct hd_run_opt
 static int store_exchange(struct hd_recording *recording, const struct hd_record_request *request,
                           struct hd_slice text)
 {
-    const struct hd_run_options *options = &request->run->options;
+    const struct hd_engine_run_options *options = &request->run->options;
     struct hd_batch_builder batch;
     struct hd_arena arena;
     struct hd_slice lane;

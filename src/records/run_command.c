@@ -44,7 +44,7 @@ static struct hd_val *make_update(const struct hd_val *given)
     return object;
 }
 
-struct hd_val *hd_command_make(const struct hd_val *given)
+struct hd_val *hd_run_command_make(const struct hd_val *given)
 {
     struct hd_val *command = hd_val_record(HD_KIND_COMMAND);
     const struct hd_val *update = hd_val_get(given, HD_S("update"));

@@ -462,7 +462,7 @@ static int copy_assistants(struct replay *r, const struct hd_run_rec *run)
 
 static void on_quiet(void *ctx)
 {
-    hd_app_close(ctx);
+    hd_server_close(ctx);
 }
 
 static int replay_all(struct replay *r)
@@ -471,7 +471,7 @@ static int replay_all(struct replay *r)
 
     r->app->recorder = hd_replaying_recorder(r->replaying);
     pretend_keys(r);
-    err = hd_app_open(r->app, r->fault);
+    err = hd_server_open(r->app, r->fault);
     if (err)
         return err;
     err = hd_assistants_scan(r->original, r->principal, copy_assistant, r, r->fault);
@@ -481,9 +481,9 @@ static int replay_all(struct replay *r)
         err = copy_assistants(r, &r->runs[r->count - i]);
     for (size_t i = 1; i <= r->count && !err; i++)
         err = replay_run(r, i);
-    hd_app_drain(r->app, on_quiet, r->app);
+    hd_server_drain(r->app, on_quiet, r->app);
     uv_run(r->app->loop, UV_RUN_DEFAULT);
-    hd_app_close_store(r->app);
+    hd_server_close_store(r->app);
     uv_run(r->app->loop, UV_RUN_DEFAULT);
     return err;
 }

@@ -69,13 +69,13 @@ struct hd_active_run {
 
     /* The outcome; set by run_execute.c, stored by run_complete.c. */
     struct hd_outcome outcome;
-    struct hd_val *output;          /* NULL: none */
-    struct hd_buf values;           /* the output as JSON, if a waiter exists */
-    struct hd_buf interrupts;       /* JSON: task id to list */
-    struct hd_buf error;            /* JSON */
-    struct hd_buf receipt;          /* JSON: the unfinished tasks of a stopped run */
-    struct hd_event_page last_page; /* the last events, stored with the end; may be empty */
-    struct hd_origin *origins;      /* the state before the run, for a rollback */
+    struct hd_val *output;              /* NULL: none */
+    struct hd_buf values;               /* the output as JSON, if a waiter exists */
+    struct hd_buf interrupts;           /* JSON: task id to list */
+    struct hd_buf error;                /* JSON */
+    struct hd_buf receipt;              /* JSON: the unfinished tasks of a stopped run */
+    struct hd_event_log_page last_page; /* the last events, stored with the end; may be empty */
+    struct hd_origin *origins;          /* the state before the run, for a rollback */
     bool has_next;
     bool has_made_checkpoint;
 };
@@ -126,7 +126,8 @@ unsigned hd_run_execute_all_modes(const struct hd_active_run *active);
 void hd_run_execute_emit(struct hd_active_run *active, const struct hd_runner_event *event,
                          struct hd_slice root);
 /* Writes the receipt of a stopped run; `result` NULL: it never started. */
-void hd_run_execute_receipt(struct hd_active_run *active, const struct hd_run_result *result);
+void hd_run_execute_receipt(struct hd_active_run *active,
+                            const struct hd_engine_run_result *result);
 /* Ends a run that cannot start. */
 void hd_run_execute_fail(struct hd_active_run *active, const char *type, const char *text);
 void hd_run_execute_stop(struct hd_active_run *active, enum hd_stop stop);

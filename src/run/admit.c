@@ -12,7 +12,7 @@
 #include "records/run_user.h"
 #include "records/stream_modes.h"
 #include "records/thread_heads.h"
-#include "run/assistant.h"
+#include "run/assistant_lookup.h"
 #include "run/queue.h"
 #include "run/run_commit.h"
 #include "search/thread_texts.h"
@@ -85,7 +85,8 @@ static struct hd_val *merge_text(struct hd_val *into, struct hd_slice text)
 
 /* ---- namespace and checkpoint ----------------------------------------- */
 
-int hd_assistant_ns(struct hd_arena *arena, struct hd_slice assistant_id, struct hd_slice *out)
+int hd_admit_assistant_ns(struct hd_arena *arena, struct hd_slice assistant_id,
+                          struct hd_slice *out)
 {
     char *text = hd_arena_printf(arena, "assistant:%.*s", (int)assistant_id.len, assistant_id.ptr);
 
@@ -123,7 +124,7 @@ static int choose_place(struct attempt *t)
     struct hd_slice wanted = configured(request, "checkpoint_ns");
     struct hd_slice shown = first_segment(request->checkpoint_ns);
     struct hd_slice own;
-    int err = hd_assistant_ns(t->a->arena, t->assistant.id, &own);
+    int err = hd_admit_assistant_ns(t->a->arena, t->assistant.id, &own);
 
     if (err)
         return err;
@@ -233,8 +234,7 @@ static int check_checkpoint(struct attempt *t)
 static int find_assistant(struct attempt *t)
 {
     struct hd_slice id = t->a->request->assistant_id;
-    int err =
-        hd_assistant_resolve(t->a->app, t->a->actor, id, t->a->arena, &t->assistant, t->fault);
+    int err = hd_assistant_lookup(t->a->app, t->a->actor, id, t->a->arena, &t->assistant, t->fault);
 
     if (err != HD_ENOTFOUND)
         return err;
@@ -253,7 +253,7 @@ static int read_thread(struct attempt *t)
 
     if (err || !hd_thread_is_over(&t->thread, hd_clock_now_us()))
         return err;
-    err = hd_thread_expire(a->app->store, &t->thread, t->fault);
+    err = hd_run_commit_expire_thread(a->app->store, &t->thread, t->fault);
     return err ? err : HD_ENOTFOUND;
 }
 

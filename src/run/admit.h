@@ -47,7 +47,7 @@ struct hd_admission {
 HD_MUST_CHECK int hd_admit(struct hd_admission *admission, struct hd_fault *fault);
 
 /* The root namespace of an assistant's checkpoints: assistant:<id>. */
-HD_MUST_CHECK int hd_assistant_ns(struct hd_arena *arena, struct hd_slice assistant_id,
-                                  struct hd_slice *out);
+HD_MUST_CHECK int hd_admit_assistant_ns(struct hd_arena *arena, struct hd_slice assistant_id,
+                                        struct hd_slice *out);
 
 #endif

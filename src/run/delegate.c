@@ -13,7 +13,7 @@
 #include "records/thread_heads.h"
 #include "run/active_run.h"
 #include "run/admit.h"
-#include "run/assistant.h"
+#include "run/assistant_lookup.h"
 #include "run/delegate_internal.h"
 #include "store/rows.h"
 
@@ -69,7 +69,7 @@ static int find_work(void *arg)
     int err;
 
     f->fault = (struct hd_fault){0};
-    err = hd_assistant_resolve(f->app, f->actor, f->wanted, &f->arena, &f->found, &f->fault);
+    err = hd_assistant_lookup(f->app, f->actor, f->wanted, &f->arena, &f->found, &f->fault);
 
     f->is_found = !err;
     if (err == HD_ENOTFOUND) {
@@ -130,7 +130,7 @@ int hd_delegate_find(struct hd_delegation *delegation, struct hd_slice actor,
     return err;
 }
 
-static int find_callee(void *ctx, struct hd_run *run, struct hd_slice assistant,
+static int find_callee(void *ctx, struct hd_engine_run *run, struct hd_slice assistant,
                        void (*found)(void *arg, const struct hd_val *assistant), void *arg)
 {
     return hd_delegate_find(ctx, hd_runner_options(hd_runner_of(run))->actor, assistant, found,
@@ -244,7 +244,7 @@ static void end_cancelled(struct hd_delegate *d)
     hd_runner_release(caller);
 }
 
-static void end_delegate(struct hd_delegate *d, const struct hd_run_result *result)
+static void end_delegate(struct hd_delegate *d, const struct hd_engine_run_result *result)
 {
     struct hd_delegation *delegation = d->delegation;
 
@@ -264,8 +264,8 @@ static void end_delegate(struct hd_delegate *d, const struct hd_run_result *resu
 
 static void fail_delegate(struct hd_delegate *d, int err, const struct hd_fault *fault)
 {
-    const struct hd_run_result result = {
-        .status = HD_RUN_FAILED,
+    const struct hd_engine_run_result result = {
+        .status = HD_ENGINE_RUN_FAILED,
         .error_type = err == HD_EINVAL ? "ValueError" : "RuntimeError",
         .error_text = fault && fault->code ? fault->text : hd_error_text(err)};
 
@@ -276,12 +276,12 @@ static void fail_delegate(struct hd_delegate *d, int err, const struct hd_fault 
 static void on_delegate_done(void *ctx, const struct hd_runner_result *result)
 {
     struct hd_delegate *d = ctx;
-    struct hd_run_result run = result->run;
+    struct hd_engine_run_result run = result->run;
     struct hd_val *output = NULL;
 
     d->runner = NULL;
     if (result->output.len > 0 && hd_val_parse_json(result->output, &output, NULL)) {
-        run.status = HD_RUN_FAILED;
+        run.status = HD_ENGINE_RUN_FAILED;
         run.error_type = "RuntimeError";
         run.error_text = "its output is invalid";
     }
@@ -404,14 +404,14 @@ static int read_target(struct hd_delegate *d)
 {
     struct hd_app *app = d->delegation->app;
     int err =
-        hd_assistant_resolve(app, d->actor, d->assistant_id, &d->arena, &d->assistant, &d->fault);
+        hd_assistant_lookup(app, d->actor, d->assistant_id, &d->arena, &d->assistant, &d->fault);
 
     if (err)
         return err;
     d->graph = hd_app_graph(app, d->assistant.graph_id);
     if (!d->graph)
         return hd_fault_set(&d->fault, HD_EINVAL, "its graph is no longer served");
-    err = hd_assistant_ns(&d->arena, d->assistant.id, &d->root);
+    err = hd_admit_assistant_ns(&d->arena, d->assistant.id, &d->root);
     if (!err && !d->answer)
         err = take_head(d);
     /* The engine reads the state of its runs itself. */
@@ -454,7 +454,7 @@ static void on_state_read(void *arg)
 
     d->state = HD_DELEGATE_WORKS;
     if (d->is_cancelled) {
-        const struct hd_run_result stopped = {.status = HD_RUN_CANCELLED};
+        const struct hd_engine_run_result stopped = {.status = HD_ENGINE_RUN_CANCELLED};
 
         end_delegate(d, &stopped);
         return;
@@ -517,8 +517,8 @@ static void append_delegate(struct hd_delegate *d)
 static int start_delegate(void *ctx, struct hd_task *task, struct hd_slice assistant_id,
                           struct hd_slice tool_call_id, const struct hd_val *input,
                           const struct hd_val *answer,
-                          void (*done)(void *arg, const struct hd_run_result *result), void *arg,
-                          struct hd_delegate **out)
+                          void (*done)(void *arg, const struct hd_engine_run_result *result),
+                          void *arg, struct hd_delegate **out)
 {
     struct hd_delegate *d;
     int err = make_delegate(ctx, task, &d);
@@ -559,7 +559,7 @@ int hd_delegate_start(struct hd_delegate *d)
 
 void hd_delegate_stop(struct hd_delegate *d)
 {
-    const struct hd_run_result stopped = {.status = HD_RUN_CANCELLED};
+    const struct hd_engine_run_result stopped = {.status = HD_ENGINE_RUN_CANCELLED};
 
     d->is_cancelled = true;
     if (d->runner)

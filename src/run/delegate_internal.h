@@ -36,7 +36,7 @@ struct hd_delegate {
     enum hd_delegate_state state;
     bool is_cancelled;             /* no task waits; only the parent's end does */
     struct hd_val *input, *answer; /* one of them is NULL */
-    void (*done)(void *arg, const struct hd_run_result *result);
+    void (*done)(void *arg, const struct hd_engine_run_result *result);
     void *arg;
     struct hd_runner *runner; /* NULL: not started, or ended */
 
@@ -78,6 +78,6 @@ struct hd_delegate *hd_delegate_of(const struct hd_runner *runner);
 /* delegate_worker.c: delegates that workers call. */
 
 /* Replies to the worker and frees the delegate. */
-void hd_delegate_answer(struct hd_delegate *delegate, const struct hd_run_result *result);
+void hd_delegate_answer(struct hd_delegate *delegate, const struct hd_engine_run_result *result);
 
 #endif

@@ -15,30 +15,30 @@
 
 /* ---- reply ------------------------------------------------------------ */
 
-static const char *const statuses[] = {[HD_RUN_DONE] = "done",
-                                       [HD_RUN_INTERRUPTED] = "interrupted",
-                                       [HD_RUN_FAILED] = "failed",
-                                       [HD_RUN_CANCELLED] = "cancelled"};
+static const char *const statuses[] = {[HD_ENGINE_RUN_DONE] = "done",
+                                       [HD_ENGINE_RUN_INTERRUPTED] = "interrupted",
+                                       [HD_ENGINE_RUN_FAILED] = "failed",
+                                       [HD_ENGINE_RUN_CANCELLED] = "cancelled"};
 
 static void put_result_text(struct hd_jw *jw, const char *name, const char *text)
 {
     hd_jw_put_string(jw, name, hd_slice_cstr(text ? text : ""));
 }
 
-static int write_result_head(struct hd_buf *out, const struct hd_run_result *result)
+static int write_result_head(struct hd_buf *out, const struct hd_engine_run_result *result)
 {
     struct hd_jw jw;
 
     hd_jw_init(&jw, out);
     hd_jw_object(&jw);
     put_result_text(&jw, "status", statuses[result->status]);
-    if (result->status == HD_RUN_FAILED) {
+    if (result->status == HD_ENGINE_RUN_FAILED) {
         hd_jw_put_object(&jw, "error");
         put_result_text(&jw, "type", result->error_type);
         put_result_text(&jw, "message", result->error_text);
         hd_jw_object_end(&jw);
     }
-    if (result->status == HD_RUN_INTERRUPTED && result->interrupts) {
+    if (result->status == HD_ENGINE_RUN_INTERRUPTED && result->interrupts) {
         hd_jw_key(&jw, HD_S("interrupts"));
         hd_val_put_rendered(&jw, result->interrupts);
     }
@@ -80,13 +80,13 @@ static void refuse_call(struct hd_rt_request *request, struct hd_runner *caller,
     answer_call(request, caller);
 }
 
-void hd_delegate_answer(struct hd_delegate *d, const struct hd_run_result *result)
+void hd_delegate_answer(struct hd_delegate *d, const struct hd_engine_run_result *result)
 {
     struct hd_rt_request *request = d->request;
     struct hd_runner *caller = d->caller;
     int err = write_result_head(&request->head, result);
 
-    if (!err && result->status == HD_RUN_DONE)
+    if (!err && result->status == HD_ENGINE_RUN_DONE)
         err = write_output(request, result->output);
     request->state = NULL;
     hd_delegate_free(d);

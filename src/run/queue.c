@@ -307,7 +307,8 @@ static int find_end(struct hd_active_run *active, struct hd_fault *fault)
 static int look_back(struct hd_active_run *active, struct hd_slice asked, struct hd_fault *fault)
 {
     struct hd_answers_left answers;
-    int err = hd_run_has_checkpoint(active->app->store, &active->rec, &active->is_continued, fault);
+    int err = hd_run_commit_has_checkpoint(active->app->store, &active->rec, &active->is_continued,
+                                           fault);
 
     if (!err && active->is_continued)
         err = find_end(active, fault);
@@ -800,7 +801,7 @@ static int on_in_flight(void *arg, const struct hd_run_rec *run, int64_t event_s
     int err = 0;
 
     if (run->status == HD_RUN_STATE_RUNNING)
-        err = hd_run_has_checkpoint(queue->app->store, run, &is_continued, &fault);
+        err = hd_run_commit_has_checkpoint(queue->app->store, run, &is_continued, &fault);
     if (err)
         return err;
     queue->recovered++;
@@ -813,7 +814,7 @@ int hd_queue_recover(struct hd_queue *queue, struct hd_fault *fault)
     int err;
 
     queue->is_draining = true; /* start no run before all are added */
-    err = hd_runs_recover(queue->app->store, HD_MAX_LOSSES, on_in_flight, queue, fault);
+    err = hd_run_recover(queue->app->store, HD_MAX_LOSSES, on_in_flight, queue, fault);
     queue->is_draining = false;
     if (queue->recovered > 0)
         hd_log(HD_LOG_INFO, "run", "%zu unfinished runs continue", queue->recovered);

@@ -62,7 +62,7 @@ static int change_thread(struct heddle *store, struct hd_thread_rec *thread,
     int64_t now = hd_clock_now_us();
 
     thread->updated_at = now;
-    hd_ttl_touch(thread, now);
+    hd_thread_touch(thread, now);
     if (ending->event_seq > thread->event_seq)
         thread->event_seq = ending->event_seq;
     if (!has_come_to_something(ending))
@@ -163,7 +163,7 @@ static int add_end(struct hd_batch_builder *batch, const struct hd_run_commit *e
     if (!err)
         err = add_run(batch, ending, rev);
     if (!err && ending->last_page && ending->last_page->data.len > 0)
-        err = hd_page_put(batch, run->principal, run->thread_id, ending->last_page);
+        err = hd_event_log_page_put(batch, run->principal, run->thread_id, ending->last_page);
     if (!err && ending->webhook)
         err = hd_outbox_put(batch, ending->webhook);
     return err;
@@ -440,8 +440,8 @@ static int on_any_checkpoint(void *arg, size_t which, const struct hd_cell *cell
     return 1;
 }
 
-int hd_run_has_checkpoint(struct heddle *store, const struct hd_run_rec *run, bool *out,
-                          struct hd_fault *fault)
+int hd_run_commit_has_checkpoint(struct heddle *store, const struct hd_run_rec *run, bool *out,
+                                 struct hd_fault *fault)
 {
     struct hd_arena arena;
     struct hd_slice thread;
@@ -465,14 +465,14 @@ int hd_run_has_checkpoint(struct heddle *store, const struct hd_run_rec *run, bo
     return err > 0 ? 0 : err;
 }
 
-int hd_thread_delete(struct heddle *store, struct hd_slice principal, struct hd_slice thread_id,
-                     struct hd_fault *fault)
+int hd_run_commit_delete_thread(struct heddle *store, struct hd_slice principal,
+                                struct hd_slice thread_id, struct hd_fault *fault)
 {
     return delete_thread(store, principal, thread_id, 0, NULL, fault);
 }
 
-int hd_thread_expire(struct heddle *store, const struct hd_thread_rec *thread,
-                     struct hd_fault *fault)
+int hd_run_commit_expire_thread(struct heddle *store, const struct hd_thread_rec *thread,
+                                struct hd_fault *fault)
 {
     return delete_thread(store, thread->principal, thread->id, thread->rev, NULL, fault);
 }

@@ -14,7 +14,7 @@
 #include "webhook/outbox.h"
 
 struct hd_origin;
-struct hd_event_page;
+struct hd_event_log_page;
 
 /* Limits of the thread's stored events. */
 struct hd_page_limits {
@@ -39,7 +39,7 @@ struct hd_run_commit {
     const struct hd_origin *origins; /* for a rollback: the state before the run; or NULL */
     bool deletes_thread;
     int64_t event_seq;
-    const struct hd_event_page *last_page; /* stored with the end; may be empty */
+    const struct hd_event_log_page *last_page; /* stored with the end; may be empty */
     struct hd_page_limits pages;
     const struct hd_outbox_row *webhook; /* stored with the end; NULL: none */
 };
@@ -52,14 +52,15 @@ HD_MUST_CHECK int hd_run_commit_store(struct hd_app *app, const struct hd_run_co
                                       struct hd_fault *fault);
 
 /* Sets *out to whether the run has made a checkpoint. */
-HD_MUST_CHECK int hd_run_has_checkpoint(struct heddle *store, const struct hd_run_rec *run,
-                                        bool *out, struct hd_fault *fault);
+HD_MUST_CHECK int hd_run_commit_has_checkpoint(struct heddle *store, const struct hd_run_rec *run,
+                                               bool *out, struct hd_fault *fault);
 
 /* Deletes a thread with its checkpoints, runs and events. It must have no active run. */
-HD_MUST_CHECK int hd_thread_delete(struct heddle *store, struct hd_slice principal,
-                                   struct hd_slice thread_id, struct hd_fault *fault);
+HD_MUST_CHECK int hd_run_commit_delete_thread(struct heddle *store, struct hd_slice principal,
+                                              struct hd_slice thread_id, struct hd_fault *fault);
 /* Deletes an expired thread. HD_ECONFLICT: its record has changed; nothing was deleted. */
-HD_MUST_CHECK int hd_thread_expire(struct heddle *store, const struct hd_thread_rec *thread,
-                                   struct hd_fault *fault);
+HD_MUST_CHECK int hd_run_commit_expire_thread(struct heddle *store,
+                                              const struct hd_thread_rec *thread,
+                                              struct hd_fault *fault);
 
 #endif

@@ -137,7 +137,7 @@ static void drop_log(struct hd_active_run *active)
     struct hd_event_log *log = active->log;
 
     active->log = NULL;
-    hd_page_fini(&active->last_page, log);
+    hd_event_log_page_fini(&active->last_page, log);
     hd_event_log_release(log);
     if (!hd_event_log_has_readers(log))
         hd_event_log_drop(log);

@@ -259,7 +259,7 @@ static enum hd_run_state stopped_state(const struct hd_active_run *active)
     return active->stop == HD_STOP_TIMEOUT ? HD_RUN_STATE_TIMEOUT : HD_RUN_STATE_INTERRUPTED;
 }
 
-void hd_run_execute_receipt(struct hd_active_run *active, const struct hd_run_result *result)
+void hd_run_execute_receipt(struct hd_active_run *active, const struct hd_engine_run_result *result)
 {
     struct hd_jw jw;
 
@@ -286,7 +286,7 @@ void hd_run_execute_receipt(struct hd_active_run *active, const struct hd_run_re
 }
 
 /* The response of `wait`: the output and the open interrupts. */
-static struct hd_val *make_output(const struct hd_run_result *result)
+static struct hd_val *make_output(const struct hd_engine_run_result *result)
 {
     struct hd_val *output = hd_val_ref(result->output);
 
@@ -296,26 +296,26 @@ static struct hd_val *make_output(const struct hd_run_result *result)
 }
 
 /* Copies the outcome, except the output. */
-static void copy_outcome(struct hd_active_run *active, const struct hd_run_result *result)
+static void copy_outcome(struct hd_active_run *active, const struct hd_engine_run_result *result)
 {
     struct hd_outcome *outcome = &active->outcome;
 
     switch (result->status) {
-    case HD_RUN_DONE:
-    case HD_RUN_INTERRUPTED:
+    case HD_ENGINE_RUN_DONE:
+    case HD_ENGINE_RUN_INTERRUPTED:
         outcome->status = HD_RUN_STATE_SUCCESS;
         break;
-    case HD_RUN_FAILED:
+    case HD_ENGINE_RUN_FAILED:
         set_error(active, result->error_type, result->error_text);
         break;
-    case HD_RUN_CANCELLED:
+    case HD_ENGINE_RUN_CANCELLED:
         if (active->stop == HD_STOP_TIMEOUT)
             set_error(active, "TimeoutError", "the run exceeded its time limit");
         outcome->status = stopped_state(active);
         hd_run_execute_receipt(active, result);
         break;
     }
-    outcome->step = result->status == HD_RUN_CANCELLED ? result->stopped_at : result->step;
+    outcome->step = result->status == HD_ENGINE_RUN_CANCELLED ? result->stopped_at : result->step;
     active->has_next = hd_val_count(result->next) > 0;
     if (result->checkpoint_id && result->checkpoint_id[0] &&
         hd_arena_copy(&active->arena, hd_slice_cstr(result->checkpoint_id),
@@ -344,7 +344,7 @@ static void on_run_done(void *ctx, const struct hd_runner_result *result)
     hd_event_log_unwatch(active->log);
     hd_event_log_on_reader(active->log, NULL, NULL);
     copy_outcome(active, &result->run);
-    if (result->run.status == HD_RUN_FAILED)
+    if (result->run.status == HD_ENGINE_RUN_FAILED)
         copy_error(active, result->error);
     active->output = make_output(&result->run);
     if (hd_worker_run_output(result->output, result->run.interrupts, &active->values)) {
@@ -579,7 +579,7 @@ void hd_run_execute(struct hd_active_run *active)
 void hd_run_execute_fini(struct hd_active_run *active)
 {
     if (active->log) {
-        hd_page_fini(&active->last_page, active->log);
+        hd_event_log_page_fini(&active->last_page, active->log);
         hd_event_log_release(active->log);
     }
     hd_partials_fini(&active->partials);

@@ -125,7 +125,7 @@ static int recover(struct recovery *r, struct hd_run_rec *run)
         bool is_lost = run->losses.count >= r->max_losses;
 
         if (is_lost && is_temporary(run))
-            return hd_thread_delete(r->store, run->principal, run->thread_id, r->fault);
+            return hd_run_commit_delete_thread(r->store, run->principal, run->thread_id, r->fault);
         if (is_lost)
             return give_up_run(r, &thread, run);
         err = begin_again(r, run);
@@ -170,8 +170,8 @@ static int recover_all(struct recovery *r, enum hd_run_state state)
     return hd_rows_scan(r->store, query, on_run_row, r, r->fault);
 }
 
-int hd_runs_recover(struct heddle *store, int max_losses, hd_run_recovered_fn fn, void *arg,
-                    struct hd_fault *fault)
+int hd_run_recover(struct heddle *store, int max_losses, hd_run_recovered_fn fn, void *arg,
+                   struct hd_fault *fault)
 {
     struct recovery r = {
         .store = store, .max_losses = max_losses, .fn = fn, .arg = arg, .fault = fault};

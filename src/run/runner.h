@@ -33,7 +33,7 @@ struct hd_runner_event {
 
 /* Valid during on_done. */
 struct hd_runner_result {
-    struct hd_run_result run;
+    struct hd_engine_run_result run;
     struct hd_slice output; /* of a worker: JSON, and `run.output` is NULL; empty: none */
     struct hd_slice error; /* of a worker: JSON, {"error", "message", "traceback"?, …}; or empty */
 };
@@ -45,7 +45,7 @@ struct hd_runner_result {
 struct hd_runner_options {
     const struct hd_app_graph *graph;
     struct hd_slice run_id, assistant_id;
-    struct hd_slice principal, actor, thread, root; /* as in struct hd_run_options */
+    struct hd_slice principal, actor, thread, root; /* as in struct hd_engine_run_options */
     int64_t guard;
     int attempt;
     struct hd_run_losses losses; /* so far */
@@ -62,12 +62,12 @@ struct hd_runner_options {
     const struct hd_val *metadata;       /* added to each checkpoint's metadata */
     struct hd_slice durability;          /* sync, exit or async; empty: async */
     const struct hd_val *before, *after; /* breakpoints: "*" or a list of nodes */
-    bool asks_again;                     /* as in struct hd_run_options; for the engine */
+    bool asks_again;                     /* as in struct hd_engine_run_options; for the engine */
 
     struct hd_runner *caller;   /* the runner that waits for this one; NULL: none */
     struct hd_task *around;     /* the task of the engine that waits for it; NULL: none */
     const struct hd_val *tags;  /* shown with messages of the engine; workers use those in config */
-    struct hd_origin **origins; /* as in struct hd_run_options; for the engine */
+    struct hd_origin **origins; /* as in struct hd_engine_run_options; for the engine */
 
     unsigned modes; /* HD_STREAM_… that a reader may request */
     bool subgraphs;
@@ -88,7 +88,7 @@ HD_MUST_CHECK int hd_runner_start(struct hd_app *app, const struct hd_runner_opt
                                   struct hd_runner **out);
 /*
  * The runner ends soon, even if its worker does not react. `keeps_answer`: the engine stores the
- * model's partial answer (hd_run_stop()). May be called from on_event.
+ * model's partial answer (hd_engine_run_stop()). May be called from on_event.
  */
 void hd_runner_cancel(struct hd_runner *runner, bool keeps_answer);
 /* Applies back-pressure: a held runner reads nothing from models and workers until released. */
@@ -102,7 +102,7 @@ void hd_runner_release(struct hd_runner *runner);
 /* Its options. The worker implementation updates attempt, losses and metadata. Borrowed. */
 const struct hd_runner_options *hd_runner_options(const struct hd_runner *runner);
 /* The runner of an engine run: hd_runner_start() started every run of app->engine. */
-struct hd_runner *hd_runner_of(const struct hd_run *run);
+struct hd_runner *hd_runner_of(const struct hd_engine_run *run);
 
 /* Releases the values of options whose owner holds a reference to each. */
 void hd_runner_options_fini(struct hd_runner_options *options);

@@ -10,7 +10,7 @@
 
 struct engine_runner {
     struct hd_runner base; /* must be first */
-    struct hd_run *run;
+    struct hd_engine_run *run;
 };
 
 static struct engine_runner *engine_from(struct hd_runner *runner)
@@ -59,7 +59,7 @@ static void free_engine_runner(struct engine_runner *engine)
     hd_free(engine);
 }
 
-static void on_engine_done(void *ctx, const struct hd_run_result *result)
+static void on_engine_done(void *ctx, const struct hd_engine_run_result *result)
 {
     struct engine_runner *engine = ctx;
     const struct hd_runner_result out = {.run = *result};
@@ -69,9 +69,9 @@ static void on_engine_done(void *ctx, const struct hd_run_result *result)
 }
 
 /* Adds the message chunks and the stopped tools of a run that this one called. */
-static void add_called_run(struct hd_runner *runner, const struct hd_run_result *result)
+static void add_called_run(struct hd_runner *runner, const struct hd_engine_run_result *result)
 {
-    struct hd_run *run = engine_from(runner)->run;
+    struct hd_engine_run *run = engine_from(runner)->run;
     struct hd_val *tools;
 
     run->piece_count += result->piece_count;
@@ -120,7 +120,7 @@ static int start_run(struct engine_runner *engine, const struct hd_stops *before
                      const struct hd_stops *after, const struct hd_val *command)
 {
     const struct hd_runner_options *o = &engine->base.options;
-    struct hd_run_options options = {
+    struct hd_engine_run_options options = {
         .graph = o->graph->graph,
         .principal = o->principal,
         .actor = o->actor,
@@ -152,7 +152,7 @@ static int start_run(struct engine_runner *engine, const struct hd_stops *before
         options.command = command;
         options.input = command ? NULL : o->input;
     }
-    return hd_run_start(engine->base.app->engine, &options, &engine->run);
+    return hd_engine_run_start(engine->base.app->engine, &options, &engine->run);
 }
 
 static int start_engine_runner(struct hd_app *app, const struct hd_runner_options *options,
@@ -170,7 +170,7 @@ static int start_engine_runner(struct hd_app *app, const struct hd_runner_option
     if (!err)
         err = make_stops(options->after, &after);
     if (!err && hd_val_is_object(options->command)) {
-        command = hd_command_make(options->command);
+        command = hd_run_command_make(options->command);
         err = command ? 0 : HD_ENOMEM;
     }
     if (!err)
@@ -190,14 +190,14 @@ static int start_engine_runner(struct hd_app *app, const struct hd_runner_option
 static void cancel_engine_runner(struct hd_runner *runner, bool keeps_answer)
 {
     if (keeps_answer)
-        hd_run_stop(engine_from(runner)->run);
+        hd_engine_run_stop(engine_from(runner)->run);
     else
-        hd_run_cancel(engine_from(runner)->run);
+        hd_engine_run_cancel(engine_from(runner)->run);
 }
 
 static void hold_engine_runner(struct hd_runner *runner, bool is_held)
 {
-    hd_run_hold(engine_from(runner)->run, is_held);
+    hd_engine_run_hold(engine_from(runner)->run, is_held);
 }
 
 /* Counts as a pending write, which delays the end. */
@@ -214,7 +214,7 @@ static void release_engine_runner(struct hd_runner *runner)
     hd_loop_advance(root);
 }
 
-struct hd_runner *hd_runner_of(const struct hd_run *run)
+struct hd_runner *hd_runner_of(const struct hd_engine_run *run)
 {
     return run->options.ctx;
 }

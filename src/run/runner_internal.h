@@ -16,7 +16,7 @@ struct hd_runner_ops {
     /* Optional. NULL: events without readers cost nothing. */
     void (*listen)(struct hd_runner *runner);
     /* Optional: a run that this one called has ended; adds its part of the receipt. */
-    void (*add_called)(struct hd_runner *runner, const struct hd_run_result *result);
+    void (*add_called)(struct hd_runner *runner, const struct hd_engine_run_result *result);
 };
 
 /* An implementation embeds it as its first member. */

@@ -109,7 +109,7 @@ static void describe_result(struct worker_run *run, struct hd_runner_result *res
                             struct hd_val **asked)
 {
     const struct hd_val *state = run->state;
-    struct hd_run_result *out = &result->run;
+    struct hd_engine_run_result *out = &result->run;
     int64_t step = -2;
 
     out->status = run->answer.status;
@@ -134,7 +134,7 @@ static void finish_worker_run(struct worker_run *run)
     struct hd_val *asked = NULL;
 
     describe_result(run, &result, &asked);
-    if (result.run.status == HD_RUN_FAILED || result.run.status == HD_RUN_CANCELLED)
+    if (result.run.status == HD_ENGINE_RUN_FAILED || result.run.status == HD_ENGINE_RUN_CANCELLED)
         result.output = hd_slice(NULL, 0);
     hd_runner_end(&run->base, &result);
     hd_val_unref(asked);
@@ -260,8 +260,9 @@ static void fail_worker_run(struct worker_run *run, const char *type, const char
         err = hd_worker_run_read_error(hd_buf_slice(&head), run->base.options.secrets, &run->arena,
                                        &run->answer);
     if (err)
-        run->answer = (struct hd_worker_run_answer){
-            .status = HD_RUN_FAILED, .type = HD_S("MemoryError"), .message = HD_S("out of memory")};
+        run->answer = (struct hd_worker_run_answer){.status = HD_ENGINE_RUN_FAILED,
+                                                    .type = HD_S("MemoryError"),
+                                                    .message = HD_S("out of memory")};
     hd_buf_fini(&head);
 }
 
@@ -270,7 +271,7 @@ static void end_worker_run(struct worker_run *run)
     const struct hd_worker_run_answer *answer = &run->answer;
 
     uv_timer_stop(&run->timer);
-    if (answer->status == HD_RUN_FAILED)
+    if (answer->status == HD_ENGINE_RUN_FAILED)
         hd_log(HD_LOG_ERROR, "run", "run %.*s of %.*s failed%s%.*s: %.*s: %.*s",
                (int)run->base.options.run_id.len, run->base.options.run_id.ptr,
                (int)run->base.options.graph->id.len, run->base.options.graph->id.ptr,
@@ -332,7 +333,7 @@ static void on_progress_read(void *arg)
     hd_val_unref(run->state);
     run->state = NULL;
     if (run->is_cancelled) {
-        run->answer.status = HD_RUN_CANCELLED;
+        run->answer.status = HD_ENGINE_RUN_CANCELLED;
         end_worker_run(run);
         return;
     }
@@ -446,7 +447,7 @@ static void on_call_end(void *ctx, enum hd_rt_end how, const struct hd_rt_messag
     if (how == HD_RT_LOST && try_again(run))
         return;
     if (how != HD_RT_ANSWERED && run->is_cancelled)
-        run->answer.status = HD_RUN_CANCELLED;
+        run->answer.status = HD_ENGINE_RUN_CANCELLED;
     end_worker_run(run);
 }
 
@@ -530,7 +531,7 @@ static void on_grace(uv_timer_t *timer)
     hd_rt_call_drop(run->call);
     run->call = NULL;
     end_pass(run);
-    run->answer.status = HD_RUN_CANCELLED;
+    run->answer.status = HD_ENGINE_RUN_CANCELLED;
     end_worker_run(run);
 }
 

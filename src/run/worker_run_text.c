@@ -337,16 +337,16 @@ static int take_error(hd_json_val error, const struct hd_val *secrets, struct hd
     return err;
 }
 
-static int status_of(struct hd_slice name, enum hd_run_status *out)
+static int status_of(struct hd_slice name, enum hd_engine_run_status *out)
 {
-    static const char *const names[] = {[HD_RUN_DONE] = "done",
-                                        [HD_RUN_INTERRUPTED] = "interrupted",
-                                        [HD_RUN_FAILED] = "failed",
-                                        [HD_RUN_CANCELLED] = "cancelled"};
+    static const char *const names[] = {[HD_ENGINE_RUN_DONE] = "done",
+                                        [HD_ENGINE_RUN_INTERRUPTED] = "interrupted",
+                                        [HD_ENGINE_RUN_FAILED] = "failed",
+                                        [HD_ENGINE_RUN_CANCELLED] = "cancelled"};
 
     for (size_t i = 0; i < HD_COUNT(names); i++) {
         if (hd_slice_eq(name, hd_slice_cstr(names[i]))) {
-            *out = (enum hd_run_status)i;
+            *out = (enum hd_engine_run_status)i;
             return 0;
         }
     }
@@ -360,7 +360,7 @@ static int read_answer_parts(hd_json_val root, const struct hd_val *secrets, str
     int err = status_of(hd_json_string(hd_json_get(root, HD_S("status"))), &out->status);
 
     (void)hd_json_int(hd_json_get(root, HD_S("tokens")), &out->tokens);
-    if (!err && out->status == HD_RUN_FAILED)
+    if (!err && out->status == HD_ENGINE_RUN_FAILED)
         err = take_error(hd_json_get(root, HD_S("error")), secrets, arena, out);
     if (!err && hd_json_is_array(tools))
         err = hd_val_from_json(tools, &out->tools, NULL);
@@ -373,7 +373,7 @@ int hd_worker_run_read_answer(struct hd_slice head, const struct hd_val *secrets
     struct hd_json json = {NULL};
     int err = hd_json_parse(&json, head, NULL);
 
-    *out = (struct hd_worker_run_answer){.status = HD_RUN_FAILED};
+    *out = (struct hd_worker_run_answer){.status = HD_ENGINE_RUN_FAILED};
     if (!err)
         err = read_answer_parts(hd_json_root(&json), secrets, arena, out);
     hd_json_fini(&json);
@@ -386,7 +386,7 @@ int hd_worker_run_read_error(struct hd_slice head, const struct hd_val *secrets,
     struct hd_json json = {NULL};
     int err = hd_json_parse(&json, head.len > 0 ? head : HD_S("{}"), NULL);
 
-    *out = (struct hd_worker_run_answer){.status = HD_RUN_FAILED};
+    *out = (struct hd_worker_run_answer){.status = HD_ENGINE_RUN_FAILED};
     if (!err)
         err = take_error(hd_json_root(&json), secrets, arena, out);
     hd_json_fini(&json);

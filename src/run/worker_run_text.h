@@ -11,8 +11,8 @@
 #include "base/slice.h"
 #include "graph/engine/events.h"
 #include "graph/engine/run.h"
-#include "value/val.h"
 #include "run/runner.h"
+#include "value/val.h"
 
 /*
  * Writes the head of the call `run`, and to `input` the text of blob 0 (empty: no input). `app`
@@ -40,7 +40,7 @@ HD_MUST_CHECK int hd_worker_run_read_piece(struct hd_slice head, struct hd_json 
 
 /* The result of a run that a worker reports. Texts are in the arena. */
 struct hd_worker_run_answer {
-    enum hd_run_status status;
+    enum hd_engine_run_status status;
     struct hd_slice type, message; /* of an error */
     struct hd_slice error;         /* JSON, as clients see it */
     struct hd_slice where;         /* "file:line"; may be empty */

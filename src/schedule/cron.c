@@ -22,7 +22,7 @@
 
 /* ---- planning --------------------------------------------------------- */
 
-int hd_cron_plan(struct hd_cron_rec *cron, int64_t after, struct hd_fault *fault)
+int hd_scheduler_plan(struct hd_cron_rec *cron, int64_t after, struct hd_fault *fault)
 {
     struct hd_schedule schedule;
     struct hd_tz *tz = NULL;
@@ -59,7 +59,7 @@ struct firing {
     struct hd_app *app;
     int64_t now;
     size_t limit;
-    hd_fired_fn fn;
+    hd_scheduler_fired_fn fn;
     void *arg;
     struct hd_arena arena;
     struct due *first;
@@ -100,7 +100,7 @@ static int advance(struct hd_app *app, struct hd_cron_rec *cron, int64_t now,
                    struct hd_fault *fault)
 {
     struct hd_batch_builder batch;
-    int err = hd_cron_plan(cron, now, fault);
+    int err = hd_scheduler_plan(cron, now, fault);
 
     if (err == HD_EINVAL) { /* the time zone no longer exists on this host */
         hd_log(HD_LOG_ERROR, "cron", "%.*s never fires again: %s", (int)cron->id.len, cron->id.ptr,
@@ -235,8 +235,8 @@ static int fire(struct firing *firing, const struct due *due, struct hd_fault *f
     return is_over ? 0 : admit(firing, &cron, fault);
 }
 
-int hd_crons_fire(struct hd_app *app, int64_t now, size_t limit, hd_fired_fn fn, void *arg,
-                  int64_t *next, struct hd_fault *fault)
+int hd_scheduler_fire(struct hd_app *app, int64_t now, size_t limit, hd_scheduler_fired_fn fn,
+                      void *arg, int64_t *next, struct hd_fault *fault)
 {
     struct firing firing = {.app = app, .now = now, .limit = limit, .fn = fn, .arg = arg};
     int err;
@@ -317,8 +317,8 @@ static void look_for_due(void *arg)
 {
     struct hd_scheduler *s = arg;
 
-    s->err =
-        hd_crons_fire(s->app, hd_clock_now_us(), MAX_FIRED, on_fired, s, &s->next_at, &s->fault);
+    s->err = hd_scheduler_fire(s->app, hd_clock_now_us(), MAX_FIRED, on_fired, s, &s->next_at,
+                               &s->fault);
 }
 
 static void audit_fired(struct hd_app *app, const struct hd_run_rec *run)

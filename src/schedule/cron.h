@@ -25,16 +25,18 @@ struct hd_scheduler;
  * Sets next_at to the first firing after `after` and not after end_at; 0: no such firing, or the
  * cron is disabled. HD_EINVAL: invalid schedule or time zone. Reads a file; for store threads.
  */
-HD_MUST_CHECK int hd_cron_plan(struct hd_cron_rec *cron, int64_t after, struct hd_fault *fault);
+HD_MUST_CHECK int hd_scheduler_plan(struct hd_cron_rec *cron, int64_t after,
+                                    struct hd_fault *fault);
 
 /*
  * Fires at most `limit` crons that are due at `now`: advances each, admits its run and passes it to
  * `fn`. *next: when the next cron is due; 0: none. For store threads.
  */
 struct hd_admission;
-typedef void (*hd_fired_fn)(void *arg, const struct hd_admission *admission);
-HD_MUST_CHECK int hd_crons_fire(struct hd_app *app, int64_t now, size_t limit, hd_fired_fn fn,
-                                void *arg, int64_t *next, struct hd_fault *fault);
+typedef void (*hd_scheduler_fired_fn)(void *arg, const struct hd_admission *admission);
+HD_MUST_CHECK int hd_scheduler_fire(struct hd_app *app, int64_t now, size_t limit,
+                                    hd_scheduler_fired_fn fn, void *arg, int64_t *next,
+                                    struct hd_fault *fault);
 
 /* ---- the scheduler (loop) ---------------------------------------------- */
 

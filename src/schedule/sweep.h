@@ -16,7 +16,7 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/slice.h"
-#include "run/prune.h"
+#include "run/thread_prune.h"
 
 struct hd_app;
 struct hd_sweeper;

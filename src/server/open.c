@@ -19,7 +19,7 @@
 #include "graph/engine/run.h"
 #include "net/http_client.h"
 #include "records/recording.h"
-#include "run/assistant.h"
+#include "run/assistant_lookup.h"
 #include "run/delegate.h"
 #include "run/queue.h"
 #include "schedule/cron.h"
@@ -170,7 +170,7 @@ static int open_parts(struct hd_app *app, struct hd_fault *fault)
     return err;
 }
 
-int hd_app_open(struct hd_app *app, struct hd_fault *fault)
+int hd_server_open(struct hd_app *app, struct hd_fault *fault)
 {
     int err = open_store(app, fault);
 
@@ -180,13 +180,13 @@ int hd_app_open(struct hd_app *app, struct hd_fault *fault)
     if (!err)
         err = open_parts(app, fault);
     if (!err)
-        err = hd_assistants_install(app, fault);
+        err = hd_system_assistants_install(app, fault);
     if (!err && app->runtime)
         err = hd_runtime_start(app->runtime, fault);
     if (!err)
         err = hd_queue_recover(app->queue, fault);
     if (err) {
-        hd_app_close(app);
+        hd_server_close(app);
         return err;
     }
     hd_scheduler_wake(app->scheduler);
@@ -235,7 +235,7 @@ static void on_queue_quiet(void *ctx)
     part_stopped(app, hd_webhooks_stop(app->webhooks, app->config->drain_us, on_part_quiet, app));
 }
 
-void hd_app_drain(struct hd_app *app, void (*done)(void *ctx), void *ctx)
+void hd_server_drain(struct hd_app *app, void (*done)(void *ctx), void *ctx)
 {
     app->drained = done;
     app->drained_ctx = ctx;
@@ -251,7 +251,7 @@ void hd_app_drain(struct hd_app *app, void (*done)(void *ctx), void *ctx)
         on_queue_quiet(app);
 }
 
-void hd_app_close(struct hd_app *app)
+void hd_server_close(struct hd_app *app)
 {
     hd_thread_indexer_destroy(app->texts);
     hd_sweeper_destroy(app->sweeper);
@@ -292,7 +292,7 @@ void hd_app_close(struct hd_app *app)
     app->patience = NULL;
 }
 
-void hd_app_close_store(struct hd_app *app)
+void hd_server_close_store(struct hd_app *app)
 {
     heddle_close(app->store);
     app->store = NULL;

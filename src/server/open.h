@@ -10,14 +10,14 @@
  * Opens the configured store and all parts of the server. Set `loop`, `config` and the graphs
  * before. Unfinished runs continue.
  */
-HD_MUST_CHECK int hd_app_open(struct hd_app *app, struct hd_fault *fault);
+HD_MUST_CHECK int hd_server_open(struct hd_app *app, struct hd_fault *fault);
 /*
  * For shutdown: starts no new work, stops runs so that the next process continues them, and
  * delivers webhooks within the configured time. Calls `done` later, when all work has ended.
  */
-void hd_app_drain(struct hd_app *app, void (*done)(void *ctx), void *ctx);
+void hd_server_drain(struct hd_app *app, void (*done)(void *ctx), void *ctx);
 /* No work may be pending. The loop must run until its handles are closed; then close the store. */
-void hd_app_close(struct hd_app *app);
-void hd_app_close_store(struct hd_app *app);
+void hd_server_close(struct hd_app *app);
+void hd_server_close_store(struct hd_app *app);
 
 #endif

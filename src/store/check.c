@@ -23,8 +23,8 @@ static int on_counted(void *arg, size_t which, const struct hd_cell *cells)
     return 0;
 }
 
-int hd_thread_usage(struct hd_store *store, struct hd_slice thread, struct heddle_usage *out,
-                    struct hd_fault *fault)
+int hd_store_thread_usage(struct hd_store *store, struct hd_slice thread, struct heddle_usage *out,
+                          struct hd_fault *fault)
 {
     struct hd_cell key = hd_cell_bytes(thread);
     struct row_counter counters[] = {{out, HD_CHECKPOINTS, &out->checkpoints},

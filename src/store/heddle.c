@@ -70,8 +70,8 @@ int hd_check_principal(struct hd_slice principal, struct hd_fault *fault)
     return hd_check_length(principal, HD_MAX_PRINCIPAL, "principal", fault);
 }
 
-int hd_thread_key(const struct heddle_thread *thread, struct hd_arena *arena, struct hd_slice *out,
-                  struct hd_fault *fault)
+int hd_store_thread_key(const struct heddle_thread *thread, struct hd_arena *arena,
+                        struct hd_slice *out, struct hd_fault *fault)
 {
     struct hd_slice principal = hd_from_public(thread->principal), id = hd_from_public(thread->id);
     char *key;
@@ -93,7 +93,7 @@ int hd_thread_key(const struct heddle_thread *thread, struct hd_arena *arena, st
     return 0;
 }
 
-struct heddle_thread hd_thread_from_key(struct hd_slice key)
+struct heddle_thread hd_store_thread_from_key(struct hd_slice key)
 {
     const char *colon = key.len ? memchr(key.ptr, ':', key.len) : NULL;
     size_t principal = colon ? (size_t)(colon - key.ptr) : 0;
@@ -371,7 +371,7 @@ static int read_tuple(struct heddle *heddle, const struct heddle_key *key,
                       struct hd_fault *fault)
 {
     struct hd_key stored = {.ns = hd_from_public(key->ns), .id = hd_from_public(key->id)};
-    int err = hd_thread_key(&key->thread, &answer->arena, &stored.thread, fault);
+    int err = hd_store_thread_key(&key->thread, &answer->arena, &stored.thread, fault);
 
     if (!err)
         err = hd_store_read_unknown(&heddle->store, &stored, known, known_count, &answer->arena,
@@ -399,8 +399,8 @@ int hd_store_get_within(struct heddle *heddle, const struct heddle_key *key,
     struct hd_fault *fault = fault_of(error);
     struct call_result *answer = answer_create();
     struct hd_key stored = {.ns = hd_from_public(key->ns), .id = hd_from_public(key->id)};
-    int err =
-        answer ? hd_thread_key(&key->thread, &answer->arena, &stored.thread, fault) : HD_ENOMEM;
+    int err = answer ? hd_store_thread_key(&key->thread, &answer->arena, &stored.thread, fault)
+                     : HD_ENOMEM;
 
     if (!err)
         err = hd_store_read_tuples(&heddle->store, &stored, 1, 0, allowance, &answer->arena,
@@ -453,7 +453,7 @@ static int read_histories(struct heddle *heddle, const struct heddle_key *key,
     for (size_t i = 0; !err && i < count; i++)
         err = hd_arena_copy(arena, hd_from_public(channels[i]), &names[i]);
     if (!err)
-        err = hd_thread_key(&key->thread, arena, &stored.thread, fault);
+        err = hd_store_thread_key(&key->thread, arena, &stored.thread, fault);
     if (!err)
         err = hd_delta_histories(&heddle->store, &stored, names, count, arena, histories, fault);
     answer->as.histories = (struct heddle_histories){histories, count};
@@ -522,7 +522,7 @@ static int threads_on_row(void *arg, size_t which, const struct hd_cell *cells)
     if (err)
         return err;
     info = &lister->infos[lister->count++];
-    info->thread = hd_thread_from_key(key);
+    info->thread = hd_store_thread_from_key(key);
     info->created_at_us = cells[HD_THREADS_CREATED].number;
     info->updated_at_us = cells[HD_THREADS_UPDATED].number;
     return lister->count == lister->limit;
@@ -537,7 +537,7 @@ static int scan_threads(struct heddle *heddle, struct heddle_bytes principal,
     struct hd_slice low = {0}, end = {0};
     struct hd_cell low_cell, high_cell;
     struct hd_query query = {.table = HD_THREADS, .index = HD_PRIMARY, .columns = HD_ALL_COLUMNS};
-    int err = hd_thread_key(&from, lister->arena, &low, fault);
+    int err = hd_store_thread_key(&from, lister->arena, &low, fault);
 
     if (!err)
         err = hd_arena_copy(lister->arena, hd_slice(low.ptr, principal.len + 1), &end);
@@ -591,9 +591,9 @@ static int with_keys(struct heddle *heddle, const struct heddle_thread *first,
     int err;
 
     hd_arena_init(&arena, 1 << 16);
-    err = hd_thread_key(first, &arena, &a, fault);
+    err = hd_store_thread_key(first, &arena, &a, fault);
     if (!err && second)
-        err = hd_thread_key(second, &arena, &b, fault);
+        err = hd_store_thread_key(second, &arena, &b, fault);
     if (!err)
         err = fn(&heddle->store, a, b, arg, fault);
     hd_arena_fini(&arena);
@@ -604,7 +604,7 @@ static int call_usage(struct hd_store *store, struct hd_slice a, struct hd_slice
                       struct hd_fault *fault)
 {
     (void)b;
-    return hd_thread_usage(store, a, arg, fault);
+    return hd_store_thread_usage(store, a, arg, fault);
 }
 
 int heddle_thread_usage(struct heddle *heddle, const struct heddle_thread *thread,
@@ -657,7 +657,7 @@ static int delete_all(struct hd_store *store, struct hd_slice thread,
     int err = 0;
 
     if (keep->removed) {
-        err = hd_thread_usage(store, thread, &usage, fault);
+        err = hd_store_thread_usage(store, thread, &usage, fault);
         if (!err)
             add_usage(keep->removed, &usage);
     }
@@ -696,7 +696,7 @@ static int read_heads(const struct heddle_prune_options *options, struct hd_aren
     for (size_t i = 0; !err && i < options->head_count; i++) {
         heads[i].ns = hd_from_public(options->heads[i].ns);
         heads[i].id = hd_from_public(options->heads[i].id);
-        err = hd_thread_key(&options->heads[i].thread, arena, &heads[i].thread, fault);
+        err = hd_store_thread_key(&options->heads[i].thread, arena, &heads[i].thread, fault);
     }
     keep->heads = heads;
     keep->head_count = options->head_count;

@@ -379,7 +379,7 @@ static int list_fill(struct heddle_list *list, const struct heddle_query *query,
     if (query->thread) {
         struct heddle_thread thread = {query->principal, *query->thread};
 
-        err = hd_thread_key(&thread, &list->arena, &g.thread, fault);
+        err = hd_store_thread_key(&thread, &list->arena, &g.thread, fault);
     }
     if (!err && query->ns)
         err = hd_arena_copy(&list->arena, hd_from_public(*query->ns), &g.ns);

@@ -501,7 +501,7 @@ int hd_list_history_walk(struct heddle *store, const struct hd_list_history *tra
     hd_arena_init(&w->keys, SIZE_MAX / 2);
     hd_arena_init(&w->arena, SIZE_MAX / 2);
     hd_reading_init(&w->reading);
-    err = hd_thread_key(&trail->thread, &w->keys, &w->thread, fault);
+    err = hd_store_thread_key(&trail->thread, &w->keys, &w->thread, fault);
     for (; !err && w->first < trail->count; w->first += w->count) {
         w->count = trail->count - w->first < PAGE ? trail->count - w->first : PAGE;
         err = walk_page(w, fn, arg);

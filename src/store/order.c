@@ -301,7 +301,7 @@ int hd_greatest_id(struct heddle *heddle, const struct heddle_thread *thread, st
                              .is_reverse = true,
                              .limit = 1};
     struct hd_slice key;
-    int err = hd_thread_key(thread, arena, &key, fault);
+    int err = hd_store_thread_key(thread, arena, &key, fault);
 
     if (err)
         return err;

@@ -89,7 +89,7 @@ static int on_checkpoint(void *arg, size_t which, const struct hd_cell *cells)
         err = reader_copy(r, cells[HD_CHECKPOINTS_ID].bytes, &tuple->id);
     if (err)
         return err;
-    tuple->thread = hd_thread_from_key(item->key.thread);
+    tuple->thread = hd_store_thread_from_key(item->key.thread);
     tuple->checkpoint = hd_to_public(item->body.json);
     item->key.id = hd_from_public(tuple->id);
     return 0;

@@ -106,7 +106,7 @@ int hd_lane_request_put(struct hd_store *store, struct hd_lane_request *request,
 
     request_init(request, HD_REQUEST_PUT);
     request->as.put = *put;
-    err = hd_thread_key(&put->thread, &request->arena, &request->thread, fault);
+    err = hd_store_thread_key(&put->thread, &request->arena, &request->thread, fault);
     if (!err)
         err = hd_check_length(hd_from_public(put->ns), HD_MAX_NS, "checkpoint_ns", fault);
     if (!err)
@@ -128,7 +128,7 @@ int hd_lane_request_writes(struct hd_store *store, struct hd_lane_request *reque
 
     request_init(request, HD_REQUEST_WRITES);
     request->as.writes = *writes;
-    err = hd_thread_key(&writes->thread, &request->arena, &request->thread, fault);
+    err = hd_store_thread_key(&writes->thread, &request->arena, &request->thread, fault);
     if (!err)
         err = hd_check_length(hd_from_public(writes->ns), HD_MAX_NS, "checkpoint_ns", fault);
     if (!err)

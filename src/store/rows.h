@@ -21,8 +21,8 @@
 
 /*
  * Applies the batch, atomic and durable, and waits for it. `lane_key` is the stored key of a thread
- * (hd_thread_key()): writes under one key take effect in the order of the calls. On HD_ECONFLICT
- * *failed (may be NULL) is the index of the operation that conflicted.
+ * (hd_store_thread_key()): writes under one key take effect in the order of the calls. On
+ * HD_ECONFLICT *failed (may be NULL) is the index of the operation that conflicted.
  */
 HD_MUST_CHECK int hd_rows_apply(struct heddle *store, struct hd_slice lane_key,
                                 const struct hd_batch *batch, size_t *failed,

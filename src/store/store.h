@@ -62,10 +62,10 @@ struct hd_store *hd_store_of(struct heddle *heddle);
 /* A principal that contains ':' would reach the threads of another principal. */
 HD_MUST_CHECK int hd_check_principal(struct hd_slice principal, struct hd_fault *fault);
 /* The stored thread key `principal:thread_id`, in `arena`. Checks both parts. */
-HD_MUST_CHECK int hd_thread_key(const struct heddle_thread *thread, struct hd_arena *arena,
-                                struct hd_slice *out, struct hd_fault *fault);
+HD_MUST_CHECK int hd_store_thread_key(const struct heddle_thread *thread, struct hd_arena *arena,
+                                      struct hd_slice *out, struct hd_fault *fault);
 /* The two parts of a stored key, borrowed from it. */
-struct heddle_thread hd_thread_from_key(struct hd_slice key);
+struct heddle_thread hd_store_thread_from_key(struct hd_slice key);
 
 HD_MUST_CHECK int hd_check_length(struct hd_slice s, size_t max, const char *what,
                                   struct hd_fault *fault);
@@ -145,8 +145,8 @@ HD_MUST_CHECK int hd_delete_runs(struct hd_store *store, struct hd_slice princip
                                  struct hd_fault *fault);
 HD_MUST_CHECK int hd_copy_thread(struct hd_store *store, struct hd_slice source,
                                  struct hd_slice target, struct hd_fault *fault);
-HD_MUST_CHECK int hd_thread_usage(struct hd_store *store, struct hd_slice thread,
-                                  struct heddle_usage *out, struct hd_fault *fault);
+HD_MUST_CHECK int hd_store_thread_usage(struct hd_store *store, struct hd_slice thread,
+                                        struct heddle_usage *out, struct hd_fault *fault);
 HD_MUST_CHECK int hd_check_values(struct hd_store *store, struct hd_fault *fault);
 /* The same for one thread. */
 HD_MUST_CHECK int hd_check_thread(struct hd_store *store, struct hd_slice thread,

@@ -5,7 +5,7 @@
 int hd_thread_fence_expect(struct hd_batch_builder *batch, struct hd_slice thread,
                            int64_t created_at)
 {
-    struct heddle_thread parts = hd_thread_from_key(thread);
+    struct heddle_thread parts = hd_store_thread_from_key(thread);
     const struct hd_cell key[] = {hd_cell_bytes(hd_from_public(parts.principal)),
                                   hd_cell_bytes(hd_from_public(parts.id))};
 

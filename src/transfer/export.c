@@ -132,7 +132,7 @@ static int write_thread(struct export_writer *w, struct hd_slice thread)
     int err;
 
     hd_arena_init(&arena, (size_t)8 * HD_MAX_THREAD_ID);
-    err = hd_thread_key(&id, &arena, &key, w->fault);
+    err = hd_store_thread_key(&id, &arena, &key, w->fault);
     if (!err)
         err = hd_buf_append_slice(&w->line, HD_S("{\"thread\":"));
     if (!err)

@@ -163,7 +163,7 @@ static int begin_thread(struct importer *im)
     im->order = 0;
     im->has_library = im->has_record = false;
     err = hd_arena_copy(&im->thread_arena, im->line.thread, &im->thread);
-    return err ? err : hd_thread_key(&id, &im->thread_arena, &im->key, im->fault);
+    return err ? err : hd_store_thread_key(&id, &im->thread_arena, &im->key, im->fault);
 }
 
 static int check_end(struct importer *im)

@@ -160,9 +160,9 @@ static int thread_keys(const struct hd_mover *mover, struct hd_slice thread, str
 {
     struct heddle_thread old = {hd_to_public(mover->from), hd_to_public(thread)};
     struct heddle_thread new = {hd_to_public(mover->to), hd_to_public(thread)};
-    int err = hd_thread_key(&old, arena, from, mover->fault);
+    int err = hd_store_thread_key(&old, arena, from, mover->fault);
 
-    return err ? err : hd_thread_key(&new, arena, to, mover->fault);
+    return err ? err : hd_store_thread_key(&new, arena, to, mover->fault);
 }
 
 /* Writers that remember the thread must look again, and will not find its record. */

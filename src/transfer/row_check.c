@@ -178,7 +178,7 @@ static int on_checked_row(void *arg, size_t which, const struct hd_cell *cells)
     return 0;
 }
 
-int hd_rows_check(struct heddle *store, uint64_t *rows, struct hd_fault *fault)
+int hd_row_check(struct heddle *store, uint64_t *rows, struct hd_fault *fault)
 {
     struct row_checker c = {.fault = fault};
     int err = 0;

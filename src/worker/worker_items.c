@@ -10,7 +10,7 @@
 #include "config/config.h"
 #include "records/item_filter.h"
 #include "search/embed.h"
-#include "search/items.h"
+#include "search/item_service.h"
 #include "store/store.h"
 #include "worker/worker_internal.h"
 
@@ -20,7 +20,7 @@ enum { MAX_OPS = 10000 };
 struct batch {
     struct hd_app *app;
     struct hd_rt_request *request;
-    struct hd_items items;
+    struct hd_item_service items;
     struct hd_hidden hidden;
     hd_json_val ops;
     struct hd_item_change *changes;
@@ -68,7 +68,8 @@ static int read_place(const struct batch *batch, hd_json_val op, struct hd_item_
     if (!err && labels.count == 0)
         err = hd_fault_set(batch->items.fault, HD_EINVAL, "namespace: expected labels");
     return err ? err
-               : hd_item_place(&batch->items, &labels, hd_json_string(op_member(op, "key")), out);
+               : hd_item_service_place(&batch->items, &labels, hd_json_string(op_member(op, "key")),
+                                       out);
 }
 
 static bool refreshes(const struct batch *batch, hd_json_val op)
@@ -106,8 +107,8 @@ static int add_texts(struct batch *batch, struct hd_item_change *change, hd_json
     int err = hd_json_parse(&json, change->value, batch->items.fault);
 
     if (!err)
-        err = hd_item_texts(&batch->items, hd_json_root(&json), index, &batch->texts,
-                            &change->text_count);
+        err = hd_item_service_texts(&batch->items, hd_json_root(&json), index, &batch->texts,
+                                    &change->text_count);
     hd_json_fini(&json);
     return err;
 }
@@ -125,7 +126,7 @@ static int read_put(struct batch *batch, hd_json_val op)
     if (!err && value)
         err = hd_item_namespace_check_put(&change->place.labels, batch->items.fault);
     if (!err && value)
-        err = hd_item_ttl(&batch->items, op_member(op, "ttl"), &change->ttl_us);
+        err = hd_item_service_ttl(&batch->items, op_member(op, "ttl"), &change->ttl_us);
     if (!err && value)
         err = render_item_value(batch, value, &change->value);
     if (!err && value)
@@ -144,9 +145,9 @@ static int answer_get(struct batch *batch, hd_json_val op, struct hd_jw *jw)
 
     if (err)
         return err;
-    err = hd_items_get(&batch->items, &place, refreshes(batch, op), &item);
+    err = hd_item_service_get(&batch->items, &place, refreshes(batch, op), &item);
     if (!err)
-        hd_jw_item(jw, &item, NULL);
+        hd_item_service_write(jw, &item, NULL);
     else if (err == HD_ENOTFOUND)
         hd_jw_null(jw);
     return err == HD_ENOTFOUND ? 0 : err;
@@ -170,7 +171,7 @@ static int answer_search(struct batch *batch, hd_json_val op, struct hd_jw *jw)
     int err = read_labels(batch, op_member(op, "namespace_prefix"), "namespace_prefix", &labels);
 
     if (!err)
-        err = hd_items_join(&batch->items, &labels, &search.prefix);
+        err = hd_item_service_join(&batch->items, &labels, &search.prefix);
     if (!err)
         err = hd_filter_check(search.filter, batch->items.fault);
     if (!err)
@@ -183,7 +184,7 @@ static int answer_search(struct batch *batch, hd_json_val op, struct hd_jw *jw)
     search.refreshes = refreshes(batch, op);
     if (search.query.len > 0)
         search.vector = take_vectors(batch, 1);
-    return hd_items_search(&batch->items, &search, jw);
+    return hd_item_service_search(&batch->items, &search, jw);
 }
 
 static int read_match(const struct batch *batch, hd_json_val condition, struct hd_ns_match *out)
@@ -217,7 +218,7 @@ static int answer_namespaces(struct batch *batch, hd_json_val op, struct hd_jw *
     if (err)
         return err;
     search.matches = matches;
-    return hd_items_namespaces(&batch->items, &search, jw);
+    return hd_item_service_namespaces(&batch->items, &search, jw);
 }
 
 /* ---- the batch -------------------------------------------------------- */
@@ -274,10 +275,10 @@ static int read_batch(struct batch *batch)
     int err;
 
     batch->items =
-        (struct hd_items){.app = batch->app,
-                          .principal = scope->actor.len ? scope->actor : scope->principal,
-                          .arena = request->arena,
-                          .fault = &request->fault};
+        (struct hd_item_service){.app = batch->app,
+                                 .principal = scope->actor.len ? scope->actor : scope->principal,
+                                 .arena = request->arena,
+                                 .fault = &request->fault};
     batch->texts.arena = request->arena;
     batch->ops = hd_json_get(request->root, HD_S("ops"));
     if (!hd_json_is_array(batch->ops) || hd_json_size(batch->ops) > MAX_OPS)
@@ -318,7 +319,7 @@ static int carry_out(struct batch *batch)
     for (size_t i = 0; i < batch->change_count; i++)
         batch->changes[i].vectors = take_vectors(batch, batch->changes[i].text_count);
     err = write_results(batch);
-    return err ? err : hd_items_change(&batch->items, batch->changes, batch->change_count);
+    return err ? err : hd_item_service_change(&batch->items, batch->changes, batch->change_count);
 }
 
 int hd_worker_items(struct hd_worker_op *op)

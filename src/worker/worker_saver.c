@@ -5,8 +5,8 @@
 #include "graph/engine/ns.h"
 #include "store/list_append.h"
 #include "store/store.h"
-#include "worker/runtime_migrate.h"
 #include "worker/worker_internal.h"
+#include "worker/worker_migrate.h"
 
 enum { PAGE = 100 };                  /* checkpoints per response */
 #define PAGE_BYTES ((size_t)64 << 20) /* a response that is longer ends */
@@ -118,8 +118,8 @@ int hd_worker_get(struct hd_worker_op *op)
         return answer_tuple(op, NULL);
     op->request->free_blobs = free_tuple; /* the blobs borrow from it */
     op->request->free_arg = tuple;
-    err = hd_runtime_migrate_read(op->app, op->scope, relative(op, tuple->ns), tuple, op->in.arena,
-                                  &shown, &op->request->fault);
+    err = hd_worker_migrate_read(op->app, op->scope, relative(op, tuple->ns), tuple, op->in.arena,
+                                 &shown, &op->request->fault);
     return err ? err : answer_tuple(op, shown);
 }
 

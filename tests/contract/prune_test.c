@@ -421,7 +421,7 @@ static int try_fall(struct fixture *f, const char *ns, const char *id, bool is_d
     int err;
 
     hd_arena_init(&arena, 4096);
-    assert_int_equal(hd_thread_key(&thread, &arena, &key.thread, &fault), 0);
+    assert_int_equal(hd_store_thread_key(&thread, &arena, &key.thread, &fault), 0);
     err = hd_prune_thread(hd_store_of(f->store), key.thread, &how, &fault);
     hd_arena_fini(&arena);
     return err;

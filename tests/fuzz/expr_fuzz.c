@@ -75,14 +75,14 @@ static void evaluate_twice(const struct hd_expr *expr)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct hd_graph_error error = {0};
-    struct hd_expr_alone *alone;
-    int err = hd_expr_create(hd_slice(data, size), names, HD_COUNT(names), &alone, &error);
+    struct hd_decl_expr_alone *alone;
+    int err = hd_decl_expr_create(hd_slice(data, size), names, HD_COUNT(names), &alone, &error);
 
     require(err == 0 || err == HD_EINVAL, "an odd error");
     require(err == 0 || error.text[0], "refused without a reason");
     if (err != 0)
         return 0;
-    evaluate_twice(hd_expr_of(alone));
-    hd_expr_destroy(alone);
+    evaluate_twice(hd_decl_expr_of(alone));
+    hd_decl_expr_destroy(alone);
     return 0;
 }

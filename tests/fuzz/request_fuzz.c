@@ -45,7 +45,7 @@ static void make_command(hd_json_val json)
 
     if (hd_val_from_json(json, &given, NULL))
         return;
-    command = hd_command_make(given);
+    command = hd_run_command_make(given);
     require(command != NULL, "no command");
     hd_val_unref(command);
     hd_val_unref(given);

@@ -72,7 +72,7 @@ static void try_http(const struct hd_val *val)
 /* A client source in an otherwise empty run. */
 static void open_client(const struct hd_val *val)
 {
-    struct hd_run run = {0};
+    struct hd_engine_run run = {0};
     struct hd_tool_source source = {
         .kind = &hd_source_client, .value = hd_val_ref(val), .run = &run};
 

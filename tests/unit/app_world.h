@@ -16,7 +16,7 @@
 #include "config/config.h"
 #include "graph/decl/graph.h"
 #include "records/record.h"
-#include "run/assistant.h"
+#include "run/assistant_lookup.h"
 #include "run/queue.h"
 #include "server/open.h"
 #include "store/rows.h"
@@ -72,14 +72,14 @@ static inline struct app_world *world_open(const char *store, const char *option
         fail_msg("%s", w->fault.text);
     assert_int_equal(uv_loop_init(&w->loop), 0);
     w->graph.id = HD_S("line");
-    assert_err(hd_assistant_system_id(w->graph.id, w->graph.assistant_id), 0);
+    assert_err(hd_system_assistant_id(w->graph.id, w->graph.assistant_id), 0);
     if (hd_graph_read(hd_slice_cstr(APP_GRAPH), &w->graph.graph, &error))
         fail_msg("%s: %s", error.path, error.text);
     w->app.loop = &w->loop;
     w->app.config = &w->config;
     w->app.graphs = &w->graph;
     w->app.graph_count = 1;
-    if (hd_app_open(&w->app, &w->fault))
+    if (hd_server_open(&w->app, &w->fault))
         fail_msg("%s", w->fault.text);
     /* Waits for the deferred work of the start. */
     while (hd_defer_count(w->app.defer) > 0)
@@ -92,17 +92,17 @@ static inline void world_drained(void *ctx)
     struct app_world *w = ctx;
 
     w->is_drained = true;
-    hd_app_close(&w->app);
+    hd_server_close(&w->app);
 }
 
 static inline void world_close(struct app_world *w)
 {
     hd_clock_set_for_test(0);
-    hd_app_drain(&w->app, world_drained, w);
+    hd_server_drain(&w->app, world_drained, w);
     assert_false(w->is_drained);
     uv_run(&w->loop, UV_RUN_DEFAULT);
     assert_true(w->is_drained);
-    hd_app_close_store(&w->app);
+    hd_server_close_store(&w->app);
     uv_run(&w->loop, UV_RUN_DEFAULT);
     assert_int_equal(uv_loop_close(&w->loop), 0);
     hd_graph_destroy(w->graph.graph);

@@ -394,9 +394,9 @@ static void loopback_is_told_from_the_rest(void **state)
 
     (void)state;
     for (size_t i = 0; i < HD_COUNT(near); i++)
-        assert_true(hd_host_is_loopback(near[i]));
+        assert_true(hd_config_is_loopback(near[i]));
     for (size_t i = 0; i < HD_COUNT(far); i++)
-        assert_false(hd_host_is_loopback(far[i]));
+        assert_false(hd_config_is_loopback(far[i]));
     assert_err(hd_config_check_host("0.0.0.0", true, NULL), 0);
     assert_err(hd_config_check_host("0.0.0.0", false, NULL), HD_EINVAL);
 }

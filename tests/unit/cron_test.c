@@ -77,7 +77,7 @@ static struct fired fire(struct app_world *w, int64_t now, size_t limit, int64_t
     struct fired fired = {.world = w};
 
     hd_clock_set_for_test(now);
-    if (hd_crons_fire(&w->app, now, limit, on_fired, &fired, next, &w->fault))
+    if (hd_scheduler_fire(&w->app, now, limit, on_fired, &fired, next, &w->fault))
         fail_msg("%s", w->fault.text);
     return fired;
 }
@@ -229,7 +229,7 @@ static void *compete(void *arg)
     int64_t next = NOON;
 
     while (!rival->err && next != 0 && next <= NOON)
-        rival->err = hd_crons_fire(&rival->world->app, NOON, 7, on_rival, rival, &next, &fault);
+        rival->err = hd_scheduler_fire(&rival->world->app, NOON, 7, on_rival, rival, &next, &fault);
     return NULL;
 }
 

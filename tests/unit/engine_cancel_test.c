@@ -85,7 +85,7 @@ static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *buf)
 
     (void)buf;
     if (got > 0 && !s->was_asked)
-        hd_run_cancel(s->world->run);
+        hd_engine_run_cancel(s->world->run);
     s->was_asked = s->was_asked || got > 0;
     if (got >= 0)
         return;
@@ -158,7 +158,7 @@ static void cancel_at(void *ctx, const struct hd_event *event)
     c->told_after += c->is_cancelled;
     if (event->type == c->at && !c->is_cancelled) {
         c->is_cancelled = true;
-        hd_run_cancel(c->world.run);
+        hd_engine_run_cancel(c->world.run);
     }
 }
 
@@ -178,18 +178,18 @@ static void cancelling_from_an_event_is_fine(void **unused)
     (void)unused;
     for (size_t i = 0; i < HD_COUNT(types); i++) {
         struct canceller c = {.at = types[i]};
-        struct hd_run_options options = {.graph = graph,
-                                         .thread = HD_S("t"),
-                                         .input = in,
-                                         .on_event = cancel_at,
-                                         .on_done = on_done,
-                                         .ctx = &c};
+        struct hd_engine_run_options options = {.graph = graph,
+                                                .thread = HD_S("t"),
+                                                .input = in,
+                                                .on_event = cancel_at,
+                                                .on_done = on_done,
+                                                .ctx = &c};
 
         open_world(&c.world, i % 2);
-        assert_int_equal(hd_run_start(c.world.engine, &options, &c.world.run), 0);
+        assert_int_equal(hd_engine_run_start(c.world.engine, &options, &c.world.run), 0);
         uv_run(&c.world.uv, UV_RUN_DEFAULT);
         assert_int_equal(c.world.ends, 1);
-        assert_int_equal(c.world.status, HD_RUN_CANCELLED);
+        assert_int_equal(c.world.status, HD_ENGINE_RUN_CANCELLED);
         assert_end_is_state(&c.world, graph);
         close_world(&c.world);
     }
@@ -207,11 +207,11 @@ static void cancelling_again_does_nothing(void **unused)
     (void)unused;
     open_world(&w, false);
     assert_int_equal(start(&w, graph, in, NULL), 0);
-    hd_run_cancel(w.run);
-    hd_run_cancel(w.run);
+    hd_engine_run_cancel(w.run);
+    hd_engine_run_cancel(w.run);
     uv_run(&w.uv, UV_RUN_DEFAULT);
     assert_int_equal(w.ends, 1);
-    assert_int_equal(w.status, HD_RUN_CANCELLED);
+    assert_int_equal(w.status, HD_ENGINE_RUN_CANCELLED);
     assert_string_equal(w.checkpoint_id, "");
     hd_val_unref(in);
     close_world(&w);

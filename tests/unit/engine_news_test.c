@@ -149,7 +149,7 @@ static void say(struct talk *talk, int number, const char *content)
 
     snprintf(input, sizeof(input), SAID, content, number);
     run(&talk->w, talk->graph, input, NULL);
-    assert_int_equal(talk->w.status, HD_RUN_DONE);
+    assert_int_equal(talk->w.status, HD_ENGINE_RUN_DONE);
 }
 
 static void write_by_hand(struct talk *talk, const char *text)

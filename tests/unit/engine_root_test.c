@@ -226,7 +226,7 @@ static void a_root_changes_nothing_but_the_place(void **unused)
         open_world(&w, direct);
         w.root = ROOT;
         run(&w, graph, "{\"log\":[\"in\"]}", NULL);
-        assert_int_equal(w.status, HD_RUN_INTERRUPTED);
+        assert_int_equal(w.status, HD_ENGINE_RUN_INTERRUPTED);
         assert_int_equal(copy_without_root(&w, "u"), 5);
         compare(&w, graph);
         /* Both threads resume, with the root and without it. */
@@ -235,7 +235,7 @@ static void a_root_changes_nothing_but_the_place(void **unused)
 
             w.thread = plain ? "u" : "t", w.root = plain ? NULL : ROOT;
             run(&w, graph, NULL, "{\"$\":\"command\",\"resume\":\"yes\"}");
-            assert_int_equal(w.status, HD_RUN_DONE);
+            assert_int_equal(w.status, HD_ENGINE_RUN_DONE);
             state = state_of(&w, graph);
             assert_member(state, "values", "{\"log\":[\"in\",\"yes\"]}");
             hd_val_unref(state);
@@ -264,7 +264,7 @@ static void roots_do_not_see_each_other(void **unused)
         hd_val_unref(state);
         snprintf(text, sizeof(text), "{\"log\":[\"in %zu\"]}", i);
         run(&w, graph, text, NULL);
-        assert_int_equal(w.status, HD_RUN_INTERRUPTED);
+        assert_int_equal(w.status, HD_ENGINE_RUN_INTERRUPTED);
     }
     for (size_t i = 0; i < HD_COUNT(roots); i++) {
         struct hd_val *history;

@@ -15,7 +15,7 @@ static void line(bool is_direct)
 
     open_world(&w, is_direct);
     run(&w, graph, "{\"log\":[\"in\"]}", NULL);
-    assert_int_equal(w.status, HD_RUN_DONE);
+    assert_int_equal(w.status, HD_ENGINE_RUN_DONE);
     state = state_of(&w, graph);
     assert_member(state, "values", "{\"log\":[\"in\",\"a\",\"b\"]}");
     assert_member(state, "next", "[]");
@@ -74,7 +74,7 @@ static void a_cancelled_run_can_be_resumed(void **unused)
     assert_member(state, "values", "{\"log\":[\"in\",\"z\"]}");
     hd_val_unref(state);
     run(&w, graph, NULL, NULL);
-    assert_int_equal(w.status, HD_RUN_DONE);
+    assert_int_equal(w.status, HD_ENGINE_RUN_DONE);
     state = state_of(&w, graph);
     assert_member(state, "values", "{\"log\":[\"in\",\"x\",\"y\",\"z\"]}");
     hd_val_unref(state);
@@ -129,7 +129,7 @@ static void a_subgraph_can_be_cancelled(void **unused)
         open_world(&w, direct);
         cancel_on(&w, graph, HD_EVENT_TASK, "nap");
         run(&w, graph, NULL, NULL);
-        assert_int_equal(w.status, HD_RUN_INTERRUPTED);
+        assert_int_equal(w.status, HD_ENGINE_RUN_INTERRUPTED);
         close_world(&w);
     }
     hd_graph_destroy(graph);
@@ -144,12 +144,12 @@ static void a_question_in_a_subgraph_is_answered(void **unused)
     (void)unused;
     open_world(&w, false);
     run(&w, graph, "{\"log\":[\"in\"]}", NULL);
-    assert_int_equal(w.status, HD_RUN_INTERRUPTED);
+    assert_int_equal(w.status, HD_ENGINE_RUN_INTERRUPTED);
     state = state_of(&w, graph);
     assert_int_equal(hd_val_count(hd_val_get(state, HD_S("interrupts"))), 1);
     hd_val_unref(state);
     run(&w, graph, NULL, "{\"$\":\"command\",\"resume\":\"yes\"}");
-    assert_int_equal(w.status, HD_RUN_DONE);
+    assert_int_equal(w.status, HD_ENGINE_RUN_DONE);
     state = state_of(&w, graph);
     assert_member(state, "values", "{\"log\":[\"in\",\"yes\"]}");
     hd_val_unref(state);
@@ -181,10 +181,10 @@ static void a_subgraph_with_a_memory_is_visited_each_time(void **unused)
     w.before = (struct hd_stops){.names = &sub, .count = 1};
     run(&w, graph, "{\"n\":0}", NULL);
     for (int visits = 0; visits < 3; visits++) {
-        assert_int_equal(w.status, HD_RUN_INTERRUPTED);
+        assert_int_equal(w.status, HD_ENGINE_RUN_INTERRUPTED);
         run(&w, graph, NULL, NULL);
     }
-    assert_int_equal(w.status, HD_RUN_DONE);
+    assert_int_equal(w.status, HD_ENGINE_RUN_DONE);
     state = state_of(&w, graph);
     assert_member(state, "values", "{\"n\":3,\"log\":[[0],[0,1],[0,1,2]]}");
     hd_val_unref(state);
@@ -200,7 +200,7 @@ static void an_empty_thread_cannot_go_on(void **unused)
     (void)unused;
     open_world(&w, true);
     run(&w, graph, NULL, NULL);
-    assert_int_equal(w.status, HD_RUN_FAILED);
+    assert_int_equal(w.status, HD_ENGINE_RUN_FAILED);
     assert_string_equal(w.error, "EmptyInputError");
     close_world(&w);
     hd_graph_destroy(graph);
@@ -229,9 +229,9 @@ static void ends_once_when_memory_is_short(void **unused)
             is_short = hd_alloc_fail_at(0, 0) >= n;
             assert_int_equal(w.ends, err ? 0 : 1);
             if (!is_short)
-                assert_int_not_equal(w.status, HD_RUN_FAILED);
+                assert_int_not_equal(w.status, HD_ENGINE_RUN_FAILED);
             run(&w, graph, "{\"log\":[\"again\"]}", NULL);
-            assert_int_not_equal(w.status, HD_RUN_FAILED);
+            assert_int_not_equal(w.status, HD_ENGINE_RUN_FAILED);
             hd_val_unref(in);
             close_world(&w);
         }
@@ -278,7 +278,7 @@ static void a_loop_never_calls_back_before_its_start_returns(void **unused)
             end_root(root);
         uv_run(&w.uv, UV_RUN_DEFAULT);
         assert_int_equal(w.ends, 1);
-        assert_int_equal(w.status, HD_RUN_DONE);
+        assert_int_equal(w.status, HD_ENGINE_RUN_DONE);
         close_world(&w);
     }
     hd_val_unref(in);
@@ -312,14 +312,14 @@ static void a_loop_advances_after_the_start_of_a_retried_node(void **unused)
     struct world w;
 
     (void)unused;
-    hd_node_kinds_add(probes, 1);
+    hd_graph_add_node_kinds(probes, 1);
     graph = read_graph("{\"name\":\"probe\",\"state\":{\"log\":{}},"
                        "\"nodes\":{\"a\":{\"kind\":\"probe\","
                        "\"retry\":{\"attempts\":2,\"delay_ms\":1}}},"
                        "\"edges\":[[\"__start__\",\"a\"]]}");
     open_world(&w, true);
     run(&w, graph, "{\"log\":[]}", NULL);
-    assert_int_equal(w.status, HD_RUN_DONE);
+    assert_int_equal(w.status, HD_ENGINE_RUN_DONE);
     close_world(&w);
     hd_graph_destroy(graph);
 }

@@ -30,18 +30,18 @@ static void every_end_says_where_it_is(void **unused)
     static const struct {
         const char *graph;
         const char *next;
-        enum hd_run_status status;
+        enum hd_engine_run_status status;
         const char *before, *after;
     } cases[] = {
-        {LINE, "[]", HD_RUN_DONE, NULL, NULL},
-        {LINE, "[\"a\"]", HD_RUN_INTERRUPTED, "a", NULL},
-        {LINE, "[\"b\"]", HD_RUN_INTERRUPTED, "b", NULL},
-        {LINE, "[\"b\"]", HD_RUN_INTERRUPTED, NULL, "a"},
-        {LINE, "[]", HD_RUN_INTERRUPTED, NULL, "b"},
-        {NESTED, "[\"sub\"]", HD_RUN_INTERRUPTED, NULL, NULL},
-        {TWO_QUESTIONS, "[\"b\",\"a\"]", HD_RUN_INTERRUPTED, NULL, NULL},
-        {FAILING, "[\"bad\"]", HD_RUN_FAILED, NULL, NULL},
-        {SENDS, "[\"one\",\"one\"]", HD_RUN_INTERRUPTED, NULL, NULL},
+        {LINE, "[]", HD_ENGINE_RUN_DONE, NULL, NULL},
+        {LINE, "[\"a\"]", HD_ENGINE_RUN_INTERRUPTED, "a", NULL},
+        {LINE, "[\"b\"]", HD_ENGINE_RUN_INTERRUPTED, "b", NULL},
+        {LINE, "[\"b\"]", HD_ENGINE_RUN_INTERRUPTED, NULL, "a"},
+        {LINE, "[]", HD_ENGINE_RUN_INTERRUPTED, NULL, "b"},
+        {NESTED, "[\"sub\"]", HD_ENGINE_RUN_INTERRUPTED, NULL, NULL},
+        {TWO_QUESTIONS, "[\"b\",\"a\"]", HD_ENGINE_RUN_INTERRUPTED, NULL, NULL},
+        {FAILING, "[\"bad\"]", HD_ENGINE_RUN_FAILED, NULL, NULL},
+        {SENDS, "[\"one\",\"one\"]", HD_ENGINE_RUN_INTERRUPTED, NULL, NULL},
     };
     struct world w;
 
@@ -84,7 +84,7 @@ static void answers_change_who_asks(void **unused)
     snprintf(command, sizeof(command), "{\"$\":\"command\",\"resume\":{\"%s\":1}}",
              hd_val_get_string(id).ptr);
     run(&w, graph, NULL, command);
-    assert_int_equal(w.status, HD_RUN_INTERRUPTED);
+    assert_int_equal(w.status, HD_ENGINE_RUN_INTERRUPTED);
     assert_int_equal(hd_val_count(w.asked), 1);
     close_world(&w);
     hd_graph_destroy(graph);

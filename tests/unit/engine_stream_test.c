@@ -48,9 +48,9 @@ static void on_event(void *ctx, const struct hd_event *event)
     assert_int_equal(hd_stream_map(event, HD_STREAM_MESSAGES | HD_STREAM_EVENTS, add_data, ctx), 0);
 }
 
-static void on_listener_done(void *ctx, const struct hd_run_result *result)
+static void on_listener_done(void *ctx, const struct hd_engine_run_result *result)
 {
-    assert_int_equal(result->status, HD_RUN_DONE);
+    assert_int_equal(result->status, HD_ENGINE_RUN_DONE);
     (void)ctx;
 }
 
@@ -63,16 +63,16 @@ static void hear_run(struct listener *l, const struct hd_graph *graph)
              "\"secret\":\"s\",\"thread_id\":\"other\"}");
     struct hd_val *metadata = json("{\"mine\":1,\"graph_id\":\"M\"}");
     struct hd_val *tags = json("[\"t1\",\"t2\"]");
-    struct hd_run_options options = {.graph = graph,
-                                     .thread = HD_S("t"),
-                                     .root = HD_S("assistant:A"),
-                                     .input = in,
-                                     .config = config,
-                                     .metadata = metadata,
-                                     .tags = tags,
-                                     .on_event = on_event,
-                                     .on_done = on_listener_done,
-                                     .ctx = l};
+    struct hd_engine_run_options options = {.graph = graph,
+                                            .thread = HD_S("t"),
+                                            .root = HD_S("assistant:A"),
+                                            .input = in,
+                                            .config = config,
+                                            .metadata = metadata,
+                                            .tags = tags,
+                                            .on_event = on_event,
+                                            .on_done = on_listener_done,
+                                            .ctx = l};
 
     memset(l, 0, sizeof(*l));
     l->messages = hd_val_list();
@@ -80,7 +80,7 @@ static void hear_run(struct listener *l, const struct hd_graph *graph)
     l->partials = hd_val_list();
     open_world(&l->world, true);
     l->world.root = "assistant:A";
-    assert_int_equal(hd_run_start(l->world.engine, &options, &l->world.run), 0);
+    assert_int_equal(hd_engine_run_start(l->world.engine, &options, &l->world.run), 0);
     hd_val_unref(in);
     hd_val_unref(config);
     hd_val_unref(metadata);

@@ -83,11 +83,11 @@ static void look_and_change(void *arg)
 
 static void next_run(struct crowd *c);
 
-static void on_rich_done(void *ctx, const struct hd_run_result *result)
+static void on_rich_done(void *ctx, const struct hd_engine_run_result *result)
 {
     struct crowd *c = ctx;
 
-    assert_int_equal(result->status, HD_RUN_DONE);
+    assert_int_equal(result->status, HD_ENGINE_RUN_DONE);
     /* Continues until there were enough runs and enough reads. */
     if (++c->runs < RUNS || atomic_load(&c->reads) < RUNS)
         next_run(c);
@@ -104,14 +104,14 @@ static void on_rich_event(void *ctx, const struct hd_event *event)
 static void next_run(struct crowd *c)
 {
     struct hd_val *in = json("{\"log\":[\"in\"]}");
-    struct hd_run_options options = {.graph = c->graph,
-                                     .thread = HD_S("t"),
-                                     .input = in,
-                                     .on_event = on_rich_event,
-                                     .on_done = on_rich_done,
-                                     .ctx = c};
+    struct hd_engine_run_options options = {.graph = c->graph,
+                                            .thread = HD_S("t"),
+                                            .input = in,
+                                            .on_event = on_rich_event,
+                                            .on_done = on_rich_done,
+                                            .ctx = c};
 
-    assert_int_equal(hd_run_start(c->world.engine, &options, &c->world.run), 0);
+    assert_int_equal(hd_engine_run_start(c->world.engine, &options, &c->world.run), 0);
     hd_val_unref(in);
 }
 

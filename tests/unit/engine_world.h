@@ -60,12 +60,12 @@ struct world {
     enum hd_durability durability;
     struct hd_stops before, after;
     int ends;
-    enum hd_run_status status;
+    enum hd_engine_run_status status;
     char error[128];
     char checkpoint_id[HD_UUID_SIZE];
     int64_t step, stopped_at;
     struct hd_val *next, *asked;
-    struct hd_run *run;
+    struct hd_engine_run *run;
     struct hd_slice watched; /* the run is cancelled at this node's event */
     enum hd_event_type watched_type;
     uv_timer_t timer;
@@ -123,7 +123,7 @@ static inline struct hd_val *json(const char *text)
     return val;
 }
 
-static inline void on_done(void *ctx, const struct hd_run_result *result)
+static inline void on_done(void *ctx, const struct hd_engine_run_result *result)
 {
     struct world *w = ctx;
 
@@ -145,7 +145,7 @@ static inline void cancel_now(uv_timer_t *timer)
     struct world *w = timer->data;
 
     if (w->run)
-        hd_run_cancel(w->run);
+        hd_engine_run_cancel(w->run);
 }
 
 /* Cancels by a timer of 0 ms, which fires before every timer that is started later. */
@@ -166,22 +166,22 @@ static inline void note_event(void *ctx, const struct hd_event *event)
 static inline int start(struct world *w, const struct hd_graph *graph, const struct hd_val *input,
                         const struct hd_val *command)
 {
-    struct hd_run_options options = {.graph = graph,
-                                     .thread = slice_or(w->thread, "t"),
-                                     .root = slice_or(w->root, ""),
-                                     .durability = w->durability,
-                                     .before = w->before,
-                                     .after = w->after,
-                                     .input = input,
-                                     .command = command,
-                                     .on_event = note_event,
-                                     .on_done = on_done,
-                                     .ctx = w};
+    struct hd_engine_run_options options = {.graph = graph,
+                                            .thread = slice_or(w->thread, "t"),
+                                            .root = slice_or(w->root, ""),
+                                            .durability = w->durability,
+                                            .before = w->before,
+                                            .after = w->after,
+                                            .input = input,
+                                            .command = command,
+                                            .on_event = note_event,
+                                            .on_done = on_done,
+                                            .ctx = w};
 
     w->ends = 0;
     w->error[0] = '\0';
     memset(w->ended, 0, sizeof(w->ended));
-    return hd_run_start(w->engine, &options, &w->run);
+    return hd_engine_run_start(w->engine, &options, &w->run);
 }
 
 static inline struct hd_val *state_of(struct world *w, const struct hd_graph *graph)
@@ -302,7 +302,8 @@ static inline void run(struct world *w, const struct hd_graph *graph, const char
     struct hd_val *in = input ? json(input) : NULL, *cmd = command ? json(command) : NULL;
 
     assert_int_equal(start(w, graph, in, cmd), 0);
-    assert_int_equal(w->ends, 0); /* the end is never reported before hd_run_start() returned */
+    assert_int_equal(w->ends,
+                     0); /* the end is never reported before hd_engine_run_start() returned */
     uv_run(&w->uv, UV_RUN_DEFAULT);
     assert_int_equal(w->ends, 1);
     assert_end_is_state(w, graph);
@@ -322,12 +323,12 @@ static inline void cancel_on(struct world *w, const struct hd_graph *graph, enum
     w->watched = slice_or(node, "");
     assert_int_equal(start(w, graph, in, NULL), 0);
     if (!node)
-        hd_run_cancel(w->run);
+        hd_engine_run_cancel(w->run);
     uv_run(&w->uv, UV_RUN_DEFAULT);
     uv_close((uv_handle_t *)&w->timer, NULL);
     uv_run(&w->uv, UV_RUN_DEFAULT);
     assert_int_equal(w->ends, 1);
-    assert_int_equal(w->status, HD_RUN_CANCELLED);
+    assert_int_equal(w->status, HD_ENGINE_RUN_CANCELLED);
     assert_end_is_state(w, graph);
     hd_val_unref(in);
 }

@@ -69,7 +69,7 @@ static int teardown(void **state)
     struct scene *s = *state;
 
     if (s->w.run)
-        hd_run_cancel(s->w.run);
+        hd_engine_run_cancel(s->w.run);
     UNTIL(&s->peer, s->w.ends == 1);
     peer_close(&s->peer);
     hd_agents_destroy(s->agents);
@@ -584,15 +584,15 @@ static void a_run_that_is_held_does_not_read(void **state)
     s->peer.flood = MUCH;
     begin(s, what);
     UNTIL(&s->peer, s->given > 0);
-    hd_run_hold(s->w.run, true);
+    hd_engine_run_hold(s->w.run, true);
     given = s->given;
     wait_for_a_jam(s);
     assert_int_equal(s->given, given);
-    hd_run_hold(s->w.run, false);
+    hd_engine_run_hold(s->w.run, false);
     UNTIL(&s->peer, s->given > given);
-    hd_run_hold(s->w.run, true);
+    hd_engine_run_hold(s->w.run, true);
     wait_for_a_jam(s);
-    hd_run_hold(s->w.run, false);
+    hd_engine_run_hold(s->w.run, false);
     UNTIL(&s->peer, s->ends == 1);
     assert_false(s->has_error);
     assert_int_equal(s->given, MUCH);
@@ -604,7 +604,7 @@ static void what_begins_while_it_is_held_waits(void **state)
 
     peer_will(&s->peer, FLOOD);
     s->peer.flood = MUCH;
-    hd_run_hold(s->w.run, true);
+    hd_engine_run_hold(s->w.run, true);
     begin(s, PIECES);
     UNTIL(&s->peer, s->heads > 0);
     wait_for_a_jam(s);
@@ -619,7 +619,7 @@ static void held_runs_still_get_whole_answers(void **state)
     struct scene *s = *state;
 
     peer_will(&s->peer, OK);
-    hd_run_hold(s->w.run, true);
+    hd_engine_run_hold(s->w.run, true);
     post(s, (struct hd_agent_exchange_options){0});
     assert_string_equal(s->body, "hello");
 }
@@ -634,7 +634,7 @@ static void detached_ones_outlive_the_run(void **state)
     begin(s,
           (struct hd_agent_exchange_options){.is_detached = true, .timeout_ms = 2000, .tries = 5});
     assert_null(hd_agent_run_of(s->w.run)->exchanges);
-    hd_run_cancel(s->w.run);
+    hd_engine_run_cancel(s->w.run);
     UNTIL(&s->peer, s->w.ends == 1 && s->ends == 1);
     assert_true(s->reply.is_timeout);
     assert_int_equal(s->peer.requests, 1);

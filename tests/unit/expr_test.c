@@ -63,9 +63,10 @@ static void clear(struct scene *scene)
         hd_val_unref(scene->channels[i]);
 }
 
-static int compile(const char *json, struct hd_expr_alone **out, struct hd_graph_error *error)
+static int compile(const char *json, struct hd_decl_expr_alone **out, struct hd_graph_error *error)
 {
-    return hd_expr_create(hd_slice_cstr(json), channel_names, HD_COUNT(channel_names), out, error);
+    return hd_decl_expr_create(hd_slice_cstr(json), channel_names, HD_COUNT(channel_names), out,
+                               error);
 }
 
 struct example {
@@ -77,7 +78,7 @@ struct example {
 static int evaluate(const char *json, struct hd_buf *out)
 {
     struct hd_graph_error error = {0};
-    struct hd_expr_alone *alone = NULL;
+    struct hd_decl_expr_alone *alone = NULL;
     struct hd_val *val = NULL;
     struct scene scene;
     int err = fill(&scene);
@@ -88,11 +89,11 @@ static int evaluate(const char *json, struct hd_buf *out)
     if (err == HD_EINVAL)
         fail_msg("%s: %s: %s", json, error.path, error.text);
     if (err == 0)
-        err = hd_expr_eval(hd_expr_of(alone), &scene.scope, &val);
+        err = hd_expr_eval(hd_decl_expr_of(alone), &scene.scope, &val);
     if (err == 0)
         err = hd_val_write(out, val);
     hd_val_unref(val);
-    hd_expr_destroy(alone);
+    hd_decl_expr_destroy(alone);
     clear(&scene);
     return err;
 }
@@ -461,7 +462,7 @@ CALLS(messages)
 
 static void config_and_context_are_seen(void **state)
 {
-    struct hd_expr_alone *alone;
+    struct hd_decl_expr_alone *alone;
     struct hd_scope scope = {0};
     struct hd_val *config, *out;
     bool holds = false;
@@ -470,32 +471,32 @@ static void config_and_context_are_seen(void **state)
     assert_err(hd_val_parse(HD_S("{\"user\":\"u1\"}"), &config, NULL), 0);
     assert_err(compile("\"{{config.user}}\"", &alone, NULL), 0);
     scope.places[HD_PLACE_CONFIG] = config;
-    assert_err(hd_expr_eval(hd_expr_of(alone), &scope, &out), 0);
+    assert_err(hd_expr_eval(hd_decl_expr_of(alone), &scope, &out), 0);
     assert_slice(hd_val_get_string(out), HD_S("u1"));
-    assert_err(hd_expr_holds(hd_expr_of(alone), &scope, &holds), 0);
+    assert_err(hd_expr_holds(hd_decl_expr_of(alone), &scope, &holds), 0);
     assert_true(holds);
     hd_val_unref(out);
     hd_val_unref(config);
-    hd_expr_destroy(alone);
+    hd_decl_expr_destroy(alone);
     assert_err(compile("\"{{context}}\"", &alone, NULL), 0);
-    assert_err(hd_expr_holds(hd_expr_of(alone), &(struct hd_scope){0}, &holds), 0);
+    assert_err(hd_expr_holds(hd_decl_expr_of(alone), &(struct hd_scope){0}, &holds), 0);
     assert_false(holds);
-    hd_expr_destroy(alone);
+    hd_decl_expr_destroy(alone);
 }
 
 static void a_value_is_shared_not_copied(void **state)
 {
-    struct hd_expr_alone *alone;
+    struct hd_decl_expr_alone *alone;
     struct scene scene;
     struct hd_val *out;
 
     (void)state;
     assert_err(fill(&scene), 0);
     assert_err(compile("\"{{list}}\"", &alone, NULL), 0);
-    assert_err(hd_expr_eval(hd_expr_of(alone), &scene.scope, &out), 0);
+    assert_err(hd_expr_eval(hd_decl_expr_of(alone), &scene.scope, &out), 0);
     assert_ptr_equal(out, scene.channels[2]);
     hd_val_unref(out);
-    hd_expr_destroy(alone);
+    hd_decl_expr_destroy(alone);
     clear(&scene);
 }
 
@@ -518,15 +519,15 @@ static int collect(void *ctx, struct hd_slice name, bool is_send)
 static void check_names(const char *expr, const char *names, bool is_complete)
 {
     char *json = quoted(expr);
-    struct hd_expr_alone *alone;
+    struct hd_decl_expr_alone *alone;
     struct found found = {""};
     bool got = true;
 
     assert_err(compile(json, &alone, NULL), 0);
-    assert_err(hd_expr_names(hd_expr_of(alone), collect, &found, &got), 0);
+    assert_err(hd_expr_names(hd_decl_expr_of(alone), collect, &found, &got), 0);
     assert_string_equal(found.text, names);
     assert_int_equal(got, is_complete);
-    hd_expr_destroy(alone);
+    hd_decl_expr_destroy(alone);
     free(json);
 }
 

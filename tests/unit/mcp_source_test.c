@@ -85,7 +85,7 @@ static void close_scene(struct scene *s)
     free(s->peer);
 }
 
-static void on_end(void *ctx, const struct hd_run_result *result)
+static void on_end(void *ctx, const struct hd_engine_run_result *result)
 {
     struct scene *s = ctx;
     const struct hd_val *message = hd_val_at(hd_val_get(result->output, HD_S("messages")), 0);
@@ -117,7 +117,7 @@ static long run_once(struct scene *s, long n)
 {
     struct hd_val *input = json(INPUT);
     char thread[32];
-    struct hd_run_options options = {
+    struct hd_engine_run_options options = {
         .graph = s->graph, .input = input, .config = s->config, .on_done = on_end, .ctx = s};
     long asked;
     int err;
@@ -129,11 +129,11 @@ static long run_once(struct scene *s, long n)
     s->w.ends = 0;
     s->is_fine = false;
     (void)hd_alloc_fail_at(n, 0);
-    err = hd_run_start(s->w.engine, &options, &s->w.run);
+    err = hd_engine_run_start(s->w.engine, &options, &s->w.run);
     asked = err ? hd_alloc_fail_at(0, 0) : run_until_stuck(s, n);
     /* A connection that could not be polled would block the run until its timeout. */
     if (!err && s->w.ends == 0)
-        hd_run_cancel(s->w.run);
+        hd_engine_run_cancel(s->w.run);
     UNTIL(s->peer, err || s->w.ends > 0);
     hd_val_unref(input);
     return asked;
@@ -151,7 +151,7 @@ static void it_survives_without_memory(void **state)
     do {
         n++;
     } while (run_once(&s, n) >= n);
-    assert_int_equal(s.w.status, HD_RUN_DONE);
+    assert_int_equal(s.w.status, HD_ENGINE_RUN_DONE);
     assert_true(s.is_fine);
     close_scene(&s);
 }
@@ -170,17 +170,17 @@ static void it_is_cancelled_at_any_time(void **state)
     open_scene(&s, answers);
     for (int at = 0; at <= 5; at++) {
         struct hd_val *input = json(INPUT);
-        struct hd_run_options options = {
+        struct hd_engine_run_options options = {
             .graph = s.graph, .thread = HD_S("t"), .input = input, .on_done = on_end, .ctx = &s};
 
         renew_peer(&s);
         options.config = s.config;
         s.w.ends = 0;
-        assert_int_equal(hd_run_start(s.w.engine, &options, &s.w.run), 0);
+        assert_int_equal(hd_engine_run_start(s.w.engine, &options, &s.w.run), 0);
         UNTIL(s.peer, s.peer->requests >= at);
-        hd_run_cancel(s.w.run);
+        hd_engine_run_cancel(s.w.run);
         UNTIL(s.peer, s.w.ends > 0);
-        assert_int_equal(s.w.status, HD_RUN_CANCELLED);
+        assert_int_equal(s.w.status, HD_ENGINE_RUN_CANCELLED);
         hd_val_unref(input);
     }
     close_scene(&s);

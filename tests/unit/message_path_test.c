@@ -86,8 +86,8 @@ static int locate_all(struct chat *chat, struct hd_message_path *path, struct hd
     struct hd_said said[MANY];
     struct hd_json_iter it;
     size_t count = 0;
-    int err = hd_checkpoint_messages(&chat->call, &path->target, path->points[path->length - 1]->id,
-                                     json);
+    int err = hd_checkpoint_index_messages(&chat->call, &path->target,
+                                           path->points[path->length - 1]->id, json);
 
     it = hd_json_iter(hd_json_get(hd_json_root(json), HD_S("messages")));
     for (; !err && hd_json_next(&it); count++)

@@ -110,9 +110,9 @@ static void ends_once_when_memory_is_short(void **unused)
         is_short = hd_alloc_fail_at(0, 0) >= n;
         assert_int_equal(w.ends, err ? 0 : 1);
         if (!is_short)
-            assert_int_equal(w.status, HD_RUN_DONE);
+            assert_int_equal(w.status, HD_ENGINE_RUN_DONE);
         run(&w, graph, ASKED, NULL);
-        assert_int_equal(w.status, HD_RUN_DONE);
+        assert_int_equal(w.status, HD_ENGINE_RUN_DONE);
         hd_val_unref(in);
         close_world(&w);
     }
@@ -132,7 +132,7 @@ static void rests_while_calls_wait(void **unused)
         "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"},{\"role\":\"assistant\",\"content\":"
         "\"\",\"tool_calls\":[{\"name\":\"f\",\"args\":{},\"id\":\"c1\"}]}]}",
         NULL);
-    assert_int_equal(w.status, HD_RUN_DONE);
+    assert_int_equal(w.status, HD_ENGINE_RUN_DONE);
     state = state_of(&w, graph);
     messages = hd_val_get(hd_val_get(state, HD_S("values")), HD_S("messages"));
     assert_int_equal(hd_val_count(messages), 2);

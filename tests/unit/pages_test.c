@@ -66,8 +66,8 @@ static void add(struct world *w, size_t size, bool is_stored)
 
 static uint64_t read_behind(struct world *w, const char *run, uint64_t after)
 {
-    assert_err(hd_pages_read(w->app->app.store, NOBODY, HD_S(THREAD), hd_slice_cstr(run), &after,
-                             &w->arena, &w->stored, &w->app->fault),
+    assert_err(hd_event_log_pages_read(w->app->app.store, NOBODY, HD_S(THREAD), hd_slice_cstr(run),
+                                       &after, &w->arena, &w->stored, &w->app->fault),
                0);
     return after;
 }
@@ -83,7 +83,8 @@ static uint64_t settle(struct world *w)
     uint64_t forgotten = hd_event_log_forgotten(w->log);
 
     hd_event_log_flush(w->log);
-    assert_err(hd_pages_settle(w->app->app.store, NOBODY, HD_S(THREAD), &w->app->fault), 0);
+    assert_err(hd_event_log_pages_settle(w->app->app.store, NOBODY, HD_S(THREAD), &w->app->fault),
+               0);
     read_pages(w);
     return forgotten;
 }
@@ -237,7 +238,7 @@ static void add_held(struct world *w, const char *run)
 static void a_page_that_is_taken_stays_in_memory(void **state)
 {
     struct world *w = *state;
-    struct hd_event_page page;
+    struct hd_event_log_page page;
 
     add(w, SMALL, true);
     add_held(w, RUN);
@@ -250,7 +251,7 @@ static void a_page_that_is_taken_stays_in_memory(void **state)
     add_of(w, OTHER, LARGE, true);
     assert_int_equal(hd_event_log_forgotten(w->log), 0);
     expect_events(w, 1, 3);
-    hd_page_fini(&page, w->log);
+    hd_event_log_page_fini(&page, w->log);
     add_of(w, OTHER, SMALL, true);
     assert_int_equal(hd_event_log_forgotten(w->log), 3);
 }

@@ -456,14 +456,14 @@ static void deleting_a_thread_deletes_them(void **state)
     invite(w, &adas, HD_S("x"), 1, 100);
     invite(w, &adas, HD_S("y"), 1, 0);
     invite(w, &eves, HD_S("z"), 1, 0);
-    assert_err(hd_thread_delete(w->store, ADA, JOB, &w->fault), 0);
+    assert_err(hd_run_commit_delete_thread(w->store, ADA, JOB, &w->fault), 0);
     assert_err(hd_participants_scan(w->store, ADA, JOB, see, &seen, &w->fault), 0);
     assert_int_equal(seen.count, 0);
     assert_err(hd_invitations_scan(w->store, ADA, JOB, count_invitation, &count, &w->fault), 0);
     assert_int_equal(count, 0);
     assert_err(hd_participations_scan(w->store, BOB, see, &seen, &w->fault), 0);
     assert_string_equal(seen.text, "bob>eve=viewer ");
-    assert_err(hd_thread_expire(w->store, &eves, &w->fault), 0);
+    assert_err(hd_run_commit_expire_thread(w->store, &eves, &w->fault), 0);
     assert_err(hd_participations_scan(w->store, BOB, see, &seen, &w->fault), 0);
     assert_int_equal(seen.count, 1);
 }

@@ -142,7 +142,7 @@ static void run_on(struct world *w, struct hd_engine *engine, const struct hd_gr
     assert_int_equal(start(w, graph, val, NULL), 0);
     uv_run(&w->uv, UV_RUN_DEFAULT);
     assert_int_equal(w->ends, 1);
-    assert_int_equal(w->status, HD_RUN_DONE);
+    assert_int_equal(w->status, HD_ENGINE_RUN_DONE);
     w->engine = own;
     hd_val_unref(val);
 }

@@ -481,13 +481,13 @@ static void runs_are_recovered_a_few_times(void **state)
         char expected[64];
 
         snprintf(expected, sizeof(expected), "r1#%d@7 r3#%d@9 r2#1@7 ", attempt, attempt);
-        assert_err(hd_runs_recover(w->store, 3, on_recovered, &recovered, &w->fault), 0);
+        assert_err(hd_run_recover(w->store, 3, on_recovered, &recovered, &w->fault), 0);
         assert_string_equal(recovered.text, expected);
     }
     {
         struct recovered recovered = {""};
 
-        assert_err(hd_runs_recover(w->store, 3, on_recovered, &recovered, &w->fault), 0);
+        assert_err(hd_run_recover(w->store, 3, on_recovered, &recovered, &w->fault), 0);
         /* r1 is given up. The sequence numbers of its events before each crash are unknown. */
         assert_string_equal(recovered.text, "r2#1@4000000 ");
     }
@@ -514,10 +514,10 @@ static void an_orderly_stop_is_no_loss(void **state)
         assert_int_equal(run.attempt, i + 1);
         if (i < 2)
             assert_err(hd_run_mark_suspended(w->store, &run, &w->fault), 0);
-        assert_err(hd_runs_recover(w->store, 3, on_recovered, &recovered, &w->fault), 0);
+        assert_err(hd_run_recover(w->store, 3, on_recovered, &recovered, &w->fault), 0);
     }
     assert_string_equal(recovered.text, "r1#2@0 r1#3@0 r1#4@0 r1#5@0 ");
-    assert_err(hd_runs_recover(w->store, 3, on_recovered, &recovered, &w->fault), 0);
+    assert_err(hd_run_recover(w->store, 3, on_recovered, &recovered, &w->fault), 0);
     assert_err(hd_run_find(w->store, ADA, HD_S("r1"), &w->arena, &run, &w->fault), 0);
     assert_int_equal(run.status, HD_RUN_STATE_ERROR);
 }
@@ -534,7 +534,7 @@ static void a_temporary_thread_goes_with_a_run_that_is_given_up(void **state)
     run.losses.count = 2;
     run.kwargs = HD_S("{\"temporary\":true}");
     APPLY(w, hd_run_add(&batch, &run));
-    assert_err(hd_runs_recover(w->store, 3, on_recovered, &recovered, &w->fault), 0);
+    assert_err(hd_run_recover(w->store, 3, on_recovered, &recovered, &w->fault), 0);
     assert_string_equal(recovered.text, "");
     assert_err(hd_thread_read(w->store, ADA, HD_S("brief"), &w->arena, &thread, &w->fault),
                HD_ENOTFOUND);
@@ -568,7 +568,7 @@ static void a_run_keeps_its_actor(void **state)
     assert_slice(back.principal, ADA);
     assert_err(hd_run_find(w->store, HD_S("bob"), HD_S("r2"), &w->arena, &back, &w->fault),
                HD_ENOTFOUND);
-    assert_err(hd_runs_recover(w->store, 3, on_asked, &seen, &w->fault), 0);
+    assert_err(hd_run_recover(w->store, 3, on_asked, &seen, &w->fault), 0);
     assert_string_equal(seen.text, "bob ada ");
 }
 

@@ -2,8 +2,8 @@
 #include "schedule/sweep.h"
 
 #include "records/thread_heads.h"
-#include "run/prune.h"
 #include "run/run_commit.h"
+#include "run/thread_prune.h"
 #include "tests/unit/app_world.h"
 
 #define MINUTE INT64_C(60000000)
@@ -126,9 +126,9 @@ static void a_thread_that_was_used_meanwhile_stays(void **state)
 
     thread.updated_at = 5;
     APPLY(w, hd_thread_put(&batch, &thread));
-    assert_err(hd_thread_expire(w->app.store, &before, &w->fault), HD_ECONFLICT);
+    assert_err(hd_run_commit_expire_thread(w->app.store, &before, &w->fault), HD_ECONFLICT);
     assert_err(read_thread(w, "t", &before), 0);
-    assert_err(hd_thread_expire(w->app.store, &thread, NULL), 0);
+    assert_err(hd_run_commit_expire_thread(w->app.store, &thread, NULL), 0);
     assert_err(read_thread(w, "t", &before), HD_ENOTFOUND);
 }
 
@@ -251,9 +251,9 @@ static void times_slide_unless_they_are_fixed(void **state)
     for (size_t i = 0; i < HD_COUNT(table); i++) {
         struct hd_thread_rec thread = {.ttl = hd_slice_cstr(table[i].ttl)};
 
-        hd_ttl_touch(&thread, 10 * MINUTE);
+        hd_thread_touch(&thread, 10 * MINUTE);
         assert_int_equal(thread.expires_at, table[i].first);
-        hd_ttl_touch(&thread, 20 * MINUTE);
+        hd_thread_touch(&thread, 20 * MINUTE);
         assert_int_equal(thread.expires_at, table[i].second);
     }
 }

@@ -172,15 +172,15 @@ static void on_event(void *ctx, const struct hd_event *event)
     s->ends += event->type == HD_EVENT_TOOL_END;
     s->errors += event->type == HD_EVENT_TOOL_END && event->is_error;
     if (event->type == HD_EVENT_TOOL && s->cancels_at_tool)
-        hd_run_cancel(s->w.run);
+        hd_engine_run_cancel(s->w.run);
 }
 
-static void scene_done(void *ctx, const struct hd_run_result *result)
+static void scene_done(void *ctx, const struct hd_engine_run_result *result)
 {
     struct scene *s = ctx;
 
     on_done(&s->w, result);
-    if (result->status == HD_RUN_CANCELLED && s->cancels_at_tool)
+    if (result->status == HD_ENGINE_RUN_CANCELLED && s->cancels_at_tool)
         assert_int_equal(hd_val_count(result->tools), 1);
 }
 
@@ -206,21 +206,22 @@ static void close_scene(struct scene *s)
 static void begin(struct scene *s, const char *input, const char *command)
 {
     struct hd_val *in = input ? json(input) : NULL, *cmd = command ? json(command) : NULL;
-    struct hd_run_options options = {.graph = s->graph,
-                                     .thread = HD_S("t"),
-                                     .input = in,
-                                     .command = cmd,
-                                     .on_event = on_event,
-                                     .on_done = scene_done,
-                                     .ctx = s};
+    struct hd_engine_run_options options = {.graph = s->graph,
+                                            .thread = HD_S("t"),
+                                            .input = in,
+                                            .command = cmd,
+                                            .on_event = on_event,
+                                            .on_done = scene_done,
+                                            .ctx = s};
 
     s->w.ends = s->starts = s->ends = s->errors = 0;
-    assert_int_equal(hd_run_start(s->w.engine, &options, &s->w.run), 0);
+    assert_int_equal(hd_engine_run_start(s->w.engine, &options, &s->w.run), 0);
     hd_val_unref(in);
     hd_val_unref(cmd);
 }
 
-static void play(struct scene *s, const char *input, const char *command, enum hd_run_status status)
+static void play(struct scene *s, const char *input, const char *command,
+                 enum hd_engine_run_status status)
 {
     begin(s, input, command);
     uv_run(&s->w.uv, UV_RUN_DEFAULT);
@@ -287,7 +288,7 @@ static void no_call_is_no_task(void **unused)
 
     (void)unused;
     open_scene(&s, GRAPH(SOURCES));
-    play(&s, "{" CALLS("") "}", NULL, HD_RUN_DONE);
+    play(&s, "{" CALLS("") "}", NULL, HD_ENGINE_RUN_DONE);
     assert_int_equal(fake.opened, 0);
     assert_results(&s, "[]");
     assert_after(&s, 0);
@@ -305,7 +306,7 @@ static void parallel_calls_have_their_own_answers(void **unused)
          "{" CALLS(CALL("gather", "c1", "one") "," CALL("gather", "c2", "two") "," CALL(
              "gather", "c3", "three") "," CALL("gather", "c4", "four") "," CALL("gather", "c5",
                                                                                 "five")) "}",
-         NULL, HD_RUN_DONE);
+         NULL, HD_ENGINE_RUN_DONE);
     assert_int_equal(fake.opened, 1); /* for all of them */
     assert_int_equal(fake.called, 5);
     assert_int_equal(s.starts, 5);
@@ -330,7 +331,7 @@ static void what_goes_wrong_is_for_the_model(void **unused)
     play(&s,
          "{" CALLS(CALL("fail", "c1", "x") "," CALL("refuse", "c2", "x") "," CALL(
              "nothing", "c3", "x") ",{\"name\":\"echo\",\"id\":\"c4\",\"args\":{}}") "}",
-         NULL, HD_RUN_DONE);
+         NULL, HD_ENGINE_RUN_DONE);
     assert_results(
         &s,
         "[" ERROR("fail", "c1", "\"Error: it is broken\"") "," ERROR(
@@ -392,7 +393,7 @@ static void a_call_without_a_name_fails(void **unused)
     open_scene(&s, "{\"name\":\"g\",\"state\":{\"messages\":{\"reducer\":\"messages\"},\"c\":{}},"
                    "\"nodes\":{\"tools\":{\"kind\":\"tools\",\"sources\":[{\"fake\":" ALL
                    "}],\"call\":\"{{c}}\"}},\"edges\":[[\"__start__\",\"tools\"]]}");
-    play(&s, "{\"c\":{\"id\":\"x\"}}", NULL, HD_RUN_FAILED);
+    play(&s, "{\"c\":{\"id\":\"x\"}}", NULL, HD_ENGINE_RUN_FAILED);
     assert_string_equal(s.w.error, "ValueError");
     close_scene(&s);
 }
@@ -407,9 +408,10 @@ static void a_node_may_say_its_call(void **unused)
                    "\"nodes\":{\"tools\":{\"kind\":\"tools\",\"sources\":[{\"fake\":" ALL
                    "}],\"call\":\"{{c}}\",\"max_result_bytes\":4}},"
                    "\"edges\":[[\"__start__\",\"tools\"]]}");
-    play(&s, "{\"messages\":[\"hi\"],\"c\":" CALL("echo", "c1", "123456") "}", NULL, HD_RUN_DONE);
+    play(&s, "{\"messages\":[\"hi\"],\"c\":" CALL("echo", "c1", "123456") "}", NULL,
+         HD_ENGINE_RUN_DONE);
     assert_results(&s, "[" RESULT("echo", "c1", "\"1234\\n[2 of 6 bytes were left out]\"") "]");
-    play(&s, "{\"c\":null}", NULL, HD_RUN_DONE);
+    play(&s, "{\"c\":null}", NULL, HD_ENGINE_RUN_DONE);
     assert_int_equal(fake.called, 1);
     close_scene(&s);
 }
@@ -421,7 +423,7 @@ static void a_call_may_take_only_so_long(void **unused)
     (void)unused;
     open_scene(&s, GRAPH(SOURCES ",\"tool_timeout_ms\":10"));
     play(&s, "{" CALLS(CALL("hang", "c1", "x") "," CALL("hang_shortly", "c2", "x")) "}", NULL,
-         HD_RUN_DONE);
+         HD_ENGINE_RUN_DONE);
     assert_results(
         &s, "[" ERROR("hang", "c1", "\"Error: hang timed out after 0.01 seconds.\"") "," ERROR(
                 "hang_shortly", "c2", "\"Error: hang_shortly timed out after 0.02 seconds.\"") "]");
@@ -437,7 +439,7 @@ static void a_cancel_stops_the_call(void **unused)
     (void)unused;
     open_scene(&s, GRAPH(SOURCES));
     s.cancels_at_tool = true;
-    play(&s, "{" CALLS(CALL("hang", "c1", "x")) "}", NULL, HD_RUN_CANCELLED);
+    play(&s, "{" CALLS(CALL("hang", "c1", "x")) "}", NULL, HD_ENGINE_RUN_CANCELLED);
     assert_int_equal(fake.cancelled, 1);
     assert_int_equal(fake.closed, 1);
     assert_int_equal(s.starts, 1);
@@ -450,7 +452,7 @@ static void cancel_soon(uv_timer_t *timer)
     struct scene *s = timer->data;
 
     if (fake.late) {
-        hd_run_cancel(s->w.run);
+        hd_engine_run_cancel(s->w.run);
         uv_close((uv_handle_t *)timer, NULL);
     }
 }
@@ -467,7 +469,7 @@ static void a_cancel_stops_the_opening(void **unused)
     uv_timer_start(&s.timer, cancel_soon, 1, 1);
     uv_run(&s.w.uv, UV_RUN_DEFAULT);
     assert_int_equal(s.w.ends, 1);
-    assert_int_equal(s.w.status, HD_RUN_CANCELLED);
+    assert_int_equal(s.w.status, HD_ENGINE_RUN_CANCELLED);
     assert_int_equal(fake.closed, 1);
     assert_int_equal(fake.called, 0);
     close_scene(&s);
@@ -483,12 +485,12 @@ static void a_client_answers_its_own_calls(void **unused)
     play(&s,
          "{\"tools\":[{\"name\":\"confirm\",\"description\":\"d\",\"parameters\":{}}]," CALLS(
              CALL("confirm", "c1", "x")) "}",
-         NULL, HD_RUN_DONE);
+         NULL, HD_ENGINE_RUN_DONE);
     assert_int_equal(fake.called, 0);
     assert_results(&s, "[]");
     assert_after(&s, 0);
     play(&s, "{" CALLS(CALL("confirm", "c2", "x") "," CALL("echo", "c3", "x")) "}", NULL,
-         HD_RUN_DONE);
+         HD_ENGINE_RUN_DONE);
     assert_after(&s, 1);
     assert_int_equal(fake.called, 1);
     close_scene(&s);
@@ -509,7 +511,7 @@ static void a_problem_is_told_once_and_the_others_work(void **unused)
     play(&s,
          "{\"policy\":7," CALLS(CALL("echo", "c1", "one") "," CALL("echo", "c2", "two") "," CALL(
              "fail", "c3", "three")) "}",
-         NULL, HD_RUN_DONE);
+         NULL, HD_ENGINE_RUN_DONE);
     assert_results(
         &s, "[" RESULT("echo", "c1", "\"one\"") "," RESULT("echo", "c2", "\"two\"") "," ERROR(
                 "fail", "c3", "\"Error: it is broken\"") "]");
@@ -540,7 +542,7 @@ static void sources_are_shared_and_names_are_fit(void **unused)
          "{\"name\":"
          "\"0123456789012345678901234567890123456789012345678901234567890123456789\"}]," CALLS(
              CALL("none", "c1", "x")) "}",
-         NULL, HD_RUN_DONE);
+         NULL, HD_ENGINE_RUN_DONE);
     assert_int_equal(fake.opened, 2);
     assert_results(
         &s,
@@ -570,7 +572,7 @@ static void a_node_has_only_so_many_tools(void **unused)
     assert_int_equal(hd_buf_printf(&input, "],%s}%c",
                                    CALLS(CALL("t504", "c1", "x") "," CALL("t505", "c2", "x")), 0),
                      0);
-    play(&s, input.ptr, NULL, HD_RUN_DONE);
+    play(&s, input.ptr, NULL, HD_ENGINE_RUN_DONE);
     hd_buf_fini(&input);
     vals = values(&s);
     messages = hd_val_get(vals, HD_S("messages"));
@@ -657,7 +659,8 @@ static void an_approved_call_runs_once_also_after_a_restart(void **unused)
 
     (void)unused;
     open_scene(&s, GRAPH(SOURCES ",\"approval\":\"{{policy}}\""));
-    play(&s, "{\"policy\":[\"ec*\"]," CALLS(CALL("echo", "c1", "x")) "}", NULL, HD_RUN_INTERRUPTED);
+    play(&s, "{\"policy\":[\"ec*\"]," CALLS(CALL("echo", "c1", "x")) "}", NULL,
+         HD_ENGINE_RUN_INTERRUPTED);
     assert_int_equal(fake.called, 0);
     assert_int_equal(s.starts, 0);
     (void)question(&s, 0, &value);
@@ -671,15 +674,15 @@ static void an_approved_call_runs_once_also_after_a_restart(void **unused)
     assert_equal("question", value, wanted);
     hd_val_unref(wanted);
     restart(&s);
-    play(&s, NULL, NULL, HD_RUN_INTERRUPTED); /* resuming without a value is no approval */
+    play(&s, NULL, NULL, HD_ENGINE_RUN_INTERRUPTED); /* resuming without a value is no approval */
     assert_int_equal(fake.called, 0);
     restart(&s);
-    play(&s, NULL, RESUME("{\"type\":\"accept\"}"), HD_RUN_DONE);
+    play(&s, NULL, RESUME("{\"type\":\"accept\"}"), HD_ENGINE_RUN_DONE);
     assert_int_equal(fake.called, 1);
     assert_results(&s, "[" RESULT("echo", "c1", "\"x\"") "]");
     assert_after(&s, 1);
     restart(&s);
-    play(&s, NULL, NULL, HD_RUN_DONE);
+    play(&s, NULL, NULL, HD_ENGINE_RUN_DONE);
     assert_int_equal(fake.called, 1);
     close_scene(&s);
 }
@@ -711,9 +714,9 @@ static void each_verdict_has_its_result(void **unused)
         char command[512];
 
         open_scene(&s, GRAPH(SOURCES ",\"approval\":true"));
-        play(&s, "{" CALLS(CALL("echo", "c1", "x")) "}", NULL, HD_RUN_INTERRUPTED);
+        play(&s, "{" CALLS(CALL("echo", "c1", "x")) "}", NULL, HD_ENGINE_RUN_INTERRUPTED);
         snprintf(command, sizeof(command), RESUME("%s"), cases[i].answer);
-        play(&s, NULL, command, HD_RUN_DONE);
+        play(&s, NULL, command, HD_ENGINE_RUN_DONE);
         assert_results(&s, cases[i].results);
         assert_int_equal(fake.called, cases[i].called);
         assert_after(&s, 1);
@@ -729,16 +732,16 @@ static void what_is_no_answer_is_asked_again(void **unused)
     open_scene(&s, GRAPH("\"sources\":[{\"fake\":{\"tools\":[\"echo\"],\"schema\":{\"properties\":{"
                          "\"text\":{\"type\":\"string\"}}}}}],"
                          "\"approval\":[{\"tool\":\"echo\",\"allow\":[\"accept\",\"edit\"]}]"));
-    play(&s, "{" CALLS(CALL("echo", "c1", "x")) "}", NULL, HD_RUN_INTERRUPTED);
-    play(&s, NULL, RESUME("\"sure\""), HD_RUN_INTERRUPTED);
+    play(&s, "{" CALLS(CALL("echo", "c1", "x")) "}", NULL, HD_ENGINE_RUN_INTERRUPTED);
+    play(&s, NULL, RESUME("\"sure\""), HD_ENGINE_RUN_INTERRUPTED);
     assert_error(&s, 0, "a reply is an object whose \"type\" is accept, edit, response or ignore");
-    play(&s, NULL, RESUME("{\"type\":\"ignore\"}"), HD_RUN_INTERRUPTED);
+    play(&s, NULL, RESUME("{\"type\":\"ignore\"}"), HD_ENGINE_RUN_INTERRUPTED);
     assert_error(&s, 0, "the reply \"ignore\" is not allowed here");
     restart(&s);
-    play(&s, NULL, RESUME("{\"type\":\"edit\",\"args\":{\"text\":1}}"), HD_RUN_INTERRUPTED);
+    play(&s, NULL, RESUME("{\"type\":\"edit\",\"args\":{\"text\":1}}"), HD_ENGINE_RUN_INTERRUPTED);
     assert_error(&s, 0, "\"text\" must be of type string, not an integer");
     assert_int_equal(fake.called, 0);
-    play(&s, NULL, RESUME("{\"type\":\"edit\",\"args\":{\"text\":\"z\"}}"), HD_RUN_DONE);
+    play(&s, NULL, RESUME("{\"type\":\"edit\",\"args\":{\"text\":\"z\"}}"), HD_ENGINE_RUN_DONE);
     assert_int_equal(fake.called, 1);
     close_scene(&s);
 }
@@ -754,14 +757,14 @@ static void several_wait_for_answers_at_once(void **unused)
     play(&s,
          "{" CALLS(CALL("echo", "c1", "one") "," CALL("echo", "c2", "free") "," CALL(
              "echo", "c3", "three") "," CALL("echo", "c4", "four")) "}",
-         NULL, HD_RUN_INTERRUPTED);
+         NULL, HD_ENGINE_RUN_INTERRUPTED);
     assert_int_equal(fake.called, 1);
     assert_int_equal(hd_val_count(s.w.asked), 3);
     for (size_t i = 0; i < 3; i++)
         snprintf(ids[i], sizeof(ids[i]), "%.*s", 32, question(&s, i, NULL).ptr);
-    play(&s, NULL, RESUME("{\"type\":\"accept\"}"), HD_RUN_FAILED); /* ambiguous */
+    play(&s, NULL, RESUME("{\"type\":\"accept\"}"), HD_ENGINE_RUN_FAILED); /* ambiguous */
     snprintf(command, sizeof(command), RESUME("{\"%s\":{\"type\":\"accept\"}}"), ids[1]);
-    play(&s, NULL, command, HD_RUN_INTERRUPTED);
+    play(&s, NULL, command, HD_ENGINE_RUN_INTERRUPTED);
     assert_int_equal(fake.called, 2);
     assert_int_equal(hd_val_count(s.w.asked), 2);
     restart(&s);
@@ -769,7 +772,7 @@ static void several_wait_for_answers_at_once(void **unused)
         command, sizeof(command),
         RESUME("{\"%s\":{\"type\":\"accept\"},\"%s\":{\"type\":\"response\",\"args\":\"me\"}}"),
         ids[0], ids[2]);
-    play(&s, NULL, command, HD_RUN_DONE);
+    play(&s, NULL, command, HD_ENGINE_RUN_DONE);
     assert_int_equal(fake.called, 3);
     assert_results(
         &s, "[" RESULT("echo", "c1", "\"one\"") "," RESULT("echo", "c2", "\"free\"") "," RESULT(
@@ -786,11 +789,11 @@ static void the_last_one_needs_no_id(void **unused)
     (void)unused;
     open_scene(&s, GRAPH(SOURCES ",\"approval\":true"));
     play(&s, "{" CALLS(CALL("echo", "c1", "one") "," CALL("echo", "c2", "two")) "}", NULL,
-         HD_RUN_INTERRUPTED);
+         HD_ENGINE_RUN_INTERRUPTED);
     snprintf(id, sizeof(id), "%.*s", 32, question(&s, 0, NULL).ptr);
     snprintf(command, sizeof(command), RESUME("{\"%s\":{\"type\":\"accept\"}}"), id);
-    play(&s, NULL, command, HD_RUN_INTERRUPTED);
-    play(&s, NULL, RESUME("{\"type\":\"accept\"}"), HD_RUN_DONE);
+    play(&s, NULL, command, HD_ENGINE_RUN_INTERRUPTED);
+    play(&s, NULL, RESUME("{\"type\":\"accept\"}"), HD_ENGINE_RUN_DONE);
     assert_results(&s, "[" RESULT("echo", "c1", "\"one\"") "," RESULT("echo", "c2", "\"two\"") "]");
     close_scene(&s);
 }
@@ -803,13 +806,14 @@ static void a_tool_may_ask_too(void **unused)
 
     (void)unused;
     open_scene(&s, GRAPH(SOURCES ",\"approval\":\"{{policy}}\""));
-    play(&s, "{\"policy\":true," CALLS(CALL("ask", "c1", "x")) "}", NULL, HD_RUN_INTERRUPTED);
-    play(&s, NULL, RESUME("{\"type\":\"accept\"}"), HD_RUN_INTERRUPTED);
+    play(&s, "{\"policy\":true," CALLS(CALL("ask", "c1", "x")) "}", NULL,
+         HD_ENGINE_RUN_INTERRUPTED);
+    play(&s, NULL, RESUME("{\"type\":\"accept\"}"), HD_ENGINE_RUN_INTERRUPTED);
     assert_int_equal(fake.called, 1);
     (void)question(&s, 0, &value);
     assert_true(hd_slice_eq(hd_val_get_string(value), HD_S("who?")));
     restart(&s);
-    play(&s, NULL, RESUME("\"me\""), HD_RUN_DONE);
+    play(&s, NULL, RESUME("\"me\""), HD_ENGINE_RUN_DONE);
     assert_int_equal(fake.called, 2);
     assert_results(&s, "[{\"$\":\"message\",\"type\":\"tool\",\"content\":[{\"q\":\"who?\"},"
                        "{\"a\":\"me\"}],\"name\":\"ask\",\"tool_call_id\":\"c1\",\"artifact\":7}]");
@@ -828,10 +832,10 @@ static void a_tool_may_ask_as_we_do(void **unused)
          "{" CALLS("{\"name\":\"ask\",\"id\":\"c1\",\"args\":{\"question\":{"
                    "\"action_request\":{\"action\":\"ask\",\"args\":{}},\"config\":{"
                    "\"allow_accept\":true},\"tool_call_id\":\"inner\"}}}") "}",
-         NULL, HD_RUN_INTERRUPTED);
+         NULL, HD_ENGINE_RUN_INTERRUPTED);
     (void)question(&s, 0, &value);
     assert_non_null(hd_val_get(value, HD_S("action_request")));
-    play(&s, NULL, RESUME("{\"type\":\"accept\"}"), HD_RUN_DONE);
+    play(&s, NULL, RESUME("{\"type\":\"accept\"}"), HD_ENGINE_RUN_DONE);
     assert_int_equal(fake.called, 2);
     close_scene(&s);
 }
@@ -844,13 +848,13 @@ static void a_question_needs_its_answer_whatever_the_policy_is_now(void **unused
 
     (void)unused;
     open_scene(&s, GRAPH(SOURCES ",\"approval\":[{\"tool\":\"echo\",\"allow\":[\"accept\"]}]"));
-    play(&s, "{" CALLS(CALL("echo", "c1", "x")) "}", NULL, HD_RUN_INTERRUPTED);
+    play(&s, "{" CALLS(CALL("echo", "c1", "x")) "}", NULL, HD_ENGINE_RUN_INTERRUPTED);
     first = s.graph;
     s.graph = read_graph(GRAPH(SOURCES));
-    play(&s, NULL, RESUME("{\"type\":\"ignore\"}"), HD_RUN_INTERRUPTED);
+    play(&s, NULL, RESUME("{\"type\":\"ignore\"}"), HD_ENGINE_RUN_INTERRUPTED);
     assert_error(&s, 0, "the reply \"ignore\" is not allowed here");
     assert_int_equal(fake.called, 0);
-    play(&s, NULL, RESUME("{\"type\":\"accept\"}"), HD_RUN_DONE);
+    play(&s, NULL, RESUME("{\"type\":\"accept\"}"), HD_ENGINE_RUN_DONE);
     assert_int_equal(fake.called, 1);
     close_scene(&s);
     hd_graph_destroy(first);
@@ -862,7 +866,8 @@ static void a_policy_that_is_none_lets_nothing_through(void **unused)
 
     (void)unused;
     open_scene(&s, GRAPH(SOURCES ",\"approval\":\"{{policy}}\""));
-    play(&s, "{\"policy\":\"always\"," CALLS(CALL("echo", "c1", "x")) "}", NULL, HD_RUN_DONE);
+    play(&s, "{\"policy\":\"always\"," CALLS(CALL("echo", "c1", "x")) "}", NULL,
+         HD_ENGINE_RUN_DONE);
     assert_int_equal(fake.called, 0);
     assert_results(&s, "[" ERROR("echo", "c1",
                                  "\"Error: echo was not called, because it is not clear whether it "
@@ -885,7 +890,7 @@ static void it_survives_without_memory(void **unused)
         struct hd_val *in =
             json("{" CALLS(CALL("echo", "c1", "one") "," CALL("fail", "c2", "x")) "}");
         char thread[32];
-        struct hd_run_options options = {
+        struct hd_engine_run_options options = {
             .graph = s.graph, .input = in, .on_done = scene_done, .ctx = &s};
         int err;
 
@@ -893,14 +898,14 @@ static void it_survives_without_memory(void **unused)
         options.thread = hd_slice_cstr(thread);
         s.w.ends = 0;
         (void)hd_alloc_fail_at(++n, 0);
-        err = hd_run_start(s.w.engine, &options, &s.w.run);
+        err = hd_engine_run_start(s.w.engine, &options, &s.w.run);
         uv_run(&s.w.uv, UV_RUN_DEFAULT);
         asked = hd_alloc_fail_at(0, 0);
         assert_int_equal(s.w.ends, err ? 0 : 1);
         assert_int_equal(fake.opened, fake.closed);
         hd_val_unref(in);
     } while (asked >= n);
-    assert_int_equal(s.w.status, HD_RUN_DONE);
+    assert_int_equal(s.w.status, HD_ENGINE_RUN_DONE);
     close_scene(&s);
 }
 

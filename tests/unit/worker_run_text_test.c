@@ -205,7 +205,7 @@ static void ends_are_read(void **state)
         hd_worker_run_read_answer(HD_S("{\"status\":\"cancelled\",\"tokens\":3,\"tools\":[\"a\"]}"),
                                   NULL, &arena, &answer),
         0);
-    assert_int_equal(answer.status, HD_RUN_CANCELLED);
+    assert_int_equal(answer.status, HD_ENGINE_RUN_CANCELLED);
     assert_int_equal(answer.tokens, 3);
     assert_int_equal(hd_val_count(answer.tools), 1);
     hd_val_unref(answer.tools);
@@ -249,7 +249,7 @@ static void an_error_without_a_type_has_one(void **state)
     (void)state;
     hd_arena_init(&arena, 1 << 20);
     assert_int_equal(hd_worker_run_read_error(HD_S(""), NULL, &arena, &answer), 0);
-    assert_int_equal(answer.status, HD_RUN_FAILED);
+    assert_int_equal(answer.status, HD_ENGINE_RUN_FAILED);
     assert_text(answer.type, "RuntimeError");
     assert_json(answer.error, "{\"error\":\"RuntimeError\",\"message\":\"\"}");
     hd_arena_fini(&arena);

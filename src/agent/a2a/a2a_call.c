@@ -494,7 +494,7 @@ static const uint8_t ids_ns[16] = {0x5c, 0x0b, 0x27, 0x9e, 0x4d, 0x1a, 0x4f, 0x3
  */
 static int make_context(const struct hd_tool_call *call, struct hd_a2a_peer *peer)
 {
-    const struct hd_run_options *options = &call->task->loop->run->options;
+    const struct hd_engine_run_options *options = &call->task->loop->run->options;
     char id[HD_UUID_SIZE];
     struct hd_buf name;
     int err;
@@ -584,7 +584,7 @@ static int say_to_agent(struct hd_tool_call *call, const struct saying *saying)
         work->answer.task_id = hd_val_string(saying->task_id);
     err = saying->task_id.len && !work->answer.task_id ? HD_ENOMEM : make_message_id(call, id);
     if (!err)
-        err = hd_call_key(call->task, call->id, 0, key);
+        err = hd_idempotency_key(call->task, call->id, 0, key);
     ask.message_id = hd_slice_cstr(id);
     ask.key = hd_slice_cstr(key);
     if (!err)

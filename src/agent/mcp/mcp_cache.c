@@ -19,7 +19,7 @@ struct hd_mcp_cache {
     struct hd_map map;
 };
 
-static struct hd_mcp_cache *cache_of(const struct hd_run *run)
+static struct hd_mcp_cache *cache_of(const struct hd_engine_run *run)
 {
     struct hd_agents *agents = hd_agents_of_run(run);
 
@@ -40,8 +40,8 @@ static void free_entry(struct mcp_cache_entry *entry)
     hd_free(entry);
 }
 
-static int make_cache_key(struct hd_buf *out, const struct hd_run *run, enum hd_mcp_cached what,
-                          struct hd_slice url, struct hd_slice credentials)
+static int make_cache_key(struct hd_buf *out, const struct hd_engine_run *run,
+                          enum hd_mcp_cached what, struct hd_slice url, struct hd_slice credentials)
 {
     int err = hd_buf_append_byte(out, (uint8_t)('0' + (int)what));
 
@@ -52,7 +52,7 @@ static int make_cache_key(struct hd_buf *out, const struct hd_run *run, enum hd_
     return err ? err : hd_buf_append_slice(out, credentials);
 }
 
-const struct hd_val *hd_mcp_cache_get(const struct hd_run *run, enum hd_mcp_cached what,
+const struct hd_val *hd_mcp_cache_get(const struct hd_engine_run *run, enum hd_mcp_cached what,
                                       struct hd_slice url, struct hd_slice credentials)
 {
     struct hd_mcp_cache *cache = cache_of(run);
@@ -103,7 +103,7 @@ static int keep_entry(struct hd_mcp_cache *cache, struct hd_slice key, const str
     return err;
 }
 
-void hd_mcp_cache_put(const struct hd_run *run, enum hd_mcp_cached what, struct hd_slice url,
+void hd_mcp_cache_put(const struct hd_engine_run *run, enum hd_mcp_cached what, struct hd_slice url,
                       struct hd_slice credentials, struct hd_val *val, int64_t ttl_ms)
 {
     struct hd_mcp_cache *cache = cache_of(run);

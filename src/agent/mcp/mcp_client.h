@@ -28,7 +28,7 @@
 
 struct hd_mcp_request;
 struct hd_mcp_token;
-struct hd_run;
+struct hd_engine_run;
 struct hd_task;
 
 /* The result of a request. */
@@ -61,7 +61,7 @@ struct hd_mcp_what {
 enum hd_mcp_state { HD_MCP_CLOSED, HD_MCP_OPENING, HD_MCP_OPEN };
 
 struct hd_mcp_peer {
-    struct hd_run *run;
+    struct hd_engine_run *run;
     const struct hd_mcp_server *server;
     struct hd_slice user_token; /* of the run's user; for token exchange only */
     enum hd_mcp_state state;
@@ -83,7 +83,7 @@ struct hd_mcp_peer {
 };
 
 /* Borrows `server`. */
-void hd_mcp_peer_init(struct hd_mcp_peer *peer, struct hd_run *run,
+void hd_mcp_peer_init(struct hd_mcp_peer *peer, struct hd_engine_run *run,
                       const struct hd_mcp_server *server, struct hd_slice user_token);
 /* Cancels all requests without notice, and ends the session. */
 void hd_mcp_peer_fini(struct hd_mcp_peer *peer);

@@ -479,7 +479,7 @@ void hd_mcp_peer_forget(struct hd_mcp_peer *peer)
     peer->epoch++;
 }
 
-void hd_mcp_peer_init(struct hd_mcp_peer *peer, struct hd_run *run,
+void hd_mcp_peer_init(struct hd_mcp_peer *peer, struct hd_engine_run *run,
                       const struct hd_mcp_server *server, struct hd_slice user_token)
 {
     memset(peer, 0, sizeof(*peer));

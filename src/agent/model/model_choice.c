@@ -87,7 +87,7 @@ static const struct hd_val *given(const struct hd_settings *settings, const char
     return NULL;
 }
 
-const struct hd_val *hd_setting(const struct hd_settings *settings, const char *name)
+const struct hd_val *hd_model_setting(const struct hd_settings *settings, const char *name)
 {
     const struct hd_val *val = given(settings, name);
 
@@ -141,8 +141,8 @@ static bool read_setting_number(const struct hd_val *val, double *out)
 
 static int read_numbers(const struct hd_settings *settings, struct hd_model_choice *choice)
 {
-    const struct hd_val *temperature = hd_setting(settings, "temperature");
-    const struct hd_val *max_tokens = hd_setting(settings, "max_tokens");
+    const struct hd_val *temperature = hd_model_setting(settings, "temperature");
+    const struct hd_val *max_tokens = hd_model_setting(settings, "max_tokens");
     double number;
 
     if (temperature) {
@@ -292,7 +292,7 @@ static int choose_router(const struct hd_settings *settings, struct hd_model_cho
  */
 static int find_custom_key(const struct hd_settings *settings, struct hd_model_choice *choice)
 {
-    const struct hd_val *val = hd_setting(settings, "custom_api_key");
+    const struct hd_val *val = hd_model_setting(settings, "custom_api_key");
     int err;
 
     if (hd_val_is_string(val))
@@ -308,7 +308,7 @@ static int find_custom_key(const struct hd_settings *settings, struct hd_model_c
 static int choose_custom(const struct hd_settings *settings, struct hd_model_choice *choice,
                          struct hd_slice name)
 {
-    struct hd_slice model, custom = setting_text(hd_setting(settings, "custom_model_name"));
+    struct hd_slice model, custom = setting_text(hd_model_setting(settings, "custom_model_name"));
     const struct hd_val *over = given(settings, "model_name_override");
     const char *colon;
     int err;
@@ -325,7 +325,7 @@ static int choose_custom(const struct hd_settings *settings, struct hd_model_cho
     err = set(&choice->model, model);
     choice->is_own_url = settings->are_fixed && !given(settings, "base_url");
     if (!err)
-        err = set_url(choice, setting_text(hd_setting(settings, "base_url")), "base_url");
+        err = set_url(choice, setting_text(hd_model_setting(settings, "base_url")), "base_url");
     if (!err)
         err = find_custom_key(settings, choice);
     return err ? err : tell_who(settings, choice, false);
@@ -394,8 +394,8 @@ static int choose_model(const struct hd_settings *settings, struct hd_model_choi
         name = given(settings, "model_name");
     text = name ? setting_text(name) : hd_slice_cstr(env(settings, "MODEL_NAME"));
     if (text.len == 0)
-        text = setting_text(hd_setting(settings, "model_name"));
-    if (hd_setting(settings, "base_url"))
+        text = setting_text(hd_model_setting(settings, "model_name"));
+    if (hd_model_setting(settings, "base_url"))
         return choose_custom(settings, choice, text);
     if (!name && given(settings, "custom_model_name"))
         text = setting_text(given(settings, "custom_model_name"));
@@ -424,7 +424,7 @@ int hd_model_choose(const struct hd_settings *settings, struct hd_model_choice *
         return err;
     if (router_url(settings))
         err = choose_router(settings, choice);
-    else if (is_configured(settings) || hd_setting(settings, "base_url"))
+    else if (is_configured(settings) || hd_model_setting(settings, "base_url"))
         err = choose_model(settings, choice);
     else {
         choice->provider = &hd_provider_offline;

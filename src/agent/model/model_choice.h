@@ -37,7 +37,7 @@ struct hd_settings {
 void hd_settings_init(struct hd_settings *settings, const struct hd_val *given,
                       const struct hd_val *defaults);
 /* The first that is neither null nor "", including the defaults; NULL: none. */
-const struct hd_val *hd_setting(const struct hd_settings *settings, const char *name);
+const struct hd_val *hd_model_setting(const struct hd_settings *settings, const char *name);
 
 struct hd_model_choice {
     const struct hd_provider *provider;

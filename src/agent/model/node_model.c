@@ -40,18 +40,19 @@ struct model_spec {
 /* ---- the declaration -------------------------------------------------- */
 
 static const struct hd_field fields[] = {
-    {"defaults", hd_read_expr, offsetof(struct model_spec, defaults), false, 0, 0, 0},
-    {"settings", hd_read_expr, offsetof(struct model_spec, settings), false, 0, 0, 0},
-    {"prompt", hd_read_expr, offsetof(struct model_spec, prompt), false, 0, 0, 0},
-    {"suffix", hd_read_expr, offsetof(struct model_spec, suffix), false, 0, 0, 0},
-    {"messages", hd_read_expr, offsetof(struct model_spec, messages), false, 0, 0, 0},
-    {"channel", hd_read_raw, offsetof(struct model_spec, channel_at), false, 0, 0, 0},
-    {"update", hd_read_update, offsetof(struct model_spec, update), false, 0, 0, HD_PLACE(MESSAGE)},
-    {"tools", hd_read_raw, offsetof(struct model_spec, tools_at), false, 0, 0, 0},
-    {"idle_ms", hd_read_int, offsetof(struct model_spec, idle_ms), false, 1, HD_GRAPH_MAX_WAIT_MS,
-     0},
-    {"tries", hd_read_int, offsetof(struct model_spec, tries), false, 1, 10, 0},
-    {"stream", hd_read_bool, offsetof(struct model_spec, streams), false, 0, 0, 0},
+    {"defaults", hd_decl_read_expr, offsetof(struct model_spec, defaults), false, 0, 0, 0},
+    {"settings", hd_decl_read_expr, offsetof(struct model_spec, settings), false, 0, 0, 0},
+    {"prompt", hd_decl_read_expr, offsetof(struct model_spec, prompt), false, 0, 0, 0},
+    {"suffix", hd_decl_read_expr, offsetof(struct model_spec, suffix), false, 0, 0, 0},
+    {"messages", hd_decl_read_expr, offsetof(struct model_spec, messages), false, 0, 0, 0},
+    {"channel", hd_decl_read_raw, offsetof(struct model_spec, channel_at), false, 0, 0, 0},
+    {"update", hd_decl_read_update, offsetof(struct model_spec, update), false, 0, 0,
+     HD_PLACE(MESSAGE)},
+    {"tools", hd_decl_read_raw, offsetof(struct model_spec, tools_at), false, 0, 0, 0},
+    {"idle_ms", hd_decl_read_int, offsetof(struct model_spec, idle_ms), false, 1,
+     HD_GRAPH_MAX_WAIT_MS, 0},
+    {"tries", hd_decl_read_int, offsetof(struct model_spec, tries), false, 1, 10, 0},
+    {"stream", hd_decl_read_bool, offsetof(struct model_spec, streams), false, 0, 0, 0},
 };
 
 /* The response goes to `messages` unless another message channel, or an update, is declared. */
@@ -596,7 +597,7 @@ static int make_system(struct call *call, const struct hd_scope *scope,
                        const struct hd_settings *settings)
 {
     const struct model_spec *spec = spec_of(call);
-    const struct hd_val *text = hd_setting(settings, "system_prompt");
+    const struct hd_val *text = hd_model_setting(settings, "system_prompt");
     int err = 0;
 
     if (spec->prompt)

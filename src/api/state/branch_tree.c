@@ -120,7 +120,7 @@ static int find_new(hd_json_val now, hd_json_val before, hd_json_val *out)
     if (!is_more)
         return 0;
     hd_map_init(&map, SIZE_MAX / 2);
-    err = hd_messages_index(&map, before);
+    err = hd_message_path_index(&map, before);
     do {
         hd_json_val known = hd_map_get(&map, hd_message_id(it.val));
 
@@ -171,7 +171,7 @@ static int find_message(struct hd_branch_tree *tree, struct hd_tree_branch *bran
     struct hd_json json;
     hd_json_val list, found = NULL;
     struct hd_buf buf;
-    int err = hd_checkpoint_messages(tree->call, &tree->target, branch->last->id, &json);
+    int err = hd_checkpoint_index_messages(tree->call, &tree->target, branch->last->id, &json);
 
     hd_buf_init(&buf, MAX_STATE);
     list = err ? NULL : hd_json_get(hd_json_root(&json), HD_S("messages"));
@@ -196,7 +196,7 @@ static int find_of_children(struct hd_branch_tree *tree, const struct hd_tree_br
     int err = 0;
 
     if (parent && child)
-        err = hd_checkpoint_messages(tree->call, &tree->target, parent->last->id, &json);
+        err = hd_checkpoint_index_messages(tree->call, &tree->target, parent->last->id, &json);
     for (; child && !err; child = child->sibling)
         err = find_message(tree, child, hd_json_get(hd_json_root(&json), HD_S("messages")));
     hd_json_fini(&json);
@@ -273,7 +273,7 @@ int hd_branch_show(struct hd_branch_tree *tree, struct hd_tree_branch *branch)
 
     if (has_messages(tree)) {
         if (fork)
-            err = hd_checkpoint_messages(tree->call, &tree->target, fork->id, &json);
+            err = hd_checkpoint_index_messages(tree->call, &tree->target, fork->id, &json);
         if (!err)
             err = find_message(tree, branch, hd_json_get(hd_json_root(&json), HD_S("messages")));
         hd_json_fini(&json);

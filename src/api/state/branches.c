@@ -12,8 +12,8 @@
 #include "base/clock.h"
 #include "graph/state/state.h"
 #include "records/thread_heads.h"
-#include "run/prune.h"
 #include "run/run_commit.h"
+#include "run/thread_prune.h"
 #include "store/rows.h"
 
 #define MAX_STATE ((size_t)1 << 30)
@@ -44,7 +44,7 @@ struct move {
 static void touch(struct hd_thread_rec *thread)
 {
     thread->updated_at = hd_clock_now_us();
-    hd_ttl_touch(thread, thread->updated_at);
+    hd_thread_touch(thread, thread->updated_at);
 }
 
 /* `thread` must have been touched: its state gets the same time. */
@@ -266,8 +266,8 @@ static struct hd_step branch_cut(struct hd_branch_tree *tree, struct hd_tree_bra
     if (!err)
         err = hd_branch_names_change(tree, NULL, hd_slice(NULL, 0), &thread.metadata);
     if (!err)
-        err = hd_thread_cut(call->app->store, &thread, branch->first->ns, branch->first->id,
-                            &call->fault);
+        err = hd_thread_prune_cut(call->app->store, &thread, branch->first->ns, branch->first->id,
+                                  &call->fault);
     call->status = err ? call->status : 204;
     return hd_step_done(err);
 }

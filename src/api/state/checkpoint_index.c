@@ -228,8 +228,8 @@ void hd_checkpoint_index_fini(struct hd_checkpoint_index *points)
 
 /* ---- values of checkpoints -------------------------------------------- */
 
-int hd_checkpoint_messages(struct hd_call *call, const struct hd_checkpoint_target *target,
-                           struct hd_slice id, struct hd_json *json)
+int hd_checkpoint_index_messages(struct hd_call *call, const struct hd_checkpoint_target *target,
+                                 struct hd_slice id, struct hd_json *json)
 {
     struct hd_address at = hd_checkpoint_target_address(call, target, id);
     struct hd_failure failure = {NULL, NULL};
@@ -246,8 +246,8 @@ int hd_checkpoint_messages(struct hd_call *call, const struct hd_checkpoint_targ
     return err;
 }
 
-int hd_checkpoint_news(struct hd_call *call, const struct hd_checkpoint_target *target,
-                       const struct hd_state_walk *walk, hd_state_delta_fn fn, void *ctx)
+int hd_checkpoint_index_delta(struct hd_call *call, const struct hd_checkpoint_target *target,
+                              const struct hd_state_walk *walk, hd_state_delta_fn fn, void *ctx)
 {
     struct hd_address at = hd_checkpoint_target_address(call, target, hd_slice(NULL, 0));
     struct hd_failure failure = {NULL, NULL};

@@ -49,13 +49,13 @@ struct hd_checkpoint_node *hd_checkpoint_index_find(const struct hd_checkpoint_i
 
 /* The values at a checkpoint, as clients see them; channels other than `messages` may be missing.
  * The caller frees `json`. */
-HD_MUST_CHECK int hd_checkpoint_messages(struct hd_call *call,
-                                         const struct hd_checkpoint_target *target,
-                                         struct hd_slice id, struct hd_json *json);
+HD_MUST_CHECK int hd_checkpoint_index_messages(struct hd_call *call,
+                                               const struct hd_checkpoint_target *target,
+                                               struct hd_slice id, struct hd_json *json);
 /* The messages that checkpoints added, as hd_state_delta() reports them. */
-HD_MUST_CHECK int hd_checkpoint_news(struct hd_call *call,
-                                     const struct hd_checkpoint_target *target,
-                                     const struct hd_state_walk *walk, hd_state_delta_fn fn,
-                                     void *ctx);
+HD_MUST_CHECK int hd_checkpoint_index_delta(struct hd_call *call,
+                                            const struct hd_checkpoint_target *target,
+                                            const struct hd_state_walk *walk, hd_state_delta_fn fn,
+                                            void *ctx);
 
 #endif

@@ -10,7 +10,7 @@
 #include "graph/engine/ns.h"
 #include "records/thread_heads.h"
 #include "run/admit.h"
-#include "run/assistant.h"
+#include "run/assistant_lookup.h"
 #include "search/thread_texts.h"
 #include "store/bytes.h"
 #include "store/rows.h"
@@ -122,14 +122,15 @@ static int set_assistant(struct hd_call *call, struct hd_checkpoint_target *targ
     uint8_t raw[16];
 
     if (graph)
-        return hd_assistant_ns(call->arena, hd_slice_cstr(graph->assistant_id), &target->root);
+        return hd_admit_assistant_ns(call->arena, hd_slice_cstr(graph->assistant_id),
+                                     &target->root);
     if (!hd_uuid_parse(id, raw))
         return hd_fault_set(&call->fault, HD_ENOTFOUND,
                             "No assistant found for \"%.*s\". Make sure the assistant ID is for a "
                             "valid assistant or a valid graph ID.",
                             (int)(id.len < 60 ? id.len : 60), id.ptr);
     hd_uuid_format(raw, text);
-    return hd_assistant_ns(call->arena, hd_slice(text, HD_UUID_LEN), &target->root);
+    return hd_admit_assistant_ns(call->arena, hd_slice(text, HD_UUID_LEN), &target->root);
 }
 
 /* The metadata of a thread without runs may name its assistant. The value is unchecked. */
@@ -194,8 +195,8 @@ static int find_assistant_graph(struct hd_call *call, struct hd_checkpoint_targe
 
     if (target->graph_id.len > 0 || target->assistant_id.len == 0)
         return 0;
-    err = hd_assistant_resolve(call->app, call->actor, target->assistant_id, call->arena,
-                               &assistant, &call->fault);
+    err = hd_assistant_lookup(call->app, call->actor, target->assistant_id, call->arena, &assistant,
+                              &call->fault);
     if (!err)
         target->graph_id = assistant.graph_id;
     if (err != HD_ENOTFOUND)

@@ -7,7 +7,7 @@
 struct history_view {
     struct hd_call *call;
     struct hd_checkpoint_target target;
-    struct hd_state_select select;
+    struct hd_state_view_select select;
     int64_t limit;
     struct hd_slice before;
     struct hd_slice filter;
@@ -33,7 +33,7 @@ static int list_states(struct history_view *history)
     if (!target->graph)
         return hd_checkpoint_target_check_graph(call, target);
     at = hd_checkpoint_target_address(call, target, target->checkpoint_id);
-    at.without_values = !hd_state_select_has_values(&history->select);
+    at.without_values = !hd_state_view_select_has_values(&history->select);
     at.allowance = &call->budget.allowance;
     at.keeps_values = history->select.count == 0;
     err = hd_state_history(&at, history->limit, history->before, history->filter, on_state, history,
@@ -57,13 +57,13 @@ static struct hd_step get_history(struct hd_call *call)
     int err = hd_params_int(&call->query, HD_S("limit"), 1, 1000, 10, &history.limit, &call->fault);
 
     if (!err)
-        err = hd_state_select_query(call, &history.select);
+        err = hd_state_view_select_query(call, &history.select);
     hd_params_get(&call->query, HD_S("before"), &history.before);
     if (!err)
         err = hd_checkpoint_target_of_query(call, &history.target);
     if (!err)
         err = history_show(&history);
-    hd_state_select_fini(&history.select);
+    hd_state_view_select_fini(&history.select);
     return hd_step_done(err);
 }
 
@@ -98,12 +98,12 @@ static struct hd_step post_history(struct hd_call *call)
     if (!err)
         err = hd_call_text(call, metadata, &history.filter);
     if (!err)
-        err = hd_state_select_body(call, &history.select);
+        err = hd_state_view_select_body(call, &history.select);
     if (!err)
         err = hd_checkpoint_target_of_body(call, &history.target);
     if (!err)
         err = history_show(&history);
-    hd_state_select_fini(&history.select);
+    hd_state_view_select_fini(&history.select);
     return hd_step_done(err);
 }
 

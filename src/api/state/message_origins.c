@@ -127,7 +127,7 @@ static int has_new_human(hd_json_val list, hd_json_val before, bool *out)
 
     *out = false;
     hd_map_init(&map, MAX_MESSAGES);
-    err = hd_messages_index(&map, before);
+    err = hd_message_path_index(&map, before);
     while (!err && !*out && hd_json_next(&it))
         *out = is_human(it.val) && !hd_map_get(&map, hd_message_id(it.val));
     hd_map_fini(&map);
@@ -139,10 +139,10 @@ static int compare_states(struct origins *origins, const struct hd_checkpoint_no
 {
     const struct hd_checkpoint_target *target = &origins->path.target;
     struct hd_json now, before = {NULL};
-    int err = hd_checkpoint_messages(origins->call, target, point->id, &now);
+    int err = hd_checkpoint_index_messages(origins->call, target, point->id, &now);
 
     if (!err)
-        err = hd_checkpoint_messages(origins->call, target, point->parent->id, &before);
+        err = hd_checkpoint_index_messages(origins->call, target, point->parent->id, &before);
     if (!err)
         err = has_new_human(hd_json_get(hd_json_root(&now), HD_S("messages")),
                             hd_json_get(hd_json_root(&before), HD_S("messages")), out);
@@ -383,8 +383,8 @@ static int locate_messages(struct origins *origins)
     struct hd_json_iter it;
     struct hd_said *said;
     hd_json_val list;
-    int err = hd_checkpoint_messages(origins->call, &path->target,
-                                     path->points[path->length - 1]->id, &origins->values);
+    int err = hd_checkpoint_index_messages(origins->call, &path->target,
+                                           path->points[path->length - 1]->id, &origins->values);
 
     list = hd_json_get(hd_json_root(&origins->values), HD_S("messages"));
     if (err || !hd_json_is_array(list) || hd_json_size(list) == 0)

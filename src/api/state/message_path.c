@@ -44,7 +44,7 @@ struct hd_slice hd_message_id(hd_json_val message)
     return hd_json_string(hd_json_get(message, HD_S("id")));
 }
 
-int hd_messages_index(struct hd_map *map, hd_json_val list)
+int hd_message_path_index(struct hd_map *map, hd_json_val list)
 {
     struct hd_json_iter it = hd_json_iter(list);
     int err = 0;
@@ -70,12 +70,12 @@ static int part(struct hd_call *call, const struct path_stretch *stretch, size_t
     const struct hd_message_path *path = stretch->path;
     struct hd_json json;
     struct hd_map there;
-    int err = hd_checkpoint_messages(call, &path->target, path->news[at]->id, &json);
+    int err = hd_checkpoint_index_messages(call, &path->target, path->news[at]->id, &json);
 
     *count = 0;
     hd_map_init(&there, MAX_MESSAGES);
     if (!err)
-        err = hd_messages_index(&there, hd_json_get(hd_json_root(&json), HD_S("messages")));
+        err = hd_message_path_index(&there, hd_json_get(hd_json_root(&json), HD_S("messages")));
     for (size_t i = 0; !err && i < stretch->count; i++) {
         struct hd_said said = stretch->said[i];
 
@@ -201,7 +201,7 @@ static int read_news(struct path_search *search)
                                        .count = stretch->high - search->base,
                                        .known = stretch->low - search->base};
 
-    return hd_checkpoint_news(search->call, &stretch->path->target, &walk, on_news, search);
+    return hd_checkpoint_index_delta(search->call, &stretch->path->target, &walk, on_news, search);
 }
 
 static size_t last_found(const struct path_search *search)
@@ -225,7 +225,7 @@ static int read_unclear(struct path_search *search)
 
         if (at >= last_found(search))
             break;
-        err = hd_checkpoint_messages(search->call, &path->target, path->news[at]->id, &json);
+        err = hd_checkpoint_index_messages(search->call, &path->target, path->news[at]->id, &json);
         if (!err)
             find_in(search, at, hd_json_get(hd_json_root(&json), HD_S("messages")));
         hd_json_fini(&json);

@@ -42,6 +42,6 @@ void hd_said_sort(struct hd_said *said, size_t count);
 /* Empty: no id. */
 struct hd_slice hd_message_id(hd_json_val message);
 /* Maps the messages of a list by their ids. */
-HD_MUST_CHECK int hd_messages_index(struct hd_map *map, hd_json_val list);
+HD_MUST_CHECK int hd_message_path_index(struct hd_map *map, hd_json_val list);
 
 #endif

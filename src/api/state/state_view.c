@@ -27,7 +27,7 @@ static bool state_view_is_member(struct hd_slice name)
     return hd_slice_starts(name, values_prefix);
 }
 
-static int state_view_check(struct hd_call *call, struct hd_state_select *select)
+static int state_view_check(struct hd_call *call, struct hd_state_view_select *select)
 {
     hd_buf_init(&select->scratch, MAX_STATE);
     for (size_t i = 0; i < select->count; i++) {
@@ -40,7 +40,7 @@ static int state_view_check(struct hd_call *call, struct hd_state_select *select
     return 0;
 }
 
-int hd_state_select_query(struct hd_call *call, struct hd_state_select *out)
+int hd_state_view_select_query(struct hd_call *call, struct hd_state_view_select *out)
 {
     int err = hd_params_list(&call->query, HD_S("select"), call->arena, &out->names, &out->count,
                              &call->fault);
@@ -48,19 +48,19 @@ int hd_state_select_query(struct hd_call *call, struct hd_state_select *out)
     return err ? err : state_view_check(call, out);
 }
 
-int hd_state_select_body(struct hd_call *call, struct hd_state_select *out)
+int hd_state_view_select_body(struct hd_call *call, struct hd_state_view_select *out)
 {
     int err = hd_body_strings(call, "select", &out->names, &out->count);
 
     return err ? err : state_view_check(call, out);
 }
 
-void hd_state_select_fini(struct hd_state_select *select)
+void hd_state_view_select_fini(struct hd_state_view_select *select)
 {
     hd_buf_fini(&select->scratch);
 }
 
-bool hd_state_select_has_values(const struct hd_state_select *select)
+bool hd_state_view_select_has_values(const struct hd_state_view_select *select)
 {
     bool is_found = select->count == 0;
 
@@ -72,7 +72,7 @@ bool hd_state_select_has_values(const struct hd_state_select *select)
 
 /* ---- writing ---------------------------------------------------------- */
 
-static bool is_selected(const struct hd_state_select *select, struct hd_slice name)
+static bool is_selected(const struct hd_state_view_select *select, struct hd_slice name)
 {
     for (size_t i = 0; i < select->count; i++) {
         if (hd_slice_eq(select->names[i], name))
@@ -81,7 +81,7 @@ static bool is_selected(const struct hd_state_select *select, struct hd_slice na
     return false;
 }
 
-static bool is_first(const struct hd_state_select *select, size_t index)
+static bool is_first(const struct hd_state_view_select *select, size_t index)
 {
     for (size_t i = 0; i < index; i++) {
         if (hd_slice_eq(select->names[i], select->names[index]))
@@ -91,7 +91,7 @@ static bool is_first(const struct hd_state_select *select, size_t index)
 }
 
 /* The individually selected values. */
-static void put_some_values(struct hd_jw *jw, const struct hd_state_select *select,
+static void put_some_values(struct hd_jw *jw, const struct hd_state_view_select *select,
                             hd_json_val values)
 {
     bool is_begun = false;
@@ -117,7 +117,8 @@ static void put_some_values(struct hd_jw *jw, const struct hd_state_select *sele
         hd_jw_object_end(jw);
 }
 
-static void put_selected(struct hd_jw *jw, const struct hd_state_select *select, hd_json_val state)
+static void put_selected(struct hd_jw *jw, const struct hd_state_view_select *select,
+                         hd_json_val state)
 {
     hd_jw_object(jw);
     if (!is_selected(select, HD_S("values")))
@@ -147,7 +148,7 @@ static void put_whole(struct hd_call *call, struct hd_jw *jw,
 
 /* Selections are rare, so they are taken from the whole rendered state. */
 int hd_state_view(struct hd_call *call, const struct hd_checkpoint_target *target,
-                  struct hd_state_select *select, const struct hd_val *state)
+                  struct hd_state_view_select *select, const struct hd_val *state)
 {
     struct hd_json json = {NULL};
     struct hd_jw jw;

@@ -43,7 +43,7 @@ static int read_state(struct hd_call *call, const struct hd_checkpoint_target *t
 }
 
 static int state_update_show(struct hd_call *call, const struct hd_checkpoint_target *target,
-                             bool subgraphs, struct hd_state_select *select)
+                             bool subgraphs, struct hd_state_view_select *select)
 {
     struct hd_val *state = NULL;
     int err = read_state(call, target, subgraphs, &state);
@@ -57,20 +57,20 @@ static int state_update_show(struct hd_call *call, const struct hd_checkpoint_ta
 /* GET: `checkpoint_id` empty for the current head. */
 static int show_queried(struct hd_call *call, struct hd_slice checkpoint_id)
 {
-    struct hd_state_select select = {.names = NULL};
+    struct hd_state_view_select select = {.names = NULL};
     struct hd_checkpoint_target target;
     bool subgraphs;
     int err = hd_params_bool(&call->query, HD_S("subgraphs"), false, &subgraphs, &call->fault);
 
     if (!err)
-        err = hd_state_select_query(call, &select);
+        err = hd_state_view_select_query(call, &select);
     if (!err)
         err = hd_checkpoint_target_of_query(call, &target);
     if (!err) {
         target.checkpoint_id = checkpoint_id;
         err = state_update_show(call, &target, subgraphs, &select);
     }
-    hd_state_select_fini(&select);
+    hd_state_view_select_fini(&select);
     return err;
 }
 
@@ -89,18 +89,18 @@ static struct hd_step get_state_at(struct hd_call *call)
 
 static struct hd_step post_state_at(struct hd_call *call)
 {
-    struct hd_state_select select = {.names = NULL};
+    struct hd_state_view_select select = {.names = NULL};
     bool subgraphs = false;
     struct hd_checkpoint_target target;
     int err = hd_body_bool(call, "subgraphs", &subgraphs);
 
     if (!err)
-        err = hd_state_select_body(call, &select);
+        err = hd_state_view_select_body(call, &select);
     if (!err)
         err = hd_checkpoint_target_of_body(call, &target);
     if (!err)
         err = state_update_show(call, &target, subgraphs, &select);
-    hd_state_select_fini(&select);
+    hd_state_view_select_fini(&select);
     return hd_step_done(err);
 }
 

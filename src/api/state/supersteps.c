@@ -29,7 +29,7 @@ static int read_command(struct hd_call *call, hd_json_val json, struct hd_val **
 
     if (err)
         return err;
-    *out = hd_command_make(given);
+    *out = hd_run_command_make(given);
     hd_val_unref(given);
     return *out ? 0 : HD_ENOMEM;
 }
@@ -208,7 +208,7 @@ static int apply_refresh(struct hd_call *call, struct hd_thread_rec *thread, voi
     int err;
 
     thread->updated_at = thread->state_updated_at = hd_clock_now_us();
-    hd_ttl_touch(thread, thread->updated_at);
+    hd_thread_touch(thread, thread->updated_at);
     thread->event_seq++; /* for the event that reports the update */
     if (target->inner.len > 0)
         return 0;

@@ -5,7 +5,7 @@
 #include "api/state/supersteps.h"
 #include "api/worker_query.h"
 #include "base/json.h"
-#include "run/assistant.h"
+#include "run/assistant_lookup.h"
 
 #define MAX_TEXT ((size_t)1 << 30)
 #define COPY HD_S("__copy__") /* as_node of a fork without a change */
@@ -87,8 +87,8 @@ static int put_own(struct hd_call *call, const struct hd_checkpoint_target *targ
 
     if (target->assistant_id.len == 0)
         return 0;
-    err = hd_assistant_resolve(call->app, call->actor, target->assistant_id, call->arena,
-                               &assistant, &call->fault);
+    err = hd_assistant_lookup(call->app, call->actor, target->assistant_id, call->arena, &assistant,
+                              &call->fault);
     if (err == HD_ENOTFOUND) {
         call->fault = (struct hd_fault){0};
         return 0;

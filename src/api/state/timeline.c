@@ -52,7 +52,7 @@ static int add_agent(struct timeline *timeline, struct hd_slice ns)
         err = hd_message_path_find(&timeline->points, head, &agent->path);
     /* An agent whose graph is not served any more has no messages. */
     if (!err && target->graph)
-        err = hd_checkpoint_messages(call, target, target->chosen, &agent->values);
+        err = hd_checkpoint_index_messages(call, target, target->chosen, &agent->values);
     timeline->agent_count += !err;
     return err;
 }

@@ -35,20 +35,21 @@ static int read_schema(struct hd_decl *decl, const struct hd_decl_at *at,
 }
 
 static const struct hd_field graph_fields[] = {
-    {"name", hd_read_string, offsetof(struct graph_members, name), false, 0, MAX_GRAPH_NAME, 0},
-    {"title", hd_read_text, offsetof(struct graph_members, title), false, 0, 0, 0},
-    {"description", hd_read_text, offsetof(struct graph_members, description), false, 0, 0, 0},
+    {"name", hd_decl_read_string, offsetof(struct graph_members, name), false, 0, MAX_GRAPH_NAME,
+     0},
+    {"title", hd_decl_read_text, offsetof(struct graph_members, title), false, 0, 0, 0},
+    {"description", hd_decl_read_text, offsetof(struct graph_members, description), false, 0, 0, 0},
     {"config_schema", read_schema, offsetof(struct graph_members, config_schema), false, 0, 0, 0},
     {"context_schema", read_schema, offsetof(struct graph_members, context_schema), false, 0, 0, 0},
-    {"state", hd_read_raw, offsetof(struct graph_members, state), true, 0, 0, 0},
-    {"input", hd_read_raw, offsetof(struct graph_members, input), false, 0, 0, 0},
-    {"output", hd_read_raw, offsetof(struct graph_members, output), false, 0, 0, 0},
-    {"nodes", hd_read_raw, offsetof(struct graph_members, nodes), true, 0, 0, 0},
-    {"edges", hd_read_raw, offsetof(struct graph_members, edges), true, 0, 0, 0},
-    {"graphs", hd_read_raw, offsetof(struct graph_members, graphs), false, 0, 0, 0},
-    {"interrupt_before", hd_read_raw, offsetof(struct graph_members, before), false, 0, 0, 0},
-    {"interrupt_after", hd_read_raw, offsetof(struct graph_members, after), false, 0, 0, 0},
-    {"recursion_limit", hd_read_int, offsetof(struct graph_members, recursion_limit), false, 1,
+    {"state", hd_decl_read_raw, offsetof(struct graph_members, state), true, 0, 0, 0},
+    {"input", hd_decl_read_raw, offsetof(struct graph_members, input), false, 0, 0, 0},
+    {"output", hd_decl_read_raw, offsetof(struct graph_members, output), false, 0, 0, 0},
+    {"nodes", hd_decl_read_raw, offsetof(struct graph_members, nodes), true, 0, 0, 0},
+    {"edges", hd_decl_read_raw, offsetof(struct graph_members, edges), true, 0, 0, 0},
+    {"graphs", hd_decl_read_raw, offsetof(struct graph_members, graphs), false, 0, 0, 0},
+    {"interrupt_before", hd_decl_read_raw, offsetof(struct graph_members, before), false, 0, 0, 0},
+    {"interrupt_after", hd_decl_read_raw, offsetof(struct graph_members, after), false, 0, 0, 0},
+    {"recursion_limit", hd_decl_read_int, offsetof(struct graph_members, recursion_limit), false, 1,
      HD_GRAPH_MAX_RECURSION, 0},
 };
 
@@ -100,7 +101,7 @@ static int read_channel_list(struct hd_decl *decl, const struct hd_decl_at *at, 
 
     if (!hd_raw(at))
         return 0;
-    err = hd_read_channels(decl, at, &field, &indexes);
+    err = hd_decl_read_channels(decl, at, &field, &indexes);
     if (err == 0 && indexes.count == 0)
         err = hd_decl_fail(decl, at, "must not be empty");
     *list = indexes.list;
@@ -135,7 +136,7 @@ static int read_breakpoints(struct hd_decl *decl, const struct hd_decl_at *at, b
     while (err == 0 && hd_json_next(&it)) {
         struct hd_decl_at element = hd_decl_at_index(at, index++, it.val);
 
-        err = hd_read_node(decl, &element, NULL, &node);
+        err = hd_decl_read_node(decl, &element, NULL, &node);
         if (err == 0)
             set_breakpoint(&draft->nodes[node], is_before);
     }

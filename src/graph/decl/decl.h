@@ -161,28 +161,31 @@ HD_MUST_CHECK int hd_decl_fields(struct hd_decl *decl, const struct hd_decl_at *
                                  const struct hd_fields *fields, void *out);
 
 /* Readers for tables of fields. The comment is the type of *out. */
-int hd_read_string(struct hd_decl *decl, const struct hd_decl_at *at, const struct hd_field *field,
-                   void *out); /* struct hd_slice, not empty */
-int hd_read_text(struct hd_decl *decl, const struct hd_decl_at *at, const struct hd_field *field,
-                 void *out); /* struct hd_slice */
-int hd_read_bool(struct hd_decl *decl, const struct hd_decl_at *at, const struct hd_field *field,
-                 void *out); /* bool */
-int hd_read_int(struct hd_decl *decl, const struct hd_decl_at *at, const struct hd_field *field,
-                void *out); /* int64_t */
-int hd_read_raw(struct hd_decl *decl, const struct hd_decl_at *at, const struct hd_field *field,
-                void *out); /* struct hd_decl_at: for later, while `at->up` lives; see hd_raw() */
-int hd_read_names(struct hd_decl *decl, const struct hd_decl_at *at, const struct hd_field *field,
-                  void *out); /* struct hd_slices */
-int hd_read_channels(struct hd_decl *decl, const struct hd_decl_at *at,
-                     const struct hd_field *field, void *out); /* struct hd_indexes, of the state */
-int hd_read_node(struct hd_decl *decl, const struct hd_decl_at *at, const struct hd_field *field,
-                 void *out); /* size_t, not __end__ */
-int hd_read_expr(struct hd_decl *decl, const struct hd_decl_at *at, const struct hd_field *field,
-                 void *out); /* const struct hd_expr * */
-int hd_read_update(struct hd_decl *decl, const struct hd_decl_at *at, const struct hd_field *field,
-                   void *out); /* const struct hd_expr *: channels of this graph to values */
-int hd_read_exprs(struct hd_decl *decl, const struct hd_decl_at *at, const struct hd_field *field,
-                  void *out); /* struct hd_exprs */
+int hd_decl_read_string(struct hd_decl *decl, const struct hd_decl_at *at,
+                        const struct hd_field *field, void *out); /* struct hd_slice, not empty */
+int hd_decl_read_text(struct hd_decl *decl, const struct hd_decl_at *at,
+                      const struct hd_field *field, void *out); /* struct hd_slice */
+int hd_decl_read_bool(struct hd_decl *decl, const struct hd_decl_at *at,
+                      const struct hd_field *field, void *out); /* bool */
+int hd_decl_read_int(struct hd_decl *decl, const struct hd_decl_at *at,
+                     const struct hd_field *field, void *out); /* int64_t */
+int hd_decl_read_raw(
+    struct hd_decl *decl, const struct hd_decl_at *at, const struct hd_field *field,
+    void *out); /* struct hd_decl_at: for later, while `at->up` lives; see hd_raw() */
+int hd_decl_read_names(struct hd_decl *decl, const struct hd_decl_at *at,
+                       const struct hd_field *field, void *out); /* struct hd_slices */
+int hd_decl_read_channels(struct hd_decl *decl, const struct hd_decl_at *at,
+                          const struct hd_field *field,
+                          void *out); /* struct hd_indexes, of the state */
+int hd_decl_read_node(struct hd_decl *decl, const struct hd_decl_at *at,
+                      const struct hd_field *field, void *out); /* size_t, not __end__ */
+int hd_decl_read_expr(struct hd_decl *decl, const struct hd_decl_at *at,
+                      const struct hd_field *field, void *out); /* const struct hd_expr * */
+int hd_decl_read_update(struct hd_decl *decl, const struct hd_decl_at *at,
+                        const struct hd_field *field,
+                        void *out); /* const struct hd_expr *: channels of this graph to values */
+int hd_decl_read_exprs(struct hd_decl *decl, const struct hd_decl_at *at,
+                       const struct hd_field *field, void *out); /* struct hd_exprs */
 
 struct hd_slices {
     const struct hd_slice *list;
@@ -197,7 +200,7 @@ struct hd_exprs {
     size_t count;
 };
 
-/* True if hd_read_raw() has read the member. */
+/* True if hd_decl_read_raw() has read the member. */
 static inline bool hd_raw(const struct hd_decl_at *at)
 {
     return at->val != NULL;

@@ -232,11 +232,11 @@ static int set_initial(struct hd_decl *decl, const struct channel_spec *spec,
 
 static const struct hd_field channel_fields[] = {
     {"reducer", read_reducer, offsetof(struct channel_spec, reducer), false, 0, 0, 0},
-    {"type", hd_read_raw, offsetof(struct channel_spec, type_at), false, 0, 0, 0},
-    {"default", hd_read_raw, offsetof(struct channel_spec, default_at), false, 0, 0, 0},
-    {"accumulate", hd_read_raw, offsetof(struct channel_spec, accumulate_at), false, 0, 0, 0},
-    {"title", hd_read_text, offsetof(struct channel_spec, title), false, 0, 0, 0},
-    {"description", hd_read_text, offsetof(struct channel_spec, description), false, 0, 0, 0},
+    {"type", hd_decl_read_raw, offsetof(struct channel_spec, type_at), false, 0, 0, 0},
+    {"default", hd_decl_read_raw, offsetof(struct channel_spec, default_at), false, 0, 0, 0},
+    {"accumulate", hd_decl_read_raw, offsetof(struct channel_spec, accumulate_at), false, 0, 0, 0},
+    {"title", hd_decl_read_text, offsetof(struct channel_spec, title), false, 0, 0, 0},
+    {"description", hd_decl_read_text, offsetof(struct channel_spec, description), false, 0, 0, 0},
 };
 
 static int check_combination(struct hd_decl *decl, const struct channel_spec *spec)
@@ -361,8 +361,8 @@ static bool has_index(const size_t *list, size_t count, size_t index)
     return false;
 }
 
-int hd_read_channels(struct hd_decl *decl, const struct hd_decl_at *at,
-                     const struct hd_field *field, void *out)
+int hd_decl_read_channels(struct hd_decl *decl, const struct hd_decl_at *at,
+                          const struct hd_field *field, void *out)
 {
     struct hd_json_iter it = hd_json_iter(at->val);
     size_t size = hd_json_size(at->val), count = 0;
@@ -378,7 +378,7 @@ int hd_read_channels(struct hd_decl *decl, const struct hd_decl_at *at,
     while (err == 0 && hd_json_next(&it)) {
         struct hd_decl_at element = hd_decl_at_index(at, count, it.val);
 
-        err = hd_read_string(decl, &element, field, &name);
+        err = hd_decl_read_string(decl, &element, field, &name);
         if (err == 0)
             err = hd_decl_find_channel(decl, &element, name, &list[count]);
         if (err == 0 && has_index(list, count, list[count]))

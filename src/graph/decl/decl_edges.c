@@ -17,9 +17,9 @@ struct route_members {
 };
 
 static const struct hd_field route_fields[] = {
-    {"when", hd_read_raw, offsetof(struct route_members, when), false, 0, 0, 0},
-    {"to", hd_read_raw, offsetof(struct route_members, to), true, 0, 0, 0},
-    {"label", hd_read_text, offsetof(struct route_members, label), false, 0, 100, 0},
+    {"when", hd_decl_read_raw, offsetof(struct route_members, when), false, 0, 0, 0},
+    {"to", hd_decl_read_raw, offsetof(struct route_members, to), true, 0, 0, 0},
+    {"label", hd_decl_read_text, offsetof(struct route_members, label), false, 0, 100, 0},
 };
 
 static int read_target(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_route *route,
@@ -113,10 +113,10 @@ struct fanout_members {
 };
 
 static const struct hd_field fanout_fields[] = {
-    {"over", hd_read_raw, offsetof(struct fanout_members, over), true, 0, 0, 0},
-    {"as", hd_read_raw, offsetof(struct fanout_members, as), false, 0, 0, 0},
-    {"to", hd_read_node, offsetof(struct fanout_members, to), true, 0, 0, 0},
-    {"arg", hd_read_raw, offsetof(struct fanout_members, arg), false, 0, 0, 0},
+    {"over", hd_decl_read_raw, offsetof(struct fanout_members, over), true, 0, 0, 0},
+    {"as", hd_decl_read_raw, offsetof(struct fanout_members, as), false, 0, 0, 0},
+    {"to", hd_decl_read_node, offsetof(struct fanout_members, to), true, 0, 0, 0},
+    {"arg", hd_decl_read_raw, offsetof(struct fanout_members, arg), false, 0, 0, 0},
 };
 
 int hd_decl_read_fanout(struct hd_decl *decl, const struct hd_decl_at *at,
@@ -347,10 +347,10 @@ static int read_edge(struct hd_decl *decl, const struct hd_decl_at *at, const st
 }
 
 static const struct hd_field edge_fields[] = {
-    {"from", hd_read_raw, offsetof(struct edge, from), true, 0, 0, 0},
-    {"to", hd_read_raw, offsetof(struct edge, to), false, 0, 0, 0},
-    {"routes", hd_read_raw, offsetof(struct edge, routes), false, 0, 0, 0},
-    {"fanout", hd_read_raw, offsetof(struct edge, fanout), false, 0, 0, 0},
+    {"from", hd_decl_read_raw, offsetof(struct edge, from), true, 0, 0, 0},
+    {"to", hd_decl_read_raw, offsetof(struct edge, to), false, 0, 0, 0},
+    {"routes", hd_decl_read_raw, offsetof(struct edge, routes), false, 0, 0, 0},
+    {"fanout", hd_decl_read_raw, offsetof(struct edge, fanout), false, 0, 0, 0},
 };
 
 static int read_edge_object(struct hd_decl *decl, const struct hd_decl_at *at, struct edge *edge)

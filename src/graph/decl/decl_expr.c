@@ -190,9 +190,9 @@ static int read_loop(struct hd_decl *decl, const struct hd_decl_at *at,
                      const struct hd_names *names, int depth, struct hd_expr *out)
 {
     const struct hd_field list[] = {
-        {"over", hd_read_raw, offsetof(struct loop, over), true, 0, 0, 0},
-        {"as", hd_read_raw, offsetof(struct loop, as), false, 0, 0, 0},
-        {out->call->text, hd_read_raw, offsetof(struct loop, each), true, 0, 0, 0},
+        {"over", hd_decl_read_raw, offsetof(struct loop, over), true, 0, 0, 0},
+        {"as", hd_decl_read_raw, offsetof(struct loop, as), false, 0, 0, 0},
+        {out->call->text, hd_decl_read_raw, offsetof(struct loop, each), true, 0, 0, 0},
     };
     const struct hd_fields fields = HD_FIELDS(list, NULL);
     struct hd_names variable = {.outer = names, .name = HD_S("item"), .slot = next_slot(names)};
@@ -386,14 +386,14 @@ int hd_decl_expr_in(struct hd_decl *decl, const struct hd_decl_at *at, unsigned 
 
 /* ---- fields ----------------------------------------------------------- */
 
-int hd_read_expr(struct hd_decl *decl, const struct hd_decl_at *at, const struct hd_field *field,
-                 void *out)
+int hd_decl_read_expr(struct hd_decl *decl, const struct hd_decl_at *at,
+                      const struct hd_field *field, void *out)
 {
     return hd_decl_expr_in(decl, at, field->places, out);
 }
 
-int hd_read_exprs(struct hd_decl *decl, const struct hd_decl_at *at, const struct hd_field *field,
-                  void *out)
+int hd_decl_read_exprs(struct hd_decl *decl, const struct hd_decl_at *at,
+                       const struct hd_field *field, void *out)
 {
     struct hd_json_iter it = hd_json_iter(at->val);
     size_t size = hd_json_size(at->val);
@@ -417,8 +417,8 @@ int hd_read_exprs(struct hd_decl *decl, const struct hd_decl_at *at, const struc
     return err;
 }
 
-int hd_read_update(struct hd_decl *decl, const struct hd_decl_at *at, const struct hd_field *field,
-                   void *out)
+int hd_decl_read_update(struct hd_decl *decl, const struct hd_decl_at *at,
+                        const struct hd_field *field, void *out)
 {
     struct hd_json_iter it = hd_json_iter(at->val);
     struct hd_slice text = hd_json_string(at->val);
@@ -438,7 +438,7 @@ int hd_read_update(struct hd_decl *decl, const struct hd_decl_at *at, const stru
 
 /* ---- expressions without a graph -------------------------------------- */
 
-struct hd_expr_alone {
+struct hd_decl_expr_alone {
     struct hd_decl_memory hold;
     const struct hd_expr *expr;
 };
@@ -480,10 +480,10 @@ static int read_alone(struct hd_decl *decl, struct hd_slice text, const struct h
     return err;
 }
 
-int hd_expr_create(struct hd_slice json, const struct hd_slice *channels, size_t channel_count,
-                   struct hd_expr_alone **out, struct hd_graph_error *error)
+int hd_decl_expr_create(struct hd_slice json, const struct hd_slice *channels, size_t channel_count,
+                        struct hd_decl_expr_alone **out, struct hd_graph_error *error)
 {
-    struct hd_expr_alone *alone = hd_calloc(1, sizeof(*alone));
+    struct hd_decl_expr_alone *alone = hd_calloc(1, sizeof(*alone));
     struct hd_graph graph = {0};
     struct hd_draft draft = {.graph = &graph};
     struct hd_decl decl = {.error = error, .draft = &draft};
@@ -501,11 +501,11 @@ int hd_expr_create(struct hd_slice json, const struct hd_slice *channels, size_t
     if (err == 0)
         *out = alone;
     else
-        hd_expr_destroy(alone);
+        hd_decl_expr_destroy(alone);
     return err;
 }
 
-void hd_expr_destroy(struct hd_expr_alone *alone)
+void hd_decl_expr_destroy(struct hd_decl_expr_alone *alone)
 {
     if (!alone)
         return;
@@ -513,7 +513,7 @@ void hd_expr_destroy(struct hd_expr_alone *alone)
     hd_free(alone);
 }
 
-const struct hd_expr *hd_expr_of(const struct hd_expr_alone *alone)
+const struct hd_expr *hd_decl_expr_of(const struct hd_decl_expr_alone *alone)
 {
     return alone->expr;
 }

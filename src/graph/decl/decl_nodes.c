@@ -101,8 +101,8 @@ int hd_decl_find_node(struct hd_decl *decl, const struct hd_decl_at *at, struct 
     return hd_decl_fail(decl, at, "unknown node \"%.*s\"%s", HD_SHOW(name), hd_near_text(&near));
 }
 
-int hd_read_node(struct hd_decl *decl, const struct hd_decl_at *at, const struct hd_field *field,
-                 void *out)
+int hd_decl_read_node(struct hd_decl *decl, const struct hd_decl_at *at,
+                      const struct hd_field *field, void *out)
 {
     (void)field;
     if (!hd_json_is_string(at->val))
@@ -231,7 +231,7 @@ struct common {
 static const struct hd_node_kind *const *more_kinds;
 static size_t more_kind_count;
 
-void hd_node_kinds_add(const struct hd_node_kind *const *list, size_t count)
+void hd_graph_add_node_kinds(const struct hd_node_kind *const *list, size_t count)
 {
     more_kinds = list;
     more_kind_count = count;
@@ -267,17 +267,17 @@ static int read_kind(struct hd_decl *decl, const struct hd_decl_at *at,
 
 static const struct hd_field common_fields[] = {
     {"kind", read_kind, offsetof(struct common, kind), true, 0, 0, 0},
-    {"defer", hd_read_bool, offsetof(struct common, is_deferred), false, 0, 0, 0},
-    {"input", hd_read_raw, offsetof(struct common, input), false, 0, 0, 0},
-    {"args", hd_read_names, offsetof(struct common, args), false, 0, HD_GRAPH_MAX_NAME, 0},
-    {"tags", hd_read_names, offsetof(struct common, tags), false, 0, 0, 0},
-    {"metadata", hd_read_raw, offsetof(struct common, metadata), false, 0, 0, 0},
-    {"timeout_ms", hd_read_int, offsetof(struct common, timeout_ms), false, 1, HD_GRAPH_MAX_WAIT_MS,
-     0},
-    {"retry", hd_read_raw, offsetof(struct common, retry), false, 0, 0, 0},
-    {"emit", hd_read_raw, offsetof(struct common, emit), false, 0, 0, 0},
-    {"on_error", hd_read_raw, offsetof(struct common, on_error), false, 0, 0, 0},
-    {"destinations", hd_read_raw, offsetof(struct common, destinations), false, 0, 0, 0},
+    {"defer", hd_decl_read_bool, offsetof(struct common, is_deferred), false, 0, 0, 0},
+    {"input", hd_decl_read_raw, offsetof(struct common, input), false, 0, 0, 0},
+    {"args", hd_decl_read_names, offsetof(struct common, args), false, 0, HD_GRAPH_MAX_NAME, 0},
+    {"tags", hd_decl_read_names, offsetof(struct common, tags), false, 0, 0, 0},
+    {"metadata", hd_decl_read_raw, offsetof(struct common, metadata), false, 0, 0, 0},
+    {"timeout_ms", hd_decl_read_int, offsetof(struct common, timeout_ms), false, 1,
+     HD_GRAPH_MAX_WAIT_MS, 0},
+    {"retry", hd_decl_read_raw, offsetof(struct common, retry), false, 0, 0, 0},
+    {"emit", hd_decl_read_raw, offsetof(struct common, emit), false, 0, 0, 0},
+    {"on_error", hd_decl_read_raw, offsetof(struct common, on_error), false, 0, 0, 0},
+    {"destinations", hd_decl_read_raw, offsetof(struct common, destinations), false, 0, 0, 0},
 };
 
 const struct hd_fields hd_node_common = HD_FIELDS(common_fields, NULL);
@@ -299,7 +299,7 @@ static int read_input(struct hd_decl *decl, const struct hd_decl_at *at, struct 
 
     if (!hd_raw(at) || (node->kind == &hd_node_subgraph && !hd_json_is_array(at->val)))
         return 0;
-    err = hd_read_channels(decl, at, &field, &reads);
+    err = hd_decl_read_channels(decl, at, &field, &reads);
     node->reads = reads.list;
     node->read_count = reads.count;
     return err;
@@ -346,13 +346,13 @@ static int read_backoff(struct hd_decl *decl, const struct hd_decl_at *at,
 }
 
 static const struct hd_field retry_fields[] = {
-    {"attempts", hd_read_int, offsetof(struct retry_spec, attempts), true, 1, 100, 0},
-    {"delay_ms", hd_read_int, offsetof(struct retry_spec, delay_ms), false, 0, HD_GRAPH_MAX_WAIT_MS,
-     0},
-    {"max_delay_ms", hd_read_int, offsetof(struct retry_spec, max_delay_ms), false, 0,
+    {"attempts", hd_decl_read_int, offsetof(struct retry_spec, attempts), true, 1, 100, 0},
+    {"delay_ms", hd_decl_read_int, offsetof(struct retry_spec, delay_ms), false, 0,
+     HD_GRAPH_MAX_WAIT_MS, 0},
+    {"max_delay_ms", hd_decl_read_int, offsetof(struct retry_spec, max_delay_ms), false, 0,
      HD_GRAPH_MAX_WAIT_MS, 0},
     {"backoff", read_backoff, offsetof(struct retry_spec, backoff), false, 0, 0, 0},
-    {"on", hd_read_names, offsetof(struct retry_spec, on), false, 0, 0, 0},
+    {"on", hd_decl_read_names, offsetof(struct retry_spec, on), false, 0, 0, 0},
 };
 
 /* The defaults are those of LangGraph. */
@@ -377,7 +377,7 @@ static int read_emit(struct hd_decl *decl, const struct hd_decl_at *at, struct h
 {
     static const struct hd_field field = {.name = "emit"};
     struct hd_exprs exprs = {0};
-    int err = hd_raw(at) ? hd_read_exprs(decl, at, &field, &exprs) : 0;
+    int err = hd_raw(at) ? hd_decl_read_exprs(decl, at, &field, &exprs) : 0;
 
     node->emit = exprs.list;
     node->emit_count = exprs.count;
@@ -388,7 +388,7 @@ static int read_on_error(struct hd_decl *decl, const struct hd_decl_at *at, stru
 {
     static const struct hd_field field = {.name = "on_error", .places = HD_PLACE(ERROR)};
 
-    return hd_raw(at) ? hd_read_update(decl, at, &field, &node->on_error) : 0;
+    return hd_raw(at) ? hd_decl_read_update(decl, at, &field, &node->on_error) : 0;
 }
 
 /* ---- declared destinations -------------------------------------------- */

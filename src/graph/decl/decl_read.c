@@ -292,8 +292,8 @@ int hd_decl_fields(struct hd_decl *decl, const struct hd_decl_at *at,
     return err;
 }
 
-int hd_read_text(struct hd_decl *decl, const struct hd_decl_at *at, const struct hd_field *field,
-                 void *out)
+int hd_decl_read_text(struct hd_decl *decl, const struct hd_decl_at *at,
+                      const struct hd_field *field, void *out)
 {
     struct hd_slice text = hd_json_string(at->val);
 
@@ -304,16 +304,16 @@ int hd_read_text(struct hd_decl *decl, const struct hd_decl_at *at, const struct
     return hd_decl_copy(decl, text, out);
 }
 
-int hd_read_string(struct hd_decl *decl, const struct hd_decl_at *at, const struct hd_field *field,
-                   void *out)
+int hd_decl_read_string(struct hd_decl *decl, const struct hd_decl_at *at,
+                        const struct hd_field *field, void *out)
 {
     if (hd_json_is_string(at->val) && hd_json_string(at->val).len == 0)
         return hd_decl_fail(decl, at, "must not be empty");
-    return hd_read_text(decl, at, field, out);
+    return hd_decl_read_text(decl, at, field, out);
 }
 
-int hd_read_bool(struct hd_decl *decl, const struct hd_decl_at *at, const struct hd_field *field,
-                 void *out)
+int hd_decl_read_bool(struct hd_decl *decl, const struct hd_decl_at *at,
+                      const struct hd_field *field, void *out)
 {
     (void)field;
     if (!hd_json_is_bool(at->val))
@@ -322,8 +322,8 @@ int hd_read_bool(struct hd_decl *decl, const struct hd_decl_at *at, const struct
     return 0;
 }
 
-int hd_read_int(struct hd_decl *decl, const struct hd_decl_at *at, const struct hd_field *field,
-                void *out)
+int hd_decl_read_int(struct hd_decl *decl, const struct hd_decl_at *at,
+                     const struct hd_field *field, void *out)
 {
     int64_t value;
 
@@ -338,8 +338,8 @@ int hd_read_int(struct hd_decl *decl, const struct hd_decl_at *at, const struct 
     return 0;
 }
 
-int hd_read_raw(struct hd_decl *decl, const struct hd_decl_at *at, const struct hd_field *field,
-                void *out)
+int hd_decl_read_raw(struct hd_decl *decl, const struct hd_decl_at *at,
+                     const struct hd_field *field, void *out)
 {
     (void)decl;
     (void)field;
@@ -347,8 +347,8 @@ int hd_read_raw(struct hd_decl *decl, const struct hd_decl_at *at, const struct 
     return 0;
 }
 
-int hd_read_names(struct hd_decl *decl, const struct hd_decl_at *at, const struct hd_field *field,
-                  void *out)
+int hd_decl_read_names(struct hd_decl *decl, const struct hd_decl_at *at,
+                       const struct hd_field *field, void *out)
 {
     struct hd_json_iter it = hd_json_iter(at->val);
     size_t size = hd_json_size(at->val), count = 0;
@@ -363,7 +363,7 @@ int hd_read_names(struct hd_decl *decl, const struct hd_decl_at *at, const struc
     while (err == 0 && hd_json_next(&it)) {
         struct hd_decl_at element = hd_decl_at_index(at, count, it.val);
 
-        err = hd_read_string(decl, &element, field, &list[count++]);
+        err = hd_decl_read_string(decl, &element, field, &list[count++]);
     }
     *(struct hd_slices *)out = (struct hd_slices){list, count};
     return err;

@@ -126,7 +126,7 @@ struct hd_node_kind {
  * Adds node kinds of higher layers to the engine's. Call once, before reading graphs. `list` must
  * stay valid.
  */
-void hd_node_kinds_add(const struct hd_node_kind *const *list, size_t count);
+void hd_graph_add_node_kinds(const struct hd_node_kind *const *list, size_t count);
 
 /* A possible destination of a route, a `goto` or a send. */
 struct hd_target {

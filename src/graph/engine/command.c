@@ -294,10 +294,10 @@ static int add_branches(const struct hd_graph *graph, const struct hd_node *node
     return err;
 }
 
-int hd_node_writes(const struct hd_graph *graph, const struct hd_node *node,
-                   const struct hd_checkpoint_state *live, const struct hd_scope *scope,
-                   const struct hd_val *update, const struct hd_val *go, struct hd_writes *out,
-                   struct hd_failure *failure)
+int hd_command_node_writes(const struct hd_graph *graph, const struct hd_node *node,
+                           const struct hd_checkpoint_state *live, const struct hd_scope *scope,
+                           const struct hd_val *update, const struct hd_val *go,
+                           struct hd_writes *out, struct hd_failure *failure)
 {
     int err = add_updates(graph, node, update, out, failure);
 

@@ -20,10 +20,10 @@ HD_MUST_CHECK int hd_fanout_writes(const struct hd_graph *graph, const struct hd
  * The writes of a node that ends: its update (an object, or NULL), its goto (a list, or NULL), its
  * edges, its branches.
  */
-HD_MUST_CHECK int hd_node_writes(const struct hd_graph *graph, const struct hd_node *node,
-                                 const struct hd_checkpoint_state *live,
-                                 const struct hd_scope *scope, const struct hd_val *update,
-                                 const struct hd_val *go, struct hd_writes *out,
-                                 struct hd_failure *failure);
+HD_MUST_CHECK int hd_command_node_writes(const struct hd_graph *graph, const struct hd_node *node,
+                                         const struct hd_checkpoint_state *live,
+                                         const struct hd_scope *scope, const struct hd_val *update,
+                                         const struct hd_val *go, struct hd_writes *out,
+                                         struct hd_failure *failure);
 
 #endif

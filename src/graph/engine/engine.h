@@ -53,9 +53,9 @@ struct hd_replay {
     struct hd_val *visited; /* list of strings */
 };
 
-struct hd_run {
+struct hd_engine_run {
     struct hd_engine *engine;
-    struct hd_run_options options; /* the run owns its slices and values */
+    struct hd_engine_run_options options; /* the run owns its slices and values */
     struct hd_loop *root;
     char floor[HD_UUID_SIZE]; /* the greatest checkpoint id read or created so far */
     int64_t recursion_limit;
@@ -63,16 +63,16 @@ struct hd_run {
     struct hd_replay *replay;
     struct hd_val *seen_messages; /* object: ids that the messages mode has emitted */
     bool is_cancelled;
-    bool is_settling; /* hd_run_stop() */
-    bool is_held;     /* hd_run_hold() */
-    struct hd_run_extension *extension;
+    bool is_settling; /* hd_engine_run_stop() */
+    bool is_held;     /* hd_engine_run_hold() */
+    struct hd_engine_run_extension *extension;
     int64_t piece_count;  /* message chunks that models have sent */
     struct hd_val *tools; /* list: the names of running tools; NULL: none yet */
     int telling;          /* nested calls of on_event */
     uv_timer_t starter;   /* starts the run, or cancels it after a cancel from on_event */
 };
 
-static inline bool hd_run_listens(const struct hd_run *run)
+static inline bool hd_run_listens(const struct hd_engine_run *run)
 {
     return run->options.on_event != NULL;
 }

@@ -10,7 +10,7 @@
 
 void hd_emit(struct hd_loop *loop, const struct hd_event *event)
 {
-    const struct hd_run_options *options = &loop->run->options;
+    const struct hd_engine_run_options *options = &loop->run->options;
 
     if (!options->on_event || loop->run->is_cancelled)
         return;
@@ -24,14 +24,14 @@ struct hd_slice hd_event_ns(const struct hd_event *event)
     return hd_loop_ns(event->loop);
 }
 
-int hd_run_shown_ns(const struct hd_run *run, struct hd_buf *out)
+int hd_event_shown_ns(const struct hd_engine_run *run, struct hd_buf *out)
 {
     const struct hd_task *task = run->options.around;
     int err;
 
     if (!task)
         return 0;
-    err = hd_run_shown_ns(task->loop->run, out);
+    err = hd_event_shown_ns(task->loop->run, out);
     if (!err && out->len > 0)
         err = hd_buf_append_byte(out, '|');
     return err ? err : hd_task_ns(task, hd_loop_ns(task->loop), out);

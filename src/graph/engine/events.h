@@ -55,7 +55,7 @@ struct hd_event {
 /* The namespace of an event: "" for the root graph, else `node:task|…`. */
 struct hd_slice hd_event_ns(const struct hd_event *event);
 /* Appends `node:task|…` of the task that waits for the run; without such a task, nothing. */
-HD_MUST_CHECK int hd_run_shown_ns(const struct hd_run *run, struct hd_buf *out);
+HD_MUST_CHECK int hd_event_shown_ns(const struct hd_engine_run *run, struct hd_buf *out);
 struct hd_slice hd_event_node(const struct hd_event *event);
 
 /* ---- stream modes: stream.c ------------------------------------------- */

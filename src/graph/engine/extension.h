@@ -16,11 +16,11 @@ struct hd_engine_extension {
 };
 
 /* run->extension: the layer sets it while the run is active. */
-struct hd_run_extension {
+struct hd_engine_run_extension {
     /* Called once, when the run has ended and before its on_done. */
-    void (*free)(struct hd_run_extension *extension);
-    /* Called by hd_run_hold() when the run is held or released. */
-    void (*hold)(struct hd_run_extension *extension, bool is_held);
+    void (*free)(struct hd_engine_run_extension *extension);
+    /* Called by hd_engine_run_hold() when the run is held or released. */
+    void (*hold)(struct hd_engine_run_extension *extension, bool is_held);
 };
 
 #endif

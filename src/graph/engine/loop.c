@@ -38,7 +38,7 @@ static void end_pause(struct hd_loop *loop);
 
 /* ---- creating --------------------------------------------------------- */
 
-int hd_loop_create(struct hd_run *run, struct hd_task *outer, const struct hd_graph *graph,
+int hd_loop_create(struct hd_engine_run *run, struct hd_task *outer, const struct hd_graph *graph,
                    const char *ns, struct hd_loop **out)
 {
     struct hd_loop *loop = hd_calloc(1, sizeof(*loop));
@@ -362,7 +362,7 @@ static bool is_stop(const struct hd_stops *stops, bool is_declared, const struct
 static bool should_stop(const struct hd_loop *loop, bool is_before)
 {
     static const struct hd_stops none = {false, NULL, 0};
-    const struct hd_run_options *options = &loop->run->options;
+    const struct hd_engine_run_options *options = &loop->run->options;
     const struct hd_stops *stops = loop->outer ? &none
                                    : is_before ? &options->before
                                                : &options->after;

@@ -24,7 +24,7 @@
 
 struct hd_event;
 struct hd_origin;
-struct hd_run;
+struct hd_engine_run;
 struct hd_task;
 
 enum hd_loop_status {
@@ -43,7 +43,7 @@ enum hd_loop_end {
 };
 
 struct hd_loop {
-    struct hd_run *run;
+    struct hd_engine_run *run;
     struct hd_task *outer; /* the task that runs this subgraph; NULL: the root */
     const struct hd_graph *graph;
     char *place;            /* the namespace as the store keeps it */
@@ -103,7 +103,7 @@ struct hd_loop {
     void (*on_end)(struct hd_loop *loop);
 };
 
-HD_MUST_CHECK int hd_loop_create(struct hd_run *run, struct hd_task *outer,
+HD_MUST_CHECK int hd_loop_create(struct hd_engine_run *run, struct hd_task *outer,
                                  const struct hd_graph *graph, const char *ns,
                                  struct hd_loop **out);
 void hd_loop_destroy(struct hd_loop *loop);

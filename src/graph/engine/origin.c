@@ -178,7 +178,7 @@ static int delete_added(struct heddle *store, const struct hd_origin *origin,
     int err;
 
     hd_batch_init(&added.batch);
-    err = hd_thread_key(thread, &added.batch.arena, &key, fault);
+    err = hd_store_thread_key(thread, &added.batch.arena, &key, fault);
     if (!err) {
         const struct hd_cell prefix[] = {hd_cell_bytes(key),
                                          hd_cell_bytes(hd_slice(origin->ns.data, origin->ns.len)),

@@ -63,9 +63,9 @@ static void free_stops(struct hd_stops *stops)
 }
 
 /* Copies everything that was borrowed. After an error, members that were not copied are NULL. */
-static int copy_options(struct hd_run *run, const struct hd_run_options *options)
+static int copy_options(struct hd_engine_run *run, const struct hd_engine_run_options *options)
 {
-    struct hd_run_options *own = &run->options;
+    struct hd_engine_run_options *own = &run->options;
     struct hd_slice *slices[] = {&own->principal, &own->actor, &own->thread, &own->root,
                                  &own->checkpoint_id};
     int err = 0;
@@ -100,9 +100,9 @@ static int copy_options(struct hd_run *run, const struct hd_run_options *options
     return err;
 }
 
-static void free_run(struct hd_run *run)
+static void free_run(struct hd_engine_run *run)
 {
-    struct hd_run_options *own = &run->options;
+    struct hd_engine_run_options *own = &run->options;
     const struct hd_val *vals[] = {own->input,   own->command,  own->config, own->secrets,
                                    own->context, own->metadata, own->tags,   own->checkpoint_map};
 
@@ -170,7 +170,7 @@ static int describe_end(struct hd_loop *loop, struct hd_val **next, struct hd_va
     return err;
 }
 
-static void describe_place(const struct hd_loop *loop, struct hd_run_result *result)
+static void describe_place(const struct hd_loop *loop, struct hd_engine_run_result *result)
 {
     bool is_known = loop->has_stored && !hd_failed(&loop->save_failure);
 
@@ -191,27 +191,29 @@ static void tell_end(struct hd_loop *loop, const struct hd_val *output)
 
 static void on_root_end(struct hd_loop *loop)
 {
-    static const enum hd_run_status statuses[] = {
-        [HD_END_DONE] = HD_RUN_DONE,           [HD_END_INTERRUPTED] = HD_RUN_INTERRUPTED,
-        [HD_END_FAILED] = HD_RUN_FAILED,       [HD_END_LEFT] = HD_RUN_FAILED,
-        [HD_END_CANCELLED] = HD_RUN_CANCELLED,
+    static const enum hd_engine_run_status statuses[] = {
+        [HD_END_DONE] = HD_ENGINE_RUN_DONE,
+        [HD_END_INTERRUPTED] = HD_ENGINE_RUN_INTERRUPTED,
+        [HD_END_FAILED] = HD_ENGINE_RUN_FAILED,
+        [HD_END_LEFT] = HD_ENGINE_RUN_FAILED,
+        [HD_END_CANCELLED] = HD_ENGINE_RUN_CANCELLED,
     };
-    struct hd_run *run = loop->run;
-    struct hd_run_result result = {.status = statuses[loop->end]};
+    struct hd_engine_run *run = loop->run;
+    struct hd_engine_run_result result = {.status = statuses[loop->end]};
     struct hd_val *output = NULL, *next = NULL, *asked = NULL;
     int err = describe_end(loop, &next, &asked);
 
     if (loop->end == HD_END_LEFT)
         hd_failure_set(&loop->failure, "ParentCommand", "there is no parent graph");
-    if (result.status == HD_RUN_DONE || result.status == HD_RUN_INTERRUPTED) {
+    if (result.status == HD_ENGINE_RUN_DONE || result.status == HD_ENGINE_RUN_INTERRUPTED) {
         output =
             hd_checkpoint_state_read(&loop->live, loop->graph->output, loop->graph->output_count);
         if (err || !output) {
             hd_failure_code(&loop->failure, HD_ENOMEM, NULL);
-            result.status = HD_RUN_FAILED;
+            result.status = HD_ENGINE_RUN_FAILED;
         }
     }
-    result.output = result.status == HD_RUN_FAILED ? NULL : output;
+    result.output = result.status == HD_ENGINE_RUN_FAILED ? NULL : output;
     result.interrupts = loop->interrupts;
     result.piece_count = run->piece_count;
     result.tools = run->tools;
@@ -219,7 +221,7 @@ static void on_root_end(struct hd_loop *loop)
     result.asked = asked;
     describe_place(loop, &result);
     tell_end(loop, result.output);
-    if (result.status == HD_RUN_FAILED) {
+    if (result.status == HD_ENGINE_RUN_FAILED) {
         result.error_type = loop->failure.type;
         result.error_text = loop->failure.text ? loop->failure.text : "out of memory";
     }
@@ -233,17 +235,17 @@ static void on_root_end(struct hd_loop *loop)
     uv_close((uv_handle_t *)&run->starter, on_run_closed);
 }
 
-/* Runs on the loop, so that no callback runs before hd_run_start() has returned. */
+/* Runs on the loop, so that no callback runs before hd_engine_run_start() has returned. */
 static void on_start(uv_timer_t *timer)
 {
-    struct hd_run *run = timer->data;
+    struct hd_engine_run *run = timer->data;
 
     if (hd_loop_start(run->root, hd_val_ref(run->options.input),
                       hd_val_ref(run->options.command)) == HD_READY)
         on_root_end(run->root);
 }
 
-static int create_root(struct hd_run *run)
+static int create_root(struct hd_engine_run *run)
 {
     int err = hd_loop_create(run, NULL, run->options.graph, "", &run->root);
 
@@ -255,10 +257,10 @@ static int create_root(struct hd_run *run)
     return run->root->parents ? 0 : HD_ENOMEM;
 }
 
-int hd_run_start(struct hd_engine *engine, const struct hd_run_options *options,
-                 struct hd_run **out)
+int hd_engine_run_start(struct hd_engine *engine, const struct hd_engine_run_options *options,
+                        struct hd_engine_run **out)
 {
-    struct hd_run *run = hd_calloc(1, sizeof(*run));
+    struct hd_engine_run *run = hd_calloc(1, sizeof(*run));
     int err;
 
     if (!run)
@@ -284,7 +286,7 @@ int hd_run_start(struct hd_engine *engine, const struct hd_run_options *options,
     return 0;
 }
 
-static void cancel_run(struct hd_run *run)
+static void cancel_run(struct hd_engine_run *run)
 {
     run->is_cancelled = true;
     hd_loop_cancel(run->root);
@@ -295,7 +297,7 @@ static void on_cancel(uv_timer_t *timer)
     cancel_run(timer->data);
 }
 
-void hd_run_hold(struct hd_run *run, bool is_held)
+void hd_engine_run_hold(struct hd_engine_run *run, bool is_held)
 {
     if (run->is_held == is_held)
         return;
@@ -307,7 +309,7 @@ void hd_run_hold(struct hd_run *run, bool is_held)
 /*
  * During on_event the emitting code is still running and cannot be stopped: cancels from a timer.
  */
-void hd_run_cancel(struct hd_run *run)
+void hd_engine_run_cancel(struct hd_engine_run *run)
 {
     if (run->is_cancelled)
         return;
@@ -317,8 +319,8 @@ void hd_run_cancel(struct hd_run *run)
         cancel_run(run);
 }
 
-void hd_run_stop(struct hd_run *run)
+void hd_engine_run_stop(struct hd_engine_run *run)
 {
     run->is_settling = !run->is_cancelled;
-    hd_run_cancel(run);
+    hd_engine_run_cancel(run);
 }

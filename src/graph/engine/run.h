@@ -27,7 +27,7 @@ struct hd_engine;
 struct hd_patience;
 struct hd_origin;
 struct hd_outgoing;
-struct hd_run;
+struct hd_engine_run;
 struct hd_task;
 struct hd_event;
 
@@ -63,22 +63,22 @@ struct hd_stops {
     size_t count;
 };
 
-enum hd_run_status {
-    HD_RUN_DONE,
-    HD_RUN_INTERRUPTED, /* by an interrupt or a breakpoint */
-    HD_RUN_FAILED,
-    HD_RUN_CANCELLED
+enum hd_engine_run_status {
+    HD_ENGINE_RUN_DONE,
+    HD_ENGINE_RUN_INTERRUPTED, /* by an interrupt or a breakpoint */
+    HD_ENGINE_RUN_FAILED,
+    HD_ENGINE_RUN_CANCELLED
 };
 
 /*
  * The outcome of a run and the thread's position, as hd_state_get() would return it, without a
  * read. Valid during on_done.
  */
-struct hd_run_result {
-    enum hd_run_status status;
+struct hd_engine_run_result {
+    enum hd_engine_run_status status;
     const struct hd_val *output;     /* the graph's output; NULL when it failed or was cancelled */
     const struct hd_val *interrupts; /* list of interrupt records; NULL: none */
-    const char *error_type;          /* of HD_RUN_FAILED: the Python exception class */
+    const char *error_type;          /* of HD_ENGINE_RUN_FAILED: the Python exception class */
     const char *error_text;
 
     /*
@@ -97,11 +97,11 @@ struct hd_run_result {
 };
 
 typedef void (*hd_event_fn)(void *ctx, const struct hd_event *event);
-typedef void (*hd_run_done_fn)(void *ctx, const struct hd_run_result *result);
+typedef void (*hd_engine_run_done_fn)(void *ctx, const struct hd_engine_run_result *result);
 
 /* Zero-initialise. Everything is borrowed for the call, but `graph` until the run is freed: one
  * loop iteration after on_done. */
-struct hd_run_options {
+struct hd_engine_run_options {
     const struct hd_graph *graph;
     struct hd_slice principal; /* owner of the thread */
     struct hd_slice actor;     /* user that started the run; empty: no authentication */
@@ -131,29 +131,30 @@ struct hd_run_options {
     struct hd_origin **origins;
 
     hd_event_fn on_event; /* may be NULL */
-    hd_run_done_fn on_done;
+    hd_engine_run_done_fn on_done;
     void *ctx;
 };
 
 /* Never calls back before it returns. HD_EINVAL: invalid root. */
-HD_MUST_CHECK int hd_run_start(struct hd_engine *engine, const struct hd_run_options *options,
-                               struct hd_run **out);
+HD_MUST_CHECK int hd_engine_run_start(struct hd_engine *engine,
+                                      const struct hd_engine_run_options *options,
+                                      struct hd_engine_run **out);
 /*
  * Cancels all tasks at once; the run ends when its saves are done. No effect on a run that is
  * ending. May be called from on_event.
  */
-void hd_run_cancel(struct hd_run *run);
+void hd_engine_run_cancel(struct hd_engine_run *run);
 /*
  * Cancels the run but keeps partial output of the root graph: the model's partial answer becomes a
  * message marked as stopped, in a separate checkpoint. Only if no other task of the step is
  * unfinished; a later run repeats the others.
  */
-void hd_run_stop(struct hd_run *run);
+void hd_engine_run_stop(struct hd_engine_run *run);
 
 /*
  * Applies back-pressure: a held run reads nothing more from models until it is released, because
  * the event consumer cannot keep up.
  */
-void hd_run_hold(struct hd_run *run, bool is_held);
+void hd_engine_run_hold(struct hd_engine_run *run, bool is_held);
 
 #endif

@@ -241,9 +241,9 @@ static int write_versions(const struct hd_checkpoint_state *live, struct hd_val 
     return hd_jw_finish(&jw);
 }
 
-int hd_pack_values(struct hd_packed *packed, const struct hd_checkpoint_state *live,
-                   struct hd_val *const *previous, struct hd_list_tracker *growing,
-                   struct hd_buf *new_versions)
+int hd_save_pack_values(struct hd_packed *packed, const struct hd_checkpoint_state *live,
+                        struct hd_val *const *previous, struct hd_list_tracker *growing,
+                        struct hd_buf *new_versions)
 {
     int err = new_versions ? write_versions(live, previous, new_versions)
                            : outline(packed, live, previous);
@@ -260,8 +260,8 @@ int hd_pack_values(struct hd_packed *packed, const struct hd_checkpoint_state *l
     return err;
 }
 
-int hd_pack_writes(struct hd_packed *packed, const struct hd_graph *graph,
-                   const struct hd_write *list, size_t count)
+int hd_save_pack_writes(struct hd_packed *packed, const struct hd_graph *graph,
+                        const struct hd_write *list, size_t count)
 {
     int err = 0;
 
@@ -662,7 +662,8 @@ static int fill_put(struct hd_save *save)
     if (!err)
         err = write_metadata(loop, &save->metadata, &save->ids, &run_id);
     if (!err)
-        err = hd_pack_values(&save->packed, &loop->live, loop->saved_versions, loop->growing, NULL);
+        err = hd_save_pack_values(&save->packed, &loop->live, loop->saved_versions, loop->growing,
+                                  NULL);
     if (!err)
         err = append_id(&save->ids, loop->live.id, &id);
     if (!err)
@@ -719,7 +720,7 @@ static int fill_writes(struct hd_save *save, const char *task, const char *path,
 {
     struct hd_loop *loop = save->loop;
     size_t id, task_id, task_path;
-    int err = hd_pack_writes(&save->packed, loop->graph, list, count);
+    int err = hd_save_pack_writes(&save->packed, loop->graph, list, count);
 
     if (loop->origin && is_at_origin(loop))
         loop->origin->is_touched = true;

@@ -161,8 +161,8 @@ static bool rescue(struct hd_task *task)
     hd_writes_clear(&task->writes);
     err = rescue_update(task, &update);
     if (!err)
-        err = hd_node_writes(task->graph, task->node, &task->loop->live, &scope, update, NULL,
-                             &task->writes, &failure);
+        err = hd_command_node_writes(task->graph, task->node, &task->loop->live, &scope, update,
+                                     NULL, &task->writes, &failure);
     hd_val_unref(update);
     hd_failure_fini(&failure);
     if (err) {
@@ -253,12 +253,12 @@ void hd_task_ask(struct hd_task *task, struct hd_val *interrupts)
 
 /* ---- messages --------------------------------------------------------- */
 
-static bool was_shown(struct hd_run *run, struct hd_slice id)
+static bool was_shown(struct hd_engine_run *run, struct hd_slice id)
 {
     return hd_val_get(run->seen_messages, id) != NULL;
 }
 
-static int mark_shown(struct hd_run *run, struct hd_slice id)
+static int mark_shown(struct hd_engine_run *run, struct hd_slice id)
 {
     if (id.len == 0 || was_shown(run, id))
         return 0;
@@ -356,7 +356,7 @@ void hd_task_call(struct hd_task *task, const char *model, const char *id,
 }
 
 /* Adds to the run's list of running tools, which a cancelled run reports. */
-static int note_tool(struct hd_run *run, struct hd_slice name, struct hd_slice id)
+static int note_tool(struct hd_engine_run *run, struct hd_slice name, struct hd_slice id)
 {
     struct hd_val *tool = hd_val_with(hd_val_object(), HD_S("name"), hd_val_string(name));
 
@@ -367,7 +367,7 @@ static int note_tool(struct hd_run *run, struct hd_slice name, struct hd_slice i
     return run->tools ? 0 : HD_ENOMEM;
 }
 
-static void forget_tool(struct hd_run *run, struct hd_slice id)
+static void forget_tool(struct hd_engine_run *run, struct hd_slice id)
 {
     struct hd_val *left = hd_val_list();
 
@@ -522,8 +522,8 @@ void hd_task_finish(struct hd_task *task, struct hd_val *update, struct hd_val *
     if (task->status == HD_TASK_RUNNING && to_parent) {
         leave_graph(task, update, go);
     } else if (task->status == HD_TASK_RUNNING) {
-        err = hd_node_writes(task->graph, task->node, &task->loop->live, &scope, update, go,
-                             &task->writes, &task->failure);
+        err = hd_command_node_writes(task->graph, task->node, &task->loop->live, &scope, update, go,
+                                     &task->writes, &task->failure);
         if (err) {
             fail_task(task);
         } else {

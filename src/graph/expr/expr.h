@@ -70,12 +70,12 @@ bool hd_expr_member(const struct hd_expr *expr, size_t index, struct hd_slice *k
 /* ---- expressions without a graph -------------------------------------- */
 
 /* An expression that belongs to no graph, with the channels that it may name. */
-struct hd_expr_alone;
+struct hd_decl_expr_alone;
 
-HD_MUST_CHECK int hd_expr_create(struct hd_slice json, const struct hd_slice *channels,
-                                 size_t channel_count, struct hd_expr_alone **out,
-                                 struct hd_graph_error *error);
-void hd_expr_destroy(struct hd_expr_alone *alone);
-const struct hd_expr *hd_expr_of(const struct hd_expr_alone *alone);
+HD_MUST_CHECK int hd_decl_expr_create(struct hd_slice json, const struct hd_slice *channels,
+                                      size_t channel_count, struct hd_decl_expr_alone **out,
+                                      struct hd_graph_error *error);
+void hd_decl_expr_destroy(struct hd_decl_expr_alone *alone);
+const struct hd_expr *hd_decl_expr_of(const struct hd_decl_expr_alone *alone);
 
 #endif

@@ -22,10 +22,10 @@ static const uint8_t keys_ns[16] = {0x8d, 0x1e, 0x52, 0x0c, 0x5b, 0x6f, 0x4a, 0x
  * A task's id is a hash of its checkpoint, its namespace, its step and its node. All attempts of a
  * run have the same run id; a retry by a user, from a checkpoint, has another.
  */
-int hd_call_key(const struct hd_task *task, struct hd_slice call_id, int round,
-                char out[HD_UUID_SIZE])
+int hd_idempotency_key(const struct hd_task *task, struct hd_slice call_id, int round,
+                       char out[HD_UUID_SIZE])
 {
-    const struct hd_run_options *options = &task->loop->run->options;
+    const struct hd_engine_run_options *options = &task->loop->run->options;
     const struct hd_slice parts[] = {
         options->principal,      options->thread,
         options->root,           hd_val_get_string(hd_val_get(options->metadata, HD_S("run_id"))),
@@ -45,11 +45,11 @@ int hd_call_key(const struct hd_task *task, struct hd_slice call_id, int round,
     return err;
 }
 
-int hd_call_key_line(const struct hd_task *task, struct hd_slice call_id,
-                     char out[HD_CALL_KEY_LINE_SIZE])
+int hd_idempotency_key_line(const struct hd_task *task, struct hd_slice call_id,
+                            char out[HD_CALL_KEY_LINE_SIZE])
 {
     char key[HD_UUID_SIZE];
-    int err = hd_call_key(task, call_id, 0, key);
+    int err = hd_idempotency_key(task, call_id, 0, key);
 
     if (!err)
         (void)snprintf(out, HD_CALL_KEY_LINE_SIZE, HD_CALL_KEY_HEADER ": %s", key);

@@ -24,10 +24,10 @@ struct hd_task;
  * of earlier requests of that call, each with different content. The key is a hash: it reveals no
  * id.
  */
-HD_MUST_CHECK int hd_call_key(const struct hd_task *task, struct hd_slice call_id, int round,
-                              char out[HD_UUID_SIZE]);
+HD_MUST_CHECK int hd_idempotency_key(const struct hd_task *task, struct hd_slice call_id, int round,
+                                     char out[HD_UUID_SIZE]);
 /* The key as a header line. */
-HD_MUST_CHECK int hd_call_key_line(const struct hd_task *task, struct hd_slice call_id,
-                                   char out[HD_CALL_KEY_LINE_SIZE]);
+HD_MUST_CHECK int hd_idempotency_key_line(const struct hd_task *task, struct hd_slice call_id,
+                                          char out[HD_CALL_KEY_LINE_SIZE]);
 
 #endif

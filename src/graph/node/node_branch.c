@@ -13,7 +13,7 @@ struct branch_members {
 };
 
 static const struct hd_field fields[] = {
-    {"routes", hd_read_raw, offsetof(struct branch_members, routes), true, 0, 0, 0},
+    {"routes", hd_decl_read_raw, offsetof(struct branch_members, routes), true, 0, 0, 0},
 };
 
 static int add_exits(struct hd_decl *decl, const struct hd_branch *branch)

@@ -21,11 +21,11 @@ struct fail_spec {
 };
 
 static const struct hd_field fields[] = {
-    {"error", hd_read_expr, offsetof(struct fail_spec, error), true, 0, 0, 0},
-    {"type", hd_read_string, offsetof(struct fail_spec, type), false, 0, HD_GRAPH_MAX_NAME, 0},
-    {"times", hd_read_int, offsetof(struct fail_spec, times), false, 1, MAX_TIMES, 0},
-    {"delay_ms", hd_read_int, offsetof(struct fail_spec, delay_ms), false, 0, HD_GRAPH_MAX_WAIT_MS,
-     0},
+    {"error", hd_decl_read_expr, offsetof(struct fail_spec, error), true, 0, 0, 0},
+    {"type", hd_decl_read_string, offsetof(struct fail_spec, type), false, 0, HD_GRAPH_MAX_NAME, 0},
+    {"times", hd_decl_read_int, offsetof(struct fail_spec, times), false, 1, MAX_TIMES, 0},
+    {"delay_ms", hd_decl_read_int, offsetof(struct fail_spec, delay_ms), false, 0,
+     HD_GRAPH_MAX_WAIT_MS, 0},
 };
 
 static int read_fail_node(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node)

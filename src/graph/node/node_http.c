@@ -105,9 +105,11 @@ static const struct hd_field fields[] = {
     {"url", read_url_expr, offsetof(struct http_spec, url), true, 0, 0, 0},
     {"method", read_method, offsetof(struct http_spec, method), false, 0, 0, 0},
     {"headers", read_headers, offsetof(struct http_spec, headers), false, 0, 0, 0},
-    {"body", hd_read_expr, offsetof(struct http_spec, body), false, 0, 0, 0},
-    {"update", hd_read_update, offsetof(struct http_spec, update), false, 0, 0, HD_PLACE(RESPONSE)},
-    {"expect", hd_read_expr, offsetof(struct http_spec, expect), false, 0, 0, HD_PLACE(RESPONSE)},
+    {"body", hd_decl_read_expr, offsetof(struct http_spec, body), false, 0, 0, 0},
+    {"update", hd_decl_read_update, offsetof(struct http_spec, update), false, 0, 0,
+     HD_PLACE(RESPONSE)},
+    {"expect", hd_decl_read_expr, offsetof(struct http_spec, expect), false, 0, 0,
+     HD_PLACE(RESPONSE)},
 };
 
 static int read_http_node(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node)
@@ -277,7 +279,7 @@ static int add_call_key(struct request_parts *asking, const struct hd_task *task
 
     if (has_header(task->node->spec, HD_CALL_KEY_HEADER))
         return 0;
-    err = hd_call_key_line(task, HD_S(""), asking->key);
+    err = hd_idempotency_key_line(task, HD_S(""), asking->key);
     if (!err)
         asking->headers[asking->header_count++] = asking->key;
     return err;

@@ -18,11 +18,11 @@ struct interrupt_spec {
 };
 
 static const struct hd_field fields[] = {
-    {"ask", hd_read_exprs, offsetof(struct interrupt_spec, ask), true, 1, MAX_QUESTIONS,
+    {"ask", hd_decl_read_exprs, offsetof(struct interrupt_spec, ask), true, 1, MAX_QUESTIONS,
      HD_PLACE(ANSWERS)},
-    {"update", hd_read_update, offsetof(struct interrupt_spec, update), false, 0, 0,
+    {"update", hd_decl_read_update, offsetof(struct interrupt_spec, update), false, 0, 0,
      HD_PLACE(ANSWERS)},
-    {"goto", hd_read_raw, offsetof(struct interrupt_spec, go_to_at), false, 0, 0, 0},
+    {"goto", hd_decl_read_raw, offsetof(struct interrupt_spec, go_to_at), false, 0, 0, 0},
 };
 
 static int read_interrupt_node(struct hd_decl *decl, const struct hd_decl_at *at,

@@ -60,12 +60,12 @@ struct script_spec {
 /* ---- replies ---------------------------------------------------------- */
 
 static const struct hd_field usage_fields[] = {
-    {"input_tokens", hd_read_int, offsetof(struct reply_usage, input_tokens), false, 0, MAX_TOKENS,
-     0},
-    {"output_tokens", hd_read_int, offsetof(struct reply_usage, output_tokens), false, 0,
+    {"input_tokens", hd_decl_read_int, offsetof(struct reply_usage, input_tokens), false, 0,
      MAX_TOKENS, 0},
-    {"total_tokens", hd_read_int, offsetof(struct reply_usage, total_tokens), false, 0, MAX_TOKENS,
-     0},
+    {"output_tokens", hd_decl_read_int, offsetof(struct reply_usage, output_tokens), false, 0,
+     MAX_TOKENS, 0},
+    {"total_tokens", hd_decl_read_int, offsetof(struct reply_usage, total_tokens), false, 0,
+     MAX_TOKENS, 0},
 };
 
 static int read_reply_usage(struct hd_decl *decl, const struct hd_decl_at *at,
@@ -89,9 +89,9 @@ struct tool_call {
 };
 
 static const struct hd_field tool_call_fields[] = {
-    {"name", hd_read_raw, offsetof(struct tool_call, name), true, 0, 0, 0},
-    {"args", hd_read_raw, offsetof(struct tool_call, args), false, 0, 0, 0},
-    {"id", hd_read_raw, offsetof(struct tool_call, id), false, 0, 0, 0},
+    {"name", hd_decl_read_raw, offsetof(struct tool_call, name), true, 0, 0, 0},
+    {"args", hd_decl_read_raw, offsetof(struct tool_call, args), false, 0, 0, 0},
+    {"id", hd_decl_read_raw, offsetof(struct tool_call, id), false, 0, 0, 0},
 };
 
 static bool is_call(hd_json_val val)
@@ -139,15 +139,16 @@ static int read_tool_calls(struct hd_decl *decl, const struct hd_decl_at *at,
 }
 
 static const struct hd_field reply_fields[] = {
-    {"when", hd_read_expr, offsetof(struct reply, when), false, 0, 0, 0},
-    {"content", hd_read_expr, offsetof(struct reply, content), false, 0, 0, 0},
+    {"when", hd_decl_read_expr, offsetof(struct reply, when), false, 0, 0, 0},
+    {"content", hd_decl_read_expr, offsetof(struct reply, content), false, 0, 0, 0},
     {"tool_calls", read_tool_calls, offsetof(struct reply, tool_calls), false, 0, 0, 0},
-    {"id", hd_read_expr, offsetof(struct reply, id), false, 0, 0, 0},
-    {"name", hd_read_expr, offsetof(struct reply, name), false, 0, 0, 0},
+    {"id", hd_decl_read_expr, offsetof(struct reply, id), false, 0, 0, 0},
+    {"name", hd_decl_read_expr, offsetof(struct reply, name), false, 0, 0, 0},
     {"usage", read_reply_usage, offsetof(struct reply, usage), false, 0, 0, 0},
-    {"error", hd_read_expr, offsetof(struct reply, error), false, 0, 0, 0},
-    {"delay_ms", hd_read_int, offsetof(struct reply, delay_ms), false, 0, HD_GRAPH_MAX_WAIT_MS, 0},
-    {"times", hd_read_int, offsetof(struct reply, times), false, 1, MAX_TIMES, 0},
+    {"error", hd_decl_read_expr, offsetof(struct reply, error), false, 0, 0, 0},
+    {"delay_ms", hd_decl_read_int, offsetof(struct reply, delay_ms), false, 0, HD_GRAPH_MAX_WAIT_MS,
+     0},
+    {"times", hd_decl_read_int, offsetof(struct reply, times), false, 1, MAX_TIMES, 0},
 };
 
 static int read_reply(struct hd_decl *decl, const struct hd_decl_at *at, struct reply *reply)
@@ -200,7 +201,7 @@ static int read_by(struct hd_decl *decl, const struct hd_decl_at *at, const stru
 
     if (hd_json_is_number(at->val)) {
         stream->by = STREAM_CHARACTERS;
-        return hd_read_int(decl, at, field, &stream->size);
+        return hd_decl_read_int(decl, at, field, &stream->size);
     }
     stream->size = 1;
     stream->by = hd_slice_eq(text, HD_S("word"))        ? STREAM_WORDS
@@ -213,7 +214,8 @@ static int read_by(struct hd_decl *decl, const struct hd_decl_at *at, const stru
 
 static const struct hd_field stream_fields[] = {
     {"by", read_by, 0, false, 1, 1000000, 0},
-    {"delay_ms", hd_read_int, offsetof(struct stream, delay_ms), false, 0, HD_GRAPH_MAX_WAIT_MS, 0},
+    {"delay_ms", hd_decl_read_int, offsetof(struct stream, delay_ms), false, 0,
+     HD_GRAPH_MAX_WAIT_MS, 0},
 };
 
 static int read_stream(struct hd_decl *decl, const struct hd_decl_at *at,
@@ -231,7 +233,7 @@ static int read_stream(struct hd_decl *decl, const struct hd_decl_at *at,
 
 static const struct hd_field fields[] = {
     {"replies", read_replies, offsetof(struct script_spec, replies), true, 0, 0, 0},
-    {"channel", hd_read_raw, offsetof(struct script_spec, channel_at), false, 0, 0, 0},
+    {"channel", hd_decl_read_raw, offsetof(struct script_spec, channel_at), false, 0, 0, 0},
     {"stream", read_stream, offsetof(struct script_spec, stream), false, 0, 0, 0},
 };
 

@@ -18,9 +18,9 @@ struct set_members {
 };
 
 static const struct hd_field fields[] = {
-    {"update", hd_read_raw, offsetof(struct set_members, update), false, 0, 0, 0},
-    {"goto", hd_read_raw, offsetof(struct set_members, go_to), false, 0, 0, 0},
-    {"graph", hd_read_raw, offsetof(struct set_members, graph), false, 0, 0, 0},
+    {"update", hd_decl_read_raw, offsetof(struct set_members, update), false, 0, 0, 0},
+    {"goto", hd_decl_read_raw, offsetof(struct set_members, go_to), false, 0, 0, 0},
+    {"graph", hd_decl_read_raw, offsetof(struct set_members, graph), false, 0, 0, 0},
 };
 
 static int read_parent(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node)
@@ -44,7 +44,7 @@ static int read_update(struct hd_decl *decl, const struct hd_decl_at *at,
         return 0;
     if (node->goes_to_parent)
         return hd_decl_read_outward(decl, at, &spec->update);
-    return hd_read_update(decl, at, &field, &spec->update);
+    return hd_decl_read_update(decl, at, &field, &spec->update);
 }
 
 static int read_set_node(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node)

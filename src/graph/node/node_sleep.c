@@ -21,13 +21,13 @@ static int read_ms(struct hd_decl *decl, const struct hd_decl_at *at, const stru
 
     /* A number is checked here, the result of an expression when the node runs. */
     if (!hd_json_is_string(at->val) && !hd_json_is_object(at->val))
-        err = hd_read_int(decl, at, field, &ignored);
+        err = hd_decl_read_int(decl, at, field, &ignored);
     return err == 0 ? hd_decl_expr_in(decl, at, 0, out) : err;
 }
 
 static const struct hd_field fields[] = {
     {"ms", read_ms, offsetof(struct sleep_spec, ms), true, 0, HD_GRAPH_MAX_WAIT_MS, 0},
-    {"update", hd_read_update, offsetof(struct sleep_spec, update), false, 0, 0, 0},
+    {"update", hd_decl_read_update, offsetof(struct sleep_spec, update), false, 0, 0, 0},
 };
 
 static int read_sleep_node(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node)

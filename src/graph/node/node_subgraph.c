@@ -63,17 +63,17 @@ static int read_input(struct hd_decl *decl, const struct hd_decl_at *at,
         return 0;
     if (!hd_json_is_object(at->val) && !hd_slice_starts(hd_json_string(at->val), HD_S("{{")))
         return hd_decl_fail_type(decl, at, "an object of channels to values");
-    return hd_read_expr(decl, at, field, out);
+    return hd_decl_read_expr(decl, at, field, out);
 }
 
 static const struct hd_field fields[] = {
     {"graph", read_graph_name, 0, true, 0, 0, 0},
     {"input", read_input, offsetof(struct hd_subgraph_spec, input), false, 0, 0, 0},
-    {"update", hd_read_update, offsetof(struct hd_subgraph_spec, update), false, 0, 0,
+    {"update", hd_decl_read_update, offsetof(struct hd_subgraph_spec, update), false, 0, 0,
      HD_PLACE(RESULT)},
     {"memory", read_memory, offsetof(struct hd_subgraph_spec, memory), false, 0, 0, 0},
-    {"recursion_limit", hd_read_expr, offsetof(struct hd_subgraph_spec, recursion_limit), false, 0,
-     0, 0},
+    {"recursion_limit", hd_decl_read_expr, offsetof(struct hd_subgraph_spec, recursion_limit),
+     false, 0, 0, 0},
 };
 
 static int read_subgraph_node(struct hd_decl *decl, const struct hd_decl_at *at,

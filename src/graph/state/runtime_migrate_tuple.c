@@ -323,7 +323,7 @@ static int cross_writes(struct tuple_crossing *c, const struct hd_val *metadata)
 
     if (err)
         return err;
-    if (at.ns.len > 0 && !hd_graph_knows_ns(at.graph, at.ns))
+    if (at.ns.len > 0 && !hd_state_knows_ns(at.graph, at.ns))
         at.graph = open;
     err = hd_found_init(&found, &at, &failure);
     if (!err) {

@@ -65,7 +65,7 @@ static const struct hd_node *find_inner(const struct hd_graph *graph, struct hd_
     return found;
 }
 
-bool hd_graph_knows_ns(const struct hd_graph *graph, struct hd_slice ns)
+bool hd_state_knows_ns(const struct hd_graph *graph, struct hd_slice ns)
 {
     return ns.len == 0 || find_inner(graph, ns);
 }

@@ -36,7 +36,7 @@ HD_MUST_CHECK int hd_found_fetch(struct hd_found *found, const struct hd_address
 HD_MUST_CHECK int hd_found_take(struct hd_found *found, const struct heddle_tuple *tuple,
                                 struct hd_failure *failure);
 /* True if the namespace, relative to the graph's root, belongs to one of its subgraphs. */
-bool hd_graph_knows_ns(const struct hd_graph *graph, struct hd_slice ns);
+bool hd_state_knows_ns(const struct hd_graph *graph, struct hd_slice ns);
 
 /* For an open graph: derives a graph from the checkpoint. Call before hd_found_take(). */
 HD_MUST_CHECK int hd_found_fit(struct hd_found *found, const struct heddle_tuple *tuple,

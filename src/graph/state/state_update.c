@@ -80,7 +80,8 @@ static int make_texts(struct updating *u, const struct hd_val *metadata, bool co
     if (!err && copies)
         err = hd_buf_append_slice(&texts->versions, HD_S("{}"));
     else if (!err)
-        err = hd_pack_values(&texts->packed, &u->base.live, u->previous, NULL, &texts->versions);
+        err =
+            hd_save_pack_values(&texts->packed, &u->base.live, u->previous, NULL, &texts->versions);
     return err;
 }
 
@@ -171,7 +172,7 @@ static int put_writes(struct updating *u, const char *task, size_t index,
 
     snprintf(path, sizeof(path), "~__interrupt__, %010zu", index);
     hd_buf_init(&packed.text, HD_ENGINE_MAX_VALUE);
-    err = hd_pack_writes(&packed, u->base.graph, writes->list, writes->count);
+    err = hd_save_pack_writes(&packed, u->base.graph, writes->list, writes->count);
     if (!err && packed.value_count > 0) {
         struct heddle_writes all = {
             .thread = {hd_to_public(u->at.principal), hd_to_public(u->at.thread)},
@@ -289,8 +290,8 @@ static int make_writes(struct updating *u, const struct hd_update *update, size_
         go = hd_val_get(values, HD_S("goto"));
         values = hd_val_get(values, HD_S("update"));
     }
-    return hd_node_writes(u->base.graph, &u->base.graph->nodes[node], &u->base.live, &scope, values,
-                          go, out, u->failure);
+    return hd_command_node_writes(u->base.graph, &u->base.graph->nodes[node], &u->base.live, &scope,
+                                  values, go, out, u->failure);
 }
 
 struct made_update {

@@ -196,10 +196,10 @@ static struct hd_val *with_tags(struct hd_val *metadata, const struct hd_task *t
 }
 
 /* The run's metadata and the ids from its configuration, without the thread's id. */
-static struct hd_val *known_of_run(const struct hd_run *run)
+static struct hd_val *known_of_run(const struct hd_engine_run *run)
 {
     static const char *const shown[] = {"run_id", "assistant_id", "graph_id"};
-    const struct hd_run_options *options = &run->options;
+    const struct hd_engine_run_options *options = &run->options;
     struct hd_val *metadata = hd_val_object();
 
     if (options->metadata)
@@ -213,7 +213,7 @@ static struct hd_val *known_of_run(const struct hd_run *run)
     return hd_val_without(metadata, HD_S("thread_id"));
 }
 
-struct hd_val *hd_stream_run_metadata(const struct hd_run *run)
+struct hd_val *hd_stream_run_metadata(const struct hd_engine_run *run)
 {
     return hd_val_with(known_of_run(run), HD_S("thread_id"), hd_val_string(run->options.thread));
 }
@@ -294,7 +294,7 @@ static int map_result(const struct hd_mapping *m)
 
 static struct hd_val *config(const struct hd_loop *loop, const char *id)
 {
-    const struct hd_run_options *options = &loop->run->options;
+    const struct hd_engine_run_options *options = &loop->run->options;
     const struct hd_val *parents = hd_val_get(loop->metadata, HD_S("parents"));
     struct hd_val *inner = options->config ? hd_val_ref(options->config) : hd_val_object();
 
@@ -409,7 +409,7 @@ static int first_ns(const struct hd_task *task, struct hd_buf *out)
 /* Appends `…|node:task`, as clients see it. */
 static int shown_ns(const struct hd_task *task, struct hd_buf *out)
 {
-    int err = hd_run_shown_ns(task->loop->run, out);
+    int err = hd_event_shown_ns(task->loop->run, out);
 
     if (!err && out->len > 0)
         err = hd_buf_append_byte(out, '|');

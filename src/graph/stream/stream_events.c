@@ -26,7 +26,7 @@ static struct hd_val *trace_id(char id[HD_UUID_SIZE])
 /* The outermost graph has the id of the run, if the caller has set one. */
 static struct hd_val *graph_id(struct hd_loop *loop)
 {
-    const struct hd_run_options *options = &loop->run->options;
+    const struct hd_engine_run_options *options = &loop->run->options;
     bool is_outermost = !loop->outer && !options->around;
     struct hd_slice id = {NULL, 0};
 
@@ -50,7 +50,7 @@ static struct hd_val *ids_around(struct hd_loop *loop)
     return hd_val_append(ids, trace_id(outer->trace));
 }
 
-static struct hd_val *tags(const struct hd_run *run, struct hd_val *first)
+static struct hd_val *tags(const struct hd_engine_run *run, struct hd_val *first)
 {
     struct hd_val *list = hd_val_list();
 

@@ -22,7 +22,7 @@ HD_MUST_CHECK struct hd_val *hd_stream_update(const struct hd_event *event);
 /* The interrupts of an INTERRUPT: a list. */
 HD_MUST_CHECK struct hd_val *hd_stream_questions(const struct hd_event *event);
 /* The run's metadata, with the ids from its configuration and the thread's id. */
-HD_MUST_CHECK struct hd_val *hd_stream_run_metadata(const struct hd_run *run);
+HD_MUST_CHECK struct hd_val *hd_stream_run_metadata(const struct hd_engine_run *run);
 /*
  * The metadata of an event in a task or, with `is_inner`, in a model or tool that the task calls.
  */

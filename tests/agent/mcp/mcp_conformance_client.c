@@ -179,7 +179,7 @@ struct world {
     struct hd_graph *graph;
     struct hd_val *config;
     struct hd_val *command; /* resumes the interrupted run; NULL: not interrupted */
-    enum hd_run_status status;
+    enum hd_engine_run_status status;
 };
 
 /* Gives the same reply to all interrupts. */
@@ -196,13 +196,13 @@ static struct hd_val *answer_all(const struct hd_val *interrupts)
     return hd_val_with(hd_val_record(HD_KIND_COMMAND), HD_S("resume"), answers);
 }
 
-static void on_done(void *ctx, const struct hd_run_result *result)
+static void on_done(void *ctx, const struct hd_engine_run_result *result)
 {
     struct world *w = ctx;
     struct hd_buf text;
 
     w->status = result->status;
-    if (result->status == HD_RUN_INTERRUPTED)
+    if (result->status == HD_ENGINE_RUN_INTERRUPTED)
         w->command = answer_all(result->interrupts);
     if (result->error_text)
         fprintf(stderr, "the run failed: %s\n", result->error_text);
@@ -214,16 +214,16 @@ static void on_done(void *ctx, const struct hd_run_result *result)
 
 static void run(struct world *w, const struct hd_val *input, const struct hd_val *command)
 {
-    struct hd_run_options options = {.graph = w->graph,
-                                     .thread = HD_S("t"),
-                                     .input = input,
-                                     .command = command,
-                                     .config = w->config,
-                                     .on_done = on_done,
-                                     .ctx = w};
-    struct hd_run *ignored;
+    struct hd_engine_run_options options = {.graph = w->graph,
+                                            .thread = HD_S("t"),
+                                            .input = input,
+                                            .command = command,
+                                            .config = w->config,
+                                            .on_done = on_done,
+                                            .ctx = w};
+    struct hd_engine_run *ignored;
 
-    require(hd_run_start(w->engine, &options, &ignored) == 0, "the run does not begin");
+    require(hd_engine_run_start(w->engine, &options, &ignored) == 0, "the run does not begin");
     uv_run(&w->uv, UV_RUN_DEFAULT);
 }
 
@@ -262,7 +262,7 @@ static void open_world(struct world *w, const char *url)
     struct hd_graph_error error;
 
     hd_log_set_level(HD_LOG_DEBUG);
-    hd_node_kinds_add(kinds, HD_COUNT(kinds));
+    hd_graph_add_node_kinds(kinds, HD_COUNT(kinds));
     require(heddle_open(&w->store, "memory:", NULL) == 0, "no store");
     require(uv_loop_init(&w->uv) == 0, "no loop");
     require(hd_engine_create(w->store, &w->uv, true, &w->engine) == 0, "no engine");
@@ -288,7 +288,7 @@ static void close_world(struct world *w)
 
 int main(int argc, char **argv)
 {
-    struct world w = {.status = HD_RUN_FAILED};
+    struct world w = {.status = HD_ENGINE_RUN_FAILED};
 
     scenario = getenv("MCP_CONFORMANCE_SCENARIO");
     if (argc != 2 || !scenario) {
@@ -298,5 +298,5 @@ int main(int argc, char **argv)
     open_world(&w, argv[1]);
     run_all(&w);
     close_world(&w);
-    return w.status == HD_RUN_DONE ? 0 : 1;
+    return w.status == HD_ENGINE_RUN_DONE ? 0 : 1;
 }

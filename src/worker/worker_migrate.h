@@ -2,8 +2,8 @@
  * Converts checkpoints that another runtime wrote (graph/engine/runtime_migrate.h) for the worker
  * that reads them.
  */
-#ifndef HD_WORKER_RUNTIME_MIGRATE_H
-#define HD_WORKER_RUNTIME_MIGRATE_H
+#ifndef HD_WORKER_WORKER_MIGRATE_H
+#define HD_WORKER_WORKER_MIGRATE_H
 
 #include <heddle.h>
 
@@ -19,9 +19,9 @@
  * borrows from it. `ns` is relative. Runs on a store thread. HD_EUNSUPPORTED: the thread cannot
  * continue in this runtime; `fault` has the reason.
  */
-HD_MUST_CHECK int hd_runtime_migrate_read(struct hd_app *app, const struct hd_rt_scope *scope,
-                                          struct hd_slice ns, const struct heddle_tuple *tuple,
-                                          struct hd_arena *arena, const struct heddle_tuple **out,
-                                          struct hd_fault *fault);
+HD_MUST_CHECK int hd_worker_migrate_read(struct hd_app *app, const struct hd_rt_scope *scope,
+                                         struct hd_slice ns, const struct heddle_tuple *tuple,
+                                         struct hd_arena *arena, const struct heddle_tuple **out,
+                                         struct hd_fault *fault);
 
 #endif

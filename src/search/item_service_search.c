@@ -9,7 +9,7 @@
 #include "base/vec.h"
 #include "records/item_filter.h"
 #include "search/embed.h"
-#include "search/items_internal.h"
+#include "search/item_service_internal.h"
 
 #define MAX_FOUND ((size_t)1 << 30) /* bytes of the names that are sorted */
 #define MAX_NAME 4096               /* bytes of a namespace and a key */
@@ -29,7 +29,7 @@ struct found {
 };
 
 struct items_search {
-    const struct hd_items *items;
+    const struct hd_item_service *items;
     const struct hd_item_search *what;
     HD_VEC(struct found) found;
     struct hd_arena arena; /* of what was found */
@@ -166,7 +166,7 @@ static int compare_found(const void *a, const void *b)
 
 static int show_found(struct items_search *search, struct hd_batch_builder *batch, struct hd_jw *jw)
 {
-    const struct hd_items *items = search->items;
+    const struct hd_item_service *items = search->items;
     const struct hd_item_search *what = search->what;
     size_t end = (size_t)(what->offset + what->limit);
     int err = 0;
@@ -182,9 +182,9 @@ static int show_found(struct items_search *search, struct hd_batch_builder *batc
             continue;
         }
         if (!err && what->refreshes)
-            err = hd_items_touch(batch, &item, hd_clock_now_us());
+            err = hd_item_service_touch(batch, &item, hd_clock_now_us());
         if (!err)
-            hd_jw_item(jw, &item, what->query.len > 0 ? &found->score : NULL);
+            hd_item_service_write(jw, &item, what->query.len > 0 ? &found->score : NULL);
     }
     return err;
 }
@@ -267,7 +267,7 @@ static void forget(struct items_search *search)
 static int pick_near(struct near *near, size_t limit, size_t wanted, enum progress *out)
 {
     struct items_search *search = near->search;
-    const struct hd_items *items = search->items;
+    const struct hd_item_service *items = search->items;
     double bound = greatest_unnamed(near, limit);
     size_t sure = 0;
     int err = hd_items_pick(items->app->store, items->principal, near->names, near->count,
@@ -285,7 +285,7 @@ static int pick_near(struct near *near, size_t limit, size_t wanted, enum progre
 static int ask_near(struct items_search *search, struct hd_slice vector, size_t limit,
                     size_t wanted, enum progress *out)
 {
-    const struct hd_items *items = search->items;
+    const struct hd_item_service *items = search->items;
     struct near near = {.search = search, .cap = 2 * limit, .last = {NAN, NAN}};
     int err;
 
@@ -322,7 +322,7 @@ static int find_near(struct items_search *search, enum progress *out)
 
 static int find_all(struct items_search *search, enum progress progress)
 {
-    const struct hd_items *items = search->items;
+    const struct hd_item_service *items = search->items;
     const struct hd_item_search *what = search->what;
     int err = 0;
 
@@ -339,8 +339,8 @@ static int find_all(struct items_search *search, enum progress progress)
     return err;
 }
 
-int hd_items_search(const struct hd_items *items, const struct hd_item_search *what,
-                    struct hd_jw *jw)
+int hd_item_service_search(const struct hd_item_service *items, const struct hd_item_search *what,
+                           struct hd_jw *jw)
 {
     struct items_search search = {.items = items, .what = what};
     enum progress progress;
@@ -364,7 +364,7 @@ int hd_items_search(const struct hd_items *items, const struct hd_item_search *w
 /* ---- namespaces ------------------------------------------------------- */
 
 struct namespace_listing {
-    const struct hd_items *items;
+    const struct hd_item_service *items;
     const struct hd_ns_search *what;
     struct hd_slice from; /* all that match begin with it */
     struct hd_label_set set;
@@ -387,7 +387,7 @@ static int find_start(struct namespace_listing *listing)
             fixed.count++;
         break;
     }
-    return hd_items_join(listing->items, &fixed, &listing->from);
+    return hd_item_service_join(listing->items, &fixed, &listing->from);
 }
 
 static bool is_match(const struct hd_ns_search *what, const struct hd_item_namespace *labels)
@@ -446,8 +446,8 @@ static void show_namespaces(struct namespace_listing *listing, struct hd_jw *jw)
     hd_jw_array_end(jw);
 }
 
-int hd_items_namespaces(const struct hd_items *items, const struct hd_ns_search *what,
-                        struct hd_jw *jw)
+int hd_item_service_namespaces(const struct hd_item_service *items, const struct hd_ns_search *what,
+                               struct hd_jw *jw)
 {
     struct namespace_listing listing = {.items = items, .what = what};
     int err = find_start(&listing);

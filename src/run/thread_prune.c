@@ -1,4 +1,4 @@
-#include "run/prune.h"
+#include "run/thread_prune.h"
 
 #include "base/alloc.h"
 #include "graph/engine/ns.h"
@@ -165,8 +165,8 @@ static int keep_some(struct heddle *store, const struct hd_thread_rec *thread,
     return err;
 }
 
-int hd_thread_cut(struct heddle *store, struct hd_thread_rec *changed, struct hd_slice ns,
-                  struct hd_slice id, struct hd_fault *fault)
+int hd_thread_prune_cut(struct heddle *store, struct hd_thread_rec *changed, struct hd_slice ns,
+                        struct hd_slice id, struct hd_fault *fault)
 {
     struct hd_key fall = {.ns = ns, .id = id};
     struct hd_prune_options keep = {.fall = &fall};
@@ -243,7 +243,7 @@ static int delete_all(struct heddle *store, const struct hd_thread_rec *thread,
         return hd_fault_set(fault, err, "%s", error.text);
     err = count_rows(store, thread, removed, fault);
     removed->threads++;
-    return err || prune->is_dry ? err : hd_thread_expire(store, thread, fault);
+    return err || prune->is_dry ? err : hd_run_commit_expire_thread(store, thread, fault);
 }
 
 int hd_thread_prune(struct heddle *store, const struct hd_thread_rec *thread,

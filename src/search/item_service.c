@@ -1,4 +1,4 @@
-#include "search/items.h"
+#include "search/item_service.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "config/config.h"
 #include "search/embed.h"
-#include "search/items_internal.h"
+#include "search/item_service_internal.h"
 #include "store/rows.h"
 
 #define MAX_TTL_MINUTES 1e9
@@ -18,8 +18,8 @@
 
 /* ---- places ----------------------------------------------------------- */
 
-int hd_items_join(const struct hd_items *items, const struct hd_item_namespace *labels,
-                  struct hd_slice *out)
+int hd_item_service_join(const struct hd_item_service *items,
+                         const struct hd_item_namespace *labels, struct hd_slice *out)
 {
     struct hd_buf buf;
     int err;
@@ -32,8 +32,9 @@ int hd_items_join(const struct hd_items *items, const struct hd_item_namespace *
     return err;
 }
 
-int hd_item_place(const struct hd_items *items, const struct hd_item_namespace *labels,
-                  struct hd_slice key, struct hd_item_place *out)
+int hd_item_service_place(const struct hd_item_service *items,
+                          const struct hd_item_namespace *labels, struct hd_slice key,
+                          struct hd_item_place *out)
 {
     int err;
 
@@ -42,7 +43,7 @@ int hd_item_place(const struct hd_items *items, const struct hd_item_namespace *
         return hd_fault_set(items->fault, HD_EINVAL, "key: expected a non-empty string");
     if (memchr(key.ptr, '\0', key.len))
         return hd_fault_set(items->fault, HD_EINVAL, "key: contains a NUL");
-    err = hd_items_join(items, labels, &out->ns);
+    err = hd_item_service_join(items, labels, &out->ns);
     if (!err)
         err = hd_item_check(out->ns, key, items->fault);
     if (err == HD_ELIMIT) /* of the name, not of what is sent */
@@ -52,7 +53,8 @@ int hd_item_place(const struct hd_items *items, const struct hd_item_namespace *
 
 /* ---- reading ---------------------------------------------------------- */
 
-int hd_items_touch(struct hd_batch_builder *batch, const struct hd_item_rec *item, int64_t now)
+int hd_item_service_touch(struct hd_batch_builder *batch, const struct hd_item_rec *item,
+                          int64_t now)
 {
     int64_t wanted = now + item->ttl_us;
 
@@ -61,8 +63,8 @@ int hd_items_touch(struct hd_batch_builder *batch, const struct hd_item_rec *ite
     return hd_item_refresh(batch, item, wanted);
 }
 
-int hd_items_get(const struct hd_items *items, const struct hd_item_place *place, bool refreshes,
-                 struct hd_item_rec *out)
+int hd_item_service_get(const struct hd_item_service *items, const struct hd_item_place *place,
+                        bool refreshes, struct hd_item_rec *out)
 {
     struct heddle *store = items->app->store;
     struct hd_batch_builder batch;
@@ -77,7 +79,7 @@ int hd_items_get(const struct hd_items *items, const struct hd_item_place *place
     if (err || !refreshes)
         return err;
     hd_batch_init(&batch);
-    err = hd_items_touch(&batch, out, hd_clock_now_us());
+    err = hd_item_service_touch(&batch, out, hd_clock_now_us());
     if (!err)
         err = hd_items_apply(store, place->ns, &batch, items->fault);
     hd_batch_fini(&batch);
@@ -120,7 +122,7 @@ static void put_score(struct hd_jw *jw, double score)
     hd_jw_raw(jw, hd_slice_cstr(text));
 }
 
-void hd_jw_item(struct hd_jw *jw, const struct hd_item_rec *item, const double *score)
+void hd_item_service_write(struct hd_jw *jw, const struct hd_item_rec *item, const double *score)
 {
     hd_jw_object(jw);
     hd_jw_key(jw, HD_S("namespace"));
@@ -136,7 +138,7 @@ void hd_jw_item(struct hd_jw *jw, const struct hd_item_rec *item, const double *
 
 /* ---- writing ---------------------------------------------------------- */
 
-int hd_item_ttl(const struct hd_items *items, hd_json_val val, int64_t *out)
+int hd_item_service_ttl(const struct hd_item_service *items, hd_json_val val, int64_t *out)
 {
     double minutes;
 
@@ -151,7 +153,7 @@ int hd_item_ttl(const struct hd_items *items, hd_json_val val, int64_t *out)
 }
 
 /* The time of creation stays; that of the change always grows, refreshing depends on it. */
-static int date_item(const struct hd_items *items, struct hd_item_rec *item)
+static int date_item(const struct hd_item_service *items, struct hd_item_rec *item)
 {
     int64_t now = hd_clock_now_us();
     struct hd_item_rec before;
@@ -168,7 +170,7 @@ static int date_item(const struct hd_items *items, struct hd_item_rec *item)
     return 0;
 }
 
-static int add_texts(const struct hd_items *items, hd_json_val value, struct hd_slice path,
+static int add_texts(const struct hd_item_service *items, hd_json_val value, struct hd_slice path,
                      struct hd_embed_texts *texts)
 {
     int err = hd_embed_find(texts, value, path);
@@ -181,7 +183,7 @@ static int add_texts(const struct hd_items *items, hd_json_val value, struct hd_
 }
 
 /* Each item has its own limit of texts. */
-static int find_texts(const struct hd_items *items, hd_json_val value, hd_json_val index,
+static int find_texts(const struct hd_item_service *items, hd_json_val value, hd_json_val index,
                       struct hd_embed_texts *found)
 {
     struct hd_json_iter it = hd_json_iter(index);
@@ -200,7 +202,7 @@ static int find_texts(const struct hd_items *items, hd_json_val value, hd_json_v
     return err;
 }
 
-static int check_index(const struct hd_items *items, hd_json_val index)
+static int check_index(const struct hd_item_service *items, hd_json_val index)
 {
     struct hd_json_iter it = hd_json_iter(index);
     bool is_good =
@@ -213,8 +215,8 @@ static int check_index(const struct hd_items *items, hd_json_val index)
                : hd_fault_set(items->fault, HD_EINVAL, "index: expected false or a list of paths");
 }
 
-int hd_item_texts(const struct hd_items *items, hd_json_val value, hd_json_val index,
-                  struct hd_embed_texts *texts, size_t *count)
+int hd_item_service_texts(const struct hd_item_service *items, hd_json_val value, hd_json_val index,
+                          struct hd_embed_texts *texts, size_t *count)
 {
     struct hd_embed_texts found = {.arena = items->arena};
     int err = check_index(items, index);
@@ -232,7 +234,7 @@ int hd_item_texts(const struct hd_items *items, hd_json_val value, hd_json_val i
 }
 
 /* Without an index old vectors stay: their revision does not match the new value. */
-static int add_vectors(const struct hd_items *items, const struct hd_item_change *change,
+static int add_vectors(const struct hd_item_service *items, const struct hd_item_change *change,
                        const struct hd_item_rec *item, struct hd_batch_builder *batch)
 {
     struct hd_vectors_rec vectors = {.principal = item->principal,
@@ -251,7 +253,7 @@ static int add_vectors(const struct hd_items *items, const struct hd_item_change
     return err ? err : hd_vectors_put(batch, &vectors);
 }
 
-static int add_change(const struct hd_items *items, const struct hd_item_change *change,
+static int add_change(const struct hd_item_service *items, const struct hd_item_change *change,
                       struct hd_batch_builder *batch)
 {
     struct hd_item_rec item = {.principal = items->principal,
@@ -269,8 +271,8 @@ static int add_change(const struct hd_items *items, const struct hd_item_change 
     return err ? err : add_vectors(items, change, &item, batch);
 }
 
-int hd_items_change(const struct hd_items *items, const struct hd_item_change *changes,
-                    size_t count)
+int hd_item_service_change(const struct hd_item_service *items,
+                           const struct hd_item_change *changes, size_t count)
 {
     struct hd_batch_builder batch;
     int err = 0;

@@ -4,8 +4,8 @@
  * Keeps the heads that clients chose and the checkpoints at which runs in flight start. Conflicts
  * if the thread's record has changed, so that no run can start at a deleted checkpoint.
  */
-#ifndef HD_RUN_PRUNE_H
-#define HD_RUN_PRUNE_H
+#ifndef HD_RUN_THREAD_PRUNE_H
+#define HD_RUN_THREAD_PRUNE_H
 
 #include <heddle.h>
 
@@ -47,7 +47,8 @@ HD_MUST_CHECK int hd_thread_prune_by_id(struct heddle *store, struct hd_slice pr
  * `changed`, in one batch. HD_ECONFLICT: the record has changed since it was read; nothing was
  * deleted.
  */
-HD_MUST_CHECK int hd_thread_cut(struct heddle *store, struct hd_thread_rec *changed,
-                                struct hd_slice ns, struct hd_slice id, struct hd_fault *fault);
+HD_MUST_CHECK int hd_thread_prune_cut(struct heddle *store, struct hd_thread_rec *changed,
+                                      struct hd_slice ns, struct hd_slice id,
+                                      struct hd_fault *fault);
 
 #endif

@@ -1,13 +1,13 @@
 /*
  * Operations on items, for the API and for graphs in workers.
  *
- *   items.c         places, getting and changing
- *   items_search.c  searching, and listing namespaces
+ *   item_service.c         places, getting and changing
+ *   item_service_search.c  searching, and listing namespaces
  *
  * All of it waits for the store: for store threads.
  */
-#ifndef HD_SEARCH_ITEMS_H
-#define HD_SEARCH_ITEMS_H
+#ifndef HD_SEARCH_ITEM_SERVICE_H
+#define HD_SEARCH_ITEM_SERVICE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@
 struct hd_app;
 
 /* The owner of the items, and the arena for the results. */
-struct hd_items {
+struct hd_item_service {
     const struct hd_app *app;
     struct hd_slice principal;
     struct hd_arena *arena;
@@ -42,18 +42,21 @@ struct hd_item_place {
 };
 
 /* Of labels that were read; HD_EINVAL when no item can be there. */
-HD_MUST_CHECK int hd_item_place(const struct hd_items *items,
-                                const struct hd_item_namespace *labels, struct hd_slice key,
-                                struct hd_item_place *out);
-HD_MUST_CHECK int hd_items_join(const struct hd_items *items,
-                                const struct hd_item_namespace *labels, struct hd_slice *out);
+HD_MUST_CHECK int hd_item_service_place(const struct hd_item_service *items,
+                                        const struct hd_item_namespace *labels, struct hd_slice key,
+                                        struct hd_item_place *out);
+HD_MUST_CHECK int hd_item_service_join(const struct hd_item_service *items,
+                                       const struct hd_item_namespace *labels,
+                                       struct hd_slice *out);
 
 /* Minutes, from a request; NULL and null: the configured default. */
-HD_MUST_CHECK int hd_item_ttl(const struct hd_items *items, hd_json_val minutes, int64_t *out);
+HD_MUST_CHECK int hd_item_service_ttl(const struct hd_item_service *items, hd_json_val minutes,
+                                      int64_t *out);
 
 /* HD_ENOTFOUND: no such item. */
-HD_MUST_CHECK int hd_items_get(const struct hd_items *items, const struct hd_item_place *place,
-                               bool refreshes, struct hd_item_rec *out);
+HD_MUST_CHECK int hd_item_service_get(const struct hd_item_service *items,
+                                      const struct hd_item_place *place, bool refreshes,
+                                      struct hd_item_rec *out);
 
 /* An item that is put, or deleted. */
 struct hd_item_change {
@@ -61,7 +64,7 @@ struct hd_item_change {
     bool is_deletion;
     struct hd_slice value; /* JSON object */
     int64_t ttl_us;        /* 0: none */
-    size_t text_count;     /* texts that it is found by: hd_item_texts() */
+    size_t text_count;     /* texts that it is found by: hd_item_service_texts() */
     const float *vectors;  /* one for each */
 };
 
@@ -69,15 +72,16 @@ struct hd_item_change {
  * Adds the texts that an item with this value is found by; *count is their number. `index` is the
  * client's: false, a list of paths, or NULL and null for those of the configuration.
  */
-HD_MUST_CHECK int hd_item_texts(const struct hd_items *items, hd_json_val value, hd_json_val index,
-                                struct hd_embed_texts *texts, size_t *count);
+HD_MUST_CHECK int hd_item_service_texts(const struct hd_item_service *items, hd_json_val value,
+                                        hd_json_val index, struct hd_embed_texts *texts,
+                                        size_t *count);
 
 /* Atomic; of two changes of one item the later wins. */
-HD_MUST_CHECK int hd_items_change(const struct hd_items *items,
-                                  const struct hd_item_change *changes, size_t count);
+HD_MUST_CHECK int hd_item_service_change(const struct hd_item_service *items,
+                                         const struct hd_item_change *changes, size_t count);
 
 /* As clients see it. `score`: of a search with a query, NAN when it has none; NULL: no search. */
-void hd_jw_item(struct hd_jw *jw, const struct hd_item_rec *item, const double *score);
+void hd_item_service_write(struct hd_jw *jw, const struct hd_item_rec *item, const double *score);
 
 struct hd_item_search {
     struct hd_slice prefix; /* labels, joined; empty: all there are */
@@ -92,8 +96,8 @@ struct hd_item_search {
  * Writes the list of items: with the vector of a query the nearest first, and those without
  * vectors behind them; otherwise the last written first.
  */
-HD_MUST_CHECK int hd_items_search(const struct hd_items *items, const struct hd_item_search *search,
-                                  struct hd_jw *jw);
+HD_MUST_CHECK int hd_item_service_search(const struct hd_item_service *items,
+                                         const struct hd_item_search *search, struct hd_jw *jw);
 
 /* Namespaces that begin, or end, with labels; `*` is any one. */
 struct hd_ns_match {
@@ -109,7 +113,7 @@ struct hd_ns_search {
 };
 
 /* Writes the list of lists of labels. */
-HD_MUST_CHECK int hd_items_namespaces(const struct hd_items *items,
-                                      const struct hd_ns_search *search, struct hd_jw *jw);
+HD_MUST_CHECK int hd_item_service_namespaces(const struct hd_item_service *items,
+                                             const struct hd_ns_search *search, struct hd_jw *jw);
 
 #endif

@@ -1,4 +1,4 @@
-#include "run/assistant.h"
+#include "run/assistant_lookup.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -9,7 +9,7 @@
 
 #define MAX_RECORD ((size_t)256 << 20)
 
-int hd_assistant_system_id(struct hd_slice graph_id, char out[37])
+int hd_system_assistant_id(struct hd_slice graph_id, char out[37])
 {
     /* 6ba7b821-9dad-11d1-80b4-00c04fd430c8, as in every server of this API. */
     static const uint8_t ns[16] = {0x6b, 0xa7, 0xb8, 0x21, 0x9d, 0xad, 0x11, 0xd1,
@@ -79,7 +79,7 @@ static int install_missing(struct hd_app *app, const struct hd_app_graph *graph,
     return err;
 }
 
-int hd_assistants_install(struct hd_app *app, struct hd_fault *fault)
+int hd_system_assistants_install(struct hd_app *app, struct hd_fault *fault)
 {
     int err = 0;
 
@@ -88,9 +88,9 @@ int hd_assistants_install(struct hd_app *app, struct hd_fault *fault)
     return err;
 }
 
-int hd_assistant_resolve(const struct hd_app *app, struct hd_slice principal, struct hd_slice id,
-                         struct hd_arena *arena, struct hd_assistant_rec *out,
-                         struct hd_fault *fault)
+int hd_assistant_lookup(const struct hd_app *app, struct hd_slice principal, struct hd_slice id,
+                        struct hd_arena *arena, struct hd_assistant_rec *out,
+                        struct hd_fault *fault)
 {
     const struct hd_app_graph *graph = hd_app_graph(app, id);
     int err;
