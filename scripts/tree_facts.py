@@ -26,7 +26,6 @@ CODE_SPAN = re.compile(r"`[^`\n]*`")
 STATIC = re.compile(r"^static\s+(?:inline\s+)?[\w\s*]*?\b(\w+)\(", re.MULTILINE)
 EXTERN = re.compile(r"^(?!static|typedef|return|else)[a-z][\w ]*[ *](hd_\w+)\(", re.MULTILINE)
 TAG = re.compile(r"^(?:typedef\s+)?(struct|union|enum)\s+(\w+)\s*\{", re.MULTILINE)
-PREFIX = re.compile(r"hd_([a-z0-9]+)_")
 WORD = re.compile(r"[A-Za-z][A-Za-z']*")
 
 # Each marker is a habit that makes a text hard to read; see CONTRIBUTING.md.
@@ -110,19 +109,35 @@ def struct_tags(root, paths):
     return found
 
 
+def module_of(name, stems):
+    """The module of a function hd_<module>_…: a file of its folder with a name of several words
+    (hd_thread_pool_open in thread_pool.c, also in the plural), or else the first word. None: the
+    name has one word."""
+    words = name.removeprefix("hd_").split("_")
+    for count in range(len(words), 1, -1):
+        prefix = "_".join(words[:count])
+        if {prefix, prefix.removesuffix("s"), prefix.removesuffix("es")} & stems:
+            return prefix if prefix in stems else min({prefix[:-1], prefix[:-2]} & stems)
+    return words[0] if len(words) > 1 else None
+
+
 def prefix_folders(root, paths):
-    """hd_<module>_ -> {folder: functions} by the definitions of functions that are not static."""
-    found = defaultdict(lambda: defaultdict(int))
+    """module -> {folder: [(file, line, function)]} by the definitions that are not static."""
+    stems = defaultdict(set)
+    for path in paths:
+        stems[path.parent].add(path.stem)
+    found = defaultdict(lambda: defaultdict(list))
     for path in paths:
         if path.suffix != ".c":
             continue
         code = c_code(read(root, path))
         for match in EXTERN.finditer(code):
-            prefix = PREFIX.match(match[1])
             # A definition: the next brace precedes the next semicolon.
             end = re.compile(r"[;{]").search(code, match.end())
-            if prefix and end and end[0] == "{":
-                found[prefix[0]][str(path.parent)] += 1
+            module = module_of(match[1], stems[path.parent])
+            if module and end and end[0] == "{":
+                place = (str(path), line_of(code, match.start(1)), match[1])
+                found[module][str(path.parent)].append(place)
     return found
 
 
