@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "api/api.h"
-#include "base/clock.h"
 #include "base/uuid.h"
 #include "secret/secret.h"
 #include "value/val.h"

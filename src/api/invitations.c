@@ -286,7 +286,7 @@ static struct hd_step check_participants(struct hd_call *call, const struct acce
     if (a->was_there)
         return HD_NEXT;
     call->principal = a->thread.principal;
-    step = hd_participants_check_count(call, a->thread.id);
+    step = hd_call_check_participants(call, a->thread.id);
     call->principal = principal;
     return step;
 }

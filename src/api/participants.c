@@ -146,7 +146,7 @@ static int find_principal(struct hd_call *call, struct hd_participant_rec *parti
     return err;
 }
 
-struct hd_step hd_participants_check_count(struct hd_call *call, struct hd_slice thread_id)
+struct hd_step hd_call_check_participants(struct hd_call *call, struct hd_slice thread_id)
 {
     size_t count;
     int err = hd_participants_count(call->app->store, call->principal, thread_id,
@@ -183,7 +183,7 @@ static struct hd_step add_participant(struct hd_call *call)
         err = find_principal(call, &participant);
     if (!err && hd_slice_eq(participant.member, call->principal))
         return hd_call_refuse(call, 409, "the participant owns the thread already");
-    step = err ? hd_step_fail(err) : hd_participants_check_count(call, thread.id);
+    step = err ? hd_step_fail(err) : hd_call_check_participants(call, thread.id);
     if (!hd_step_is_next(step))
         return step;
     hd_batch_init(&batch);

@@ -13,7 +13,7 @@
 #include "records/stream_modes.h"
 #include "run/active_run.h"
 #include "run/delegate.h"
-#include "run/worker_run_text.h"
+#include "run/runner_worker_text.h"
 
 /* ---- events ----------------------------------------------------------- */
 
@@ -347,7 +347,7 @@ static void on_run_done(void *ctx, const struct hd_runner_result *result)
     if (result->run.status == HD_ENGINE_RUN_FAILED)
         copy_error(active, result->error);
     active->output = make_output(&result->run);
-    if (hd_worker_run_output(result->output, result->run.interrupts, &active->values)) {
+    if (hd_runner_text_output(result->output, result->run.interrupts, &active->values)) {
         hd_log(HD_LOG_WARN, "run", "the output of a run is too large");
         hd_buf_reset(&active->values);
     }
@@ -525,11 +525,11 @@ static int begin_execution(struct hd_active_run *active)
 static bool fail_unloaded(struct hd_active_run *active)
 {
     const struct hd_app_form *form = hd_app_form(active->graph);
-    struct hd_worker_run_answer answer;
+    struct hd_runner_text_answer answer;
 
     if (!form || form->error.len == 0)
         return false;
-    if (hd_worker_run_read_error(form->error, NULL, &active->arena, &answer)) {
+    if (hd_runner_text_read_error(form->error, NULL, &active->arena, &answer)) {
         hd_run_execute_fail(active, "ImportError", "the graph could not be loaded");
         return true;
     }

@@ -18,7 +18,7 @@
 #include "graph/state/state.h"
 #include "records/thread_heads.h"
 #include "run/runner_internal.h"
-#include "run/worker_run_text.h"
+#include "run/runner_worker_text.h"
 #include "worker/resume_answers.h"
 
 #define MAX_ANSWER ((size_t)64 << 20)
@@ -38,7 +38,7 @@ struct worker_run {
     unsigned kept; /* hd_runner_keep() calls without hd_runner_release() */
     bool is_ended; /* the result is complete; waits for `kept` to be 0 */
 
-    struct hd_worker_run_answer answer;
+    struct hd_runner_text_answer answer;
     struct hd_buf output;
     struct hd_val *state;   /* final; NULL: not read */
     char own[HD_UUID_SIZE]; /* its newest checkpoint, if not the latest of the thread; or empty */
@@ -257,18 +257,18 @@ static void fail_worker_run(struct worker_run *run, const char *type, const char
     hd_jw_object_end(&jw);
     err = hd_jw_finish(&jw);
     if (!err)
-        err = hd_worker_run_read_error(hd_buf_slice(&head), run->base.options.secrets, &run->arena,
-                                       &run->answer);
+        err = hd_runner_text_read_error(hd_buf_slice(&head), run->base.options.secrets, &run->arena,
+                                        &run->answer);
     if (err)
-        run->answer = (struct hd_worker_run_answer){.status = HD_ENGINE_RUN_FAILED,
-                                                    .type = HD_S("MemoryError"),
-                                                    .message = HD_S("out of memory")};
+        run->answer = (struct hd_runner_text_answer){.status = HD_ENGINE_RUN_FAILED,
+                                                     .type = HD_S("MemoryError"),
+                                                     .message = HD_S("out of memory")};
     hd_buf_fini(&head);
 }
 
 static void end_worker_run(struct worker_run *run)
 {
-    const struct hd_worker_run_answer *answer = &run->answer;
+    const struct hd_runner_text_answer *answer = &run->answer;
 
     uv_timer_stop(&run->timer);
     if (answer->status == HD_ENGINE_RUN_FAILED)
@@ -396,14 +396,14 @@ static void on_piece(void *ctx, const struct hd_rt_message *message)
 
     if (message->blob_count == 0 || run->is_cancelled)
         return;
-    err = hd_worker_run_read_piece(message->head, &json, &mode, &ns);
+    err = hd_runner_text_read_piece(message->head, &json, &mode, &ns);
     if (!err)
         err = check_text(message->blobs[0]);
     if (!err && hd_val_count(secrets) == 0) {
         emit_piece(run, ns, mode, message->blobs[0]);
     } else if (!err) {
         hd_buf_init(&text, MAX_BLOB);
-        err = hd_worker_run_redact(message->blobs[0], secrets, &text);
+        err = hd_runner_text_redact(message->blobs[0], secrets, &text);
         if (!err)
             emit_piece(run, ns, mode, hd_buf_slice(&text));
         hd_buf_fini(&text);
@@ -415,13 +415,13 @@ static void on_piece(void *ctx, const struct hd_rt_message *message)
 
 static void take_answer(struct worker_run *run, const struct hd_rt_message *message)
 {
-    int err = hd_worker_run_read_answer(message->head, run->base.options.secrets, &run->arena,
-                                        &run->answer);
+    int err = hd_runner_text_read_answer(message->head, run->base.options.secrets, &run->arena,
+                                         &run->answer);
 
     if (!err && message->blob_count > 0)
         err = check_text(message->blobs[0]);
     if (!err && message->blob_count > 0)
-        err = hd_worker_run_redact(message->blobs[0], run->base.options.secrets, &run->output);
+        err = hd_runner_text_redact(message->blobs[0], run->base.options.secrets, &run->output);
     if (err)
         fail_worker_run(run, "RuntimeError",
                         err == HD_EINVAL ? "the worker's response is invalid" : hd_error_text(err));
@@ -441,8 +441,8 @@ static void on_call_end(void *ctx, enum hd_rt_end how, const struct hd_rt_messag
     end_pass(run);
     if (how == HD_RT_ANSWERED)
         take_answer(run, message);
-    else if (hd_worker_run_read_error(message->head, run->base.options.secrets, &run->arena,
-                                      &run->answer))
+    else if (hd_runner_text_read_error(message->head, run->base.options.secrets, &run->arena,
+                                       &run->answer))
         fail_worker_run(run, "RuntimeError", "the worker was lost");
     if (how == HD_RT_LOST && try_again(run))
         return;
@@ -471,7 +471,7 @@ static int send_run(struct worker_run *run)
     err = hd_worker_access_open_run(run->base.app, o->actor,
                                     hd_val_get(o->config, HD_S("configurable")), &run->pass);
     if (!err)
-        err = hd_worker_run_write_run(o, run->base.app, run->pass, &head, &input);
+        err = hd_runner_text_write_run(o, run->base.app, run->pass, &head, &input);
     blob = hd_buf_slice(&input);
 
     const struct hd_rt_call_options options = {

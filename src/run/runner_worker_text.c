@@ -1,4 +1,4 @@
-#include "run/worker_run_text.h"
+#include "run/runner_worker_text.h"
 
 #include <string.h>
 
@@ -46,7 +46,7 @@ static void put_modes(struct hd_jw *jw, unsigned wanted)
     hd_jw_array_end(jw);
 }
 
-struct hd_val *hd_worker_run_config(const struct hd_val *config, const struct hd_val *secrets)
+struct hd_val *hd_runner_text_config(const struct hd_val *config, const struct hd_val *secrets)
 {
     static const char *const places[] = {"checkpoint_ns", "checkpoint_id", "checkpoint_map"};
     struct hd_val *shown = hd_secrets_reveal(config, secrets);
@@ -86,7 +86,7 @@ static int put_config(struct hd_jw *jw, const struct hd_runner_options *options)
 {
     const struct hd_val *config = options->config;
     struct hd_val *configurable =
-        hd_worker_run_config(hd_val_get(config, HD_S("configurable")), options->secrets);
+        hd_runner_text_config(hd_val_get(config, HD_S("configurable")), options->secrets);
     int err;
 
     configurable = hd_val_with(configurable, HD_S("thread_id"), hd_val_string(options->thread));
@@ -136,9 +136,9 @@ static int put_beginning(struct hd_jw *jw, const struct hd_runner_options *optio
     return 0;
 }
 
-int hd_worker_run_write_run(const struct hd_runner_options *options, const struct hd_app *app,
-                            const struct hd_worker_access *pass, struct hd_buf *head,
-                            struct hd_buf *input)
+int hd_runner_text_write_run(const struct hd_runner_options *options, const struct hd_app *app,
+                             const struct hd_worker_access *pass, struct hd_buf *head,
+                             struct hd_buf *input)
 {
     struct hd_jw jw;
     int err;
@@ -175,8 +175,8 @@ int hd_worker_run_write_run(const struct hd_runner_options *options, const struc
 
 /* ---- pieces ----------------------------------------------------------- */
 
-int hd_worker_run_read_piece(struct hd_slice head, struct hd_json *json, enum hd_stream_mode *mode,
-                             struct hd_slice *ns)
+int hd_runner_text_read_piece(struct hd_slice head, struct hd_json *json, enum hd_stream_mode *mode,
+                              struct hd_slice *ns)
 {
     struct hd_slice name;
     int err = hd_json_parse(json, head, NULL);
@@ -196,7 +196,7 @@ int hd_worker_run_read_piece(struct hd_slice head, struct hd_json *json, enum hd
 
 /* ---- secrets ---------------------------------------------------------- */
 
-int hd_worker_run_redact(struct hd_slice text, const struct hd_val *secrets, struct hd_buf *out)
+int hd_runner_text_redact(struct hd_slice text, const struct hd_val *secrets, struct hd_buf *out)
 {
     struct heddle_value value = {.type = hd_to_public(HD_S("json")), .data = hd_to_public(text)};
     struct hd_hidden hidden;
@@ -277,7 +277,7 @@ static int copy_redacted(struct hd_slice text, const struct hd_val *secrets, str
     int err;
 
     hd_buf_init(&buf, MAX_TEXT);
-    err = hd_worker_run_redact(text, secrets, &buf);
+    err = hd_runner_text_redact(text, secrets, &buf);
     if (!err)
         err = hd_arena_copy(arena, hd_buf_slice(&buf), out);
     hd_buf_fini(&buf);
@@ -309,7 +309,7 @@ static int hide_paths(struct hd_arena *arena, struct hd_slice *text)
 }
 
 static int take_error(hd_json_val error, const struct hd_val *secrets, struct hd_arena *arena,
-                      struct hd_worker_run_answer *out)
+                      struct hd_runner_text_answer *out)
 {
     struct hd_slice type = hd_json_string(hd_json_get(error, HD_S("type")));
     struct hd_slice message = hd_json_string(hd_json_get(error, HD_S("message")));
@@ -354,7 +354,7 @@ static int status_of(struct hd_slice name, enum hd_engine_run_status *out)
 }
 
 static int read_answer_parts(hd_json_val root, const struct hd_val *secrets, struct hd_arena *arena,
-                             struct hd_worker_run_answer *out)
+                             struct hd_runner_text_answer *out)
 {
     hd_json_val tools = hd_json_get(root, HD_S("tools"));
     int err = status_of(hd_json_string(hd_json_get(root, HD_S("status"))), &out->status);
@@ -367,26 +367,26 @@ static int read_answer_parts(hd_json_val root, const struct hd_val *secrets, str
     return err;
 }
 
-int hd_worker_run_read_answer(struct hd_slice head, const struct hd_val *secrets,
-                              struct hd_arena *arena, struct hd_worker_run_answer *out)
+int hd_runner_text_read_answer(struct hd_slice head, const struct hd_val *secrets,
+                               struct hd_arena *arena, struct hd_runner_text_answer *out)
 {
     struct hd_json json = {NULL};
     int err = hd_json_parse(&json, head, NULL);
 
-    *out = (struct hd_worker_run_answer){.status = HD_ENGINE_RUN_FAILED};
+    *out = (struct hd_runner_text_answer){.status = HD_ENGINE_RUN_FAILED};
     if (!err)
         err = read_answer_parts(hd_json_root(&json), secrets, arena, out);
     hd_json_fini(&json);
     return err;
 }
 
-int hd_worker_run_read_error(struct hd_slice head, const struct hd_val *secrets,
-                             struct hd_arena *arena, struct hd_worker_run_answer *out)
+int hd_runner_text_read_error(struct hd_slice head, const struct hd_val *secrets,
+                              struct hd_arena *arena, struct hd_runner_text_answer *out)
 {
     struct hd_json json = {NULL};
     int err = hd_json_parse(&json, head.len > 0 ? head : HD_S("{}"), NULL);
 
-    *out = (struct hd_worker_run_answer){.status = HD_ENGINE_RUN_FAILED};
+    *out = (struct hd_runner_text_answer){.status = HD_ENGINE_RUN_FAILED};
     if (!err)
         err = take_error(hd_json_root(&json), secrets, arena, out);
     hd_json_fini(&json);
@@ -414,8 +414,8 @@ static int add_interrupts(hd_json_val output, const struct hd_val *interrupts, s
     return hd_jw_finish(&jw);
 }
 
-int hd_worker_run_output(struct hd_slice output, const struct hd_val *interrupts,
-                         struct hd_buf *out)
+int hd_runner_text_output(struct hd_slice output, const struct hd_val *interrupts,
+                          struct hd_buf *out)
 {
     struct hd_json json = {NULL};
     int err;

@@ -1,5 +1,5 @@
-/* Messages to and from workers about runs: run/worker_run_text.h. */
-#include "run/worker_run_text.h"
+/* Messages to and from workers about runs: run/runner_worker_text.h. */
+#include "run/runner_worker_text.h"
 
 #include <string.h>
 
@@ -97,7 +97,7 @@ static void a_run_is_written(void **state)
 {
     struct world *w = *state;
 
-    assert_int_equal(hd_worker_run_write_run(&w->options, NULL, NULL, &w->head, &w->blob), 0);
+    assert_int_equal(hd_runner_text_write_run(&w->options, NULL, NULL, &w->head, &w->blob), 0);
     assert_json(
         hd_buf_slice(&w->head),
         "{\"op\":\"run\",\"graph\":\"chat\",\"run_id\":\"r\",\"thread_id\":\"t\","
@@ -125,7 +125,7 @@ static void one_that_goes_on_is_given_nothing(void **state)
 
     w->options.attempt = 2;
     w->options.is_continued = true;
-    assert_int_equal(hd_worker_run_write_run(&w->options, NULL, NULL, &w->head, &w->blob), 0);
+    assert_int_equal(hd_runner_text_write_run(&w->options, NULL, NULL, &w->head, &w->blob), 0);
     assert_int_equal(hd_json_parse(&json, hd_buf_slice(&w->head), NULL), 0);
     assert_true(hd_json_int(member(&json, "attempt"), &attempt));
     assert_int_equal(attempt, 2);
@@ -143,7 +143,7 @@ static void a_command_stands_for_the_input(void **state)
 
     w->command = parse("{\"resume\":7}");
     w->options.command = w->command;
-    assert_int_equal(hd_worker_run_write_run(&w->options, NULL, NULL, &w->head, &w->blob), 0);
+    assert_int_equal(hd_runner_text_write_run(&w->options, NULL, NULL, &w->head, &w->blob), 0);
     assert_int_equal(hd_json_parse(&json, hd_buf_slice(&w->head), NULL), 0);
     assert_null(member(&json, "input"));
     assert_non_null(member(&json, "command"));
@@ -161,7 +161,7 @@ static void one_that_is_waited_for_has_no_run_id(void **state)
 
     w->options.caller = &caller;
     w->options.is_quiet = true;
-    assert_int_equal(hd_worker_run_write_run(&w->options, NULL, NULL, &w->head, &w->blob), 0);
+    assert_int_equal(hd_runner_text_write_run(&w->options, NULL, NULL, &w->head, &w->blob), 0);
     assert_int_equal(hd_json_parse(&json, hd_buf_slice(&w->head), NULL), 0);
     config = member(&json, "config");
     assert_null(hd_json_get(hd_json_get(config, HD_S("configurable")), HD_S("run_id")));
@@ -179,16 +179,16 @@ static void pieces_say_their_mode(void **state)
     struct hd_slice ns;
 
     (void)state;
-    assert_int_equal(hd_worker_run_read_piece(HD_S("{\"mode\":\"custom\",\"ns\":\"a:1|b:2\"}"),
-                                              &json, &mode, &ns),
+    assert_int_equal(hd_runner_text_read_piece(HD_S("{\"mode\":\"custom\",\"ns\":\"a:1|b:2\"}"),
+                                               &json, &mode, &ns),
                      0);
     assert_int_equal(mode, HD_STREAM_CUSTOM);
     assert_text(ns, "a:1|b:2");
     hd_json_fini(&json);
-    assert_int_equal(hd_worker_run_read_piece(HD_S("{\"mode\":\"other\"}"), &json, &mode, &ns),
+    assert_int_equal(hd_runner_text_read_piece(HD_S("{\"mode\":\"other\"}"), &json, &mode, &ns),
                      HD_EINVAL);
     hd_json_fini(&json);
-    assert_int_equal(hd_worker_run_read_piece(HD_S("nonsense"), &json, &mode, &ns), HD_EINVAL);
+    assert_int_equal(hd_runner_text_read_piece(HD_S("nonsense"), &json, &mode, &ns), HD_EINVAL);
     hd_json_fini(&json);
 }
 
@@ -196,36 +196,36 @@ static void pieces_say_their_mode(void **state)
 
 static void ends_are_read(void **state)
 {
-    struct hd_worker_run_answer answer;
+    struct hd_runner_text_answer answer;
     struct hd_arena arena;
 
     (void)state;
     hd_arena_init(&arena, 1 << 20);
-    assert_int_equal(
-        hd_worker_run_read_answer(HD_S("{\"status\":\"cancelled\",\"tokens\":3,\"tools\":[\"a\"]}"),
-                                  NULL, &arena, &answer),
-        0);
+    assert_int_equal(hd_runner_text_read_answer(
+                         HD_S("{\"status\":\"cancelled\",\"tokens\":3,\"tools\":[\"a\"]}"), NULL,
+                         &arena, &answer),
+                     0);
     assert_int_equal(answer.status, HD_ENGINE_RUN_CANCELLED);
     assert_int_equal(answer.tokens, 3);
     assert_int_equal(hd_val_count(answer.tools), 1);
     hd_val_unref(answer.tools);
     assert_int_equal(
-        hd_worker_run_read_answer(HD_S("{\"status\":\"sleeping\"}"), NULL, &arena, &answer),
+        hd_runner_text_read_answer(HD_S("{\"status\":\"sleeping\"}"), NULL, &arena, &answer),
         HD_EINVAL);
-    assert_int_equal(hd_worker_run_read_answer(HD_S("[]"), NULL, &arena, &answer), HD_EINVAL);
+    assert_int_equal(hd_runner_text_read_answer(HD_S("[]"), NULL, &arena, &answer), HD_EINVAL);
     hd_arena_fini(&arena);
 }
 
 static void failures_have_their_place_and_no_secrets(void **state)
 {
     struct hd_val *secrets = parse("{\"heddle:secret:key\":\"sk-\\\"quoted\\\"-long\"}");
-    struct hd_worker_run_answer answer;
+    struct hd_runner_text_answer answer;
     struct hd_arena arena;
 
     (void)state;
     hd_arena_init(&arena, 1 << 20);
     assert_int_equal(
-        hd_worker_run_read_answer(
+        hd_runner_text_read_answer(
             HD_S("{\"status\":\"failed\",\"error\":{\"type\":\"AuthError\",\"message\":\"not "
                  "sk-\\\"quoted\\\"-long\",\"traceback\":\"f('sk-\\\"quoted\\\"-long')\","
                  "\"file\":\"graph.py\",\"line\":3}}"),
@@ -243,12 +243,12 @@ static void failures_have_their_place_and_no_secrets(void **state)
 
 static void an_error_without_a_type_has_one(void **state)
 {
-    struct hd_worker_run_answer answer;
+    struct hd_runner_text_answer answer;
     struct hd_arena arena;
 
     (void)state;
     hd_arena_init(&arena, 1 << 20);
-    assert_int_equal(hd_worker_run_read_error(HD_S(""), NULL, &arena, &answer), 0);
+    assert_int_equal(hd_runner_text_read_error(HD_S(""), NULL, &arena, &answer), 0);
     assert_int_equal(answer.status, HD_ENGINE_RUN_FAILED);
     assert_text(answer.type, "RuntimeError");
     assert_json(answer.error, "{\"error\":\"RuntimeError\",\"message\":\"\"}");
@@ -266,13 +266,13 @@ static void secrets_are_replaced(void **state)
 
     (void)state;
     hd_buf_init(&out, 1 << 20);
-    assert_int_equal(hd_worker_run_redact(
+    assert_int_equal(hd_runner_text_redact(
                          HD_S("[\"longsecret\",\"xlongsecretlongsecret\",\"abc\"]"), secrets, &out),
                      0);
     assert_text(hd_buf_slice(&out),
                 "[\"heddle:secret:a\",\"xheddle:secret:aheddle:secret:a\",\"abc\"]");
     hd_buf_reset(&out);
-    assert_int_equal(hd_worker_run_redact(HD_S("[\"longsecret\"]"), NULL, &out), 0);
+    assert_int_equal(hd_runner_text_redact(HD_S("[\"longsecret\"]"), NULL, &out), 0);
     assert_text(hd_buf_slice(&out), "[\"longsecret\"]");
     hd_buf_fini(&out);
     hd_val_unref(secrets);
@@ -285,14 +285,14 @@ static void questions_go_with_the_output(void **state)
 
     (void)state;
     hd_buf_init(&out, 1 << 20);
-    assert_int_equal(hd_worker_run_output(HD_S("{\"a\":1,\"__interrupt__\":[]}"), asked, &out), 0);
+    assert_int_equal(hd_runner_text_output(HD_S("{\"a\":1,\"__interrupt__\":[]}"), asked, &out), 0);
     assert_json(hd_buf_slice(&out),
                 "{\"a\":1,\"__interrupt__\":[{\"value\":\"why?\",\"id\":\"i\"}]}");
     hd_buf_reset(&out);
-    assert_int_equal(hd_worker_run_output(HD_S("[1]"), asked, &out), 0);
+    assert_int_equal(hd_runner_text_output(HD_S("[1]"), asked, &out), 0);
     assert_text(hd_buf_slice(&out), "[1]");
     hd_buf_reset(&out);
-    assert_int_equal(hd_worker_run_output(HD_S("{\"a\" : 1.0}"), NULL, &out), 0);
+    assert_int_equal(hd_runner_text_output(HD_S("{\"a\" : 1.0}"), NULL, &out), 0);
     assert_text(hd_buf_slice(&out), "{\"a\" : 1.0}");
     hd_buf_fini(&out);
     hd_val_unref(asked);
