@@ -231,7 +231,7 @@ static void a_thread_that_begins_while_it_is_deleted_is_whole(void **state)
     assert_string_equal(sql(f->admin, "SELECT count(*) FROM %s.checkpoints", f->schema), "1");
 }
 
-static void nothing_is_left_of_one_whose_record_is_deleted(void **state)
+static void a_write_after_the_deletion_leaves_no_rows(void **state)
 {
     struct fixture *f = *state;
     int err;
@@ -333,7 +333,7 @@ int main(void)
         CASE(a_lock_that_is_never_released_is_busy),
         CASE(an_exhausted_pool_is_busy),
         CASE(a_thread_that_begins_while_it_is_deleted_is_whole),
-        CASE(nothing_is_left_of_one_whose_record_is_deleted),
+        CASE(a_write_after_the_deletion_leaves_no_rows),
         CASE(crosswise_batches_never_wait_for_each_other),
     };
 

@@ -74,7 +74,7 @@ static void an_old_card_is_read(void **state)
     hd_a2a_card_fini(&card);
 }
 
-static void a_card_that_cannot_be_used_says_why(void **state)
+static void an_unusable_card_has_a_reason(void **state)
 {
     static const struct {
         const char *text, *says;
@@ -356,7 +356,7 @@ static void pieces_of_an_artifact_are_put_together(void **state)
     hd_a2a_answer_fini(&answer);
 }
 
-static void what_was_said_on_the_way_counts_when_there_is_nothing_else(void **state)
+static void status_messages_are_the_result_without_artifacts(void **state)
 {
     struct hd_a2a_answer answer;
 
@@ -407,7 +407,7 @@ static void states_have_two_names(void **state)
     assert_int_equal(hd_a2a_state_read(HD_S("")), HD_A2A_UNKNOWN);
 }
 
-static void errors_and_nonsense_are_told(void **state)
+static void errors_and_invalid_replies_are_reported(void **state)
 {
     static const struct {
         const char *text, *says;
@@ -500,7 +500,7 @@ static int read_everything(void *arg)
     return err;
 }
 
-static void memory_that_is_not_there_is_told(void **state)
+static void failed_allocations_are_reported(void **state)
 {
     (void)state;
     assert_true(check_every_allocation(read_everything, NULL) > 10);
@@ -512,7 +512,7 @@ int main(void)
         cmocka_unit_test(the_first_interface_that_can_be_spoken_is_taken),
         cmocka_unit_test(the_wanted_dialect_is_taken),
         cmocka_unit_test(an_old_card_is_read),
-        cmocka_unit_test(a_card_that_cannot_be_used_says_why),
+        cmocka_unit_test(an_unusable_card_has_a_reason),
         cmocka_unit_test(cards_are_where_they_belong),
         cmocka_unit_test(origins_are_compared),
         cmocka_unit_test(requests_follow_the_dialect),
@@ -520,11 +520,11 @@ int main(void)
         cmocka_unit_test(messages_of_both_dialects_are_one),
         cmocka_unit_test(tasks_of_both_dialects_are_one),
         cmocka_unit_test(pieces_of_an_artifact_are_put_together),
-        cmocka_unit_test(what_was_said_on_the_way_counts_when_there_is_nothing_else),
+        cmocka_unit_test(status_messages_are_the_result_without_artifacts),
         cmocka_unit_test(states_have_two_names),
-        cmocka_unit_test(errors_and_nonsense_are_told),
+        cmocka_unit_test(errors_and_invalid_replies_are_reported),
         cmocka_unit_test(more_artifacts_than_allowed_are_refused),
-        cmocka_unit_test(memory_that_is_not_there_is_told),
+        cmocka_unit_test(failed_allocations_are_reported),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

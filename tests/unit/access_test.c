@@ -4,7 +4,7 @@
 
 #include "tests/unit/check.h"
 
-static void every_route_says_who_may_use_it(void **state)
+static void every_route_declares_its_access(void **state)
 {
     const struct hd_endpoint *route;
     size_t i;
@@ -20,7 +20,7 @@ static void every_route_says_who_may_use_it(void **state)
 }
 
 /* Every route below a thread's path requires a role in that thread. */
-static void routes_below_a_thread_ask_for_a_role(void **state)
+static void routes_below_a_thread_require_a_role(void **state)
 {
     const struct hd_endpoint *route;
 
@@ -68,8 +68,8 @@ static void mistakes_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_route_says_who_may_use_it),
-        cmocka_unit_test(routes_below_a_thread_ask_for_a_role),
+        cmocka_unit_test(every_route_declares_its_access),
+        cmocka_unit_test(routes_below_a_thread_require_a_role),
         cmocka_unit_test(viewers_change_nothing),
         cmocka_unit_test(mistakes_are_refused),
     };

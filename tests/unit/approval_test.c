@@ -51,7 +51,7 @@ static void patterns_have_wildcards(void **unused)
     }
 }
 
-static void a_policy_says_which_calls_need_approval(void **unused)
+static void a_policy_selects_the_calls_that_need_approval(void **unused)
 {
     static const struct {
         const char *policy, *args;
@@ -136,7 +136,7 @@ static void a_bad_policy_is_refused(void **unused)
     }
 }
 
-static void a_question_shows_the_call_and_what_is_allowed(void **unused)
+static void a_question_shows_the_call_and_the_allowed_decisions(void **unused)
 {
     struct hd_val *policy = json("[{\"tool\":\"pay\",\"allow\":[\"accept\",\"ignore\"],"
                                  "\"description\":\"Money!\"},\"*\"]");
@@ -219,7 +219,7 @@ static void answers_have_many_forms(void **unused)
     }
 }
 
-static void what_is_no_answer_is_said(void **unused)
+static void an_invalid_answer_is_reported(void **unused)
 {
     static const struct {
         const char *answer, *text;
@@ -385,11 +385,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(patterns_have_wildcards),
-        cmocka_unit_test(a_policy_says_which_calls_need_approval),
+        cmocka_unit_test(a_policy_selects_the_calls_that_need_approval),
         cmocka_unit_test(a_bad_policy_is_refused),
-        cmocka_unit_test(a_question_shows_the_call_and_what_is_allowed),
+        cmocka_unit_test(a_question_shows_the_call_and_the_allowed_decisions),
         cmocka_unit_test(answers_have_many_forms),
-        cmocka_unit_test(what_is_no_answer_is_said),
+        cmocka_unit_test(an_invalid_answer_is_reported),
         cmocka_unit_test(arguments_are_looked_at),
         cmocka_unit_test(odd_schemas_forbid_nothing),
         cmocka_unit_test(results_are_bounded),

@@ -108,7 +108,7 @@ static void a_file_that_was_moved_is_made_again(void **state)
     unlink(moved);
 }
 
-static void what_waits_is_written_at_the_end(void **state)
+static void pending_lines_are_written_at_the_end(void **state)
 {
     struct world *w = *state;
     const struct hd_audit_entry entry = {.action = HD_S("last")};
@@ -138,7 +138,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(an_entry_is_a_line, setup, teardown),
         cmocka_unit_test_setup_teardown(a_file_that_was_moved_is_made_again, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_waits_is_written_at_the_end, setup, teardown),
+        cmocka_unit_test_setup_teardown(pending_lines_are_written_at_the_end, setup, teardown),
         cmocka_unit_test_setup_teardown(a_file_that_cannot_be_made_is_named, setup, teardown),
     };
 

@@ -252,7 +252,7 @@ static void credentials_come_in_two_headers(void **state)
     close_world(&w);
 }
 
-static void what_is_too_long_is_refused(void **state)
+static void an_oversized_credential_is_refused(void **state)
 {
     static char token[HD_MAX_CREDENTIAL + 2];
     struct world w;
@@ -452,7 +452,7 @@ static void tenants_are_those_of_their_issuer(void **state)
 
 /* ---- the cache --------------------------------------------------------- */
 
-static void what_was_verified_is_remembered_for_a_while(void **state)
+static void verified_tokens_are_cached_for_a_while(void **state)
 {
     struct hd_identity *first;
     struct world w;
@@ -602,7 +602,7 @@ static void a_flood_of_unknown_keys_is_one_request(void **state)
     close_world(&w);
 }
 
-static void without_keys_nobody_knows(void **state)
+static void without_keys_no_token_is_verified(void **state)
 {
     struct world w;
 
@@ -685,7 +685,7 @@ static void keys_may_be_without_a_name(void **state)
     close_world(&w);
 }
 
-static void who_waits_is_answered_in_the_end(void **state)
+static void waiting_checks_are_completed_on_close(void **state)
 {
     struct world w;
 
@@ -808,7 +808,7 @@ static struct hd_slice bearer(const char *token)
 }
 
 /* Credentials that the server recognizes do not reach the project's handler; all others do. */
-static void code_sees_what_is_not_the_servers(void **state)
+static void other_credentials_go_to_the_auth_handler(void **state)
 {
     static const char *const codes[] = {"", "Basic YTpi", "Bearer opaque", "Bearer a.b.c",
                                         "Bearer "};
@@ -914,29 +914,29 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(credentials_come_in_two_headers),
-        cmocka_unit_test(what_is_too_long_is_refused),
+        cmocka_unit_test(an_oversized_credential_is_refused),
         cmocka_unit_test(times_are_checked_with_a_leeway),
         cmocka_unit_test(audiences_issuers_and_subjects_are_exact),
         cmocka_unit_test(required_claims_keep_public_keys_out),
         cmocka_unit_test(types_are_compared_as_media_types),
         cmocka_unit_test(organisations_and_admins_come_from_claims),
         cmocka_unit_test(tenants_are_those_of_their_issuer),
-        cmocka_unit_test(what_was_verified_is_remembered_for_a_while),
+        cmocka_unit_test(verified_tokens_are_cached_for_a_while),
         cmocka_unit_test(with_old_keys_it_is_looked_at_again_soon),
         cmocka_unit_test(a_principal_that_is_being_moved_is_unavailable),
         cmocka_unit_test(keys_are_fetched_when_they_are_needed),
         cmocka_unit_test(only_the_issuers_algorithms_are_taken),
         cmocka_unit_test(a_key_that_is_not_known_is_looked_for_once),
         cmocka_unit_test(a_flood_of_unknown_keys_is_one_request),
-        cmocka_unit_test(without_keys_nobody_knows),
+        cmocka_unit_test(without_keys_no_token_is_verified),
         cmocka_unit_test(too_many_do_not_wait),
         cmocka_unit_test(unknown_keys_are_not_in_the_way),
         cmocka_unit_test(keys_may_be_without_a_name),
-        cmocka_unit_test(who_waits_is_answered_in_the_end),
+        cmocka_unit_test(waiting_checks_are_completed_on_close),
         cmocka_unit_test(api_keys_are_looked_up),
         cmocka_unit_test(api_keys_end),
         cmocka_unit_test(api_keys_have_one_shape),
-        cmocka_unit_test(code_sees_what_is_not_the_servers),
+        cmocka_unit_test(other_credentials_go_to_the_auth_handler),
         cmocka_unit_test(without_a_configuration_it_is_off),
         cmocka_unit_test(no_memory_is_no_refusal),
         cmocka_unit_test(no_memory_is_an_error),

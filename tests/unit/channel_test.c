@@ -479,7 +479,7 @@ static void chunks_become_messages(void **state)
     one_fini(&one);
 }
 
-static void what_is_no_message_is_refused(void **state)
+static void other_values_than_messages_are_refused(void **state)
 {
     struct one one;
 
@@ -522,7 +522,7 @@ static void the_list_may_come_from_elsewhere(void **state)
 }
 
 /* A list that only grows keeps its buffer, despite views of it and dropped peeks. */
-static void long_lists_cost_what_is_added(void **state)
+static void appending_to_a_long_list_costs_the_added_part(void **state)
 {
     struct hd_val *message, *tried, *views[10] = {0};
     const struct hd_val_buffer *buffer;
@@ -669,9 +669,9 @@ int main(void)
         cmocka_unit_test(messages_are_added_replaced_and_removed),
         cmocka_unit_test(messages_get_ids),
         cmocka_unit_test(chunks_become_messages),
-        cmocka_unit_test(what_is_no_message_is_refused),
+        cmocka_unit_test(other_values_than_messages_are_refused),
         cmocka_unit_test(the_list_may_come_from_elsewhere),
-        cmocka_unit_test(long_lists_cost_what_is_added),
+        cmocka_unit_test(appending_to_a_long_list_costs_the_added_part),
         cmocka_unit_test(peeking_changes_nothing),
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(refusing_may_fail),

@@ -372,7 +372,7 @@ static void lists_have_a_limit(void **state)
 
 /* ---- loopback ------------------------------------------------------------------ */
 
-static void loopback_is_told_from_the_rest(void **state)
+static void loopback_is_distinguished_from_other_hosts(void **state)
 {
     static const char *const near[] = {"127.0.0.1",       "127.8.9.10",      "::1",
                                        "[::1]",           "localhost",       "LocalHost",
@@ -617,7 +617,7 @@ int main(void)
         cmocka_unit_test(bad_files_are_refused),
         cmocka_unit_test(secrets_are_not_repeated),
         cmocka_unit_test(lists_have_a_limit),
-        cmocka_unit_test(loopback_is_told_from_the_rest),
+        cmocka_unit_test(loopback_is_distinguished_from_other_hosts),
         cmocka_unit_test(objects_are_kept_as_they_are),
         cmocka_unit_test(files_may_have_comments),
         cmocka_unit_test(where_requests_may_go_follows),

@@ -115,7 +115,7 @@ static void a_due_cron_fires_once(void **state)
     assert_non_null(strstr(run.metadata.ptr, "\"by\":\"cron\""));
 }
 
-static void what_was_missed_happens_once(void **state)
+static void missed_firings_happen_once(void **state)
 {
     struct app_world *w = *state;
     int64_t next;
@@ -127,7 +127,7 @@ static void what_was_missed_happens_once(void **state)
     assert_int_equal(next, NOON + 241 * HOUR);
 }
 
-static void what_is_off_or_over_does_not_fire(void **state)
+static void disabled_and_ended_crons_do_not_fire(void **state)
 {
     struct app_world *w = *state;
     struct hd_cron_rec off = hourly(w, "off"), over = hourly(w, "over"), last = hourly(w, "last");
@@ -191,7 +191,7 @@ static void a_cron_of_a_thread_that_is_gone_goes(void **state)
     assert_int_equal(read_cron(w, "c2").next_at, NOON + HOUR);
 }
 
-static void a_zone_that_nobody_knows_ends_a_cron(void **state)
+static void an_unknown_zone_ends_a_cron(void **state)
 {
     struct app_world *w = *state;
     struct hd_cron_rec cron = hourly(w, "c1");
@@ -309,12 +309,12 @@ int main(void)
     }
     const struct CMUnitTest tests[] = {
         BOTH(a_due_cron_fires_once),
-        BOTH(what_was_missed_happens_once),
-        BOTH(what_is_off_or_over_does_not_fire),
+        BOTH(missed_firings_happen_once),
+        BOTH(disabled_and_ended_crons_do_not_fire),
         BOTH(no_more_than_allowed_fire_at_once),
         BOTH(threads_of_its_own_are_kept_when_wanted),
         BOTH(a_cron_of_a_thread_that_is_gone_goes),
-        BOTH(a_zone_that_nobody_knows_ends_a_cron),
+        BOTH(an_unknown_zone_ends_a_cron),
         BOTH(rivals_fire_each_cron_once),
         BOTH(the_scheduler_wakes_in_time),
         BOTH(it_may_be_stopped_while_it_looks),

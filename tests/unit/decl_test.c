@@ -465,7 +465,7 @@ static void check_large(char *text, int code, const char *path, const char *part
         fail_msg("expected %s, got %s", part, error.text);
 }
 
-static void what_is_too_large_is_refused(void **state)
+static void oversized_input_is_refused(void **state)
 {
     (void)state;
     check_large(repeat("{'name':'", "x", (1 << 20) - 10, "'}"), HD_ELIMIT, "",
@@ -636,7 +636,7 @@ static void check_initial(const struct hd_graph *graph, const char *channel, con
     hd_buf_fini(&text);
 }
 
-static void channels_begin_with_what_their_type_says(void **state)
+static void channels_begin_with_the_default_of_their_type(void **state)
 {
     struct hd_graph *graph = read_good(
         GRAPH("'state':{'last':{'type':'number'},'seven':{'default':7},'nothing':{'default':null},"
@@ -798,12 +798,12 @@ int main(void)
         cmocka_unit_test(edges_are_refused),
         cmocka_unit_test(values_are_refused),
         cmocka_unit_test(graphs_are_refused),
-        cmocka_unit_test(what_is_too_large_is_refused),
+        cmocka_unit_test(oversized_input_is_refused),
         cmocka_unit_test(deep_nesting_is_refused),
         cmocka_unit_test(graphs_are_nested_sixteen_levels_deep),
         cmocka_unit_test(a_long_path_keeps_its_end),
         cmocka_unit_test(channels_are_those_of_langgraph),
-        cmocka_unit_test(channels_begin_with_what_their_type_says),
+        cmocka_unit_test(channels_begin_with_the_default_of_their_type),
         cmocka_unit_test(common_members_are_kept),
         cmocka_unit_test(routes_and_sends_are_resolved),
         cmocka_unit_test(subgraphs_see_those_around_them),

@@ -361,7 +361,7 @@ static void graphs_that_are_elsewhere_are_drawn(void **state)
     hd_buf_fini(&out);
 }
 
-static void what_is_no_drawing_is_refused(void **state)
+static void an_invalid_drawing_is_refused(void **state)
 {
     static const char *const wrong[] = {
         "[]",
@@ -537,7 +537,7 @@ int main(void)
         cmocka_unit_test(clusters_hold_their_nodes),
         cmocka_unit_test(a_part_of_a_page_has_no_styles),
         cmocka_unit_test(graphs_that_are_elsewhere_are_drawn),
-        cmocka_unit_test(what_is_no_drawing_is_refused),
+        cmocka_unit_test(an_invalid_drawing_is_refused),
         cmocka_unit_test(large_drawings_are_refused),
         cmocka_unit_test(reading_may_run_out_of_memory),
         cmocka_unit_test(a_drawing_has_a_limit),

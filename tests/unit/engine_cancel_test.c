@@ -32,7 +32,7 @@
                                                              "_\",\"s\"],[\"__start_"         \
                                                              "_\",\"t\"]]}"
 
-static void whatever_it_waits_for_it_stops(void **unused)
+static void a_cancel_stops_every_kind_of_wait(void **unused)
 {
     static const char *const graphs[] = {
         DEEP,
@@ -221,7 +221,7 @@ static void cancelling_again_does_nothing(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whatever_it_waits_for_it_stops),
+        cmocka_unit_test(a_cancel_stops_every_kind_of_wait),
         cmocka_unit_test(a_request_is_given_up),
         cmocka_unit_test(cancelling_from_an_event_is_fine),
         cmocka_unit_test(cancelling_again_does_nothing),

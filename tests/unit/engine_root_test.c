@@ -44,7 +44,7 @@ static void names_are_joined_and_split(void **unused)
     }
 }
 
-static void what_is_not_below_the_root_is_not_split(void **unused)
+static void namespaces_outside_the_root_are_not_split(void **unused)
 {
     static const char *const stored[] = {"",      "assistant:",  "assistant:xy", (ROOT "|"),
                                          "sub:1", (ROOT ":sub"), ("sub:1|" ROOT)};
@@ -324,7 +324,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_are_joined_and_split),
-        cmocka_unit_test(what_is_not_below_the_root_is_not_split),
+        cmocka_unit_test(namespaces_outside_the_root_are_not_split),
         cmocka_unit_test(a_root_cannot_be_below_another),
         cmocka_unit_test(a_root_changes_nothing_but_the_place),
         cmocka_unit_test(roots_do_not_see_each_other),

@@ -192,7 +192,7 @@ static void a_subgraph_with_a_memory_is_visited_each_time(void **unused)
     hd_graph_destroy(graph);
 }
 
-static void an_empty_thread_cannot_go_on(void **unused)
+static void an_empty_thread_cannot_continue(void **unused)
 {
     struct hd_graph *graph = read_graph(LINE);
     struct world w;
@@ -336,7 +336,7 @@ int main(void)
         cmocka_unit_test(a_subgraph_can_be_cancelled),
         cmocka_unit_test(a_question_in_a_subgraph_is_answered),
         cmocka_unit_test(a_subgraph_with_a_memory_is_visited_each_time),
-        cmocka_unit_test(an_empty_thread_cannot_go_on),
+        cmocka_unit_test(an_empty_thread_cannot_continue),
         cmocka_unit_test(ends_once_when_memory_is_short),
         cmocka_unit_test(a_loop_never_calls_back_before_its_start_returns),
         cmocka_unit_test(a_loop_advances_after_the_start_of_a_retried_node),

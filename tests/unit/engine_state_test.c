@@ -25,7 +25,7 @@
 
 /* ---- ends: run() compares the result of the run with the state --------- */
 
-static void every_end_says_where_it_is(void **unused)
+static void every_result_has_its_checkpoint(void **unused)
 {
     static const struct {
         const char *graph;
@@ -68,7 +68,7 @@ static void every_end_says_where_it_is(void **unused)
 }
 
 /* One of two interrupts is answered: the other remains. */
-static void answers_change_who_asks(void **unused)
+static void a_resume_value_changes_the_pending_interrupts(void **unused)
 {
     struct hd_graph *graph = read_graph(TWO_QUESTIONS);
     struct hd_val *key, *question, *id;
@@ -91,7 +91,7 @@ static void answers_change_who_asks(void **unused)
 }
 
 /* A run that cannot start leaves the thread unchanged and reports its state. */
-static void a_run_that_fails_at_once_names_what_is_there(void **unused)
+static void a_run_that_fails_at_once_names_the_stored_checkpoint(void **unused)
 {
     struct hd_graph *graph = read_graph(TWO_QUESTIONS);
     struct world w;
@@ -111,7 +111,7 @@ static void a_run_that_fails_at_once_names_what_is_there(void **unused)
 }
 
 /* A run with durability "exit" also keeps finished tasks when it is cancelled. */
-static void a_cancelled_run_says_where_it_stopped(void **unused)
+static void a_cancelled_run_names_the_step_it_stopped_at(void **unused)
 {
     struct hd_graph *graph = read_graph(SLEEPERS);
     struct world w;
@@ -316,7 +316,7 @@ static void a_subgraph_that_has_not_begun_has_a_place(void **unused)
     hd_graph_destroy(graph);
 }
 
-static void what_does_not_fit_is_not_shown(void **unused)
+static void output_beyond_the_limit_is_not_rendered(void **unused)
 {
     struct hd_graph *graph = read_graph(NESTED);
     struct hd_failure failure = {NULL, NULL};
@@ -415,15 +415,15 @@ static void values_of_older_checkpoints_are_theirs(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_end_says_where_it_is),
-        cmocka_unit_test(answers_change_who_asks),
-        cmocka_unit_test(a_run_that_fails_at_once_names_what_is_there),
-        cmocka_unit_test(a_cancelled_run_says_where_it_stopped),
+        cmocka_unit_test(every_result_has_its_checkpoint),
+        cmocka_unit_test(a_resume_value_changes_the_pending_interrupts),
+        cmocka_unit_test(a_run_that_fails_at_once_names_the_stored_checkpoint),
+        cmocka_unit_test(a_cancelled_run_names_the_step_it_stopped_at),
         cmocka_unit_test(a_thread_without_checkpoints_is_shown),
         cmocka_unit_test(a_state_is_shown_below_its_root),
         cmocka_unit_test(a_subgraph_is_shown_in_its_task),
         cmocka_unit_test(a_subgraph_that_has_not_begun_has_a_place),
-        cmocka_unit_test(what_does_not_fit_is_not_shown),
+        cmocka_unit_test(output_beyond_the_limit_is_not_rendered),
         cmocka_unit_test(values_of_older_checkpoints_are_theirs),
     };
 

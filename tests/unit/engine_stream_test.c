@@ -137,7 +137,7 @@ static void messages_keep_their_ids(void **unused)
     hd_graph_destroy(graph);
 }
 
-static void messages_say_where_they_come_from(void **unused)
+static void messages_have_their_node_and_namespace(void **unused)
 {
     struct hd_graph *graph = read_graph(TALK);
     const struct hd_val *first, *deep, *set;
@@ -175,7 +175,7 @@ static void messages_say_where_they_come_from(void **unused)
     hd_graph_destroy(graph);
 }
 
-static void partials_end_with_what_the_state_has(void **unused)
+static void partials_end_with_the_stored_message(void **unused)
 {
     struct hd_graph *graph = read_graph(TALK);
     const struct hd_val *list;
@@ -238,8 +238,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(messages_keep_their_ids),
-        cmocka_unit_test(messages_say_where_they_come_from),
-        cmocka_unit_test(partials_end_with_what_the_state_has),
+        cmocka_unit_test(messages_have_their_node_and_namespace),
+        cmocka_unit_test(partials_end_with_the_stored_message),
         cmocka_unit_test(events_form_a_tree),
     };
 

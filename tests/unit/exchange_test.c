@@ -168,7 +168,7 @@ static void an_answer_comes_in_pieces(void **state)
     assert_string_equal(s->body, "");
 }
 
-static void an_answer_is_an_answer_whatever_its_status(void **state)
+static void a_response_is_a_response_with_any_status(void **state)
 {
     struct scene *s = *state;
 
@@ -183,7 +183,7 @@ static void an_answer_is_an_answer_whatever_its_status(void **state)
 
 /* ---- retries ---------------------------------------------------------- */
 
-static void what_passes_is_tried_again(void **state)
+static void transient_failures_are_retried(void **state)
 {
     static const char *const heads[] = {"408 Late", "409 Again", "429 Many", "500 Oops",
                                         "502 Oops", "503 No",    "529 Full"};
@@ -210,7 +210,7 @@ static void what_passes_is_tried_again(void **state)
     }
 }
 
-static void the_last_try_says_what_it_got(void **state)
+static void the_last_try_reports_its_response(void **state)
 {
     struct scene *s = *state;
     struct hd_agent_exchange_options what = PIECES;
@@ -226,7 +226,7 @@ static void the_last_try_says_what_it_got(void **state)
     assert_int_equal(s->heads, 1);
 }
 
-static void what_stays_is_not_tried_again(void **state)
+static void permanent_failures_are_not_retried(void **state)
 {
     struct scene *s = *state;
 
@@ -472,7 +472,7 @@ static void headers_have_one_line(void **state)
     assert_null(hd_agent_run_of(s->w.run)->exchanges);
 }
 
-static void tls_says_what_it_is(void **state)
+static void tls_failures_are_named(void **state)
 {
     struct scene *s = *state;
     char url[64];
@@ -598,7 +598,7 @@ static void a_run_that_is_held_does_not_read(void **state)
     assert_int_equal(s->given, MUCH);
 }
 
-static void what_begins_while_it_is_held_waits(void **state)
+static void a_request_that_begins_while_held_waits(void **state)
 {
     struct scene *s = *state;
 
@@ -834,10 +834,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(an_answer_is_kept),
         CASE(an_answer_comes_in_pieces),
-        CASE(an_answer_is_an_answer_whatever_its_status),
-        CASE(what_passes_is_tried_again),
-        CASE(the_last_try_says_what_it_got),
-        CASE(what_stays_is_not_tried_again),
+        CASE(a_response_is_a_response_with_any_status),
+        CASE(transient_failures_are_retried),
+        CASE(the_last_try_reports_its_response),
+        CASE(permanent_failures_are_not_retried),
         CASE(without_a_word_there_is_a_pause),
         CASE(a_connection_that_fails_is_tried_again),
         CASE(nothing_is_tried_again_once_it_was_given_on),
@@ -849,14 +849,14 @@ int main(void)
         CASE(a_slash_behind_it_is_the_same_server),
         CASE(redirects_come_to_an_end),
         CASE(headers_have_one_line),
-        CASE(tls_says_what_it_is),
+        CASE(tls_failures_are_named),
         cmocka_unit_test(secrets_are_masked),
         CASE(a_host_that_is_a_secret_is_not_shown),
         cmocka_unit_test(headers_are_found),
         CASE(cancelling_closes_the_connection),
         CASE(callbacks_may_cancel),
         CASE(a_run_that_is_held_does_not_read),
-        CASE(what_begins_while_it_is_held_waits),
+        CASE(a_request_that_begins_while_held_waits),
         CASE(held_runs_still_get_whole_answers),
         CASE(detached_ones_outlive_the_run),
         CASE(detached_ones_end_with_the_engine),

@@ -66,7 +66,7 @@ static void paths_lead_to_values(void **state)
     check_path("status", "\"idle\"");
 }
 
-static void what_is_not_there_is_nothing(void **state)
+static void missing_members_are_omitted(void **state)
 {
     (void)state;
     check_path("values.messages[3]", NULL);
@@ -153,7 +153,7 @@ static void long_paths_are_refused(void **state)
     hd_json_fini(&json);
 }
 
-static void nothing_asked_is_nothing_extracted(void **state)
+static void no_paths_extract_nothing(void **state)
 {
     struct hd_extract extract = {.count = 5};
     struct hd_arena arena;
@@ -171,11 +171,9 @@ static void nothing_asked_is_nothing_extracted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(paths_lead_to_values),
-        cmocka_unit_test(what_is_not_there_is_nothing),
-        cmocka_unit_test(bad_paths_are_refused),
-        cmocka_unit_test(long_paths_are_refused),
-        cmocka_unit_test(nothing_asked_is_nothing_extracted),
+        cmocka_unit_test(paths_lead_to_values),     cmocka_unit_test(missing_members_are_omitted),
+        cmocka_unit_test(bad_paths_are_refused),    cmocka_unit_test(long_paths_are_refused),
+        cmocka_unit_test(no_paths_extract_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,7 +38,7 @@ static void text_comes_back(void **state)
     check_round_trip(hd_slice(text, 1000));
 }
 
-static void what_does_not_shrink_is_left(void **state)
+static void incompressible_bodies_are_left(void **state)
 {
     char noise[4096];
     struct hd_buf out;
@@ -61,7 +61,7 @@ static void only_text_is_worth_it(void **state)
     assert_false(hd_gzip_is_worth(HD_S("")));
 }
 
-static void what_was_packed_is_unpacked(void **state)
+static void compressed_bodies_are_decompressed(void **state)
 {
     struct hd_slice text =
         HD_S("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
@@ -139,9 +139,12 @@ static void dates_are_in_english(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(text_comes_back),       cmocka_unit_test(what_does_not_shrink_is_left),
-        cmocka_unit_test(only_text_is_worth_it), cmocka_unit_test(memory_may_end),
-        cmocka_unit_test(dates_are_in_english),  cmocka_unit_test(what_was_packed_is_unpacked),
+        cmocka_unit_test(text_comes_back),
+        cmocka_unit_test(incompressible_bodies_are_left),
+        cmocka_unit_test(only_text_is_worth_it),
+        cmocka_unit_test(memory_may_end),
+        cmocka_unit_test(dates_are_in_english),
+        cmocka_unit_test(compressed_bodies_are_decompressed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -304,7 +304,7 @@ static size_t count_with(const char *more)
     return count;
 }
 
-static void keys_say_what_they_are_for(void **state)
+static void keys_declare_their_use(void **state)
 {
     (void)state;
     assert_int_equal(count_with("\"use\": \"sig\""), 4);
@@ -378,7 +378,7 @@ int main(void)
         cmocka_unit_test(keys_in_headers_are_not_looked_at),
         cmocka_unit_test(no_memory_is_an_error),
         cmocka_unit_test(short_keys_are_passed_over),
-        cmocka_unit_test(keys_say_what_they_are_for),
+        cmocka_unit_test(keys_declare_their_use),
         cmocka_unit_test(keys_that_are_none_are_passed_over),
         cmocka_unit_test(no_memory_for_keys_is_an_error),
     };

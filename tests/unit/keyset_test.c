@@ -44,7 +44,7 @@ static void expect_again(struct hd_keyset *keys, int64_t now, enum hd_keys_answe
     assert_int_equal(fetch, fetches);
 }
 
-static void it_is_fetched_once_however_many_ask(void **state)
+static void concurrent_requests_share_one_fetch(void **state)
 {
     struct hd_keyset keys = {0};
 
@@ -90,7 +90,7 @@ static void it_is_renewed_in_the_background(void **state)
 }
 
 /* An unused key set becomes too old: a key may have been revoked meanwhile. */
-static void what_is_old_is_waited_for(void **state)
+static void an_expired_set_is_fetched_before_use(void **state)
 {
     int64_t later = START + 3600 * SECOND;
     struct hd_keyset keys;
@@ -188,7 +188,7 @@ static void unknown_keys_fetch_once_in_a_minute(void **state)
     hd_keyset_fini(&keys);
 }
 
-static void unknown_keys_wait_for_what_is_under_way(void **state)
+static void unknown_keys_wait_for_the_running_fetch(void **state)
 {
     struct hd_keyset keys;
 
@@ -221,15 +221,15 @@ static void a_clock_that_goes_back_does_no_harm(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_is_fetched_once_however_many_ask),
+        cmocka_unit_test(concurrent_requests_share_one_fetch),
         cmocka_unit_test(its_age_has_bounds),
         cmocka_unit_test(it_is_renewed_in_the_background),
-        cmocka_unit_test(what_is_old_is_waited_for),
+        cmocka_unit_test(an_expired_set_is_fetched_before_use),
         cmocka_unit_test(the_last_good_set_is_kept_for_a_day),
         cmocka_unit_test(garbage_replaces_nothing),
         cmocka_unit_test(without_a_set_failures_are_not_repeated_at_once),
         cmocka_unit_test(unknown_keys_fetch_once_in_a_minute),
-        cmocka_unit_test(unknown_keys_wait_for_what_is_under_way),
+        cmocka_unit_test(unknown_keys_wait_for_the_running_fetch),
         cmocka_unit_test(a_clock_that_goes_back_does_no_harm),
     };
 

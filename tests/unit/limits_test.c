@@ -32,7 +32,7 @@ static void a_minute_of_requests_may_come_at_once(void **state)
     hd_limits_destroy(limits);
 }
 
-static void what_is_given_back_can_be_taken_again(void **state)
+static void released_capacity_can_be_taken_again(void **state)
 {
     struct hd_limits *limits = make(0, 2, 1, 0);
 
@@ -50,7 +50,7 @@ static void what_is_given_back_can_be_taken_again(void **state)
     hd_limits_destroy(limits);
 }
 
-static void what_was_admitted_before_counts_beyond_the_limit(void **state)
+static void earlier_admissions_count_beyond_the_limit(void **state)
 {
     struct hd_limits *limits = make(0, 1, 0, 0);
 
@@ -64,7 +64,7 @@ static void what_was_admitted_before_counts_beyond_the_limit(void **state)
     hd_limits_destroy(limits);
 }
 
-static void no_limit_and_nobody_are_never_refused(void **state)
+static void without_limit_or_principal_nothing_is_refused(void **state)
 {
     struct hd_limits *limits = make(0, 0, 0, 0), *small = make(1, 1, 1, 1);
 
@@ -132,9 +132,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_minute_of_requests_may_come_at_once),
-        cmocka_unit_test(what_is_given_back_can_be_taken_again),
-        cmocka_unit_test(what_was_admitted_before_counts_beyond_the_limit),
-        cmocka_unit_test(no_limit_and_nobody_are_never_refused),
+        cmocka_unit_test(released_capacity_can_be_taken_again),
+        cmocka_unit_test(earlier_admissions_count_beyond_the_limit),
+        cmocka_unit_test(without_limit_or_principal_nothing_is_refused),
         cmocka_unit_test(the_idle_are_forgotten),
         cmocka_unit_test(bytes_come_back_when_something_is_deleted),
     };

@@ -30,7 +30,7 @@ static void assert_json(struct hd_val *val, const char *wanted)
 
 /* ---- messages ---------------------------------------------------------- */
 
-static void messages_are_told_apart(void **state)
+static void kinds_of_messages_are_distinguished(void **state)
 {
     static const struct {
         const char *text;
@@ -53,7 +53,7 @@ static void messages_are_told_apart(void **state)
     }
 }
 
-static void what_is_no_message_is_refused(void **state)
+static void other_values_than_messages_are_refused(void **state)
 {
     static const char *const cases[] = {"",
                                         "[]",
@@ -125,7 +125,7 @@ static void messages_are_written(void **state)
     hd_val_unref(empty);
 }
 
-static void modern_requests_say_who_asks(void **state)
+static void modern_requests_name_the_client(void **state)
 {
     struct hd_val *params = json("{\"name\":\"t\",\"_meta\":{\"mine\":1}}"), *whole, *meta;
     struct hd_buf buf;
@@ -428,7 +428,7 @@ static void questions_carry_the_state_of_the_server(void **state)
     hd_val_unref(opaque);
 }
 
-static void what_no_human_can_answer_is_named(void **state)
+static void unanswerable_schemas_are_named(void **state)
 {
     struct hd_val *form = json(FORM);
     struct hd_val *sampling = json("{\"c\":{\"method\":\"sampling/createMessage\"}}");
@@ -594,11 +594,11 @@ static void no_servers_are_fine(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(messages_are_told_apart),
-        cmocka_unit_test(what_is_no_message_is_refused),
+        cmocka_unit_test(kinds_of_messages_are_distinguished),
+        cmocka_unit_test(other_values_than_messages_are_refused),
         cmocka_unit_test(an_answer_is_known_by_its_id),
         cmocka_unit_test(messages_are_written),
-        cmocka_unit_test(modern_requests_say_who_asks),
+        cmocka_unit_test(modern_requests_name_the_client),
         cmocka_unit_test(versions_are_known),
         cmocka_unit_test(values_of_headers_are_made_safe),
         cmocka_unit_test(annotations_are_checked),
@@ -610,7 +610,7 @@ int main(void)
         cmocka_unit_test(answers_of_humans_are_understood),
         cmocka_unit_test(several_questions_have_answers_of_their_own),
         cmocka_unit_test(questions_carry_the_state_of_the_server),
-        cmocka_unit_test(what_no_human_can_answer_is_named),
+        cmocka_unit_test(unanswerable_schemas_are_named),
         cmocka_unit_test(defaults_suffice_or_not),
         cmocka_unit_test(addresses_end_with_mcp),
         cmocka_unit_test(servers_come_in_three_forms),

@@ -215,7 +215,7 @@ static void numbers_may_be_strings_and_are_rounded(void **unused)
 }
 
 /* A private address is allowed only where the operator alone can have named it. */
-static void urls_of_requests_are_told_from_the_operators(void **unused)
+static void urls_of_requests_are_distinguished_from_the_operators(void **unused)
 {
     static const struct {
         const char *given, *defaults;
@@ -285,7 +285,7 @@ int main(void)
         cmocka_unit_test(bad_settings_are_errors),
         cmocka_unit_test(the_router_comes_before_all_but_an_override),
         cmocka_unit_test(numbers_may_be_strings_and_are_rounded),
-        cmocka_unit_test(urls_of_requests_are_told_from_the_operators),
+        cmocka_unit_test(urls_of_requests_are_distinguished_from_the_operators),
         cmocka_unit_test(every_allocation_may_fail),
     };
 

@@ -112,7 +112,7 @@ static void post(struct world *w, struct hd_client_options what)
 
 #define OK "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 
-static void what_is_usual(void **state)
+static void usual_requests_succeed(void **state)
 {
     struct world *w = *state;
 
@@ -133,7 +133,7 @@ static void the_answer_may_be_passed_over(void **state)
     assert_int_equal(w->body, 0);
 }
 
-static void addresses_are_asked_about(void **state)
+static void every_address_is_checked(void **state)
 {
     struct world *w = *state;
 
@@ -176,7 +176,7 @@ static void silence_ends(void **state)
     assert_false(w->has_head);
 }
 
-static void one_that_is_cancelled_says_nothing(void **state)
+static void a_cancelled_request_calls_nothing(void **state)
 {
     struct world *w = *state;
     const struct hd_client_options what = {.method = "GET", .url = "http://127.0.0.1:9/"};
@@ -345,7 +345,7 @@ static void rules_are_checked(void **state)
     hd_arena_fini(&arena);
 }
 
-static void urls_tell_something_before(void **state)
+static void urls_are_checked_before_a_lookup(void **state)
 {
     static const char *const bad[] = {
         "http://localhost/",
@@ -388,7 +388,7 @@ static void urls_tell_something_before(void **state)
 }
 
 /* Refused without a connection, so open and closed ports are indistinguishable. */
-static void private_addresses_are_not_asked(void **state)
+static void private_addresses_are_not_contacted(void **state)
 {
     struct world *w = *state;
 
@@ -399,7 +399,7 @@ static void private_addresses_are_not_asked(void **state)
     assert_int_equal(w->peer.connections, 0);
 }
 
-static void listed_hosts_are_asked(void **state)
+static void listed_hosts_are_contacted(void **state)
 {
     struct world *w = *state;
 
@@ -521,7 +521,7 @@ static void failures_have_kinds(void **state)
     }
 }
 
-static void nobody_listens(void **state)
+static void a_closed_port_fails(void **state)
 {
     struct world *w = *state;
 
@@ -530,7 +530,7 @@ static void nobody_listens(void **state)
     assert_int_equal(w->failure, HD_CLIENT_CONNECT);
 }
 
-static void what_is_no_address(void **state)
+static void invalid_addresses_are_refused(void **state)
 {
     static const char *const urls[] = {"", "http://", "ftp://127.0.0.1/", "http://a b/",
                                        "file:///"};
@@ -615,7 +615,7 @@ static void pieces_are_not_kept(void **state)
     assert_int_equal(w->body, 0);
 }
 
-static void the_head_may_say_no(void **state)
+static void the_head_callback_may_refuse(void **state)
 {
     struct world *w = *state;
 
@@ -715,7 +715,7 @@ static void a_pause_may_come_within_chunks(void **state)
     assert_int_equal(w->given, 2000 * PEER_CHUNK);
 }
 
-static void what_is_paused_can_be_cancelled(void **state)
+static void a_paused_request_can_be_cancelled(void **state)
 {
     struct world *w = *state;
 
@@ -811,7 +811,7 @@ static void pieces_may_be_too_many(void **state)
     assert_true(w->given <= 1000000);
 }
 
-static void a_cut_leaves_what_was_given(void **state)
+static void a_cut_connection_keeps_the_received_part(void **state)
 {
     struct world *w = *state;
 
@@ -902,43 +902,43 @@ int main(void)
 {
 #define CASE(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
     const struct CMUnitTest tests[] = {
-        CASE(what_is_usual),
+        CASE(usual_requests_succeed),
         CASE(the_answer_may_be_passed_over),
-        CASE(addresses_are_asked_about),
+        CASE(every_address_is_checked),
         CASE(a_name_does_not_lead_where_it_may_not),
         CASE(direct_requests_follow_no_redirect),
         CASE(silence_ends),
-        CASE(one_that_is_cancelled_says_nothing),
+        CASE(a_cancelled_request_calls_nothing),
         CASE(final_requests_follow_none_either),
         CASE(others_follow),
         CASE(proxies_are_used),
         CASE(connections_are_used_again),
         CASE(rules_name_hosts_ports_and_networks),
         CASE(rules_are_checked),
-        CASE(urls_tell_something_before),
-        CASE(private_addresses_are_not_asked),
-        CASE(listed_hosts_are_asked),
+        CASE(urls_are_checked_before_a_lookup),
+        CASE(private_addresses_are_not_contacted),
+        CASE(listed_hosts_are_contacted),
         CASE(connections_of_others_are_no_way_around),
         CASE(redirects_are_looked_at_too),
         CASE(proxies_do_not_hide_where_it_goes),
         CASE(failures_have_kinds),
-        CASE(nobody_listens),
-        CASE(what_is_no_address),
+        CASE(a_closed_port_fails),
+        CASE(invalid_addresses_are_refused),
         CASE(the_end_of_the_client_ends_requests),
         CASE(pieces_are_not_kept),
-        CASE(the_head_may_say_no),
+        CASE(the_head_callback_may_refuse),
         CASE(a_head_needs_no_body),
         CASE(the_head_comes_before_the_body_does),
         CASE(a_pause_reaches_the_other_side),
         CASE(a_pause_may_come_within_chunks),
-        CASE(what_is_paused_can_be_cancelled),
+        CASE(a_paused_request_can_be_cancelled),
         CASE(cancelling_closes_the_connection),
         CASE(a_piece_may_cancel),
         CASE(a_head_may_cancel),
         CASE(a_piece_may_cancel_another),
         CASE(a_piece_may_lead_to_another_request),
         CASE(pieces_may_be_too_many),
-        CASE(a_cut_leaves_what_was_given),
+        CASE(a_cut_connection_keeps_the_received_part),
         CASE(silence_before_the_first_byte),
         CASE(silence_behind_some_bytes),
         CASE(silence_of_one_is_not_that_of_another),

@@ -73,7 +73,7 @@ static struct hd_config load_good(const char *text)
 
 /* ---- the file ------------------------------------------------------------- */
 
-static void graphs_are_told_apart(void **state)
+static void native_and_code_graphs_are_distinguished(void **state)
 {
     struct hd_config config =
         load_good("{\"dependencies\": [\".\"], \"graphs\": {"
@@ -151,7 +151,7 @@ static bool is_warned(const struct hd_config *config, const char *of)
     return false;
 }
 
-static void what_nobody_reads_is_warned_of(void **state)
+static void unused_settings_cause_a_warning(void **state)
 {
     struct hd_config config =
         load_good("{\"grafs\": {}, \"store\": {\"path\": \"./s.py:s\", \"indx\": {}},"
@@ -241,7 +241,7 @@ static int make_settings(const char *text, struct hd_arena *arena, struct hd_rt_
     return err ? err : hd_project_settings(config, arena, out, fault);
 }
 
-static void each_language_is_told_of_its_own(void **state)
+static void each_language_receives_its_own_graphs(void **state)
 {
     struct hd_rt_settings settings;
     struct hd_fault fault = {0};
@@ -505,13 +505,13 @@ static void headers_that_are_wrong_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(graphs_are_told_apart),
+        CASE(native_and_code_graphs_are_distinguished),
         CASE(keys_of_langgraph_are_settings),
-        CASE(what_nobody_reads_is_warned_of),
+        CASE(unused_settings_cause_a_warning),
         CASE(other_files_are_strict),
         CASE(bad_projects_are_refused),
         CASE(every_allocation_may_fail),
-        CASE(each_language_is_told_of_its_own),
+        CASE(each_language_receives_its_own_graphs),
         CASE(files_that_are_not_there_are_named),
         CASE(programs_that_are_not_there_are_named),
         CASE(variables_are_read),

@@ -84,7 +84,7 @@ static void run_until_told(struct app_world *w, const struct told *told)
     assert_int_equal(told->count, 1);
 }
 
-static void what_is_stored_is_in_flight(void **state)
+static void a_stored_run_is_in_flight(void **state)
 {
     struct app_world *w = *state;
     struct hd_admission admission = admit(w, REQUEST);
@@ -286,7 +286,7 @@ static void it_can_be_cancelled_before_it_comes(void **state)
     assert_int_equal(untouched.status, HD_RUN_STATE_SUCCESS);
 }
 
-static void what_was_refused_never_comes(void **state)
+static void a_refused_run_never_starts(void **state)
 {
     struct app_world *w = *state;
     struct hd_admission admission = admit(w, "{\"assistant_id\":\"nobody\",\"input\":{}}");
@@ -299,7 +299,7 @@ static void what_was_refused_never_comes(void **state)
                                  admission.run.run_id, HD_CANCEL_INTERRUPT));
 }
 
-static void nobody_finds_anothers(void **state)
+static void runs_of_other_principals_are_not_found(void **state)
 {
     struct app_world *w = *state;
     struct hd_admission admission = admit(w, REQUEST);
@@ -314,7 +314,7 @@ int main(void)
 {
 #define CASE(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
     const struct CMUnitTest tests[] = {
-        CASE(what_is_stored_is_in_flight),
+        CASE(a_stored_run_is_in_flight),
         CASE(many_come_in_any_order),
         CASE(runs_of_a_thread_keep_the_order_of_their_requests),
         CASE(a_run_waits_for_an_earlier_one_still_being_admitted),
@@ -322,8 +322,8 @@ int main(void)
         CASE(a_run_with_checkpoints_is_recovered_before_one_without),
         CASE(a_delayed_run_holds_up_no_other),
         CASE(it_can_be_cancelled_before_it_comes),
-        CASE(what_was_refused_never_comes),
-        CASE(nobody_finds_anothers),
+        CASE(a_refused_run_never_starts),
+        CASE(runs_of_other_principals_are_not_found),
     };
 #undef CASE
 

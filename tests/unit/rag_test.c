@@ -60,7 +60,7 @@ static void documents_that_do_not_fit_are_counted(void **state)
                     "count=\"1\"/>\n</all-documents>");
 }
 
-static void what_is_no_list_of_documents_is_refused(void **state)
+static void other_replies_than_documents_are_refused(void **state)
 {
     static const char *const bodies[] = {"{}", "", "[", "null", "\"x\""};
     struct hd_buf out;
@@ -154,7 +154,7 @@ static int find_something(void *arg)
     return err;
 }
 
-static void memory_that_is_not_there_is_told(void **state)
+static void failed_allocations_are_reported(void **state)
 {
     (void)state;
     assert_true(check_every_allocation(find_something, NULL) > 5);
@@ -166,10 +166,10 @@ int main(void)
         cmocka_unit_test(names_are_cleaned),
         cmocka_unit_test(documents_are_escaped),
         cmocka_unit_test(documents_that_do_not_fit_are_counted),
-        cmocka_unit_test(what_is_no_list_of_documents_is_refused),
+        cmocka_unit_test(other_replies_than_documents_are_refused),
         cmocka_unit_test(the_nearest_of_all_archives_come_first),
         cmocka_unit_test(answers_of_other_shapes_are_refused),
-        cmocka_unit_test(memory_that_is_not_there_is_told),
+        cmocka_unit_test(failed_allocations_are_reported),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -155,7 +155,7 @@ static void unknown_paths_are_not_found(void **state)
     }
 }
 
-static void other_methods_are_told_what_is_allowed(void **state)
+static void other_methods_get_the_allowed_ones(void **state)
 {
     check_kind(*state, HD_METHOD_POST, "/ok", HD_MATCH_NO_METHOD, "GET, HEAD, OPTIONS");
     check_kind(*state, HD_METHOD_OTHER, "/ok", HD_MATCH_NO_METHOD, "GET, HEAD, OPTIONS");
@@ -254,7 +254,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(paths_find_their_routes),
         cmocka_unit_test(unknown_paths_are_not_found),
-        cmocka_unit_test(other_methods_are_told_what_is_allowed),
+        cmocka_unit_test(other_methods_get_the_allowed_ones),
         cmocka_unit_test(wrong_encoding_is_malformed),
         cmocka_unit_test(parameters_have_names),
         cmocka_unit_test(wrong_tables_are_refused),

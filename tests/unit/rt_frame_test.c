@@ -33,7 +33,7 @@ static void make(enum hd_frame_type type, uint32_t id, struct hd_slice head,
         assert_err(hd_buf_append_slice(&made, blobs[i]), 0);
 }
 
-static void what_is_written_is_read(void **state)
+static void written_frames_are_read(void **state)
 {
     const struct hd_slice blobs[] = {HD_S_INIT("one"), HD_S_INIT(""), HD_S_INIT("thr\0e")};
     struct hd_slice split[3];
@@ -122,7 +122,7 @@ static void make_usual(void)
     make(HD_FRAME_CALL, 5, HD_S("{}"), &blob, 1);
 }
 
-static void what_is_wrong_is_refused(void **state)
+static void invalid_frames_are_refused(void **state)
 {
     (void)state;
     make_usual();
@@ -188,11 +188,11 @@ static void limits_are_minded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(what_is_written_is_read),
+        CASE(written_frames_are_read),
         CASE(bytes_are_as_documented),
         CASE(a_frame_without_head_has_an_empty_one),
         CASE(parts_are_waited_for),
-        CASE(what_is_wrong_is_refused),
+        CASE(invalid_frames_are_refused),
         CASE(limits_are_minded),
     };
 

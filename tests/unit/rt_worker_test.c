@@ -63,7 +63,7 @@ static void a_worker_sends_garbage(void **state)
     check_death("garbage", "invalid frame");
 }
 
-static void a_worker_answers_what_nobody_asked(void **state)
+static void a_reply_without_a_request_ends_the_worker(void **state)
 {
     (void)state;
     check_death("stray", "violates the protocol");
@@ -725,7 +725,7 @@ int main(void)
         cmocka_unit_test(a_worker_ends),
         cmocka_unit_test(a_worker_is_killed),
         cmocka_unit_test(a_worker_sends_garbage),
-        cmocka_unit_test(a_worker_answers_what_nobody_asked),
+        cmocka_unit_test(a_reply_without_a_request_ends_the_worker),
         cmocka_unit_test(a_worker_sends_wrong_frames),
         cmocka_unit_test(a_worker_closes_its_connection),
         cmocka_unit_test(a_worker_hangs),

@@ -117,7 +117,7 @@ static hd_json_val member(const struct hd_json *json, const char *name)
 }
 
 /* A run that has checkpoints continues from them: it gets no input and no start checkpoint. */
-static void one_that_goes_on_is_given_nothing(void **state)
+static void a_continued_run_has_no_input(void **state)
 {
     struct world *w = *state;
     struct hd_json json = {NULL};
@@ -172,7 +172,7 @@ static void one_that_is_waited_for_has_no_run_id(void **state)
 
 /* ---- pieces ----------------------------------------------------------- */
 
-static void pieces_say_their_mode(void **state)
+static void chunks_have_their_mode(void **state)
 {
     struct hd_json json = {NULL};
     enum hd_stream_mode mode;
@@ -302,11 +302,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_run_is_written, open_world, close_world),
-        cmocka_unit_test_setup_teardown(one_that_goes_on_is_given_nothing, open_world, close_world),
+        cmocka_unit_test_setup_teardown(a_continued_run_has_no_input, open_world, close_world),
         cmocka_unit_test_setup_teardown(a_command_stands_for_the_input, open_world, close_world),
         cmocka_unit_test_setup_teardown(one_that_is_waited_for_has_no_run_id, open_world,
                                         close_world),
-        cmocka_unit_test(pieces_say_their_mode),
+        cmocka_unit_test(chunks_have_their_mode),
         cmocka_unit_test(ends_are_read),
         cmocka_unit_test(failures_have_their_place_and_no_secrets),
         cmocka_unit_test(an_error_without_a_type_has_one),

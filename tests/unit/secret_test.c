@@ -306,7 +306,7 @@ static void texts_are_revealed_within(void **state)
     hd_val_unref(secrets);
 }
 
-static void find_says_where(void **state)
+static void find_reports_the_path(void **state)
 {
     struct hd_val *val = parse("{'a':1,'configurable':{'b':[{'x':'Bearer 12345678'}],"
                                "'custom_api_key':'k'}}");
@@ -417,7 +417,7 @@ int main(void)
         cmocka_unit_test(places_of_one_name_differ),
         cmocka_unit_test(markers_that_come_in_stand_for_nothing),
         cmocka_unit_test(texts_are_revealed_within),
-        cmocka_unit_test(find_says_where),
+        cmocka_unit_test(find_reports_the_path),
         cmocka_unit_test(long_places_are_cut_in_whole_characters),
         cmocka_unit_test(names_of_headers),
         cmocka_unit_test(headers_of_servers_are_secret),

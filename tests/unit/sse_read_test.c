@@ -105,7 +105,7 @@ static void data_has_lines(void **state)
     expect(HD_S("data: \xC3\xA4\xF0\x9F\x98\x80\n\n"), "|\xC3\xA4\xF0\x9F\x98\x80|\n", true);
 }
 
-static void what_has_no_data_is_no_event(void **state)
+static void a_block_without_data_is_no_event(void **state)
 {
     (void)state;
     expect(HD_S("event: x\n\ndata: a\n\n"), "|a|\n", true);
@@ -150,7 +150,7 @@ static void retry_is_digits(void **state)
     }
 }
 
-static void what_is_too_large_is_refused(void **state)
+static void oversized_input_is_refused(void **state)
 {
     char line[1200];
     struct hd_buf text;
@@ -200,7 +200,7 @@ static int stop(void *ctx, const struct hd_sse_event *event)
     return HD_ECLOSED;
 }
 
-static void whoever_listens_may_stop(void **state)
+static void a_listener_may_stop_the_reader(void **state)
 {
     struct hd_sse_read sse;
 
@@ -244,13 +244,13 @@ int main(void)
         cmocka_unit_test(lines_end_in_three_ways),
         cmocka_unit_test(a_byte_order_mark_comes_first_or_not_at_all),
         cmocka_unit_test(data_has_lines),
-        cmocka_unit_test(what_has_no_data_is_no_event),
+        cmocka_unit_test(a_block_without_data_is_no_event),
         cmocka_unit_test(comments_and_strangers_are_passed_over),
         cmocka_unit_test(ids_stay),
         cmocka_unit_test(retry_is_digits),
-        cmocka_unit_test(what_is_too_large_is_refused),
+        cmocka_unit_test(oversized_input_is_refused),
         cmocka_unit_test(many_small_lines_are_too_large_together),
-        cmocka_unit_test(whoever_listens_may_stop),
+        cmocka_unit_test(a_listener_may_stop_the_reader),
         cmocka_unit_test(memory_may_be_out),
     };
 

@@ -182,7 +182,7 @@ static void branches_stay_when_that_is_wanted(void **state)
 }
 
 /* With any strategy: an admitted run must find its start checkpoint. */
-static void what_runs_begin_at_stays(void **state)
+static void checkpoints_that_runs_begin_at_stay(void **state)
 {
     struct app_world *w = *state;
     struct hd_thread_rec thread = add_thread(w, "t", 0, "");
@@ -390,7 +390,7 @@ int main(void)
         BOTH(a_thread_that_was_used_meanwhile_stays),
         BOTH(threads_are_pruned_when_that_is_wanted),
         BOTH(branches_stay_when_that_is_wanted),
-        BOTH(what_runs_begin_at_stays),
+        BOTH(checkpoints_that_runs_begin_at_stay),
         BOTH(a_thread_that_changes_is_not_pruned),
         cmocka_unit_test(times_slide_unless_they_are_fixed),
         BOTH(a_sweep_is_bounded),

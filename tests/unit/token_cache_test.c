@@ -46,7 +46,7 @@ static void entries_end(void **state)
     hd_token_cache_fini(&cache);
 }
 
-static void what_was_not_used_for_longest_makes_room(void **state)
+static void the_least_recently_used_entry_is_evicted(void **state)
 {
     struct hd_token_cache cache;
 
@@ -123,7 +123,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(entries_end),
-        cmocka_unit_test(what_was_not_used_for_longest_makes_room),
+        cmocka_unit_test(the_least_recently_used_entry_is_evicted),
         cmocka_unit_test(the_same_one_is_replaced),
         cmocka_unit_test(those_of_a_key_are_forgotten),
         cmocka_unit_test(without_memory_nothing_is_remembered),

@@ -321,7 +321,7 @@ static void parallel_calls_have_their_own_answers(void **unused)
     close_scene(&s);
 }
 
-static void what_goes_wrong_is_for_the_model(void **unused)
+static void failures_are_reported_to_the_model(void **unused)
 {
     struct scene s;
 
@@ -399,7 +399,7 @@ static void a_call_without_a_name_fails(void **unused)
 }
 
 /* An expression of the node, without a send; and a result that is too large. */
-static void a_node_may_say_its_call(void **unused)
+static void a_node_may_declare_its_call(void **unused)
 {
     struct scene s;
 
@@ -498,7 +498,7 @@ static void a_client_answers_its_own_calls(void **unused)
 
 /* ---- sources ---------------------------------------------------------- */
 
-static void a_problem_is_told_once_and_the_others_work(void **unused)
+static void a_broken_source_is_reported_once_and_the_others_work(void **unused)
 {
     struct scene s;
     struct hd_val *wanted;
@@ -724,7 +724,7 @@ static void each_verdict_has_its_result(void **unused)
     }
 }
 
-static void what_is_no_answer_is_asked_again(void **unused)
+static void an_invalid_answer_interrupts_again(void **unused)
 {
     struct scene s;
 
@@ -799,7 +799,7 @@ static void the_last_one_needs_no_id(void **unused)
 }
 
 /* A tool that interrupts, in a call that needs approval: two interrupts, in this order. */
-static void a_tool_may_ask_too(void **unused)
+static void a_tool_may_interrupt(void **unused)
 {
     struct scene s;
     const struct hd_val *value;
@@ -821,7 +821,7 @@ static void a_tool_may_ask_too(void **unused)
 }
 
 /* A tool's interrupt may look like an approval request of Heddle, about another call. */
-static void a_tool_may_ask_as_we_do(void **unused)
+static void a_tool_may_interrupt_like_an_approval(void **unused)
 {
     struct scene s;
     const struct hd_val *value;
@@ -841,7 +841,7 @@ static void a_tool_may_ask_as_we_do(void **unused)
 }
 
 /* Changing the policy does not change a pending approval request. */
-static void a_question_needs_its_answer_whatever_the_policy_is_now(void **unused)
+static void a_question_needs_its_answer_after_a_change_of_policy(void **unused)
 {
     struct scene s;
     struct hd_graph *first;
@@ -914,25 +914,25 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_call_is_no_task),
         cmocka_unit_test(parallel_calls_have_their_own_answers),
-        cmocka_unit_test(what_goes_wrong_is_for_the_model),
+        cmocka_unit_test(failures_are_reported_to_the_model),
         cmocka_unit_test(a_call_without_a_name_fails),
-        cmocka_unit_test(a_node_may_say_its_call),
+        cmocka_unit_test(a_node_may_declare_its_call),
         cmocka_unit_test(a_call_may_take_only_so_long),
         cmocka_unit_test(a_cancel_stops_the_call),
         cmocka_unit_test(a_cancel_stops_the_opening),
         cmocka_unit_test(a_client_answers_its_own_calls),
-        cmocka_unit_test(a_problem_is_told_once_and_the_others_work),
+        cmocka_unit_test(a_broken_source_is_reported_once_and_the_others_work),
         cmocka_unit_test(sources_are_shared_and_names_are_fit),
         cmocka_unit_test(a_node_has_only_so_many_tools),
         cmocka_unit_test(declarations_are_checked),
         cmocka_unit_test(an_approved_call_runs_once_also_after_a_restart),
         cmocka_unit_test(each_verdict_has_its_result),
-        cmocka_unit_test(what_is_no_answer_is_asked_again),
+        cmocka_unit_test(an_invalid_answer_interrupts_again),
         cmocka_unit_test(several_wait_for_answers_at_once),
         cmocka_unit_test(the_last_one_needs_no_id),
-        cmocka_unit_test(a_tool_may_ask_too),
-        cmocka_unit_test(a_tool_may_ask_as_we_do),
-        cmocka_unit_test(a_question_needs_its_answer_whatever_the_policy_is_now),
+        cmocka_unit_test(a_tool_may_interrupt),
+        cmocka_unit_test(a_tool_may_interrupt_like_an_approval),
+        cmocka_unit_test(a_question_needs_its_answer_after_a_change_of_policy),
         cmocka_unit_test(a_policy_that_is_none_lets_nothing_through),
         cmocka_unit_test(it_survives_without_memory),
     };

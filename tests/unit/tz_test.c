@@ -125,7 +125,7 @@ static void names_that_are_no_zones_are_refused(void **state)
                HD_EINVAL);
 }
 
-static void a_system_without_zones_is_told_what_to_install(void **state)
+static void without_zone_files_the_error_names_the_package(void **state)
 {
     struct hd_fault fault = {0};
     struct hd_tz *tz;
@@ -333,7 +333,7 @@ int main(void)
         cmocka_unit_test(spans_follow_each_other),
         cmocka_unit_test(utc_needs_no_file),
         cmocka_unit_test(names_that_are_no_zones_are_refused),
-        cmocka_unit_test(a_system_without_zones_is_told_what_to_install),
+        cmocka_unit_test(without_zone_files_the_error_names_the_package),
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(files_are_read),
         cmocka_unit_test(damaged_files_are_refused),

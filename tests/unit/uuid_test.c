@@ -103,7 +103,7 @@ static void assert_behind(const char *id, const char *after)
 }
 
 /* The clock is set to 1970. */
-static void ids_sort_behind_another_whatever_the_clock_says(void **state)
+static void ids_sort_behind_another_with_any_clock(void **state)
 {
     static const char *const cases[] = {
         "2f0a1b2c-3d4e-6fff-8003-aabbccddeeff", "2f0a1b2c-3d4e-6000-8003-aabbccddeeff",
@@ -260,7 +260,7 @@ int main(void)
         cmocka_unit_test(text_that_is_not_a_uuid_is_rejected),
         cmocka_unit_test(random_ids_are_of_version_4_and_differ),
         cmocka_unit_test_teardown(version_7_begins_with_the_time, restore_clock),
-        cmocka_unit_test_teardown(ids_sort_behind_another_whatever_the_clock_says, restore_clock),
+        cmocka_unit_test_teardown(ids_sort_behind_another_with_any_clock, restore_clock),
         cmocka_unit_test_teardown(the_time_is_that_of_the_clock_where_it_can_be, restore_clock),
         cmocka_unit_test(version_5_is_that_of_the_standard),
         cmocka_unit_test(checkpoint_ids_show_their_step),

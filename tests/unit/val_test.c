@@ -86,7 +86,7 @@ static const struct hd_val_buffer *buffer_of(const struct hd_val *list)
 
 /* ---- scalars ---------------------------------------------------------- */
 
-static void scalars_are_what_they_were_made_of(void **state)
+static void scalars_keep_their_value(void **state)
 {
     struct hd_val *s = hd_val_string(hd_slice("a\0b", 3)), *f = hd_val_float(0.5),
                   *i = hd_val_int(-7), *p = hd_val_printf("%s-%d", "n", 3);
@@ -112,7 +112,7 @@ static void scalars_are_what_they_were_made_of(void **state)
     hd_val_unref(p);
 }
 
-static void what_is_not_there_reads_as_null(void **state)
+static void missing_members_read_as_null(void **state)
 {
     (void)state;
     assert_true(hd_val_is_null(NULL));
@@ -214,7 +214,7 @@ static void older_views_keep_their_length(void **state)
     hd_val_unref(list);
 }
 
-static void the_second_to_go_on_from_one_view_gets_its_own_buffer(void **state)
+static void the_second_append_to_a_view_gets_its_own_buffer(void **state)
 {
     struct hd_val *base = numbers(0, 5), *a, *b;
 
@@ -809,7 +809,7 @@ static void release_all(struct frozen *frozen)
         hd_val_release(frozen->list[i]);
 }
 
-static void what_is_made_of_frozen_values_is_new(void **unused)
+static void values_made_of_frozen_values_are_new(void **unused)
 {
     struct frozen frozen = {.room = FROZEN_ROOM};
     struct hd_val *val = NULL, *list, *object;
@@ -835,7 +835,7 @@ static void what_is_made_of_frozen_values_is_new(void **unused)
 }
 
 /* A lasting copy does not depend on the frozen values and is written as they were. */
-static void what_lasts_is_the_same(void **unused)
+static void a_lasting_copy_is_equal(void **unused)
 {
     static const char text[] =
         "[1,\"x\",{\"a\":[true,null,\"\"],\"b\":1.5},{\"$\":\"message\",\"type\":\"ai\","
@@ -891,12 +891,12 @@ static void freezing_can_be_given_up(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(scalars_are_what_they_were_made_of),
-        cmocka_unit_test(what_is_not_there_reads_as_null),
+        cmocka_unit_test(scalars_keep_their_value),
+        cmocka_unit_test(missing_members_read_as_null),
         cmocka_unit_test(floats_are_written_as_python_writes_them),
         cmocka_unit_test(integers_that_are_not_safe_are_records),
         cmocka_unit_test(older_views_keep_their_length),
-        cmocka_unit_test(the_second_to_go_on_from_one_view_gets_its_own_buffer),
+        cmocka_unit_test(the_second_append_to_a_view_gets_its_own_buffer),
         cmocka_unit_test(a_dropped_view_gives_its_end_back),
         cmocka_unit_test(a_list_may_hold_itself_as_it_was),
         cmocka_unit_test(extend_takes_all_elements),
@@ -916,8 +916,8 @@ int main(void)
         cmocka_unit_test(templates_show_strings_as_they_are),
         cmocka_unit_test(depth_is_bounded),
         cmocka_unit_test(every_allocation_may_fail),
-        cmocka_unit_test(what_is_made_of_frozen_values_is_new),
-        cmocka_unit_test(what_lasts_is_the_same),
+        cmocka_unit_test(values_made_of_frozen_values_are_new),
+        cmocka_unit_test(a_lasting_copy_is_equal),
         cmocka_unit_test(freezing_can_be_given_up),
     };
 

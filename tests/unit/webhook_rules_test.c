@@ -42,7 +42,7 @@ static void urls_and_paths_are_allowed(void **state)
     check_urls(&open_policy, urls, HD_COUNT(urls), NULL);
 }
 
-static void what_is_no_url_is_refused(void **state)
+static void invalid_urls_are_refused(void **state)
 {
     static const char *const none[] = {
         "example.com:99999",
@@ -207,7 +207,7 @@ static void bodies_are_signed(void **state)
     assert_err(hd_webhook_sign(HD_S(""), 1, HD_S("x"), out), HD_EINVAL);
 }
 
-static void only_what_may_pass_is_tried_again(void **state)
+static void only_transient_failures_are_retried(void **state)
 {
     static const int again[] = {0, 408, 425, 429, 500, 502, 503, 599};
     static const int final[] = {200, 204, 301, 400, 401, 404, 410, 422};
@@ -238,7 +238,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(urls_and_paths_are_allowed),
-        cmocka_unit_test(what_is_no_url_is_refused),
+        cmocka_unit_test(invalid_urls_are_refused),
         cmocka_unit_test(long_urls_are_refused),
         cmocka_unit_test(https_can_be_required),
         cmocka_unit_test(this_machine_can_be_forbidden),
@@ -246,7 +246,7 @@ int main(void)
         cmocka_unit_test(ports_can_be_listed),
         cmocka_unit_test(addresses_are_checked_when_they_are_known),
         cmocka_unit_test(bodies_are_signed),
-        cmocka_unit_test(only_what_may_pass_is_tried_again),
+        cmocka_unit_test(only_transient_failures_are_retried),
         cmocka_unit_test(delays_grow_to_an_end),
     };
 

@@ -75,7 +75,7 @@ static void test_put_and_get(void **state)
 }
 
 /* Items belong to the actor, not to the owner of the thread. */
-static void test_whose(void **state)
+static void items_belong_to_their_principal(void **state)
 {
     (void)state;
     items(PUT("k", "{\"n\":1}"));
@@ -175,7 +175,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_put_and_get, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_whose, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(items_belong_to_their_principal, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_search, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_namespaces, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_secrets, set_up, tear_down),

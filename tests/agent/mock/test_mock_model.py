@@ -121,12 +121,12 @@ def test_rules_look_at_the_request(mock):
         ({"chunks": 3}, ["a ", "bc ", "déf"]), ({"chunks": 99}, list("a bc déf")),
     ],
 )  # fmt: skip
-def test_streams_are_cut_as_the_script_says(mock, cut, expected):
+def test_streams_are_cut_as_scripted(mock, cut, expected):
     model = mock({"pieces": cut, "rules": [{"content": "a bc déf"}]})
     assert text_of(pieces(chat(model, "x", stream=True))) == expected
 
 
-def test_a_connection_breaks_where_the_script_says(mock):
+def test_a_connection_breaks_as_scripted(mock):
     model = mock({"rules": [{"content": "one two three", "cut": 2}]})
     got = b""
     with httpx.stream("POST", model.base_url + "/chat/completions", timeout=60, json={

@@ -237,7 +237,7 @@ def test_a_fork_of_the_official_hook_is_the_same_turn(thread):
     assert count(said(thread, 0)) == (2, 2)
 
 
-def test_switching_is_asking_for_another_head(thread):
+def test_switching_requests_another_head(thread):
     thread.say("echo", "one")
     thread.say("echo", "two")
     again(thread, said(thread), "deux")

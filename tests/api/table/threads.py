@@ -170,7 +170,7 @@ def test_a_time_to_live_is_taken_away(http, none):
     assert thread.ask("GET", thread.path(""), params={"include": "ttl"})["ttl"] is None
 
 
-def test_a_thread_whose_time_is_over(http):
+def test_an_expired_thread(http):
     owner = str(uuid.uuid4())
     thread = Thread(http, metadata={"owner": owner}, ttl=0.001)
     lasting = Thread(http, metadata={"owner": owner}, ttl={"ttl": 0.001, "strategy": "keep_latest"})

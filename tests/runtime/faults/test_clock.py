@@ -148,7 +148,7 @@ def test_a_turn_of_a_typescript_graph_is_never_hidden(project, library):
     assert clocks == sorted(clocks, reverse=True), "the worker's clock did not step back"
 
 
-def test_a_fork_is_the_head_whatever_its_clock(server):
+def test_a_fork_is_the_head_with_any_clock(server):
     """The new branch of a graph in a worker has ids that sort before those of the other branch."""
     thread = server.thread()
     for turn in ("one", "two"):

@@ -42,7 +42,7 @@ def test_langgraph_config_is_that_of_the_first_assistants(project):
     assert 'LANGGRAPH_CONFIG: unknown graph "gone"' in server.log.read_text()
 
 
-def test_a_graph_id_with_spaces_is_taken_wherever_clients_send_it(project):
+def test_a_graph_id_with_spaces_is_accepted_in_every_place(project):
     server = project(config={"graphs": {NAME: "./look.py:graph"}}, files={"look.py": PYTHON})
     client = get_sync_client(url=server.url)
     assistant = client.assistants.get(NAME)

@@ -25,7 +25,7 @@ const source = (configurable: Members, config: Members = {}) => ({
 const again = (configurable: Members, config: Members = {}) =>
     configOf(draftOf(source(configurable, config), schema), schema);
 
-test("saving what was read changes nothing", () => {
+test("saving the loaded draft changes nothing", () => {
     const all: Members = {
         model_name: "anthropic:x",
         temperature: 0.5,

@@ -50,7 +50,7 @@ static struct hd_val *messages(int count)
     return list;
 }
 
-static void appending_goes_on(void **state)
+static void appending_continues_after_a_save(void **state)
 {
     struct hd_list_tracker growing = {0};
     struct hd_val *list = messages(100), *old, *copy;
@@ -145,7 +145,7 @@ static void too_deep_is_an_error(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(appending_goes_on),
+        cmocka_unit_test(appending_continues_after_a_save),
         cmocka_unit_test(other_changes_start_afresh),
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(too_deep_is_an_error),

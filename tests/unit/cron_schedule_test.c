@@ -77,7 +77,7 @@ static void fields_become_sets(void **state)
     }
 }
 
-static void errors_name_what_is_wrong(void **state)
+static void errors_name_the_invalid_field(void **state)
 {
     static const struct {
         const char *text;
@@ -313,7 +313,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_sixth_field_names_seconds),
         cmocka_unit_test(fields_become_sets),
-        cmocka_unit_test(errors_name_what_is_wrong),
+        cmocka_unit_test(errors_name_the_invalid_field),
         cmocka_unit_test(a_text_may_not_be_endless),
         cmocka_unit_test(the_next_firing_is_strictly_later),
         cmocka_unit_test(days_follow_the_or_rule),

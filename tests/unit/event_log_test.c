@@ -122,7 +122,7 @@ static void half_is_too_much(void **state)
     assert_int_equal(w->changes, 3);
 }
 
-static void who_reads_is_never_behind(void **state)
+static void a_reading_client_is_never_behind(void **state)
 {
     struct world *w = *state;
 
@@ -134,7 +134,7 @@ static void who_reads_is_never_behind(void **state)
     assert_int_equal(w->changes, 0);
 }
 
-static void who_is_gone_is_not_behind(void **state)
+static void a_disconnected_client_is_not_behind(void **state)
 {
     struct world *w = *state;
 
@@ -168,7 +168,7 @@ static void a_run_without_readers_is_not_held(void **state)
     assert_int_equal(w->changes, 0);
 }
 
-static void what_ended_is_not_told(void **state)
+static void an_ended_log_does_not_notify(void **state)
 {
     struct world *w = *state;
 
@@ -201,11 +201,11 @@ int main(void)
 #define CASE(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
     const struct CMUnitTest tests[] = {
         CASE(half_is_too_much),
-        CASE(who_reads_is_never_behind),
-        CASE(who_is_gone_is_not_behind),
+        CASE(a_reading_client_is_never_behind),
+        CASE(a_disconnected_client_is_not_behind),
         CASE(others_may_be_behind),
         CASE(a_run_without_readers_is_not_held),
-        CASE(what_ended_is_not_told),
+        CASE(an_ended_log_does_not_notify),
         cmocka_unit_test_setup_teardown(memory_for_all_is_shared, setup_tight, teardown),
     };
 #undef CASE

@@ -26,7 +26,7 @@ static bool allows(const char *text)
     return is_allowed;
 }
 
-static void what_matches_is_seen(void **state)
+static void matching_metadata_is_visible(void **state)
 {
     static const char *const seen[] = {
         "{}",
@@ -52,7 +52,7 @@ static void what_matches_is_seen(void **state)
     }
 }
 
-static void what_does_not_match_is_not_seen(void **state)
+static void other_metadata_is_not_visible(void **state)
 {
     static const char *const unseen[] = {
         "{\"owner\":\"bob\"}",
@@ -78,7 +78,7 @@ static void what_does_not_match_is_not_seen(void **state)
     }
 }
 
-static void what_is_no_filter_is_refused(void **state)
+static void invalid_filters_are_refused(void **state)
 {
     static const char *const bad[] = {
         "[]",
@@ -127,9 +127,9 @@ static void nothing_is_seen_in_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_matches_is_seen),
-        cmocka_unit_test(what_does_not_match_is_not_seen),
-        cmocka_unit_test(what_is_no_filter_is_refused),
+        cmocka_unit_test(matching_metadata_is_visible),
+        cmocka_unit_test(other_metadata_is_not_visible),
+        cmocka_unit_test(invalid_filters_are_refused),
         cmocka_unit_test(nothing_is_no_filter),
         cmocka_unit_test(nothing_is_seen_in_nothing),
     };

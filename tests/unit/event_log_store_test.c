@@ -104,7 +104,7 @@ static void expect_events(struct world *w, uint64_t first, uint64_t last)
     hd_cursor_close(&cursor);
 }
 
-static void what_is_being_stored_is_waited_for(void **state)
+static void a_reader_waits_for_a_write_in_flight(void **state)
 {
     struct world *w = *state;
     uint64_t settled;
@@ -125,7 +125,7 @@ static void what_is_being_stored_is_waited_for(void **state)
 }
 
 /* An incomplete page is neither in the log's memory nor stored: it is flushed first. */
-static void what_waits_for_its_page_is_stored_first(void **state)
+static void pending_events_are_stored_first(void **state)
 {
     struct world *w = *state;
 
@@ -165,7 +165,7 @@ static void more_may_be_forgotten_meanwhile(void **state)
 }
 
 /* Events that are not being stored are no hole. */
-static void what_is_never_stored_is_no_hole(void **state)
+static void events_that_are_never_stored_leave_no_hole(void **state)
 {
     struct world *w = *state;
 
@@ -190,7 +190,7 @@ static size_t count_stored(const struct world *w)
 }
 
 /* A reader that resumes near the end reads only the last pages. */
-static void only_what_is_asked_for_is_read(void **state)
+static void only_requested_events_are_read(void **state)
 {
     struct world *w = *state;
     uint64_t after;
@@ -260,9 +260,12 @@ int main(void)
 {
 #define CASE(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
     const struct CMUnitTest tests[] = {
-        CASE(what_is_being_stored_is_waited_for), CASE(what_waits_for_its_page_is_stored_first),
-        CASE(more_may_be_forgotten_meanwhile),    CASE(what_is_never_stored_is_no_hole),
-        CASE(only_what_is_asked_for_is_read),     CASE(a_page_that_is_taken_stays_in_memory),
+        CASE(a_reader_waits_for_a_write_in_flight),
+        CASE(pending_events_are_stored_first),
+        CASE(more_may_be_forgotten_meanwhile),
+        CASE(events_that_are_never_stored_leave_no_hole),
+        CASE(only_requested_events_are_read),
+        CASE(a_page_that_is_taken_stays_in_memory),
     };
 #undef CASE
 

@@ -199,7 +199,7 @@ static void talk_destroy(struct talk *talk)
     free(talk);
 }
 
-static void messages_are_told_where_they_came(void **state)
+static void messages_are_reported_at_their_origin(void **state)
 {
     struct talk *talk = talk_create();
     struct told told = {.id = HD_S("4")};
@@ -238,7 +238,7 @@ static void writes_of_no_task_are_looked_at(void **state)
     talk_destroy(talk);
 }
 
-static void what_is_not_shown_as_stored_is_not_told(void **state)
+static void values_that_are_not_shown_as_stored_are_not_reported(void **state)
 {
     static const char *const channels[] = {"notes", "kept", "other"};
     struct talk *talk = talk_create();
@@ -303,9 +303,9 @@ static void memory_may_be_short(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(messages_are_told_where_they_came),
+        cmocka_unit_test(messages_are_reported_at_their_origin),
         cmocka_unit_test(writes_of_no_task_are_looked_at),
-        cmocka_unit_test(what_is_not_shown_as_stored_is_not_told),
+        cmocka_unit_test(values_that_are_not_shown_as_stored_are_not_reported),
         cmocka_unit_test(memory_may_be_short),
     };
 

@@ -63,7 +63,7 @@ static void before_a_worker_is_ready_all_is_open(void **state)
     assert_null(hd_app_form(&w->graphs[2]));
 }
 
-static void a_worker_tells_of_its_own_graphs(void **state)
+static void a_worker_describes_its_own_graphs(void **state)
 {
     struct world *w = *state;
     const struct hd_app_form *form;
@@ -83,7 +83,7 @@ static void a_worker_tells_of_its_own_graphs(void **state)
 }
 
 /* A reader of the old form may continue to use it. */
-static void forms_take_the_place_of_others(void **state)
+static void schemas_replace_earlier_ones(void **state)
 {
     struct world *w = *state;
     const struct hd_app_form *first, *second;
@@ -132,8 +132,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(before_a_worker_is_ready_all_is_open, open_world,
                                         close_world),
-        cmocka_unit_test_setup_teardown(a_worker_tells_of_its_own_graphs, open_world, close_world),
-        cmocka_unit_test_setup_teardown(forms_take_the_place_of_others, open_world, close_world),
+        cmocka_unit_test_setup_teardown(a_worker_describes_its_own_graphs, open_world, close_world),
+        cmocka_unit_test_setup_teardown(schemas_replace_earlier_ones, open_world, close_world),
         cmocka_unit_test_setup_teardown(a_graph_that_cannot_be_loaded_has_an_error, open_world,
                                         close_world),
         cmocka_unit_test_setup_teardown(nonsense_changes_nothing_or_opens, open_world, close_world),

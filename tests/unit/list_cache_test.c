@@ -70,7 +70,7 @@ static size_t take(struct hd_list_cache *recall, const struct hd_graph *graph, c
     return count;
 }
 
-static void what_is_kept_is_taken_once(void **state)
+static void a_kept_list_is_taken_once(void **state)
 {
     struct hd_list_cache *recall = hd_list_cache_create(1 << 20);
     struct hd_graph *graph = read_graph(LISTS);
@@ -272,7 +272,7 @@ static void the_second_run_reads_no_chunks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_kept_is_taken_once),
+        cmocka_unit_test(a_kept_list_is_taken_once),
         cmocka_unit_test(the_oldest_go_first),
         cmocka_unit_test(others_may_write_in_between_in_memory),
         cmocka_unit_test(others_may_write_in_between_on_disk),
