@@ -318,9 +318,9 @@ static struct hd_val *make_block(const struct hd_completion_part *part, struct h
     return block;
 }
 
-static struct hd_slice rest(const struct hd_buf *buf, size_t told)
+static struct hd_slice rest(const struct hd_buf *buf, size_t emitted)
 {
-    return buf->len > told ? hd_slice(buf->ptr + told, buf->len - told) : hd_slice("", 0);
+    return buf->len > emitted ? hd_slice(buf->ptr + emitted, buf->len - emitted) : hd_slice("", 0);
 }
 
 /* has_more: there is content not yet emitted. */
@@ -331,14 +331,14 @@ static struct hd_val *new_content(struct hd_completion *answer, bool *has_more)
 
     for (size_t i = 0; i < answer->part_count; i++) {
         struct hd_completion_part *part = &answer->parts[i];
-        struct hd_slice more = rest(&part->text, part->told);
-        struct hd_slice signature = rest(&part->signature, part->signature_told);
+        struct hd_slice more = rest(&part->text, part->emitted);
+        struct hd_slice signature = rest(&part->signature, part->signature_emitted);
 
         if (more.len == 0 && signature.len == 0)
             continue;
         *has_more = true;
-        part->told = part->text.len;
-        part->signature_told = part->signature.len;
+        part->emitted = part->text.len;
+        part->signature_emitted = part->signature.len;
         if (is_list) {
             list = hd_val_append(list, make_block(part, more, signature, i));
             continue;
@@ -360,16 +360,16 @@ static struct hd_val *text_or_null(struct hd_slice text)
 static struct hd_val *call_piece(struct hd_completion_call *call, size_t index)
 {
     struct hd_val *piece = hd_val_object();
-    bool is_first = !call->is_told;
+    bool is_first = !call->is_emitted;
 
     piece = hd_val_with(piece, HD_S("name"),
                         is_first ? text_or_null(hd_buf_slice(&call->name)) : hd_val_null());
-    piece = hd_val_with(piece, HD_S("args"), hd_val_string(rest(&call->args, call->told)));
+    piece = hd_val_with(piece, HD_S("args"), hd_val_string(rest(&call->args, call->emitted)));
     piece = hd_val_with(piece, HD_S("id"),
                         is_first ? text_or_null(hd_buf_slice(&call->id)) : hd_val_null());
     piece = hd_val_with(piece, HD_S("index"), hd_val_int((int64_t)index));
-    call->is_told = true;
-    call->told = call->args.len;
+    call->is_emitted = true;
+    call->emitted = call->args.len;
     return hd_val_with(piece, HD_S("type"), hd_val_cstr("tool_call_chunk"));
 }
 
@@ -410,12 +410,12 @@ static int new_calls(struct hd_completion *answer, struct hd_val **chunk, bool *
         struct hd_completion_call *call = &answer->calls[i];
         struct hd_val *args = NULL;
 
-        if (call->is_told && call->told == call->args.len)
+        if (call->is_emitted && call->emitted == call->args.len)
             continue;
         *has_more = true;
-        if (!call->is_told && parse_call_args(call, &args) == HD_EINVAL)
+        if (!call->is_emitted && parse_call_args(call, &args) == HD_EINVAL)
             args = hd_val_object();
-        if (!call->is_told)
+        if (!call->is_emitted)
             calls = hd_val_append(calls, make_call(call, args));
         pieces = hd_val_append(pieces, call_piece(call, i));
     }
@@ -436,7 +436,7 @@ int hd_completion_piece(struct hd_completion *answer, const char *id, struct hd_
 {
     bool has_more = false;
     struct hd_val *chunk = hd_val_message("AIMessageChunk", new_content(answer, &has_more), id);
-    struct hd_slice thought = rest(&answer->reasoning, answer->reasoning_told);
+    struct hd_slice thought = rest(&answer->reasoning, answer->reasoning_emitted);
     int err;
 
     if (thought.len > 0) {
@@ -444,7 +444,7 @@ int hd_completion_piece(struct hd_completion *answer, const char *id, struct hd_
             hd_val_with(hd_val_object(), HD_S("reasoning_content"), hd_val_string(thought));
 
         has_more = true;
-        answer->reasoning_told = answer->reasoning.len;
+        answer->reasoning_emitted = answer->reasoning.len;
         chunk = hd_val_with(chunk, HD_S("additional_kwargs"), extra);
     }
     err = new_calls(answer, &chunk, &has_more);

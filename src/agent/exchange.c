@@ -86,8 +86,8 @@ static void end_exchange(struct hd_agent_exchange *exchange, const struct hd_rep
     hd_dlist_remove(exchange, in_run);
     hd_agent_exchange_record(exchange, reply);
     begin_call(exchange);
-    if (exchange->what.on_done)
-        exchange->what.on_done(exchange->what.ctx, reply);
+    if (exchange->options.on_done)
+        exchange->options.on_done(exchange->options.ctx, reply);
     exchange->is_cancelled = true;
     end_call(exchange);
 }
@@ -127,7 +127,7 @@ static int64_t backoff_ms(int tries)
 static bool is_passing_status(const struct hd_agent_exchange *exchange, long status)
 {
     if (status == 409)
-        return exchange->what.peer && strcmp(exchange->what.peer, "model") == 0;
+        return exchange->options.peer && strcmp(exchange->options.peer, "model") == 0;
     return status == 408 || status == 429 || (status >= 500 && status != 501);
 }
 
@@ -141,11 +141,11 @@ static bool is_passing_failure(enum hd_client_failure failure)
 static int64_t next_try_ms(const struct hd_agent_exchange *exchange,
                            const struct hd_client_response *response)
 {
-    int64_t ms = -1, limit = exchange->what.timeout_ms;
+    int64_t ms = -1, limit = exchange->options.timeout_ms;
     bool is_passing = response->failure ? is_passing_failure(response->failure)
                                         : is_passing_status(exchange, response->status);
 
-    if (!is_passing || exchange->is_told || exchange->tries >= exchange->what.tries)
+    if (!is_passing || exchange->has_head || exchange->tries >= exchange->options.tries)
         return -1;
     if (!response->failure)
         ms = hd_retry_after_ms(response->headers, hd_clock_now_us());
@@ -157,7 +157,7 @@ static int64_t next_try_ms(const struct hd_agent_exchange *exchange,
 static bool is_redirect(const struct hd_agent_exchange *exchange,
                         const struct hd_client_response *response)
 {
-    return exchange->what.is_direct && response->status > 300 && response->status < 400 &&
+    return exchange->options.is_direct && response->status > 300 && response->status < 400 &&
            hd_header_find(response->headers, "location").ptr != NULL;
 }
 
@@ -180,11 +180,11 @@ static bool on_response_head(void *ctx, const struct hd_client_response *respons
 
     exchange->is_redirected = is_redirect(exchange, response);
     exchange->wait_ms = next_try_ms(exchange, response);
-    if (exchange->is_redirected || exchange->wait_ms >= 0 || !exchange->what.on_head)
+    if (exchange->is_redirected || exchange->wait_ms >= 0 || !exchange->options.on_head)
         return false;
-    exchange->is_told = true;
+    exchange->has_head = true;
     begin_call(exchange);
-    is_given = exchange->what.on_head(exchange->what.ctx, &head);
+    is_given = exchange->options.on_head(exchange->options.ctx, &head);
     exchange->is_given = is_given;
     if (end_call(exchange) && is_given && is_held(exchange))
         hd_client_pause(exchange->request);
@@ -197,7 +197,7 @@ static void on_response_data(void *ctx, struct hd_slice data)
 
     hd_agent_exchange_keep(exchange, data);
     begin_call(exchange);
-    exchange->what.on_data(exchange->what.ctx, data);
+    exchange->options.on_data(exchange->options.ctx, data);
     end_call(exchange);
 }
 
@@ -221,13 +221,13 @@ static bool follow(struct hd_agent_exchange *exchange, const struct hd_client_re
     bool is_kept = response->status == 307 || response->status == 308;
     const char *url;
 
-    if (exchange->hops >= MAX_HOPS || (!is_kept && strcmp(exchange->what.method, "GET") != 0))
+    if (exchange->hops >= MAX_HOPS || (!is_kept && strcmp(exchange->options.method, "GET") != 0))
         return false;
-    url = hd_redirect_within(exchange->what.url, hd_header_find(response->headers, "location"),
+    url = hd_redirect_within(exchange->options.url, hd_header_find(response->headers, "location"),
                              &exchange->arena);
     if (!url)
         return false;
-    exchange->what.url = url;
+    exchange->options.url = url;
     exchange->hops++;
     exchange->tries--; /* counts as the same try */
     if (try_it(exchange) == 0)
@@ -273,17 +273,17 @@ static void on_response(void *ctx, const struct hd_client_response *response)
 
 static int try_it(struct hd_agent_exchange *exchange)
 {
-    const struct hd_agent_exchange_options *what = &exchange->what;
+    const struct hd_agent_exchange_options *options = &exchange->options;
     struct hd_client *http = hd_engine_http(exchange->engine);
-    struct hd_client_options sent = {.method = what->method,
-                                     .url = what->url,
-                                     .headers = what->headers,
-                                     .header_count = what->header_count,
-                                     .body = what->body,
-                                     .is_final = what->is_direct,
-                                     .is_trusted = what->is_trusted,
-                                     .idle_ms = what->idle_ms,
-                                     .max_body = what->max_body,
+    struct hd_client_options sent = {.method = options->method,
+                                     .url = options->url,
+                                     .headers = options->headers,
+                                     .header_count = options->header_count,
+                                     .body = options->body,
+                                     .is_final = options->is_direct,
+                                     .is_trusted = options->is_trusted,
+                                     .idle_ms = options->idle_ms,
+                                     .max_body = options->max_body,
                                      .max_given = exchange->max_given,
                                      .on_head = on_response_head,
                                      .on_data = on_response_data};
@@ -293,8 +293,8 @@ static int try_it(struct hd_agent_exchange *exchange)
     exchange->tries++;
     exchange->wait_ms = -1;
     exchange->is_redirected = false;
-    if (what->timeout_ms > 0) {
-        sent.timeout_ms = what->timeout_ms - elapsed_ms(exchange);
+    if (options->timeout_ms > 0) {
+        sent.timeout_ms = options->timeout_ms - elapsed_ms(exchange);
         if (sent.timeout_ms < 1)
             sent.timeout_ms = 1;
     }
@@ -314,11 +314,11 @@ static void on_replay(uv_timer_t *timer)
                              .headers = answer->headers,
                              .tries = answer->tries};
 
-    if (answer->status > 0 && exchange->what.on_head) {
+    if (answer->status > 0 && exchange->options.on_head) {
         begin_call(exchange);
-        exchange->is_given = exchange->what.on_head(exchange->what.ctx, &reply);
+        exchange->is_given = exchange->options.on_head(exchange->options.ctx, &reply);
         if (exchange->is_given && !exchange->is_cancelled && answer->body.len > 0)
-            exchange->what.on_data(exchange->what.ctx, answer->body);
+            exchange->options.on_data(exchange->options.ctx, answer->body);
         if (!end_call(exchange))
             return;
     }
@@ -341,42 +341,44 @@ static int copy_text(struct hd_arena *arena, const char **text)
 
 static int copy_headers(struct hd_agent_exchange *exchange)
 {
-    struct hd_agent_exchange_options *what = &exchange->what;
-    const char **lines = hd_arena_calloc(&exchange->arena, what->header_count + 1, sizeof(*lines));
+    struct hd_agent_exchange_options *options = &exchange->options;
+    const char **lines =
+        hd_arena_calloc(&exchange->arena, options->header_count + 1, sizeof(*lines));
     int err = lines ? 0 : HD_ENOMEM;
 
-    for (size_t i = 0; i < what->header_count && !err; i++) {
-        lines[i] = what->headers[i];
+    for (size_t i = 0; i < options->header_count && !err; i++) {
+        lines[i] = options->headers[i];
         err = copy_text(&exchange->arena, &lines[i]);
     }
-    what->headers = lines;
+    options->headers = lines;
     return err;
 }
 
 static int copy_secrets(struct hd_agent_exchange *exchange)
 {
-    struct hd_agent_exchange_options *what = &exchange->what;
-    struct hd_slice *own = hd_arena_calloc(&exchange->arena, what->secret_count + 1, sizeof(*own));
+    struct hd_agent_exchange_options *options = &exchange->options;
+    struct hd_slice *own =
+        hd_arena_calloc(&exchange->arena, options->secret_count + 1, sizeof(*own));
     int err = own ? 0 : HD_ENOMEM;
 
-    for (size_t i = 0; i < what->secret_count && !err; i++)
-        err = hd_arena_copy(&exchange->arena, what->secrets[i], &own[i]);
-    what->secrets = own;
+    for (size_t i = 0; i < options->secret_count && !err; i++)
+        err = hd_arena_copy(&exchange->arena, options->secrets[i], &own[i]);
+    options->secrets = own;
     return err ? err : hd_agent_exchange_secrets(exchange);
 }
 
 static int copy_what(struct hd_agent_exchange *exchange)
 {
-    struct hd_agent_exchange_options *what = &exchange->what;
+    struct hd_agent_exchange_options *options = &exchange->options;
     struct hd_arena *arena = &exchange->arena;
-    int err = copy_text(arena, &what->peer);
+    int err = copy_text(arena, &options->peer);
 
     if (!err)
-        err = copy_text(arena, &what->method);
+        err = copy_text(arena, &options->method);
     if (!err)
-        err = copy_text(arena, &what->url);
-    if (!err && what->body.ptr)
-        err = hd_arena_copy(arena, what->body, &what->body);
+        err = copy_text(arena, &options->url);
+    if (!err && options->body.ptr)
+        err = hd_arena_copy(arena, options->body, &options->body);
     if (!err)
         err = copy_headers(exchange);
     return err ? err : copy_secrets(exchange);
@@ -384,17 +386,17 @@ static int copy_what(struct hd_agent_exchange *exchange)
 
 static void set_limits(struct hd_agent_exchange *exchange)
 {
-    struct hd_agent_exchange_options *what = &exchange->what;
+    struct hd_agent_exchange_options *options = &exchange->options;
 
-    exchange->max_given = what->max_body;
-    if (what->max_body == 0)
-        what->max_body = MAX_BODY;
-    if (what->tries < 1 || what->is_detached)
-        what->tries = 1;
-    if (what->tries > MAX_TRIES)
-        what->tries = MAX_TRIES;
-    if (what->is_detached && (what->timeout_ms <= 0 || what->timeout_ms > DETACHED_MS))
-        what->timeout_ms = DETACHED_MS;
+    exchange->max_given = options->max_body;
+    if (options->max_body == 0)
+        options->max_body = MAX_BODY;
+    if (options->tries < 1 || options->is_detached)
+        options->tries = 1;
+    if (options->tries > MAX_TRIES)
+        options->tries = MAX_TRIES;
+    if (options->is_detached && (options->timeout_ms <= 0 || options->timeout_ms > DETACHED_MS))
+        options->timeout_ms = DETACHED_MS;
 }
 
 static int begin_exchange(struct hd_agent_exchange *exchange)
@@ -405,30 +407,30 @@ static int begin_exchange(struct hd_agent_exchange *exchange)
         err = hd_agent_exchange_replay(exchange);
     if (err)
         return err;
-    if (exchange->what.is_detached)
+    if (exchange->options.is_detached)
         exchange->recorder = NULL; /* it may outlive the recorder */
     return exchange->replay ? start_exchange_timer(exchange, on_replay, 0) : try_it(exchange);
 }
 
 static int start_exchange(struct hd_engine_run *run, struct hd_task *task,
-                          const struct hd_agent_exchange_options *what,
+                          const struct hd_agent_exchange_options *options,
                           struct hd_agent_exchange **out)
 {
     struct hd_agent_exchange *exchange = hd_calloc(1, sizeof(*exchange));
     struct hd_agents *agents = hd_agents_of_run(run);
-    struct hd_agent_run *agent = what->is_detached ? NULL : hd_agent_run_of(run);
+    struct hd_agent_run *agent = options->is_detached ? NULL : hd_agent_run_of(run);
     int err;
 
-    if (!exchange || (!agent && !what->is_detached)) {
+    if (!exchange || (!agent && !options->is_detached)) {
         hd_free(exchange);
         return HD_ENOMEM;
     }
     exchange->engine = run->engine;
-    exchange->run = what->is_detached ? NULL : run;
-    exchange->task = what->is_detached ? NULL : task;
+    exchange->run = options->is_detached ? NULL : run;
+    exchange->task = options->is_detached ? NULL : task;
     exchange->recorder = agents ? agents->options.recorder : NULL;
     exchange->began_us = hd_clock_monotonic_us();
-    exchange->what = *what;
+    exchange->options = *options;
     set_limits(exchange);
     hd_arena_init(&exchange->arena, MAX_COPY);
     hd_buf_init(&exchange->text, 8192);
@@ -443,15 +445,15 @@ static int start_exchange(struct hd_engine_run *run, struct hd_task *task,
     return 0;
 }
 
-int hd_agent_exchange_start(struct hd_task *task, const struct hd_agent_exchange_options *what,
+int hd_agent_exchange_start(struct hd_task *task, const struct hd_agent_exchange_options *options,
                             struct hd_agent_exchange **out)
 {
-    return start_exchange(task->loop->run, task, what, out);
+    return start_exchange(task->loop->run, task, options, out);
 }
 
 int hd_agent_exchange_start_run(struct hd_engine_run *run,
-                                const struct hd_agent_exchange_options *what,
+                                const struct hd_agent_exchange_options *options,
                                 struct hd_agent_exchange **out)
 {
-    return start_exchange(run, NULL, what, out);
+    return start_exchange(run, NULL, options, out);
 }

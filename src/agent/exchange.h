@@ -66,11 +66,11 @@ struct hd_agent_exchange_options {
 
 /* Copies everything but the functions. Never calls back before it returns. */
 HD_MUST_CHECK int hd_agent_exchange_start(struct hd_task *task,
-                                          const struct hd_agent_exchange_options *what,
+                                          const struct hd_agent_exchange_options *options,
                                           struct hd_agent_exchange **out);
 /* The same for a run: exchanges of no task, such as opening a session. */
 HD_MUST_CHECK int hd_agent_exchange_start_run(struct hd_engine_run *run,
-                                              const struct hd_agent_exchange_options *what,
+                                              const struct hd_agent_exchange_options *options,
                                               struct hd_agent_exchange **out);
 /* Closes the socket before it returns. Not for detached ones. May be called from on_data. */
 void hd_agent_exchange_cancel(struct hd_agent_exchange *exchange);

@@ -21,7 +21,7 @@ struct hd_agent_exchange {
     struct hd_task *task;
     HD_DLINK(struct hd_agent_exchange) in_run;
     struct hd_arena arena;
-    struct hd_agent_exchange_options what; /* its pointers are in the arena */
+    struct hd_agent_exchange_options options; /* its pointers are in the arena */
     struct hd_slice *secrets; /* those given, and the values of headers with secret names */
     size_t secret_count;
     size_t max_given;             /* what.max_body, if set */
@@ -35,7 +35,7 @@ struct hd_agent_exchange {
     int64_t wait_ms;                 /* before the next try; -1: no retry */
     bool is_redirected;              /* to another server: not followed */
     int hops;                        /* redirects followed within the server */
-    bool is_told;                    /* on_head was called */
+    bool has_head;                   /* on_head was called */
     bool is_given;                   /* the body goes to on_data */
     int calling;                     /* callbacks that have not returned */
     bool is_cancelled;               /* freed when they have returned */

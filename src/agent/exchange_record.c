@@ -44,14 +44,14 @@ static int add_header(const struct masks *masks, struct hd_buf *out, struct hd_s
 
 static int mask_request(struct masks *masks)
 {
-    const struct hd_agent_exchange_options *what = &masks->exchange->what;
-    int err = mask(masks, &masks->url, hd_slice_cstr(what->url));
+    const struct hd_agent_exchange_options *options = &masks->exchange->options;
+    int err = mask(masks, &masks->url, hd_slice_cstr(options->url));
 
     if (!err)
-        err = mask(masks, &masks->body, what->body);
+        err = mask(masks, &masks->body, options->body);
     hd_buf_init(&masks->headers, MAX_KEPT);
-    for (size_t i = 0; i < what->header_count && !err; i++)
-        err = add_header(masks, &masks->headers, hd_slice_cstr(what->headers[i]), true);
+    for (size_t i = 0; i < options->header_count && !err; i++)
+        err = add_header(masks, &masks->headers, hd_slice_cstr(options->headers[i]), true);
     return err;
 }
 
@@ -90,12 +90,12 @@ static struct hd_record_request request_of(const struct masks *masks)
 
     return (struct hd_record_request){.run = exchange->run,
                                       .task = exchange->task,
-                                      .peer = hd_slice_cstr(exchange->what.peer),
-                                      .method = hd_slice_cstr(exchange->what.method),
+                                      .peer = hd_slice_cstr(exchange->options.peer),
+                                      .method = hd_slice_cstr(exchange->options.method),
                                       .url = hd_buf_slice(&masks->url),
                                       .headers = hd_buf_slice(&masks->headers),
                                       .body = hd_buf_slice(&masks->body),
-                                      .has_body = exchange->what.body.ptr != NULL};
+                                      .has_body = exchange->options.body.ptr != NULL};
 }
 
 void hd_agent_exchange_record(struct hd_agent_exchange *exchange, const struct hd_reply *reply)
@@ -154,7 +154,7 @@ int hd_agent_exchange_replay(struct hd_agent_exchange *exchange)
 
     if (!exchange->recorder || !exchange->recorder->answer)
         return 0;
-    if (exchange->what.is_detached) {
+    if (exchange->options.is_detached) {
         answer.error = "not sent: the run is replayed";
         return keep_answer(exchange, &answer);
     }

@@ -143,17 +143,17 @@ static struct hd_slice bare(struct hd_slice value)
 
 int hd_agent_exchange_secrets(struct hd_agent_exchange *exchange)
 {
-    const struct hd_agent_exchange_options *what = &exchange->what;
-    size_t max = what->secret_count + 2 * what->header_count;
+    const struct hd_agent_exchange_options *options = &exchange->options;
+    size_t max = options->secret_count + 2 * options->header_count;
 
     exchange->secrets = hd_arena_calloc(&exchange->arena, max + 1, sizeof(*exchange->secrets));
     if (!exchange->secrets)
         return HD_ENOMEM;
-    for (size_t i = 0; i < what->secret_count; i++)
-        exchange->secrets[exchange->secret_count++] = what->secrets[i];
-    for (size_t i = 0; i < what->header_count; i++) {
+    for (size_t i = 0; i < options->secret_count; i++)
+        exchange->secrets[exchange->secret_count++] = options->secrets[i];
+    for (size_t i = 0; i < options->header_count; i++) {
         struct hd_slice value;
-        struct hd_slice name = hd_header_split(hd_slice_cstr(what->headers[i]), &value);
+        struct hd_slice name = hd_header_split(hd_slice_cstr(options->headers[i]), &value);
 
         if (!hd_secret_is_name(name) && !(hd_secret_is_header(name) && value.len >= MIN_HEADER))
             continue;
@@ -237,9 +237,9 @@ static struct hd_slice origin_of(const char *url, struct hd_slice *host)
 static int describe_failure(struct hd_buf *out, const struct hd_agent_exchange *exchange,
                             const struct hd_client_response *response)
 {
-    const struct hd_agent_exchange_options *what = &exchange->what;
-    struct hd_slice host, origin = origin_of(what->url, &host);
-    const char *peer = what->peer ? what->peer : "other";
+    const struct hd_agent_exchange_options *options = &exchange->options;
+    struct hd_slice host, origin = origin_of(options->url, &host);
+    const char *peer = options->peer ? options->peer : "other";
     int len = origin.len < 256 ? (int)origin.len : 256;
     int err;
 
@@ -270,10 +270,10 @@ static int describe_failure(struct hd_buf *out, const struct hd_agent_exchange *
         return hd_buf_printf(out, WHO " closed the connection without a response", WHO_ARGS);
     case HD_CLIENT_TIMEOUT:
         return hd_buf_printf(out, WHO " timed out after %lld ms", WHO_ARGS,
-                             (long long)what->timeout_ms);
+                             (long long)options->timeout_ms);
     case HD_CLIENT_IDLE:
         return hd_buf_printf(out, WHO " sent nothing for %lld ms", WHO_ARGS,
-                             (long long)what->idle_ms);
+                             (long long)options->idle_ms);
     case HD_CLIENT_CUT:
         return hd_buf_printf(out, "the response of " WHO " was cut off", WHO_ARGS);
     case HD_CLIENT_STRANGE:
@@ -283,7 +283,7 @@ static int describe_failure(struct hd_buf *out, const struct hd_agent_exchange *
                              HD_OUTGOING_REFUSAL);
     case HD_CLIENT_LARGE:
         return hd_buf_printf(out, "the response of " WHO " is larger than %zu bytes", WHO_ARGS,
-                             what->max_body);
+                             options->max_body);
     default:
         return hd_buf_printf(out, "the exchange with " WHO " failed: %s", WHO_ARGS,
                              response->error ? response->error : "no response");

@@ -9,37 +9,37 @@
 int hd_rag_ask(const struct hd_rag_ask *ask, struct hd_agent_exchange **out)
 {
     const char *lines[3];
-    struct hd_agent_exchange_options what = {.peer = "rag",
-                                             .method = ask->method,
-                                             .url = ask->url,
-                                             .headers = lines,
-                                             .body = ask->body,
-                                             .timeout_ms = ASK_MS,
-                                             .tries = 2,
-                                             .is_direct = true,
-                                             .is_trusted = ask->is_trusted,
-                                             .max_body = HD_RAG_MAX_BODY,
-                                             .secrets = &ask->token,
-                                             .secret_count = ask->token.len > 0,
-                                             .on_done = ask->on_done,
-                                             .ctx = ask->ctx};
+    struct hd_agent_exchange_options options = {.peer = "rag",
+                                                .method = ask->method,
+                                                .url = ask->url,
+                                                .headers = lines,
+                                                .body = ask->body,
+                                                .timeout_ms = ASK_MS,
+                                                .tries = 2,
+                                                .is_direct = true,
+                                                .is_trusted = ask->is_trusted,
+                                                .max_body = HD_RAG_MAX_BODY,
+                                                .secrets = &ask->token,
+                                                .secret_count = ask->token.len > 0,
+                                                .on_done = ask->on_done,
+                                                .ctx = ask->ctx};
     struct hd_buf line;
     int err = 0;
 
-    lines[what.header_count++] = "Accept: application/json";
+    lines[options.header_count++] = "Accept: application/json";
     if (ask->body.ptr)
-        lines[what.header_count++] = "Content-Type: application/json";
+        lines[options.header_count++] = "Content-Type: application/json";
     hd_buf_init(&line, MAX_LINE);
     if (ask->token.len) {
         err =
             hd_buf_printf(&line, "Authorization: Bearer %.*s", (int)ask->token.len, ask->token.ptr);
         if (!err)
             err = hd_buf_append_byte(&line, 0);
-        lines[what.header_count++] = line.ptr;
+        lines[options.header_count++] = line.ptr;
     }
     if (!err)
-        err = ask->task ? hd_agent_exchange_start(ask->task, &what, out)
-                        : hd_agent_exchange_start_run(ask->run, &what, out);
+        err = ask->task ? hd_agent_exchange_start(ask->task, &options, out)
+                        : hd_agent_exchange_start_run(ask->run, &options, out);
     hd_buf_fini(&line);
     return err;
 }

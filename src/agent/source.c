@@ -350,12 +350,12 @@ int hd_source_get(struct hd_engine_run *run, const struct hd_source_kind *kind,
 
 /* ---- waiting ---------------------------------------------------------- */
 
-static void tell_problem(struct hd_task *task, struct hd_tool_source *source)
+static void report_problem(struct hd_task *task, struct hd_tool_source *source)
 {
     struct hd_val *event =
         hd_val_with(hd_val_object(), HD_S("type"), hd_val_cstr("tool_source_problem"));
 
-    source->is_told = true;
+    source->is_reported = true;
     event = hd_val_with(event, HD_S("source"), hd_val_cstr(source->kind->name));
     event = hd_val_with(event, HD_S("message"), hd_val_cstr(source->problem));
     if (event)
@@ -370,8 +370,8 @@ static void on_wait_wake(uv_timer_t *timer)
     void *ctx = wait->ctx;
 
     for (size_t i = 0; i < wait->count; i++) {
-        if (wait->sources[i]->problem && !wait->sources[i]->is_told)
-            tell_problem(wait->task, wait->sources[i]);
+        if (wait->sources[i]->problem && !wait->sources[i]->is_reported)
+            report_problem(wait->task, wait->sources[i]);
     }
     drop_wait(wait);
     ready(ctx);

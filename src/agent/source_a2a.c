@@ -192,30 +192,30 @@ static void on_card(void *ctx, const struct hd_reply *reply)
 static int fetch_card(struct hd_a2a_peer *peer)
 {
     const char *lines[HD_A2A_MAX_HEADERS + 4];
-    struct hd_agent_exchange_options what = {.peer = "a2a",
-                                             .method = "GET",
-                                             .headers = lines,
-                                             .timeout_ms = CARD_MS,
-                                             .tries = 2,
-                                             .is_direct = true,
-                                             .max_body = HD_A2A_MAX_CARD,
-                                             .secrets = peer->secrets,
-                                             .secret_count = peer->secret_count,
-                                             .on_done = on_card,
-                                             .ctx = peer};
+    struct hd_agent_exchange_options options = {.peer = "a2a",
+                                                .method = "GET",
+                                                .headers = lines,
+                                                .timeout_ms = CARD_MS,
+                                                .tries = 2,
+                                                .is_direct = true,
+                                                .max_body = HD_A2A_MAX_CARD,
+                                                .secrets = peer->secrets,
+                                                .secret_count = peer->secret_count,
+                                                .on_done = on_card,
+                                                .ctx = peer};
     struct hd_buf url;
     int err;
 
-    lines[what.header_count++] = "Accept: application/json, application/a2a+json";
-    lines[what.header_count++] =
+    lines[options.header_count++] = "Accept: application/json, application/a2a+json";
+    lines[options.header_count++] =
         peer->wanted == HD_A2A_0_3 ? "A2A-Version: 0.3" : "A2A-Version: 1.0";
     for (size_t i = 0; i < peer->line_count; i++)
-        lines[what.header_count++] = peer->lines[i];
+        lines[options.header_count++] = peer->lines[i];
     hd_buf_init(&url, 2 * HD_A2A_MAX_URL);
     err = hd_a2a_card_url(hd_slice_cstr(peer->url), &url);
-    what.url = url.ptr;
+    options.url = url.ptr;
     if (!err)
-        err = hd_agent_exchange_start_run(peer->source->run, &what, &peer->exchange);
+        err = hd_agent_exchange_start_run(peer->source->run, &options, &peer->exchange);
     hd_buf_fini(&url);
     return err;
 }

@@ -13,7 +13,7 @@
 #define MAX_ERROR 2000 /* bytes of a response shown in an error */
 
 /* A running call. */
-struct http_tool_asking {
+struct http_tool_request {
     struct hd_tool_call *call;
     struct hd_agent_exchange *exchange;
     struct hd_tool_http_request request;
@@ -75,31 +75,31 @@ static void close_tools(struct hd_tool_source *source)
 
 /* ---- calling ---------------------------------------------------------- */
 
-static void free_asking(struct http_tool_asking *asking)
+static void free_request(struct http_tool_request *pending)
 {
-    asking->call->own = NULL;
-    hd_tool_http_request_fini(&asking->request);
-    hd_free(asking);
+    pending->call->own = NULL;
+    hd_tool_http_request_fini(&pending->request);
+    hd_free(pending);
 }
 
-static void end_refused(struct http_tool_asking *asking, long status, struct hd_slice body)
+static void end_refused(struct http_tool_request *pending, long status, struct hd_slice body)
 {
-    struct hd_tool_call *call = asking->call;
+    struct hd_tool_call *call = pending->call;
     size_t len = body.len > MAX_ERROR ? hd_utf8_cut(body.ptr, MAX_ERROR) : body.len;
 
-    free_asking(asking);
+    free_request(pending);
     hd_tool_error(call, "HTTP status %ld%s%.*s%s", status, len > 0 ? ": " : "", (int)len,
                   len > 0 ? body.ptr : "", len < body.len ? " …" : "");
 }
 
-static void end_answered(struct http_tool_asking *asking, struct hd_slice body)
+static void end_answered(struct http_tool_request *pending, struct hd_slice body)
 {
-    struct hd_tool_call *call = asking->call;
+    struct hd_tool_call *call = pending->call;
     struct hd_val *result = NULL;
     struct hd_fault fault = {0};
     int err = hd_tool_http_result(call->tool->own, body, &result, &fault);
 
-    free_asking(asking);
+    free_request(pending);
     if (err)
         hd_tool_error(call, "%s", fault.text[0] ? fault.text : hd_error_text(err));
     else
@@ -109,47 +109,47 @@ static void end_answered(struct http_tool_asking *asking, struct hd_slice body)
 /* Secrets that the server echoes are masked. */
 static void on_http_tool_done(void *ctx, const struct hd_reply *reply)
 {
-    struct http_tool_asking *asking = ctx;
-    struct hd_tool_call *call = asking->call;
+    struct http_tool_request *pending = ctx;
+    struct hd_tool_call *call = pending->call;
     struct hd_buf body;
     int err;
 
     if (reply->error) {
-        free_asking(asking);
+        free_request(pending);
         hd_tool_error(call, "%s", reply->error);
         return;
     }
     hd_buf_init(&body, (size_t)64 << 20);
-    err = hd_mask(&body, reply->body, asking->request.secrets, asking->request.secret_count);
+    err = hd_mask(&body, reply->body, pending->request.secrets, pending->request.secret_count);
     if (err) {
-        free_asking(asking);
+        free_request(pending);
         hd_tool_error(call, "%s", hd_error_text(err));
     } else if (reply->status < 200 || reply->status > 299) {
-        end_refused(asking, reply->status, hd_buf_slice(&body));
+        end_refused(pending, reply->status, hd_buf_slice(&body));
     } else {
-        end_answered(asking, hd_buf_slice(&body));
+        end_answered(pending, hd_buf_slice(&body));
     }
     hd_buf_fini(&body);
 }
 
 /* The declaration's key takes precedence. */
-static int add_key_header(struct http_tool_asking *asking)
+static int add_key_header(struct http_tool_request *pending)
 {
-    struct hd_tool_http_request *request = &asking->request;
+    struct hd_tool_http_request *request = &pending->request;
     int err;
 
     if (request->has_key)
         return 0;
-    err = hd_idempotency_key_line(asking->call->task, asking->call->id, asking->key);
+    err = hd_idempotency_key_line(pending->call->task, pending->call->id, pending->key);
     if (!err)
-        request->headers[request->header_count++] = asking->key;
+        request->headers[request->header_count++] = pending->key;
     return err;
 }
 
-static int begin_asking(struct http_tool_asking *asking)
+static int begin_request(struct http_tool_request *pending)
 {
-    const struct hd_tool_http_request *request = &asking->request;
-    struct hd_agent_exchange_options what = {
+    const struct hd_tool_http_request *request = &pending->request;
+    struct hd_agent_exchange_options options = {
         .peer = "http",
         .method = request->method,
         .url = request->url.ptr,
@@ -160,31 +160,31 @@ static int begin_asking(struct http_tool_asking *asking)
         .secrets = request->secrets,
         .secret_count = request->secret_count,
         .on_done = on_http_tool_done,
-        .ctx = asking,
+        .ctx = pending,
     };
 
-    return hd_agent_exchange_start(asking->call->task, &what, &asking->exchange);
+    return hd_agent_exchange_start(pending->call->task, &options, &pending->exchange);
 }
 
 static int call_http_tool(struct hd_tool_call *call)
 {
     const struct hd_val *secrets = call->task->loop->run->options.secrets;
-    struct http_tool_asking *asking = hd_calloc(1, sizeof(*asking));
+    struct http_tool_request *pending = hd_calloc(1, sizeof(*pending));
     struct hd_fault fault = {0};
     int err;
 
-    if (!asking)
+    if (!pending)
         return HD_ENOMEM;
-    asking->call = call;
-    call->own = asking;
-    hd_tool_http_request_init(&asking->request);
-    err = hd_tool_http_request(&asking->request, call->tool->own, call->args, secrets, &fault);
+    pending->call = call;
+    call->own = pending;
+    hd_tool_http_request_init(&pending->request);
+    err = hd_tool_http_request(&pending->request, call->tool->own, call->args, secrets, &fault);
     if (!err)
-        err = add_key_header(asking);
+        err = add_key_header(pending);
     if (!err)
-        err = begin_asking(asking);
+        err = begin_request(pending);
     if (err)
-        free_asking(asking);
+        free_request(pending);
     if (err && fault.text[0]) {
         hd_tool_error(call, "%s", fault.text);
         err = 0;
@@ -194,10 +194,10 @@ static int call_http_tool(struct hd_tool_call *call)
 
 static void cancel_http_tool(struct hd_tool_call *call)
 {
-    struct http_tool_asking *asking = call->own;
+    struct http_tool_request *pending = call->own;
 
-    hd_agent_exchange_cancel(asking->exchange);
-    free_asking(asking);
+    hd_agent_exchange_cancel(pending->exchange);
+    free_request(pending);
 }
 
 const struct hd_source_kind hd_source_http = {

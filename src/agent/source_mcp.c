@@ -215,13 +215,13 @@ static int list_page(struct mcp_place *place, const struct hd_val *cursor)
         params = hd_val_with(params, HD_S("cursor"), hd_val_ref(cursor));
     if (params)
         err = hd_mcp_request_start(&place->peer,
-                                   &(struct hd_mcp_what){.method = "tools/list",
-                                                         .params = params,
-                                                         .timeout_ms = LIST_TIMEOUT_MS,
-                                                         .max_bytes = MAX_PAGE,
-                                                         .tries = 2,
-                                                         .on_answer = on_tools_page,
-                                                         .ctx = place},
+                                   &(struct hd_mcp_request_options){.method = "tools/list",
+                                                                    .params = params,
+                                                                    .timeout_ms = LIST_TIMEOUT_MS,
+                                                                    .max_bytes = MAX_PAGE,
+                                                                    .tries = 2,
+                                                                    .on_answer = on_tools_page,
+                                                                    .ctx = place},
                                    &ignored);
     hd_val_unref(params);
     return err;
@@ -606,15 +606,16 @@ static int send_call(struct mcp_work *work)
     work->used = 0;
     return hd_mcp_request_start(
         &work->place->peer,
-        &(struct hd_mcp_what){.task = call->task,
-                              .method = "tools/call",
-                              .params = work->params,
-                              .name = call->tool->name,
-                              .schema = work->place->is_list_modern ? call->tool->parameters : NULL,
-                              .args = call->args,
-                              .on_answer = on_mcp_answer,
-                              .on_request = on_request,
-                              .ctx = work},
+        &(struct hd_mcp_request_options){
+            .task = call->task,
+            .method = "tools/call",
+            .params = work->params,
+            .name = call->tool->name,
+            .schema = work->place->is_list_modern ? call->tool->parameters : NULL,
+            .args = call->args,
+            .on_answer = on_mcp_answer,
+            .on_request = on_request,
+            .ctx = work},
         &work->request);
 }
 

@@ -76,7 +76,7 @@ struct hd_tool_source {
     size_t tool_count, tool_cap;
     bool is_open; /* close() must be called */
     bool is_ready;
-    bool is_told;             /* the problem was reported */
+    bool is_reported;         /* the problem was reported */
     char *problem;            /* why it has no tools; NULL: none */
     struct uv_timer_s *timer; /* limits the opening */
     struct hd_tool_source *next;

@@ -55,8 +55,8 @@ static struct hd_step refuse_authentication(struct hd_call *call, int status, co
 
 static void set_identity(struct hd_call *call, struct hd_identity *identity)
 {
-    call->who = hd_identity_ref(identity);
-    call->actor = call->principal = call->who->principal;
+    call->identity = hd_identity_ref(identity);
+    call->actor = call->principal = call->identity->principal;
     hd_exchange_set_actor(call->exchange, call->actor);
 }
 
@@ -87,8 +87,8 @@ static struct hd_step check_native(struct hd_call *call, struct hd_slice authori
 {
     struct hd_auth_result result;
     struct hd_step step;
-    int err =
-        hd_auth_service_check(call->app->gate, authorization, api_key, on_verdict, call, &result);
+    int err = hd_auth_service_check(call->app->auth_service, authorization, api_key, on_verdict,
+                                    call, &result);
 
     if (err != HD_READY)
         return err ? hd_step_fail(err) : HD_WAIT;
@@ -119,7 +119,7 @@ static struct hd_step check_custom(struct hd_call *call)
     int err = hd_authorize_params(call, &params);
 
     if (!err)
-        err = hd_auth_worker_authenticate(hd_auth_service_worker(call->app->gate),
+        err = hd_auth_worker_authenticate(hd_auth_service_worker(call->app->auth_service),
                                           hd_exchange_request(call->exchange), params, on_outcome,
                                           call, &outcome);
     if (err != HD_READY)
@@ -135,7 +135,7 @@ static struct hd_step check_credentials(struct hd_call *call)
     struct hd_slice authorization = hd_request_value(request, HD_S("authorization"));
     struct hd_slice api_key = hd_request_value(request, HD_S("x-api-key"));
 
-    if (hd_auth_is_native(hd_auth_service_auth(call->app->gate), authorization, api_key))
+    if (hd_auth_is_native(hd_auth_service_auth(call->app->auth_service), authorization, api_key))
         return check_native(call, authorization, api_key);
     return check_custom(call);
 }
@@ -150,7 +150,7 @@ struct hd_step hd_access_authenticate(struct hd_call *call)
     const struct hd_worker_access *pass;
     struct hd_slice token;
 
-    if (!call->app->gate)
+    if (!call->app->auth_service)
         return HD_NEXT;
     if (!hd_request_header(request, HD_WORKER_ACCESS_HEADER, &token))
         return check_credentials(call);
@@ -178,33 +178,33 @@ static bool access_is_name(struct hd_slice s, size_t most)
 
 bool hd_access_names_user(const struct hd_call *call)
 {
-    struct hd_slice whom;
+    struct hd_slice target;
 
     return call->route->access != HD_ACCESS_PUBLIC &&
-           hd_request_header(hd_exchange_request(call->exchange), ACT_FOR, &whom);
+           hd_request_header(hd_exchange_request(call->exchange), ACT_FOR, &target);
 }
 
 /* Administrators may act for ALIAS/SUBJECT, with the permissions of that user and no more. */
 struct hd_step hd_access_act_for(struct hd_call *call)
 {
-    struct hd_slice whom = hd_request_value(hd_exchange_request(call->exchange), ACT_FOR);
-    const char *slash = whom.len > 0 ? memchr(whom.ptr, '/', whom.len) : NULL;
+    struct hd_slice target = hd_request_value(hd_exchange_request(call->exchange), ACT_FOR);
+    const char *slash = target.len > 0 ? memchr(target.ptr, '/', target.len) : NULL;
     struct represented_user *user;
 
-    if (!call->who || !call->who->is_admin)
+    if (!call->identity || !call->identity->is_admin)
         return refuse_authentication(call, 403, "only administrators may act for others");
     user = hd_arena_calloc(call->arena, 1, sizeof(*user));
     if (!user)
         return hd_step_fail(HD_ENOMEM);
     if (slash) {
-        user->alias = hd_slice(whom.ptr, (size_t)(slash - whom.ptr));
-        user->subject = hd_slice(slash + 1, whom.len - user->alias.len - 1);
+        user->alias = hd_slice(target.ptr, (size_t)(slash - target.ptr));
+        user->subject = hd_slice(slash + 1, target.len - user->alias.len - 1);
     }
     if (!access_is_name(user->alias, HD_MAX_ALIAS) ||
         !access_is_name(user->subject, HD_MAX_SUBJECT))
         return refuse_authentication(call, 422, "Heddle-Act-For must be ALIAS/SUBJECT");
-    call->by = call->who;
-    call->who = NULL;
+    call->by = call->identity;
+    call->identity = NULL;
     call->state = user;
     return HD_NEXT;
 }
@@ -220,8 +220,8 @@ struct hd_step hd_access_find_user(struct hd_call *call)
     struct hd_slice alias = user->alias, subject = user->subject;
     int err;
 
-    hd_auth_service_compartment(call->app->gate, &alias, &subject);
-    err = hd_principal_settle(call->app->store, hd_auth_service_auth(call->app->gate),
+    hd_auth_service_compartment(call->app->auth_service, &alias, &subject);
+    err = hd_principal_settle(call->app->store, hd_auth_service_auth(call->app->auth_service),
                               HD_PRINCIPAL_PERSON, alias, subject, user->principal, &call->fault);
     if (err == HD_EBUSY)
         return refuse_authentication(call, 503, "the user's compartment is being moved");
@@ -290,7 +290,7 @@ struct hd_step hd_access_enter(struct hd_call *call)
 
     if (err)
         return hd_step_fail(err);
-    if (call->route->access == HD_ACCESS_ADMIN && call->who && !call->who->is_admin)
+    if (call->route->access == HD_ACCESS_ADMIN && call->identity && !call->identity->is_admin)
         return refuse_authentication(call, 403, "only administrators may do this");
     return count_request(call);
 }
@@ -302,14 +302,14 @@ void hd_access_leave(struct hd_call *call)
     call->has_stream = false;
     if (call->route && call->route->frees)
         hd_limits_freed(call->app->limits, call->principal);
-    hd_identity_unref(call->who);
+    hd_identity_unref(call->identity);
     hd_identity_unref(call->by);
-    call->who = call->by = NULL;
+    call->identity = call->by = NULL;
 }
 
 /* ---- the thread of a request ------------------------------------------ */
 
-static bool has_own(struct hd_call *call, struct hd_slice thread_id, int *err)
+static bool owns_thread(struct hd_call *call, struct hd_slice thread_id, int *err)
 {
     struct hd_thread_rec own;
 
@@ -356,12 +356,12 @@ int hd_access_find(struct hd_call *call, struct hd_slice thread_id, struct hd_sl
 
     *principal = call->actor;
     *role = HD_ROLE_OWNER;
-    if (!call->who)
+    if (!call->identity)
         return 0;
-    err = hd_participation_find(call->app->store, call->actor, call->who->organisations,
-                                call->who->organisation_count, thread_id, call->arena, &owner,
+    err = hd_participation_find(call->app->store, call->actor, call->identity->organisations,
+                                call->identity->organisation_count, thread_id, call->arena, &owner,
                                 &found, &call->fault);
-    if (!err && !has_own(call, thread_id, &err) && err == HD_ENOTFOUND) {
+    if (!err && !owns_thread(call, thread_id, &err) && err == HD_ENOTFOUND) {
         *principal = owner;
         *role = found;
     }
@@ -410,7 +410,7 @@ struct hd_step hd_access_path(struct hd_call *call)
     uint8_t bytes[16];
     int err;
 
-    if (!call->who || !hd_access_is_thread(call->route))
+    if (!call->identity || !hd_access_is_thread(call->route))
         return HD_NEXT;
     if (!hd_uuid_parse(call->params[0], bytes)) /* refused by the route */
         return HD_NEXT;

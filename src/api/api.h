@@ -154,12 +154,12 @@ struct hd_call {
     struct hd_slice params[HD_ROUTER_MAX_PARAMS]; /* of the path, decoded */
     struct hd_params query;
     struct hd_json json;
-    hd_json_val body;          /* NULL: none was sent */
-    struct hd_identity *who;   /* the caller; NULL: no authentication configured or required */
-    struct hd_identity *by;    /* the administrator who acts for `who`; NULL: none */
-    struct hd_slice actor;     /* owner of the assistants, items and crons that it uses */
-    struct hd_slice principal; /* owner of the thread in the path, or the actor */
-    enum hd_role role;         /* of the actor, in the thread of the path */
+    hd_json_val body;             /* NULL: none was sent */
+    struct hd_identity *identity; /* the caller; NULL: no authentication configured or required */
+    struct hd_identity *by;       /* the administrator who acts for `identity`; NULL: none */
+    struct hd_slice actor;        /* owner of the assistants, items and crons that it uses */
+    struct hd_slice principal;    /* owner of the thread in the path, or the actor */
+    enum hd_role role;            /* of the actor, in the thread of the path */
     struct hd_authorized *authorized; /* the result of custom auth; NULL: none. authorize.h */
     bool has_stream;                  /* counts as one of the actor's (gate/limits.h) */
     bool is_audited;                  /* in the audit log */

@@ -210,7 +210,7 @@ static struct hd_step draw_graph(struct hd_call *call)
 /* ---- schemas ---------------------------------------------------------- */
 
 /* A worker's {"input", …} in the format of the API; `graph_id` empty: of a subgraph. */
-static void put_schemas(struct hd_jw *jw, hd_json_val told, struct hd_slice graph_id)
+static void put_schemas(struct hd_jw *jw, hd_json_val described, struct hd_slice graph_id)
 {
     static const char *const names[][2] = {{"input", "input_schema"},
                                            {"output", "output_schema"},
@@ -222,7 +222,7 @@ static void put_schemas(struct hd_jw *jw, hd_json_val told, struct hd_slice grap
     if (graph_id.len > 0)
         hd_jw_put_string(jw, "graph_id", graph_id);
     for (size_t i = 0; i < HD_COUNT(names); i++) {
-        hd_json_val schema = hd_json_get(told, hd_slice_cstr(names[i][0]));
+        hd_json_val schema = hd_json_get(described, hd_slice_cstr(names[i][0]));
 
         hd_jw_key(jw, hd_slice_cstr(names[i][1]));
         if (schema)
@@ -275,7 +275,7 @@ static struct hd_step on_schemas_error(struct hd_call *call, int err)
 {
     const struct graph_query *q = call->state;
 
-    if (hd_app_form(q->graph)->is_told && hd_app_form(q->graph)->error.len == 0)
+    if (hd_app_form(q->graph)->is_described && hd_app_form(q->graph)->error.len == 0)
         err = put_form(call, q->graph);
     return hd_step_done(err);
 }
@@ -300,7 +300,7 @@ static struct hd_step get_schemas(struct hd_call *call)
         return HD_DONE;
     }
     form = hd_app_form(graph);
-    if (form->is_told && !form->has_types) {
+    if (form->is_described && !form->has_types) {
         err = hd_call_check_loaded(call, graph);
         return hd_step_done(err ? err : put_form(call, graph));
     }

@@ -258,7 +258,7 @@ static int add_or_read(struct hd_call *call, struct hd_assistant_rec *assistant,
 
 static bool is_admin(const struct hd_call *call)
 {
-    return !call->who || call->who->is_admin;
+    return !call->identity || call->identity->is_admin;
 }
 
 /* The owner of the new assistant: the caller, or all users. */

@@ -44,7 +44,7 @@ static const char *role_of(const struct hd_call *call)
 void hd_call_audit(struct hd_call *call)
 {
     struct hd_audit_object objects[HD_ROUTER_MAX_PARAMS];
-    struct hd_audit_entry entry = {.who = call->by ? call->by : call->who,
+    struct hd_audit_entry entry = {.identity = call->by ? call->by : call->identity,
                                    .objects = objects,
                                    .status = call->status,
                                    .request_id = hd_exchange_id(call->exchange),

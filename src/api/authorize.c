@@ -323,12 +323,12 @@ struct hd_step hd_authorize_send_event(struct hd_call *call)
 {
     struct hd_authorized *a = call->authorized;
     const struct hd_authorize_event *event = event_of(call);
-    const struct hd_auth_action action = {.who = call->who,
+    const struct hd_auth_action action = {.identity = call->identity,
                                           .resource = event->resource,
                                           .action = event->action,
                                           .handler = a->handlers[a->which],
                                           .value = hd_buf_slice(&a->value)};
-    int err = hd_auth_worker_authorize(hd_auth_service_worker(call->app->gate), &action,
+    int err = hd_auth_worker_authorize(hd_auth_service_worker(call->app->auth_service), &action,
                                        on_handler_reply, call);
 
     return err ? hd_step_fail(err) : HD_WAIT;
@@ -344,7 +344,7 @@ static int find_handler(struct hd_call *call, enum hd_on on, struct hd_slice *ou
         return 0;
     event = hd_authorize_event(on);
     return hd_arena_copy(call->arena,
-                         hd_auth_worker_handler(hd_auth_service_worker(call->app->gate),
+                         hd_auth_worker_handler(hd_auth_service_worker(call->app->auth_service),
                                                 event->resource, event->action),
                          out);
 }
@@ -372,7 +372,8 @@ static void on_handlers_known(void *ctx, const struct hd_rt_message *reply,
 
 bool hd_authorize_applies(const struct hd_call *call)
 {
-    return call->who && call->app->gate && hd_auth_service_worker(call->app->gate) &&
+    return call->identity && call->app->auth_service &&
+           hd_auth_service_worker(call->app->auth_service) &&
            (call->route->on > HD_ON_NOTHING || call->route->also_on > HD_ON_NOTHING);
 }
 
@@ -385,8 +386,8 @@ struct hd_step hd_authorize_find_handlers(struct hd_call *call)
     if (!call->authorized)
         return hd_step_fail(HD_ENOMEM);
     hd_buf_init(&call->authorized->value, HD_AUTHORIZE_MAX_VALUE);
-    err = hd_auth_worker_await(hd_auth_service_worker(call->app->gate), on_handlers_known, call,
-                               &refusal);
+    err = hd_auth_worker_await(hd_auth_service_worker(call->app->auth_service), on_handlers_known,
+                               call, &refusal);
     if (err == HD_READY)
         return use_handlers(call, refusal);
     return err ? hd_step_fail(err) : HD_WAIT;

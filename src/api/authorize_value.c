@@ -144,7 +144,7 @@ static void put_value_metadata(struct hd_jw *jw, const struct hd_call *call,
     }
     if (event->is_owned) {
         hd_jw_key(jw, OWNER);
-        hd_jw_string(jw, call->who->subject);
+        hd_jw_string(jw, call->identity->subject);
     }
     hd_jw_object_end(jw);
 }

@@ -546,9 +546,9 @@ static int forward_write(const struct forward *forward, struct hd_buf *out)
         hd_jw_array_end(&jw);
     }
     hd_jw_array_end(&jw);
-    if (forward->call->who) {
+    if (forward->call->identity) {
         hd_jw_key(&jw, HD_S("user"));
-        hd_user_put(&jw, forward->call->who);
+        hd_user_put(&jw, forward->call->identity);
     }
     hd_worker_access_put(&jw, forward->call->app, forward->pass);
     if (forward->is_inner)
@@ -585,8 +585,8 @@ static struct hd_step forward_send(struct forward *forward)
     int err;
 
     hd_buf_init(&head, MAX_HEAD);
-    err = call->who || forward->is_inner
-              ? hd_worker_access_open(call->app, call->who, forward->is_inner, &forward->pass)
+    err = call->identity || forward->is_inner
+              ? hd_worker_access_open(call->app, call->identity, forward->is_inner, &forward->pass)
               : 0;
     if (!err)
         err = forward_write(forward, &head);

@@ -23,8 +23,8 @@ struct event_stream {
     bool is_pumping;
 
     struct hd_stream_access watch;
-    struct hd_heartbeat beat;
-    size_t beat_left; /* unsent bytes of a heartbeat */
+    struct hd_heartbeat heartbeat;
+    size_t heartbeat_left; /* unsent bytes of a heartbeat */
 };
 
 /* ---- the end ---------------------------------------------------------- */
@@ -32,7 +32,7 @@ struct event_stream {
 /* The exchange has ended, or is about to. */
 static void event_stream_finish(struct event_stream *stream)
 {
-    hd_heartbeat_stop(&stream->beat);
+    hd_heartbeat_stop(&stream->heartbeat);
     hd_stream_access_stop(&stream->watch);
     hd_cursor_close(&stream->cursor);
     hd_entry_unref(stream->entry);
@@ -121,12 +121,12 @@ static bool send_frame(struct event_stream *stream)
     for (size_t i = 0; i < count; i++)
         left += parts[i].len;
     stream->sent += taken;
-    hd_heartbeat_touch(&stream->beat);
+    hd_heartbeat_touch(&stream->heartbeat);
     return taken == left;
 }
 
 /* Of the lifecycle events only the start and the end of runs are sent. */
-static bool is_told(struct event_stream *stream, const struct hd_entry *entry)
+static bool is_entry_shown(struct event_stream *stream, const struct hd_entry *entry)
 {
     stream->done[0] = '\0';
     if (entry->mode & stream->events.modes)
@@ -156,19 +156,20 @@ static bool take_next(struct event_stream *stream)
 /* ---- sending ---------------------------------------------------------- */
 
 /* False: not all of the heartbeat fits. */
-static bool send_beat(struct event_stream *stream)
+static bool send_heartbeat(struct event_stream *stream)
 {
-    struct hd_slice beat = HD_SSE_HEARTBEAT;
-    struct hd_slice rest = hd_slice(beat.ptr + beat.len - stream->beat_left, stream->beat_left);
+    struct hd_slice heartbeat = HD_SSE_HEARTBEAT;
+    struct hd_slice rest =
+        hd_slice(heartbeat.ptr + heartbeat.len - stream->heartbeat_left, stream->heartbeat_left);
 
-    stream->beat_left -= hd_http_stream_write(stream->call->exchange, &rest, 1);
-    return stream->beat_left == 0;
+    stream->heartbeat_left -= hd_http_stream_write(stream->call->exchange, &rest, 1);
+    return stream->heartbeat_left == 0;
 }
 
 /* Sends all entries that fit; true when the stream was ended. */
 static bool pump_all(struct event_stream *stream)
 {
-    if (stream->beat_left > 0 && !send_beat(stream))
+    if (stream->heartbeat_left > 0 && !send_heartbeat(stream))
         return false;
     for (;;) {
         bool is_last;
@@ -184,7 +185,7 @@ static bool pump_all(struct event_stream *stream)
             }
             return false;
         }
-        if (stream->sent > 0 || is_told(stream, stream->entry)) {
+        if (stream->sent > 0 || is_entry_shown(stream, stream->entry)) {
             if (!send_frame(stream))
                 return false;
         }
@@ -211,16 +212,16 @@ static void event_stream_pump(void *ctx)
 }
 
 /* A heartbeat is sent between frames, and not while a frame waits for room. */
-static void on_beat(void *ctx)
+static void on_heartbeat(void *ctx)
 {
     struct event_stream *stream = ctx;
 
     if (stream->events.run_id.len == 0 &&
         hd_http_server_is_closing(hd_api_server(stream->call->api)))
         stream->events.is_over = true;
-    if (stream->entry || stream->beat_left > 0)
+    if (stream->entry || stream->heartbeat_left > 0)
         return;
-    stream->beat_left = HD_SSE_HEARTBEAT.len;
+    stream->heartbeat_left = HD_SSE_HEARTBEAT.len;
     event_stream_pump(stream);
 }
 
@@ -261,7 +262,7 @@ struct hd_step hd_events_send(struct hd_call *call, struct hd_event_log *log,
         hd_cursor_open(&stream->cursor, log, events->after);
     else
         stream->events.is_over = true;
-    hd_heartbeat_start(hd_api_heartbeats(call->api), &stream->beat, on_beat, stream);
+    hd_heartbeat_start(hd_api_heartbeats(call->api), &stream->heartbeat, on_heartbeat, stream);
     hd_stream_access_start(&stream->watch, call, stream->events.thread_id, events->is_cancelling,
                            on_watch, stream);
     hd_http_stream_begin_sse(call->exchange, call->status, event_stream_pump, on_event_stream_gone,

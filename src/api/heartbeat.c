@@ -14,30 +14,30 @@ struct hd_heartbeats {
     struct hd_heartbeat *last;
 };
 
-static void beat_unlink(struct hd_heartbeat *beat)
+static void heartbeat_unlink(struct hd_heartbeat *heartbeat)
 {
-    struct hd_heartbeats *beats = beat->beats;
+    struct hd_heartbeats *beats = heartbeat->beats;
 
-    if (beat->prev)
-        beat->prev->next = beat->next;
+    if (heartbeat->prev)
+        heartbeat->prev->next = heartbeat->next;
     else
-        beats->first = beat->next;
-    if (beat->next)
-        beat->next->prev = beat->prev;
+        beats->first = heartbeat->next;
+    if (heartbeat->next)
+        heartbeat->next->prev = heartbeat->prev;
     else
-        beats->last = beat->prev;
+        beats->last = heartbeat->prev;
 }
 
-static void beat_append(struct hd_heartbeats *beats, struct hd_heartbeat *beat)
+static void heartbeat_append(struct hd_heartbeats *beats, struct hd_heartbeat *heartbeat)
 {
-    beat->due = uv_now(beats->timer.loop) + beats->interval_ms;
-    beat->next = NULL;
-    beat->prev = beats->last;
+    heartbeat->due = uv_now(beats->timer.loop) + beats->interval_ms;
+    heartbeat->next = NULL;
+    heartbeat->prev = beats->last;
     if (beats->last)
-        beats->last->next = beat;
+        beats->last->next = heartbeat;
     else
-        beats->first = beat;
-    beats->last = beat;
+        beats->first = heartbeat;
+    beats->last = heartbeat;
 }
 
 /* A heartbeat that sends moves behind `last`, and does not fire twice. */
@@ -45,9 +45,9 @@ void hd_heartbeats_fire(struct hd_heartbeats *beats)
 {
     struct hd_heartbeat *last = beats->last, *next;
 
-    for (struct hd_heartbeat *beat = beats->first; beat; beat = next) {
-        next = beat == last ? NULL : beat->next;
-        beat->fn(beat->ctx);
+    for (struct hd_heartbeat *heartbeat = beats->first; heartbeat; heartbeat = next) {
+        next = heartbeat == last ? NULL : heartbeat->next;
+        heartbeat->fn(heartbeat->ctx);
     }
 }
 
@@ -67,11 +67,11 @@ static void on_heartbeat_timer(uv_timer_t *timer)
 {
     struct hd_heartbeats *beats = timer->data;
     uint64_t now = uv_now(timer->loop);
-    struct hd_heartbeat *beat;
+    struct hd_heartbeat *heartbeat;
 
-    while ((beat = beats->first) && beat->due <= now) {
-        hd_heartbeat_touch(beat);
-        beat->fn(beat->ctx);
+    while ((heartbeat = beats->first) && heartbeat->due <= now) {
+        hd_heartbeat_touch(heartbeat);
+        heartbeat->fn(heartbeat->ctx);
     }
     beats_wait(beats);
 }
@@ -104,26 +104,26 @@ void hd_heartbeats_destroy(struct hd_heartbeats *beats)
         uv_close((uv_handle_t *)&beats->timer, on_heartbeat_closed);
 }
 
-void hd_heartbeat_start(struct hd_heartbeats *beats, struct hd_heartbeat *beat,
+void hd_heartbeat_start(struct hd_heartbeats *beats, struct hd_heartbeat *heartbeat,
                         void (*fn)(void *ctx), void *ctx)
 {
-    *beat = (struct hd_heartbeat){.fn = fn, .ctx = ctx, .beats = beats};
-    beat_append(beats, beat);
+    *heartbeat = (struct hd_heartbeat){.fn = fn, .ctx = ctx, .beats = beats};
+    heartbeat_append(beats, heartbeat);
     beats_wait(beats);
 }
 
-void hd_heartbeat_touch(struct hd_heartbeat *beat)
+void hd_heartbeat_touch(struct hd_heartbeat *heartbeat)
 {
-    if (!beat->beats)
+    if (!heartbeat->beats)
         return;
-    beat_unlink(beat);
-    beat_append(beat->beats, beat);
+    heartbeat_unlink(heartbeat);
+    heartbeat_append(heartbeat->beats, heartbeat);
 }
 
-void hd_heartbeat_stop(struct hd_heartbeat *beat)
+void hd_heartbeat_stop(struct hd_heartbeat *heartbeat)
 {
-    if (!beat->beats)
+    if (!heartbeat->beats)
         return;
-    beat_unlink(beat);
-    beat->beats = NULL;
+    heartbeat_unlink(heartbeat);
+    heartbeat->beats = NULL;
 }

@@ -29,11 +29,11 @@ void hd_heartbeats_destroy(struct hd_heartbeats *beats);
 /* Fires all heartbeats now. */
 void hd_heartbeats_fire(struct hd_heartbeats *beats);
 
-void hd_heartbeat_start(struct hd_heartbeats *beats, struct hd_heartbeat *beat,
+void hd_heartbeat_start(struct hd_heartbeats *beats, struct hd_heartbeat *heartbeat,
                         void (*fn)(void *ctx), void *ctx);
 
 /* Something was sent: the interval begins again. */
-void hd_heartbeat_touch(struct hd_heartbeat *beat);
-void hd_heartbeat_stop(struct hd_heartbeat *beat);
+void hd_heartbeat_touch(struct hd_heartbeat *heartbeat);
+void hd_heartbeat_stop(struct hd_heartbeat *heartbeat);
 
 #endif

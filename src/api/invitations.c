@@ -249,8 +249,8 @@ static struct hd_step check_names(struct hd_call *call, const struct acceptance 
                              &call->fault);
 
     if (err == HD_ENOTFOUND)
-        err = hd_participation_find(call->app->store, call->actor, call->who->organisations,
-                                    call->who->organisation_count, a->thread.id, call->arena,
+        err = hd_participation_find(call->app->store, call->actor, call->identity->organisations,
+                                    call->identity->organisation_count, a->thread.id, call->arena,
                                     &owner, &role, &call->fault);
     else if (!err)
         owner = call->actor;
@@ -267,8 +267,8 @@ static int invitation_append(struct hd_call *call, struct acceptance *a,
     const struct hd_participant_rec participant = {.member = call->actor,
                                                    .role = a->invitation.role,
                                                    .created_at = hd_clock_now_us(),
-                                                   .issuer = call->who->issuer,
-                                                   .subject = call->who->subject};
+                                                   .issuer = call->identity->issuer,
+                                                   .subject = call->identity->subject};
     int err = hd_invitation_use(batch, &a->invitation);
 
     if (err)

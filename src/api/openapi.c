@@ -422,7 +422,7 @@ static void put_servers(struct hd_jw *jw, const char *prefix)
 static void put_document(struct hd_call *call, hd_json_val app)
 {
     const struct hd_config *config = call->app->config;
-    bool has_auth = call->app->gate != NULL;
+    bool has_auth = call->app->auth_service != NULL;
     hd_json_val paths = hd_json_get(app, HD_S("paths"));
     struct hd_jw *jw = &call->jw;
 

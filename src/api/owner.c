@@ -56,9 +56,9 @@ int hd_owner_set(struct hd_call *call, struct hd_slice *metadata)
     bool is_set = false;
     int err = hd_call_is_stamped(call) ? has_owner(call, *metadata, &is_set) : 0;
 
-    if (err || is_set || !call->who)
+    if (err || is_set || !call->identity)
         return err;
-    return rewrite(call, &call->who->subject, metadata);
+    return rewrite(call, &call->identity->subject, metadata);
 }
 
 int hd_owner_merge(struct hd_call *call, hd_json_val more, struct hd_slice *metadata)
@@ -68,7 +68,7 @@ int hd_owner_merge(struct hd_call *call, hd_json_val more, struct hd_slice *meta
     hd_json_val val;
     int err;
 
-    if (!call->who || !hd_json_get(more, OWNER) || hd_call_is_stamped(call))
+    if (!call->identity || !hd_json_get(more, OWNER) || hd_call_is_stamped(call))
         return hd_call_merge(call, more, metadata);
     err = metadata->len > 0 ? hd_json_parse(&json, *metadata, &call->fault) : 0;
     val = hd_json_get(hd_json_root(&json), OWNER);

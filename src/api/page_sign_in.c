@@ -15,7 +15,7 @@
 
 static struct hd_signer *signer_of(const struct hd_call *call)
 {
-    return call->app->gate ? hd_auth_service_signer(call->app->gate) : NULL;
+    return call->app->auth_service ? hd_auth_service_signer(call->app->auth_service) : NULL;
 }
 
 /* ---- settings --------------------------------------------------------- */
@@ -46,7 +46,7 @@ static struct hd_step put_settings(struct hd_call *call)
 
     hd_jw_object(jw);
     hd_jw_put_string_or_null(jw, "version", HD_S(HEDDLE_VERSION));
-    hd_jw_put_bool(jw, "needs_sign_in", call->app->gate != NULL);
+    hd_jw_put_bool(jw, "needs_sign_in", call->app->auth_service != NULL);
     hd_jw_put_array(jw, "sign_in");
     for (size_t i = 0; signer && hd_signer_at(signer, i); i++)
         put_way(jw, signer, i);

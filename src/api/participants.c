@@ -15,7 +15,7 @@
 
 struct hd_step hd_api_participants_need_auth(struct hd_call *call)
 {
-    if (call->who && call->app->gate)
+    if (call->identity && call->app->auth_service)
         return HD_NEXT;
     return hd_call_refuse(call, 409,
                           "auth is off, so all callers share all threads and threads have no "
@@ -121,7 +121,7 @@ static int read_participant(struct hd_call *call, struct hd_participant_rec *out
     out->is_organisation = organisation.len > 0;
     if (out->is_organisation)
         out->subject = organisation;
-    if (!hd_auth_has_alias(hd_auth_service_auth(call->app->gate), out->issuer))
+    if (!hd_auth_has_alias(hd_auth_service_auth(call->app->auth_service), out->issuer))
         return hd_fault_set(&call->fault, HD_EINVAL, "issuer: expected the alias of an issuer");
     if (out->subject.len > HD_MAX_SUBJECT)
         return hd_fault_set(&call->fault, HD_EINVAL, "%s: longer than %d bytes",
@@ -138,7 +138,7 @@ static int find_principal(struct hd_call *call, struct hd_participant_rec *parti
 
     if (!principal)
         return HD_ENOMEM;
-    err = hd_principal_settle(call->app->store, hd_auth_service_auth(call->app->gate),
+    err = hd_principal_settle(call->app->store, hd_auth_service_auth(call->app->auth_service),
                               participant->is_organisation ? HD_PRINCIPAL_ORGANISATION
                                                            : HD_PRINCIPAL_PERSON,
                               participant->issuer, participant->subject, principal, &call->fault);

@@ -101,10 +101,10 @@ static int creation_admit(struct hd_call *call, struct run_creation *creation, h
     admission->arena = call->arena;
     admission->principal = call->principal;
     admission->actor = call->actor;
-    if (call->who) {
-        admission->subject = call->who->subject;
-        admission->is_admin = call->who->is_admin;
-        admission->user = call->who->user;
+    if (call->identity) {
+        admission->subject = call->identity->subject;
+        admission->is_admin = call->identity->is_admin;
+        admission->user = call->identity->user;
     }
     if (!err && hd_call_is_stamped(call))
         err = hd_call_text(call, creation->request.metadata, &admission->stamps);

@@ -45,7 +45,7 @@ const char *hd_stream_access_text(enum hd_stream_access_end why)
 /* The credential of the request: the administrator's when it acts for another user. */
 static const struct hd_identity *credential(const struct hd_call *call)
 {
-    return call->by ? call->by : call->who;
+    return call->by ? call->by : call->identity;
 }
 
 static bool is_shared(const struct hd_call *call)
@@ -63,7 +63,7 @@ static enum hd_role needed(const struct hd_endpoint *route, bool is_changing)
 /* A stream to check on a store thread. In the arena of the check. */
 struct glance {
     uint64_t number;
-    struct hd_identity *who;
+    struct hd_identity *identity;
     struct hd_slice owner, thread_id;
     struct hd_slice key_id; /* empty: authenticated by a token */
     bool is_shared;
@@ -112,12 +112,12 @@ static int check_stream_access_key(struct look *look, struct glance *glance)
 
 static int check_part(struct look *look, struct glance *glance)
 {
-    const struct hd_identity *who = glance->who;
+    const struct hd_identity *identity = glance->identity;
     enum hd_role role = HD_ROLE_NONE;
     struct hd_slice owner;
-    int err = hd_participation_find(look->watches->app->store, who->principal, who->organisations,
-                                    who->organisation_count, glance->thread_id, &look->arena,
-                                    &owner, &role, &look->fault);
+    int err = hd_participation_find(look->watches->app->store, identity->principal,
+                                    identity->organisations, identity->organisation_count,
+                                    glance->thread_id, &look->arena, &owner, &role, &look->fault);
 
     if (err && err != HD_ENOTFOUND)
         return err;
@@ -163,7 +163,7 @@ static struct hd_stream_access *stream_access_find(struct hd_stream_accesses *wa
 static void free_look(struct look *look)
 {
     for (size_t i = 0; i < look->count; i++)
-        hd_identity_unref(look->glances[i].who);
+        hd_identity_unref(look->glances[i].identity);
     hd_map_fini(&look->keys);
     hd_arena_fini(&look->arena);
     hd_free(look);
@@ -182,8 +182,8 @@ static void end_those(struct look *look)
         if (glance->end == HD_STREAM_ACCESS_CONTINUES)
             continue;
         /* The cached verdict of the key must not authenticate another request. */
-        if (glance->end == HD_STREAM_ACCESS_CREDENTIAL && watches->app->gate)
-            hd_auth_service_forget_key(watches->app->gate, glance->key_id);
+        if (glance->end == HD_STREAM_ACCESS_CREDENTIAL && watches->app->auth_service)
+            hd_auth_service_forget_key(watches->app->auth_service, glance->key_id);
         watch = stream_access_find(watches, glance->number);
         if (watch)
             watch->fn(watch->ctx, glance->end);
@@ -232,7 +232,7 @@ static int stream_access_fill(struct look *look, size_t count)
         if (!watch->is_due)
             continue;
         *glance = (struct glance){.number = watch->number,
-                                  .who = hd_identity_ref(call->who),
+                                  .identity = hd_identity_ref(call->identity),
                                   .is_shared = is_shared(call),
                                   .needed = watch->needed};
         look->count++;
@@ -276,13 +276,13 @@ static void look_at_due(struct hd_stream_accesses *watches)
 /* Searches from the start each time: ending one response may continue and end others. */
 static struct hd_stream_access *find_over(const struct hd_stream_accesses *watches, int64_t now)
 {
-    const struct hd_auth_service *gate = watches->app->gate;
+    const struct hd_auth_service *auth_service = watches->app->auth_service;
 
     for (struct hd_stream_access *watch = watches->first; watch; watch = watch->next) {
         const struct hd_identity *shown = credential(watch->call);
 
         if ((shown->expires_at != 0 && shown->expires_at <= now) ||
-            (gate && hd_auth_service_is_withdrawn(gate, shown->fingerprint)))
+            (auth_service && hd_auth_service_is_withdrawn(auth_service, shown->fingerprint)))
             return watch;
     }
     return NULL;
@@ -349,7 +349,7 @@ void hd_stream_access_start(struct hd_stream_access *watch, const struct hd_call
                                        .call = call,
                                        .thread_id = thread_id,
                                        .needed = needed(call->route, is_changing)};
-    if (!call->who)
+    if (!call->identity)
         return;
     if (!watches->first)
         uv_timer_start(&watches->timer, on_stream_access_timer, INTERVAL_MS, INTERVAL_MS);

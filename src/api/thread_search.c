@@ -262,11 +262,11 @@ static int find_shared(struct thread_search *search)
 {
     struct hd_call *call = search->call;
 
-    if (!call->who)
+    if (!call->identity)
         return 0;
-    return hd_participations_list(call->app->store, call->actor, call->who->organisations,
-                                  call->who->organisation_count, &search->arena, &search->shared,
-                                  &search->shared_count, &call->fault);
+    return hd_participations_list(call->app->store, call->actor, call->identity->organisations,
+                                  call->identity->organisation_count, &search->arena,
+                                  &search->shared, &search->shared_count, &call->fault);
 }
 
 /* Switches the call to this thread and its owner's compartment. NULL: the caller's own. */

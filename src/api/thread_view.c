@@ -288,7 +288,7 @@ int hd_thread_view_write(struct hd_call *call, struct hd_jw *jw, const struct hd
 
         if (!(members & member->bit) || !member->put)
             continue;
-        if (member->bit == SHOWS_ROLE && !call->who)
+        if (member->bit == SHOWS_ROLE && !call->identity)
             continue; /* only with authentication */
         hd_jw_key(jw, hd_slice_cstr(member->name));
         err = member->put(&view);

@@ -17,14 +17,14 @@ struct wait {
     bool is_begun; /* as a stream, because the run takes long */
     bool is_ended; /* the response is complete; its rest is being sent */
     struct hd_waiter waiter;
-    struct hd_heartbeat beat;
+    struct hd_heartbeat heartbeat;
     struct hd_stream_access watch;
     size_t sent;
 };
 
 static void wait_leave(struct wait *wait)
 {
-    hd_heartbeat_stop(&wait->beat);
+    hd_heartbeat_stop(&wait->heartbeat);
     hd_stream_access_stop(&wait->watch);
     hd_waiter_leave(&wait->waiter);
 }
@@ -60,7 +60,7 @@ static void on_room(void *ctx)
 }
 
 /* Clients and proxies time out without data; JSON may begin with white space. */
-static void on_beat(void *ctx)
+static void on_heartbeat(void *ctx)
 {
     struct wait *wait = ctx;
     struct hd_slice space = HD_S("\n");
@@ -199,7 +199,7 @@ struct hd_step hd_wait_send(struct hd_call *call, struct hd_slice thread_id, str
         return step;
     }
     hd_exchange_on_gone(call->exchange, on_wait_gone, wait);
-    hd_heartbeat_start(hd_api_heartbeats(call->api), &wait->beat, on_beat, wait);
+    hd_heartbeat_start(hd_api_heartbeats(call->api), &wait->heartbeat, on_heartbeat, wait);
     hd_stream_access_start(&wait->watch, call, wait->thread_id, is_cancelling, on_watch, wait);
     return HD_WAIT;
 }

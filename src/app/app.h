@@ -51,7 +51,7 @@ struct hd_app_form {
     struct hd_slice schemas; /* JSON: {"input", "output", "state", "config", "context"} or empty */
     struct hd_slice error;   /* JSON, if the graph could not be loaded: {"type", "message", …} */
     bool has_types;          /* the worker operation `schemas` returns more detailed schemas */
-    bool is_told;            /* sent by a worker; false: no worker was ready yet */
+    bool is_described;       /* sent by a worker; false: no worker was ready yet */
     bool has_structure;      /* false: unknown; stored state is shown as it is */
     struct hd_app_form *older;
     struct hd_buf text, schemas_text, error_text; /* the description; memory of the above */
@@ -100,8 +100,8 @@ struct hd_app {
     struct hd_recorder *recorder; /* for agents, in place of `recording`; set it before opening */
     struct hd_event_logs *event_logs;
     struct hd_queue *queue;
-    struct hd_client *http;       /* for requests of the server; graphs have another one */
-    struct hd_auth_service *gate; /* NULL: no authentication */
+    struct hd_client *http;               /* for requests of the server; graphs have another one */
+    struct hd_auth_service *auth_service; /* NULL: no authentication */
     struct hd_worker_access *passes[HD_APP_PASS_BUCKETS]; /* of pending calls: worker_access.h */
     struct hd_webhooks *webhooks;
     struct hd_scheduler *scheduler; /* starts the runs of crons */

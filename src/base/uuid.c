@@ -17,7 +17,7 @@
 
 /* ---- random bytes ------------------------------------------------------ */
 
-static void ask_kernel(void *out, size_t len)
+static void read_random(void *out, size_t len)
 {
     char *pos = out;
 
@@ -65,11 +65,11 @@ void hd_random(void *out, size_t len)
     (void)pthread_once(&once, watch_forks);
     now = atomic_load_explicit(&age, memory_order_relaxed);
     if (now == 0 || len > sizeof(pool.bytes) / 8) {
-        ask_kernel(out, len);
+        read_random(out, len);
         return;
     }
     if (pool.age != now || pool.left < len) {
-        ask_kernel(pool.bytes, sizeof(pool.bytes));
+        read_random(pool.bytes, sizeof(pool.bytes));
         pool.left = sizeof(pool.bytes);
         pool.age = now;
     }

@@ -44,27 +44,27 @@ static void put_error(struct hd_buf *out, hd_json_val error, int *err)
         *err = hd_buf_printf(out, "      %.*s:%lld\n", (int)file.len, file.ptr, (long long)line);
 }
 
-static void put_graph(struct hd_buf *out, const struct hd_config_graph *graph, hd_json_val told,
+static void put_graph(struct hd_buf *out, const struct hd_config_graph *graph, hd_json_val loaded,
                       int *err)
 {
-    hd_json_val error = hd_json_get(told, HD_S("error"));
+    hd_json_val error = hd_json_get(loaded, HD_S("error"));
 
     if (!*err)
         *err =
-            hd_buf_printf(out, "  %s %-16.*s %.*s%s\n", told && !error ? "+" : "!",
+            hd_buf_printf(out, "  %s %-16.*s %.*s%s\n", loaded && !error ? "+" : "!",
                           (int)graph->id.len, graph->id.ptr, (int)graph->path.len, graph->path.ptr,
-                          error  ? ": could not be loaded"
-                          : told ? ""
-                                 : ": was not loaded");
+                          error    ? ": could not be loaded"
+                          : loaded ? ""
+                                   : ": was not loaded");
     if (error)
         put_error(out, error, err);
 }
 
-static void put_loaded_part(struct hd_buf *out, const char *name, hd_json_val told, int *err)
+static void put_loaded_part(struct hd_buf *out, const char *name, hd_json_val loaded, int *err)
 {
-    hd_json_val error = hd_json_get(told, HD_S("error"));
+    hd_json_val error = hd_json_get(loaded, HD_S("error"));
 
-    if (!told || *err)
+    if (!loaded || *err)
         return;
     *err = hd_buf_printf(out, "  %s %s%s\n", error ? "!" : "+", name,
                          error ? ": could not be loaded" : "");

@@ -34,7 +34,7 @@ struct checkup {
 enum outcome { FINE, WARNING, FAILURE };
 
 static void HD_PRINTF(4, 5)
-    say(struct checkup *c, enum outcome outcome, const char *what, const char *fmt, ...)
+    report(struct checkup *c, enum outcome outcome, const char *what, const char *fmt, ...)
 {
     static const char *const words[] = {[FINE] = "ok", [WARNING] = "warn", [FAILURE] = "FAIL"};
     va_list args;
@@ -60,15 +60,15 @@ static void check_space(struct checkup *c, const char *file)
     (void)snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - file + 1) : 1,
                    slash ? file : ".");
     if (statvfs(folder, &fs) != 0) {
-        say(c, WARNING, "disk", "%s: %s", folder, strerror(errno));
+        report(c, WARNING, "disk", "%s: %s", folder, strerror(errno));
         return;
     }
     left = (uint64_t)fs.f_bavail * fs.f_frsize;
-    say(c,
-        left < TOO_LITTLE_SPACE ? FAILURE
-        : left < LITTLE_SPACE   ? WARNING
-                                : FINE,
-        "disk", "%.1f GiB free in %s", (double)left / (1 << 30), folder);
+    report(c,
+           left < TOO_LITTLE_SPACE ? FAILURE
+           : left < LITTLE_SPACE   ? WARNING
+                                   : FINE,
+           "disk", "%.1f GiB free in %s", (double)left / (1 << 30), folder);
 }
 
 static void check_database_file(struct checkup *c, const char *file)
@@ -77,8 +77,8 @@ static void check_database_file(struct checkup *c, const char *file)
 
     check_space(c, file);
     if (stat(file, &st) == 0 && (st.st_mode & (S_IRWXO)) != 0)
-        say(c, WARNING, "database file", "%s is readable by every user of this machine: chmod 600",
-            file);
+        report(c, WARNING, "database file",
+               "%s is readable by every user of this machine: chmod 600", file);
 }
 
 /* ---- the database ----------------------------------------------------- */
@@ -91,10 +91,10 @@ static void check_rows(struct checkup *c, struct heddle *store)
     int err = hd_row_check(store, &rows, &fault);
 
     if (err)
-        say(c, FAILURE, "rows", "%s", fault.code ? fault.text : hd_error_text(err));
+        report(c, FAILURE, "rows", "%s", fault.code ? fault.text : hd_error_text(err));
     else
-        say(c, FINE, "rows", "%llu rows can be decoded; rows have no checksums of their own",
-            (unsigned long long)rows);
+        report(c, FINE, "rows", "%llu rows can be decoded; rows have no checksums of their own",
+               (unsigned long long)rows);
 }
 
 static void check_database(struct checkup *c)
@@ -105,15 +105,15 @@ static void check_database(struct checkup *c)
 
     hd_url_show(c->config.store, shown, sizeof(shown));
     if (heddle_open(&store, c->config.store, &error) != 0) {
-        say(c, FAILURE, "database", "%s: %s", shown, error.text);
+        report(c, FAILURE, "database", "%s: %s", shown, error.text);
         return;
     }
-    say(c, FINE, "database", "%s opens", shown);
-    say(c, FINE, "schema", "version %d", HD_SCHEMA_VERSION);
+    report(c, FINE, "database", "%s opens", shown);
+    report(c, FINE, "schema", "version %d", HD_SCHEMA_VERSION);
     if (heddle_check(store, &error) != 0)
-        say(c, FAILURE, "values", "%s", error.text);
+        report(c, FAILURE, "values", "%s", error.text);
     else
-        say(c, FINE, "values", "the values of all checkpoints and writes match their checksums");
+        report(c, FINE, "values", "the values of all checkpoints and writes match their checksums");
     check_rows(c, store);
     heddle_close(store);
 }
@@ -127,12 +127,12 @@ static void check_store(struct checkup *c)
         check_database_file(c, file);
         if (stat(file, &st) != 0) { /* opening would create it */
             hd_url_show(c->config.store, shown, sizeof(shown));
-            say(c, FINE, "database", "%s does not exist yet; `heddle serve` creates it", shown);
+            report(c, FINE, "database", "%s does not exist yet; `heddle serve` creates it", shown);
             return;
         }
     }
     if (strcmp(c->config.store, "memory:") == 0)
-        say(c, WARNING, "database", "memory: data is lost when the server stops");
+        report(c, WARNING, "database", "memory: data is lost when the server stops");
     else
         check_database(c);
 }
@@ -144,9 +144,9 @@ static void check_host(struct checkup *c)
     struct hd_fault fault = {0};
 
     if (hd_config_check_host(c->config.host, c->config.auth.val != NULL, &fault) != 0)
-        say(c, FAILURE, "network", "%s", fault.text);
+        report(c, FAILURE, "network", "%s", fault.text);
     else
-        say(c, FINE, "network", "%s, port %d", c->config.host, c->config.port);
+        report(c, FINE, "network", "%s, port %d", c->config.host, c->config.port);
 }
 
 /* A key file: `{"file": …}` anywhere in the configuration's `auth`. */
@@ -160,11 +160,11 @@ static void check_key_file(struct checkup *c, struct hd_slice name)
     (void)snprintf(path, sizeof(path), "%.*s%s%.*s", is_relative ? (int)folder.len : 0, folder.ptr,
                    is_relative ? "/" : "", (int)name.len, name.ptr);
     if (stat(path, &st) != 0)
-        say(c, FAILURE, "key file", "%s: %s", path, strerror(errno));
+        report(c, FAILURE, "key file", "%s: %s", path, strerror(errno));
     else if ((st.st_mode & (S_IRWXG | S_IRWXO)) != 0)
-        say(c, FAILURE, "key file", "%s is readable by other users: chmod 600", path);
+        report(c, FAILURE, "key file", "%s is readable by other users: chmod 600", path);
     else
-        say(c, FINE, "key file", "%s is readable by its owner only", path);
+        report(c, FINE, "key file", "%s is readable by its owner only", path);
 }
 
 static void check_key_files(struct checkup *c, hd_json_val val)
@@ -185,18 +185,18 @@ static void check_auth(struct checkup *c)
     struct hd_fault fault = {0};
 
     if (!auth) {
-        say(c, FINE, "authentication", "off: every client that can connect has full access");
+        report(c, FINE, "authentication", "off: every client that can connect has full access");
         return;
     }
     check_key_files(c, auth);
     if (hd_auth_service_check_config(&c->config, &fault) != 0)
-        say(c, FAILURE, "authentication", "%s", fault.text);
+        report(c, FAILURE, "authentication", "%s", fault.text);
     else if (!hd_json_get(auth, HD_S("key")))
-        say(c, WARNING, "authentication",
-            "on, but without `auth.key`: principals can be guessed from names");
+        report(c, WARNING, "authentication",
+               "on, but without `auth.key`: principals can be guessed from names");
     else
-        say(c, FINE, "authentication",
-            "on; keep a copy of the principal key, apart from the database's backups");
+        report(c, FINE, "authentication",
+               "on; keep a copy of the principal key, apart from the database's backups");
 }
 
 static int check_all(struct checkup *c)
@@ -222,10 +222,10 @@ static int check_up(int argc, char **argv)
     int status;
 
     if (hd_config_load(&c.config, &source, &fault)) {
-        say(&c, FAILURE, "configuration", "%s", fault.text);
+        report(&c, FAILURE, "configuration", "%s", fault.text);
         return HD_EXIT_FAILED;
     }
-    say(&c, FINE, "configuration", "all settings are valid");
+    report(&c, FINE, "configuration", "all settings are valid");
     status = check_all(&c);
     hd_config_fini(&c.config);
     return status;

@@ -14,8 +14,8 @@ struct import_options {
     const char *file, *if_exists;
 };
 
-static void say_why(const struct import_options *options, const struct hd_import *import, int err,
-                    const struct hd_fault *fault)
+static void report_failure(const struct import_options *options, const struct hd_import *import,
+                           int err, const struct hd_fault *fault)
 {
     (void)fprintf(stderr, "heddle import: %s", options->file);
     if (import->line > 0)
@@ -42,7 +42,7 @@ static int bring_in(const struct import_options *options, struct hd_ops *ops)
     err = hd_import(&import, &fault);
     (void)fclose(import.in);
     if (err) {
-        say_why(options, &import, err, &fault);
+        report_failure(options, &import, err, &fault);
         return HD_EXIT_FAILED;
     }
     printf("%llu threads, %llu rows\n", (unsigned long long)import.threads,

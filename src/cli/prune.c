@@ -136,7 +136,7 @@ static int check_prune_options(struct prune_options *o)
 
 /* ---- threads ---------------------------------------------------------- */
 
-static void tell_progress(const struct pruning *p)
+static void report_progress(const struct pruning *p)
 {
     if (p->looked % PROGRESS_EVERY == 0)
         (void)fprintf(stderr, "progress: %zu threads checked, %lld checkpoints, %lld bytes\n",
@@ -161,7 +161,7 @@ static bool choose_strategy(struct pruning *p, const struct hd_thread_rec *threa
     if (!is_meant(p, thread->principal, thread->id))
         return false;
     p->looked++;
-    tell_progress(p);
+    report_progress(p);
     *prune = o->prune;
     if (!o->has_strategy) {
         prune->strategy = ttl.strategy;
@@ -239,7 +239,7 @@ static int on_prunable_thread(void *arg, size_t which, const struct hd_cell *cel
     if (err != HD_ENOTFOUND)
         return err;
     p->looked++;
-    tell_progress(p);
+    report_progress(p);
     return prune_bare(p, &thread);
 }
 

@@ -284,7 +284,7 @@ static void greet_operator(struct hd_app *app, const char *url, const char *stor
         printf("`heddle key create` creates a KEY; see docs/authentication.md.\n");
 }
 
-static void say_where(struct serving *s)
+static void print_address(struct serving *s)
 {
     char url[512], store[512];
 
@@ -345,7 +345,7 @@ static int serve(struct serving *s)
                       fault.code ? fault.text : hd_error_text(err));
         abandon_serving(s);
     } else {
-        say_where(s);
+        print_address(s);
         /* From here on, clients read error texts; those of `dev` are for its developer. */
         hd_errors_hide_places(strcmp(s->command, "serve") == 0);
     }
@@ -413,7 +413,7 @@ static int prepare(struct serving *s, struct hd_fault *fault)
     return err ? err : hd_webhook_headers_check(&s->config, fault);
 }
 
-int hd_serve(const char *command, int argc, char **argv, hd_greet_fn say_hello)
+int hd_serve(const char *command, int argc, char **argv, hd_greet_fn greet_user)
 {
     bool is_check = take_check(&argc, argv);
     struct hd_config_source source = {.argc = argc, .argv = argv, .env = environ};
@@ -425,7 +425,7 @@ int hd_serve(const char *command, int argc, char **argv, hd_greet_fn say_hello)
         return HD_EXIT_FAILED;
     hd_arena_init(&s->arena, MAX_SETTINGS);
     s->command = command;
-    s->greet = say_hello;
+    s->greet = greet_user;
     if (hd_config_load(&s->config, &source, &fault)) {
         (void)fprintf(stderr, "heddle %s: %s\n", command, fault.text);
         hd_free(s);

@@ -14,7 +14,7 @@
 #define MAX_WAITING ((size_t)1 << 20) /* bytes between two turns of the loop */
 
 struct hd_audit {
-    uv_prepare_t turn; /* writes before the loop waits */
+    uv_prepare_t prepare; /* writes before the loop waits */
     char *path;
     int file;
     struct hd_buf waiting; /* whole lines */
@@ -49,13 +49,13 @@ static void write_waiting(struct hd_audit *audit)
     audit->entries = 0;
 }
 
-static void on_turn(uv_prepare_t *turn)
+static void on_prepare(uv_prepare_t *prepare)
 {
-    struct hd_audit *audit = turn->data;
+    struct hd_audit *audit = prepare->data;
 
     if (audit->waiting.len > 0)
         write_waiting(audit);
-    uv_prepare_stop(turn);
+    uv_prepare_stop(prepare);
 }
 
 int hd_audit_create(uv_loop_t *loop, const char *path, struct hd_audit **out,
@@ -80,8 +80,8 @@ int hd_audit_create(uv_loop_t *loop, const char *path, struct hd_audit **out,
         return HD_EIO;
     }
     hd_buf_init(&audit->waiting, MAX_WAITING);
-    (void)uv_prepare_init(loop, &audit->turn); /* never fails */
-    audit->turn.data = audit;
+    (void)uv_prepare_init(loop, &audit->prepare); /* never fails */
+    audit->prepare.data = audit;
     *out = audit;
     return 0;
 }
@@ -99,7 +99,7 @@ void hd_audit_destroy(struct hd_audit *audit)
     (void)close(audit->file);
     hd_buf_fini(&audit->waiting);
     hd_free(audit->path);
-    uv_close((uv_handle_t *)&audit->turn, on_audit_closed);
+    uv_close((uv_handle_t *)&audit->prepare, on_audit_closed);
 }
 
 /* ---- entries ----------------------------------------------------------- */
@@ -116,12 +116,12 @@ static const char *decision(int status)
     return status == 401 || status == 403 || status == 404 || status == 429 ? "deny" : "allow";
 }
 
-static void write_who(struct hd_jw *jw, const struct hd_identity *who)
+static void write_identity(struct hd_jw *jw, const struct hd_identity *identity)
 {
-    put_audit_member(jw, "principal", who->principal);
-    put_audit_member(jw, "issuer", who->issuer);
-    put_audit_member(jw, "subject", who->subject);
-    put_audit_member(jw, "key_id", who->key_id);
+    put_audit_member(jw, "principal", identity->principal);
+    put_audit_member(jw, "issuer", identity->issuer);
+    put_audit_member(jw, "subject", identity->subject);
+    put_audit_member(jw, "key_id", identity->key_id);
 }
 
 static void write_objects(struct hd_jw *jw, const struct hd_audit_entry *entry)
@@ -143,8 +143,8 @@ static int write_entry(struct hd_buf *out, const struct hd_audit_entry *entry)
     hd_jw_init(&jw, out);
     hd_jw_object(&jw);
     put_audit_member(&jw, "time", hd_slice_cstr(time));
-    if (entry->who)
-        write_who(&jw, entry->who);
+    if (entry->identity)
+        write_identity(&jw, entry->identity);
     put_audit_member(&jw, "act_for", entry->act_for);
     put_audit_member(&jw, "action", entry->action);
     if (entry->object_count > 0)
@@ -174,7 +174,7 @@ void hd_audit_note(struct hd_audit *audit, const struct hd_audit_entry *entry)
         return;
     }
     audit->entries++;
-    (void)uv_prepare_start(&audit->turn, on_turn); /* fails without a function only */
+    (void)uv_prepare_start(&audit->prepare, on_prepare); /* fails without a function only */
 }
 
 void hd_audit_reopen(struct hd_audit *audit)

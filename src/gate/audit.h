@@ -25,9 +25,9 @@ struct hd_audit_object {
 
 /* All may be empty. */
 struct hd_audit_entry {
-    const struct hd_identity *who; /* NULL: not authenticated */
-    struct hd_slice act_for;       /* the principal that an operator acts for */
-    struct hd_slice action;        /* "POST /threads/{thread_id}/runs", "cron" */
+    const struct hd_identity *identity; /* NULL: not authenticated */
+    struct hd_slice act_for;            /* the principal that an operator acts for */
+    struct hd_slice action;             /* "POST /threads/{thread_id}/runs", "cron" */
     const struct hd_audit_object *objects;
     size_t object_count;
     struct hd_slice owner; /* owner of the objects, when not the actor */

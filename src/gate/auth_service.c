@@ -111,7 +111,7 @@ static int read_secret(void *ctx, bool is_file, const char *name, struct hd_buf 
 /* ---- key sets --------------------------------------------------------- */
 
 struct fetching {
-    struct hd_auth_service *gate;
+    struct hd_auth_service *auth_service;
     void *handle;
 };
 
@@ -143,7 +143,7 @@ static void on_fetched(void *ctx, const struct hd_client_response *response)
     if (!is_good)
         hd_log(HD_LOG_WARN, "auth", "keys could not be fetched: %s, status %ld",
                response->error ? response->error : "a response", response->status);
-    hd_auth_fetched(fetching->gate->auth, fetching->handle,
+    hd_auth_fetched(fetching->auth_service->auth, fetching->handle,
                     is_good ? response->body : hd_slice(NULL, 0), max_age_of(response->headers));
     hd_free(fetching);
 }
@@ -151,13 +151,13 @@ static void on_fetched(void *ctx, const struct hd_client_response *response)
 static int fetch(void *ctx, struct hd_auth *auth, const char *url, void *handle)
 {
     static const char *const headers[] = {"Accept: application/json"};
-    const struct hd_client_options what = {.method = "GET",
-                                           .url = url,
-                                           .headers = headers,
-                                           .header_count = HD_COUNT(headers),
-                                           .timeout_ms = FETCH_MS,
-                                           .is_final = true,
-                                           .max_body = HD_MAX_JWKS_BYTES};
+    const struct hd_client_options options = {.method = "GET",
+                                              .url = url,
+                                              .headers = headers,
+                                              .header_count = HD_COUNT(headers),
+                                              .timeout_ms = FETCH_MS,
+                                              .is_final = true,
+                                              .max_body = HD_MAX_JWKS_BYTES};
     struct hd_app *app = ctx;
     struct fetching *fetching = hd_calloc(1, sizeof(*fetching));
     struct hd_client_request *request;
@@ -166,8 +166,8 @@ static int fetch(void *ctx, struct hd_auth *auth, const char *url, void *handle)
     (void)auth;
     if (!fetching)
         return HD_ENOMEM;
-    *fetching = (struct fetching){app->gate, handle};
-    err = hd_client_send(app->gate->http, &what, on_fetched, fetching, &request);
+    *fetching = (struct fetching){app->auth_service, handle};
+    err = hd_client_send(app->auth_service->http, &options, on_fetched, fetching, &request);
     if (err)
         hd_free(fetching);
     return err;
@@ -176,7 +176,7 @@ static int fetch(void *ctx, struct hd_auth *auth, const char *url, void *handle)
 /* ---- API keys --------------------------------------------------------- */
 
 struct lookup {
-    struct hd_auth_service *gate;
+    struct hd_auth_service *auth_service;
     void *handle;
     char id[HD_API_KEY_ID_LEN];
     struct hd_arena arena;
@@ -189,8 +189,9 @@ static void look_up(void *arg)
     struct lookup *lookup = arg;
     struct hd_fault fault = {0};
 
-    lookup->err = hd_key_read(lookup->gate->app->store, hd_slice(lookup->id, sizeof(lookup->id)),
-                              &lookup->arena, &lookup->key, &fault);
+    lookup->err =
+        hd_key_read(lookup->auth_service->app->store, hd_slice(lookup->id, sizeof(lookup->id)),
+                    &lookup->arena, &lookup->key, &fault);
     if (lookup->err && lookup->err != HD_ENOTFOUND)
         hd_log(HD_LOG_WARN, "auth", "an API key cannot be looked up: %s",
                fault.code ? fault.text : hd_error_text(lookup->err));
@@ -202,7 +203,8 @@ static void on_looked_up(void *arg)
     bool is_there = lookup->err == 0;
     int err = lookup->err == HD_ENOTFOUND ? 0 : lookup->err;
 
-    hd_auth_found(lookup->gate->auth, lookup->handle, is_there ? &lookup->key.key : NULL, err);
+    hd_auth_found(lookup->auth_service->auth, lookup->handle, is_there ? &lookup->key.key : NULL,
+                  err);
     hd_arena_fini(&lookup->arena);
     hd_free(lookup);
 }
@@ -219,7 +221,7 @@ static int find_key(void *ctx, struct hd_auth *auth, struct hd_slice id, void *h
     lookup = hd_calloc(1, sizeof(*lookup));
     if (!lookup)
         return HD_ENOMEM;
-    lookup->gate = app->gate;
+    lookup->auth_service = app->auth_service;
     lookup->handle = handle;
     memcpy(lookup->id, id.ptr, id.len);
     hd_arena_init(&lookup->arena, MAX_RECORD);
@@ -232,7 +234,7 @@ static int find_key(void *ctx, struct hd_auth *auth, struct hd_slice id, void *h
 /* ---- principals ------------------------------------------------------- */
 
 struct settling {
-    struct hd_auth_service *gate;
+    struct hd_auth_service *auth_service;
     void *handle; /* of the check; with `fn`: its context */
     void (*fn)(void *ctx, int err);
     struct hd_identity *identity; /* of the check, which is the only owner */
@@ -241,36 +243,37 @@ struct settling {
     int err;
 };
 
-void hd_auth_service_compartment(const struct hd_auth_service *gate, struct hd_slice *alias,
+void hd_auth_service_compartment(const struct hd_auth_service *auth_service, struct hd_slice *alias,
                                  struct hd_slice *subject)
 {
-    if (!hd_auth_settings(gate->auth)->is_shared)
+    if (!hd_auth_settings(auth_service->auth)->is_shared)
         return;
     *alias = HD_S(HD_SHARED_ALIAS);
     *subject = HD_S("everybody");
 }
 
-static bool is_known(const struct hd_auth_service *gate, const struct hd_identity *identity)
+static bool is_known(const struct hd_auth_service *auth_service, const struct hd_identity *identity)
 {
-    if (hd_auth_settings(gate->auth)->is_shared && gate->shared[0] == '\0')
+    if (hd_auth_settings(auth_service->auth)->is_shared && auth_service->shared[0] == '\0')
         return false;
-    if (hd_auth_key_count(gate->auth) > 1 || !hd_map_get(&gate->known, identity->principal))
+    if (hd_auth_key_count(auth_service->auth) > 1 ||
+        !hd_map_get(&auth_service->known, identity->principal))
         return false;
     for (size_t i = 0; i < identity->organisation_count; i++) {
-        if (!hd_map_get(&gate->known, identity->organisations[i]))
+        if (!hd_map_get(&auth_service->known, identity->organisations[i]))
             return false;
     }
     return true;
 }
 
 /* Without memory it is looked up the next time. */
-static void remember(struct hd_auth_service *gate, struct hd_slice principal)
+static void remember(struct hd_auth_service *auth_service, struct hd_slice principal)
 {
-    if (gate->known.count >= MAX_KNOWN) {
-        hd_map_fini(&gate->known);
-        hd_map_init(&gate->known, MAX_KNOWN);
+    if (auth_service->known.count >= MAX_KNOWN) {
+        hd_map_fini(&auth_service->known);
+        hd_map_init(&auth_service->known, MAX_KNOWN);
     }
-    if (hd_map_put(&gate->known, principal, gate))
+    if (hd_map_put(&auth_service->known, principal, auth_service))
         return;
 }
 
@@ -278,17 +281,17 @@ static void settle_all(void *arg)
 {
     struct settling *s = arg;
     const struct hd_identity *identity = s->identity;
-    struct heddle *store = s->gate->app->store;
+    struct heddle *store = s->auth_service->app->store;
     struct hd_slice alias = identity->issuer, subject = identity->subject;
     struct hd_fault fault = {0};
 
-    hd_auth_service_compartment(s->gate, &alias, &subject);
-    s->err = hd_principal_settle(store, s->gate->auth, HD_PRINCIPAL_PERSON, alias, subject,
+    hd_auth_service_compartment(s->auth_service, &alias, &subject);
+    s->err = hd_principal_settle(store, s->auth_service->auth, HD_PRINCIPAL_PERSON, alias, subject,
                                  s->principal, &fault);
     for (size_t i = 0; !s->err && i < identity->organisation_count; i++)
-        s->err =
-            hd_principal_settle(store, s->gate->auth, HD_PRINCIPAL_ORGANISATION, identity->issuer,
-                                identity->organisation_names[i], s->organisations[i], &fault);
+        s->err = hd_principal_settle(store, s->auth_service->auth, HD_PRINCIPAL_ORGANISATION,
+                                     identity->issuer, identity->organisation_names[i],
+                                     s->organisations[i], &fault);
     if (s->err && s->err != HD_EBUSY)
         hd_log(HD_LOG_WARN, "auth", "a principal cannot be looked up: %s",
                fault.code ? fault.text : hd_error_text(s->err));
@@ -299,7 +302,7 @@ static void end_settling(struct settling *s, int err)
     if (s->fn)
         s->fn(s->handle, err);
     else
-        hd_auth_settled(s->gate->auth, s->handle, err);
+        hd_auth_settled(s->auth_service->auth, s->handle, err);
     hd_free(s);
 }
 
@@ -314,33 +317,35 @@ static void on_settled(void *arg)
     for (size_t i = 0; !err && i < identity->organisation_count; i++)
         err = hd_arena_copy(&identity->arena, hd_slice_cstr(s->organisations[i]),
                             &identity->organisations[i]);
-    if (!err && hd_auth_key_count(s->gate->auth) == 1) {
-        remember(s->gate, identity->principal);
+    if (!err && hd_auth_key_count(s->auth_service->auth) == 1) {
+        remember(s->auth_service, identity->principal);
         for (size_t i = 0; i < identity->organisation_count; i++)
-            remember(s->gate, identity->organisations[i]);
-        if (hd_auth_settings(s->gate->auth)->is_shared)
-            memcpy(s->gate->shared, s->principal, sizeof(s->principal));
+            remember(s->auth_service, identity->organisations[i]);
+        if (hd_auth_settings(s->auth_service->auth)->is_shared)
+            memcpy(s->auth_service->shared, s->principal, sizeof(s->principal));
     }
     end_settling(s, err);
 }
 
-static int start_settling(struct hd_auth_service *gate, struct hd_identity *identity,
+static int start_settling(struct hd_auth_service *auth_service, struct hd_identity *identity,
                           void (*fn)(void *ctx, int err), void *handle)
 {
     struct settling *s;
     int err = 0;
 
-    if (gate->shared[0])
-        err = hd_arena_copy(&identity->arena, hd_slice_cstr(gate->shared), &identity->principal);
+    if (auth_service->shared[0])
+        err = hd_arena_copy(&identity->arena, hd_slice_cstr(auth_service->shared),
+                            &identity->principal);
     if (err)
         return err;
-    if (is_known(gate, identity))
+    if (is_known(auth_service, identity))
         return HD_READY;
     s = hd_calloc(1, sizeof(*s));
     if (!s)
         return HD_ENOMEM;
-    *s = (struct settling){.gate = gate, .handle = handle, .fn = fn, .identity = identity};
-    err = hd_defer_run(gate->app->defer, settle_all, on_settled, s);
+    *s = (struct settling){
+        .auth_service = auth_service, .handle = handle, .fn = fn, .identity = identity};
+    err = hd_defer_run(auth_service->app->defer, settle_all, on_settled, s);
     if (err)
         hd_free(s);
     return err;
@@ -352,13 +357,13 @@ static int settle_identity(void *ctx, struct hd_auth *auth, struct hd_identity *
     struct hd_app *app = ctx;
 
     (void)auth;
-    return start_settling(app->gate, identity, NULL, handle);
+    return start_settling(app->auth_service, identity, NULL, handle);
 }
 
-int hd_auth_service_settle(struct hd_auth_service *gate, struct hd_identity *identity,
+int hd_auth_service_settle(struct hd_auth_service *auth_service, struct hd_identity *identity,
                            void (*fn)(void *ctx, int err), void *ctx)
 {
-    return start_settling(gate, identity, fn, ctx);
+    return start_settling(auth_service, identity, fn, ctx);
 }
 
 /* ---- the whole -------------------------------------------------------- */
@@ -376,77 +381,78 @@ static struct hd_auth_host auth_host_of(struct hd_app *app)
 
 int hd_auth_service_create(struct hd_app *app, struct hd_auth_service **out, struct hd_fault *fault)
 {
-    struct hd_auth_service *gate = hd_calloc(1, sizeof(*gate));
+    struct hd_auth_service *auth_service = hd_calloc(1, sizeof(*auth_service));
     struct hd_auth_host host = auth_host_of(app);
     int err;
 
-    if (!gate)
+    if (!auth_service)
         return HD_ENOMEM;
-    gate->app = app;
-    hd_map_init(&gate->known, MAX_KNOWN);
-    err = hd_auth_create(app->config->auth.val, &host, &gate->auth, fault);
+    auth_service->app = app;
+    hd_map_init(&auth_service->known, MAX_KNOWN);
+    err = hd_auth_create(app->config->auth.val, &host, &auth_service->auth, fault);
     if (!err)
-        err = hd_client_create(app->loop, &gate->http);
-    if (!err && hd_auth_settings(gate->auth)->has_code)
-        err = hd_auth_worker_create(app, gate, gate->auth, &gate->worker);
+        err = hd_client_create(app->loop, &auth_service->http);
+    if (!err && hd_auth_settings(auth_service->auth)->has_code)
+        err = hd_auth_worker_create(app, auth_service, auth_service->auth, &auth_service->worker);
     if (!err && app->config->page_sign_in.val)
-        err = hd_signer_create(gate, gate->http, app->config->page_sign_in.val, &host,
-                               &gate->signer, fault);
+        err = hd_signer_create(auth_service, auth_service->http, app->config->page_sign_in.val,
+                               &host, &auth_service->signer, fault);
     if (err) {
-        hd_auth_service_destroy(gate);
+        hd_auth_service_destroy(auth_service);
         return err;
     }
-    if (hd_auth_key(gate->auth, 0)->id.len == 0)
+    if (hd_auth_key(auth_service->auth, 0)->id.len == 0)
         hd_log(HD_LOG_WARN, "auth",
                "auth.key is not set: principals can be guessed; create a key with `heddle key "
                "principal FILE`");
-    *out = gate;
+    *out = auth_service;
     return 0;
 }
 
-void hd_auth_service_destroy(struct hd_auth_service *gate)
+void hd_auth_service_destroy(struct hd_auth_service *auth_service)
 {
-    if (!gate)
+    if (!auth_service)
         return;
     /* Cancels its requests; their callbacks are called. */
-    hd_client_destroy(gate->http);
-    hd_auth_worker_destroy(gate->worker);
-    hd_signer_destroy(gate->signer);
-    hd_auth_destroy(gate->auth);
-    hd_map_fini(&gate->known);
-    hd_free(gate);
+    hd_client_destroy(auth_service->http);
+    hd_auth_worker_destroy(auth_service->worker);
+    hd_signer_destroy(auth_service->signer);
+    hd_auth_destroy(auth_service->auth);
+    hd_map_fini(&auth_service->known);
+    hd_free(auth_service);
 }
 
-int hd_auth_service_check(struct hd_auth_service *gate, struct hd_slice authorization,
+int hd_auth_service_check(struct hd_auth_service *auth_service, struct hd_slice authorization,
                           struct hd_slice api_key, hd_auth_fn fn, void *ctx,
                           struct hd_auth_result *out)
 {
-    return hd_auth_check(gate->auth, authorization, api_key, fn, ctx, out);
+    return hd_auth_check(auth_service->auth, authorization, api_key, fn, ctx, out);
 }
 
-void hd_auth_service_forget_key(struct hd_auth_service *gate, struct hd_slice key_id)
+void hd_auth_service_forget_key(struct hd_auth_service *auth_service, struct hd_slice key_id)
 {
-    hd_auth_forget_key(gate->auth, key_id);
+    hd_auth_forget_key(auth_service->auth, key_id);
 }
 
-struct hd_auth_worker *hd_auth_service_worker(const struct hd_auth_service *gate)
+struct hd_auth_worker *hd_auth_service_worker(const struct hd_auth_service *auth_service)
 {
-    return gate->worker;
+    return auth_service->worker;
 }
 
-struct hd_signer *hd_auth_service_signer(const struct hd_auth_service *gate)
+struct hd_signer *hd_auth_service_signer(const struct hd_auth_service *auth_service)
 {
-    return gate->signer;
+    return auth_service->signer;
 }
 
-bool hd_auth_service_is_withdrawn(const struct hd_auth_service *gate, struct hd_slice fingerprint)
+bool hd_auth_service_is_withdrawn(const struct hd_auth_service *auth_service,
+                                  struct hd_slice fingerprint)
 {
-    return gate->worker && hd_auth_worker_is_withdrawn(gate->worker, fingerprint);
+    return auth_service->worker && hd_auth_worker_is_withdrawn(auth_service->worker, fingerprint);
 }
 
-const struct hd_auth *hd_auth_service_auth(const struct hd_auth_service *gate)
+const struct hd_auth *hd_auth_service_auth(const struct hd_auth_service *auth_service)
 {
-    return gate->auth;
+    return auth_service->auth;
 }
 
 int hd_auth_service_check_config(const struct hd_config *config, struct hd_fault *fault)
@@ -454,16 +460,16 @@ int hd_auth_service_check_config(const struct hd_config *config, struct hd_fault
     struct hd_app app = {.config = config};
     struct hd_auth_host host = auth_host_of(&app);
     struct hd_auth *auth;
-    struct hd_sign_ins ways;
+    struct hd_sign_ins sign_ins;
     int err = hd_auth_create(config->auth.val, &host, &auth, fault);
 
     if (err)
         return err;
     if (config->page_sign_in.val) {
-        err =
-            hd_sign_ins_read(&ways, config->page_sign_in.val, hd_auth_settings(auth), &host, fault);
+        err = hd_sign_ins_read(&sign_ins, config->page_sign_in.val, hd_auth_settings(auth), &host,
+                               fault);
         if (!err)
-            hd_sign_ins_fini(&ways);
+            hd_sign_ins_fini(&sign_ins);
     }
     hd_auth_destroy(auth);
     return err;

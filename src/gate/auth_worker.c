@@ -31,7 +31,7 @@ struct handler {
 
 struct hd_auth_worker {
     struct hd_app *app;
-    struct hd_auth_service *gate;
+    struct hd_auth_service *auth_service;
     const struct hd_auth *auth;
     const struct hd_auth_config *config;
     enum hd_rt_language language;
@@ -352,7 +352,8 @@ static void admit(struct authentication *pending, hd_json_val user)
     pending->identity = hd_identity_new();
     err = pending->identity ? fill_identity(pending, user) : HD_ENOMEM;
     if (!err)
-        err = hd_auth_service_settle(pending->worker->gate, pending->identity, on_settled, pending);
+        err = hd_auth_service_settle(pending->worker->auth_service, pending->identity, on_settled,
+                                     pending);
     if (err == HD_READY)
         on_settled(pending, 0);
     if (err >= 0)
@@ -685,7 +686,7 @@ static int write_question(struct hd_buf *out, const struct hd_auth_action *quest
     hd_jw_put_string(&jw, "action", hd_slice_cstr(question->action));
     hd_jw_put_string(&jw, "handler", question->handler);
     hd_jw_key(&jw, HD_S("user"));
-    hd_user_put(&jw, question->who);
+    hd_user_put(&jw, question->identity);
     hd_jw_put_raw(&jw, "value", HD_S("{\"$blob\":0}"));
     hd_jw_object_end(&jw);
     return hd_jw_finish(&jw);
@@ -712,7 +713,7 @@ int hd_auth_worker_authorize(struct hd_auth_worker *worker, const struct hd_auth
 
 /* ---- the whole -------------------------------------------------------- */
 
-int hd_auth_worker_create(struct hd_app *app, struct hd_auth_service *gate,
+int hd_auth_worker_create(struct hd_app *app, struct hd_auth_service *auth_service,
                           const struct hd_auth *auth, struct hd_auth_worker **out)
 {
     struct hd_auth_worker *worker = hd_calloc(1, sizeof(*worker));
@@ -722,7 +723,7 @@ int hd_auth_worker_create(struct hd_app *app, struct hd_auth_service *gate,
     if (!worker)
         return HD_ENOMEM;
     worker->app = app;
-    worker->gate = gate;
+    worker->auth_service = auth_service;
     worker->auth = auth;
     worker->config = hd_auth_settings(auth);
     if (hd_project_part(app->config, HD_PROJECT_AUTH, &code))

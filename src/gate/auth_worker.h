@@ -43,7 +43,7 @@ typedef void (*hd_auth_identity_fn)(void *ctx, const struct hd_auth_outcome *out
 typedef void (*hd_auth_decision_fn)(void *ctx, const struct hd_rt_message *answer,
                                     const struct hd_auth_refusal *refusal);
 
-HD_MUST_CHECK int hd_auth_worker_create(struct hd_app *app, struct hd_auth_service *gate,
+HD_MUST_CHECK int hd_auth_worker_create(struct hd_app *app, struct hd_auth_service *auth_service,
                                         const struct hd_auth *auth, struct hd_auth_worker **out);
 void hd_auth_worker_destroy(struct hd_auth_worker *worker);
 
@@ -57,8 +57,8 @@ HD_MUST_CHECK int hd_auth_worker_authenticate(struct hd_auth_worker *worker,
                                               void *ctx, struct hd_auth_outcome *out);
 
 /*
- * Waits until a worker has reported its handlers. HD_READY: one has; *out is NULL, or the refusal of
- * all requests when the code could not be loaded. 0: `fn` is called later.
+ * Waits until a worker has reported its handlers. HD_READY: one has; *out is NULL, or the refusal
+ * of all requests when the code could not be loaded. 0: `fn` is called later.
  */
 HD_MUST_CHECK int hd_auth_worker_await(struct hd_auth_worker *worker, hd_auth_decision_fn fn,
                                        void *ctx, const struct hd_auth_refusal **out);
@@ -70,7 +70,7 @@ struct hd_slice hd_auth_worker_handler(const struct hd_auth_worker *worker, cons
                                        const char *action);
 
 struct hd_auth_action {
-    const struct hd_identity *who;
+    const struct hd_identity *identity;
     const char *resource;
     const char *action;
     struct hd_slice handler;

@@ -25,7 +25,7 @@
 /* One sign-in method and the discovered metadata of its issuer. */
 struct provider {
     struct hd_signer *signer;
-    const struct hd_sign_in *way;
+    const struct hd_sign_in *sign_in;
     struct hd_oidc known; /* in `arena`, or of the configuration */
     struct hd_arena arena;
     bool is_known;
@@ -41,9 +41,9 @@ struct waiter {
 };
 
 struct hd_signer {
-    struct hd_auth_service *gate;
+    struct hd_auth_service *auth_service;
     struct hd_client *http;
-    struct hd_sign_ins ways;
+    struct hd_sign_ins sign_ins;
     struct provider *providers;
     size_t asking;
     struct waiter *waiting;
@@ -88,7 +88,7 @@ static void wake(struct hd_signer *signer)
 /* A document takes the place of the last one; one that is no good leaves it. */
 static void learn(struct provider *provider, const struct hd_client_response *response)
 {
-    const struct hd_sign_in *way = provider->way;
+    const struct hd_sign_in *sign_in = provider->sign_in;
     const char *reason =
         response->error ? response->error : "a response that is not a metadata document";
     struct hd_oidc found = {0};
@@ -97,11 +97,11 @@ static void learn(struct provider *provider, const struct hd_client_response *re
 
     hd_arena_init(&arena, MAX_DOCUMENT);
     if (!response->error && response->status == 200)
-        err = hd_oidc_read(&found, response->body, way, &arena, &reason);
+        err = hd_oidc_read(&found, response->body, sign_in, &arena, &reason);
     provider->has_failed = err != 0;
     if (err) {
         hd_log(HD_LOG_WARN, "auth", "page.sign_in: metadata of issuer %.*s: %s",
-               (int)way->issuer->alias.len, way->issuer->alias.ptr,
+               (int)sign_in->issuer->alias.len, sign_in->issuer->alias.ptr,
                err == HD_ENOMEM ? hd_error_text(err) : reason);
         hd_arena_fini(&arena);
         return;
@@ -125,18 +125,18 @@ static void on_document(void *ctx, const struct hd_client_response *response)
 static void ask_issuer(struct provider *provider, int64_t now)
 {
     static const char *const headers[] = {"Accept: application/json"};
-    const struct hd_client_options what = {.method = "GET",
-                                           .url = provider->way->discovery_url,
-                                           .headers = headers,
-                                           .header_count = HD_COUNT(headers),
-                                           .timeout_ms = ASK_MS,
-                                           .is_final = true,
-                                           .is_trusted = true,
-                                           .max_body = HD_MAX_OIDC_BYTES};
+    const struct hd_client_options options = {.method = "GET",
+                                              .url = provider->sign_in->discovery_url,
+                                              .headers = headers,
+                                              .header_count = HD_COUNT(headers),
+                                              .timeout_ms = ASK_MS,
+                                              .is_final = true,
+                                              .is_trusted = true,
+                                              .max_body = HD_MAX_OIDC_BYTES};
     struct hd_client_request *request;
 
     provider->asked_at = now;
-    if (hd_client_send(provider->signer->http, &what, on_document, provider, &request)) {
+    if (hd_client_send(provider->signer->http, &options, on_document, provider, &request)) {
         hd_log(HD_LOG_WARN, "auth", "page.sign_in: an issuer is unavailable");
         return;
     }
@@ -149,7 +149,7 @@ static bool refresh(struct provider *provider, int64_t now)
 {
     int64_t pause = provider->is_known ? FRESH_US : AGAIN_US;
 
-    if (!provider->way->discovery_url)
+    if (!provider->sign_in->discovery_url)
         return false;
     if (!provider->is_asking &&
         (provider->asked_at == 0 || now < provider->asked_at || now - provider->asked_at >= pause))
@@ -163,7 +163,7 @@ int hd_signer_prepare(struct hd_signer *signer, void (*fn)(void *ctx), void *ctx
     struct waiter *waiter;
     bool waits = false;
 
-    for (size_t i = 0; i < signer->ways.count; i++)
+    for (size_t i = 0; i < signer->sign_ins.count; i++)
         waits |= refresh(&signer->providers[i], now);
     if (!waits || signer->waiting_count >= MAX_WAITING)
         return HD_READY;
@@ -178,7 +178,7 @@ int hd_signer_prepare(struct hd_signer *signer, void (*fn)(void *ctx), void *ctx
 
 const struct hd_sign_in *hd_signer_at(const struct hd_signer *signer, size_t index)
 {
-    return index < signer->ways.count ? &signer->ways.items[index] : NULL;
+    return index < signer->sign_ins.count ? &signer->sign_ins.items[index] : NULL;
 }
 
 const char *hd_signer_address(const struct hd_signer *signer, size_t index)
@@ -217,7 +217,7 @@ static void verify(struct exchange *e);
 /* Refuse tokens of other issuers. */
 static bool is_of_issuer(const struct exchange *e, const struct hd_identity *identity)
 {
-    return hd_slice_eq(identity->issuer, e->provider->way->issuer->alias);
+    return hd_slice_eq(identity->issuer, e->provider->sign_in->issuer->alias);
 }
 
 /* The token is invalid here: tries the other one. */
@@ -273,7 +273,7 @@ static void verify(struct exchange *e)
     if (!err)
         err = hd_buf_append_slice(&header, token);
     if (!err)
-        err = hd_auth_service_check(e->signer->gate, hd_buf_slice(&header), HD_S(""),
+        err = hd_auth_service_check(e->signer->auth_service, hd_buf_slice(&header), HD_S(""),
                                     on_token_checked, e, &result);
     hd_buf_fini_secret(&header);
     if (err == HD_READY) {
@@ -292,8 +292,8 @@ static void refuse_as_issuer(struct exchange *e)
 
     if (!is_clients)
         hd_log(HD_LOG_WARN, "auth", "page.sign_in: issuer %.*s refused an exchange: %s",
-               (int)e->provider->way->issuer->alias.len, e->provider->way->issuer->alias.ptr,
-               e->tokens.error);
+               (int)e->provider->sign_in->issuer->alias.len,
+               e->provider->sign_in->issuer->alias.ptr, e->tokens.error);
     (void)snprintf(text, sizeof(text), "the issuer refused: %s", e->tokens.error);
     refuse_exchange(e, is_clients ? 400 : 502, text);
 }
@@ -305,8 +305,8 @@ static void on_token_answer(void *ctx, const struct hd_client_response *response
 
     if (response->error) {
         hd_log(HD_LOG_WARN, "auth", "page.sign_in: the token endpoint of %.*s: %s",
-               (int)e->provider->way->issuer->alias.len, e->provider->way->issuer->alias.ptr,
-               response->error);
+               (int)e->provider->sign_in->issuer->alias.len,
+               e->provider->sign_in->issuer->alias.ptr, response->error);
         refuse_exchange(e, 502, "the issuer cannot be reached");
         return;
     }
@@ -329,33 +329,33 @@ static int send_form(struct exchange *e, struct hd_slice form, const char *autho
 {
     const char *headers[] = {"Content-Type: application/x-www-form-urlencoded",
                              "Accept: application/json", authorization};
-    const struct hd_client_options what = {.method = "POST",
-                                           .url = e->provider->known.token_endpoint,
-                                           .headers = headers,
-                                           .header_count = authorization ? 3 : 2,
-                                           .body = form,
-                                           .timeout_ms = ASK_MS,
-                                           .is_final = true,
-                                           .is_trusted = true,
-                                           .max_body = HD_MAX_OIDC_BYTES};
+    const struct hd_client_options options = {.method = "POST",
+                                              .url = e->provider->known.token_endpoint,
+                                              .headers = headers,
+                                              .header_count = authorization ? 3 : 2,
+                                              .body = form,
+                                              .timeout_ms = ASK_MS,
+                                              .is_final = true,
+                                              .is_trusted = true,
+                                              .max_body = HD_MAX_OIDC_BYTES};
     struct hd_client_request *request;
 
-    return hd_client_send(e->signer->http, &what, on_token_answer, e, &request);
+    return hd_client_send(e->signer->http, &options, on_token_answer, e, &request);
 }
 
 static int send_token_request(struct exchange *e)
 {
-    const struct hd_sign_in *way = e->provider->way;
+    const struct hd_sign_in *sign_in = e->provider->sign_in;
     bool is_in_body = e->provider->known.wants_secret_in_body;
     struct hd_buf form, authorization;
-    bool is_basic = way->client_secret.len > 0 && !is_in_body;
+    bool is_basic = sign_in->client_secret.len > 0 && !is_in_body;
     int err;
 
     hd_buf_init(&form, MAX_FORM);
     hd_buf_init(&authorization, MAX_FORM);
-    err = hd_oidc_form(&form, way, &e->grant, is_in_body);
+    err = hd_oidc_form(&form, sign_in, &e->grant, is_in_body);
     if (!err && is_basic)
-        err = hd_oidc_basic(&authorization, way);
+        err = hd_oidc_basic(&authorization, sign_in);
     if (!err && is_basic)
         err = hd_buf_append_byte(&authorization, 0);
     if (!err)
@@ -392,8 +392,8 @@ static void on_discovered(void *ctx)
 
 static struct provider *find_provider(struct hd_signer *signer, struct hd_slice name)
 {
-    for (size_t i = 0; i < signer->ways.count; i++) {
-        if (hd_slice_eq(signer->ways.items[i].name, name))
+    for (size_t i = 0; i < signer->sign_ins.count; i++) {
+        if (hd_slice_eq(signer->sign_ins.items[i].name, name))
             return &signer->providers[i];
     }
     return NULL;
@@ -443,7 +443,7 @@ int hd_signer_exchange(struct hd_signer *signer, struct hd_slice name,
 
 static const struct hd_limits_config peer_limits = {.most = {[HD_LIMIT_REQUESTS] = PEER_LIMIT}};
 
-int hd_signer_create(struct hd_auth_service *gate, struct hd_client *http, hd_json_val list,
+int hd_signer_create(struct hd_auth_service *auth_service, struct hd_client *http, hd_json_val list,
                      const struct hd_auth_host *host, struct hd_signer **out,
                      struct hd_fault *fault)
 {
@@ -452,24 +452,24 @@ int hd_signer_create(struct hd_auth_service *gate, struct hd_client *http, hd_js
 
     if (!signer)
         return HD_ENOMEM;
-    signer->gate = gate;
+    signer->auth_service = auth_service;
     signer->http = http;
     err = hd_limits_create(&peer_limits, &signer->peers);
     if (!err)
-        err = hd_sign_ins_read(&signer->ways, list, hd_auth_settings(hd_auth_service_auth(gate)),
-                               host, fault);
+        err = hd_sign_ins_read(&signer->sign_ins, list,
+                               hd_auth_settings(hd_auth_service_auth(auth_service)), host, fault);
     if (!err) {
-        signer->providers = hd_calloc(signer->ways.count + 1, sizeof(*signer->providers));
+        signer->providers = hd_calloc(signer->sign_ins.count + 1, sizeof(*signer->providers));
         err = signer->providers ? 0 : HD_ENOMEM;
     }
-    for (size_t i = 0; !err && i < signer->ways.count; i++) {
-        const struct hd_sign_in *way = &signer->ways.items[i];
+    for (size_t i = 0; !err && i < signer->sign_ins.count; i++) {
+        const struct hd_sign_in *sign_in = &signer->sign_ins.items[i];
 
         signer->providers[i] =
             (struct provider){.signer = signer,
-                              .way = way,
-                              .known = {.authorization_endpoint = way->authorization_endpoint,
-                                        .token_endpoint = way->token_endpoint}};
+                              .sign_in = sign_in,
+                              .known = {.authorization_endpoint = sign_in->authorization_endpoint,
+                                        .token_endpoint = sign_in->token_endpoint}};
         hd_arena_init(&signer->providers[i].arena, MAX_DOCUMENT);
     }
     if (err) {
@@ -484,10 +484,10 @@ void hd_signer_destroy(struct hd_signer *signer)
 {
     if (!signer)
         return;
-    for (size_t i = 0; signer->providers && i < signer->ways.count; i++)
+    for (size_t i = 0; signer->providers && i < signer->sign_ins.count; i++)
         hd_arena_fini(&signer->providers[i].arena);
     hd_free(signer->providers);
     hd_limits_destroy(signer->peers);
-    hd_sign_ins_fini(&signer->ways);
+    hd_sign_ins_fini(&signer->sign_ins);
     hd_free(signer);
 }

@@ -24,7 +24,7 @@ struct hd_signer;
  * `list` is the member page.sign_in. HD_EINVAL: `fault` names the invalid member. Borrows
  * everything; the requests of `http` must have ended before it is destroyed.
  */
-HD_MUST_CHECK int hd_signer_create(struct hd_auth_service *gate, struct hd_client *http,
+HD_MUST_CHECK int hd_signer_create(struct hd_auth_service *auth_service, struct hd_client *http,
                                    hd_json_val list, const struct hd_auth_host *host,
                                    struct hd_signer **out, struct hd_fault *fault);
 void hd_signer_destroy(struct hd_signer *signer);

@@ -17,7 +17,7 @@
 
 struct hd_worker_access {
     struct hd_worker_access *next, **link;
-    struct hd_identity *who; /* NULL: no caller */
+    struct hd_identity *identity; /* NULL: no caller */
     bool is_inner;
     char token[TOKEN_LEN + 1];
 };
@@ -29,7 +29,7 @@ static size_t bucket_of(struct hd_slice token)
     return ((unsigned char)token.ptr[0] * 16U + (unsigned char)token.ptr[1]) % HD_APP_PASS_BUCKETS;
 }
 
-int hd_worker_access_open(struct hd_app *app, struct hd_identity *who, bool is_inner,
+int hd_worker_access_open(struct hd_app *app, struct hd_identity *identity, bool is_inner,
                           struct hd_worker_access **out)
 {
     struct hd_worker_access *pass = hd_calloc(1, sizeof(*pass));
@@ -41,7 +41,7 @@ int hd_worker_access_open(struct hd_app *app, struct hd_identity *who, bool is_i
     hd_random(bytes, sizeof(bytes));
     for (size_t i = 0; i < sizeof(bytes); i++)
         (void)snprintf(pass->token + 2 * i, 3, "%02x", bytes[i]);
-    pass->who = who ? hd_identity_ref(who) : NULL;
+    pass->identity = identity ? hd_identity_ref(identity) : NULL;
     pass->is_inner = is_inner;
     bucket = &app->passes[bucket_of(hd_slice(pass->token, TOKEN_LEN))];
     pass->next = *bucket;
@@ -60,7 +60,7 @@ void hd_worker_access_close(struct hd_worker_access *pass)
     *pass->link = pass->next;
     if (pass->next)
         pass->next->link = pass->link;
-    hd_identity_unref(pass->who);
+    hd_identity_unref(pass->identity);
     memset(pass->token, 0, sizeof(pass->token));
     hd_free(pass);
 }
@@ -90,7 +90,7 @@ const struct hd_worker_access *hd_worker_access_find(const struct hd_app *app,
 
 struct hd_identity *hd_worker_access_identity(const struct hd_worker_access *pass)
 {
-    return pass->who;
+    return pass->identity;
 }
 
 bool hd_worker_access_is_inner(const struct hd_worker_access *pass)
@@ -122,7 +122,7 @@ int hd_worker_access_open_run(struct hd_app *app, struct hd_slice actor,
     int err;
 
     *out = NULL;
-    if (!app->gate || actor.len == 0)
+    if (!app->auth_service || actor.len == 0)
         return 0;
     identity = hd_identity_new();
     if (!identity)
@@ -131,7 +131,7 @@ int hd_worker_access_open_run(struct hd_app *app, struct hd_slice actor,
     if (!err)
         err = hd_arena_copy(&identity->arena, hd_val_get_string(hd_val_get(user, HD_S("identity"))),
                             &identity->subject);
-    if (!err && user && hd_auth_service_worker(app->gate))
+    if (!err && user && hd_auth_service_worker(app->auth_service))
         err = copy_user(identity, user);
     if (!err)
         err = hd_worker_access_open(app, identity, false, out);

@@ -19,11 +19,11 @@ struct hd_app;
 struct hd_worker_access;
 
 /*
- * Takes a reference; `who` NULL: requests need credentials of their own. `is_inner`: the middleware
- * of the project's application has seen the request already.
+ * Takes a reference; `identity` NULL: requests need credentials of their own. `is_inner`: the
+ * middleware of the project's application has seen the request already.
  */
-HD_MUST_CHECK int hd_worker_access_open(struct hd_app *app, struct hd_identity *who, bool is_inner,
-                                        struct hd_worker_access **out);
+HD_MUST_CHECK int hd_worker_access_open(struct hd_app *app, struct hd_identity *identity,
+                                        bool is_inner, struct hd_worker_access **out);
 /*
  * The same for a run after its request has ended, as the user who started it (`actor`), as its
  * `configurable` describes it, without an administrator's rights. *out is NULL without

@@ -454,7 +454,7 @@ void hd_conn_end(struct hd_conn *conn)
 }
 
 /* Notifies the holder that the response is not read: the peer is gone, or sent a HEAD. */
-static void tell_gone(struct hd_conn *conn)
+static void notify_gone(struct hd_conn *conn)
 {
     struct hd_exchange *ex = &conn->ex;
     bool is_head = conn->state == HD_CONN_STREAMING && ex->request.method == HD_METHOD_HEAD;
@@ -480,7 +480,7 @@ void hd_conn_run(struct hd_conn *conn, unsigned bits)
 
     ex->burst = 0;
     if (bits & HD_READY_GONE)
-        tell_gone(conn);
+        notify_gone(conn);
     if (bits & HD_READY_NEXT)
         take_next(conn);
     if (conn->state != HD_CONN_STREAMING)

@@ -191,7 +191,7 @@ size_t hd_http_stream_write(struct hd_exchange *ex, const struct hd_slice *parts
 }
 
 /* Removes the callbacks. */
-static void let_go(struct hd_exchange *ex)
+static void remove_callbacks(struct hd_exchange *ex)
 {
     assert(ex->is_held && ex->is_stream);
     ex->is_held = false;
@@ -203,7 +203,7 @@ void hd_http_stream_end(struct hd_exchange *ex)
 {
     struct hd_conn *conn = hd_conn_of(ex);
 
-    let_go(ex);
+    remove_callbacks(ex);
     ex->is_ended = true;
     if (conn->state == HD_CONN_STREAMING) {
         hd_hub_mark(conn, HD_READY_FLUSH);
@@ -219,7 +219,7 @@ void hd_http_stream_abort(struct hd_exchange *ex)
 {
     struct hd_conn *conn = hd_conn_of(ex);
 
-    let_go(ex);
+    remove_callbacks(ex);
     hd_conn_break(conn);
     hd_conn_settle(conn);
     hd_conn_release(conn);

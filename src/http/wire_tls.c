@@ -390,7 +390,7 @@ static void set_reading(struct hd_conn *conn, bool is_on)
 /* ---- end -------------------------------------------------------------- */
 
 /* Sends close_notify, so that the peer can detect truncation. */
-static void say_goodbye(struct tls_wire *wire)
+static void send_close_notify(struct tls_wire *wire)
 {
     if (wire->base.conn.is_greeting || wire->has_failed || wire->is_writing)
         return;
@@ -402,14 +402,14 @@ static void say_goodbye(struct tls_wire *wire)
 
 static void shut_down(struct hd_conn *conn)
 {
-    say_goodbye(tls_of(conn));
+    send_close_notify(tls_of(conn));
     hd_http_wire_shut_down(conn);
 }
 
 static void close_wire(struct hd_conn *conn)
 {
     if (!conn->is_broken)
-        say_goodbye(tls_of(conn));
+        send_close_notify(tls_of(conn));
     conn->is_greeting = false;
     hd_http_wire_close(conn);
 }

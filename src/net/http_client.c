@@ -179,7 +179,7 @@ static struct hd_client_response respond(const struct hd_client_request *request
     return response;
 }
 
-static void tell_head(struct hd_client_request *request)
+static void notify_head(struct hd_client_request *request)
 {
     struct hd_client_response head = respond(request);
 
@@ -210,7 +210,7 @@ static void finish_request(struct hd_client_request *request, CURLcode code)
         response.os_error = (int)number;
         response.error = request->error[0] ? request->error : curl_easy_strerror(code);
     } else if (!request->has_head) {
-        tell_head(request);
+        notify_head(request);
     }
     if (!request->is_cancelled)
         request->done(request->ctx, &response);
@@ -479,7 +479,7 @@ static size_t on_response_body(char *bytes, size_t size, size_t count, void *ctx
 
     hear(request);
     if (!request->has_head)
-        tell_head(request);
+        notify_head(request);
     if (request->is_cancelled)
         return 0;
     if (request->ignores_answer)
@@ -517,7 +517,7 @@ static size_t on_header(char *bytes, size_t size, size_t count, void *ctx)
     if (hd_buf_append(&request->head, bytes, len))
         return 0;
     if (ends_head(request, bytes, len))
-        tell_head(request);
+        notify_head(request);
     return request->is_cancelled ? 0 : len;
 }
 
@@ -559,15 +559,15 @@ static int set_body(struct hd_client_request *request, struct hd_slice body)
 /* Checks the current URL, which changes with a redirect. */
 static bool is_permitted(const struct hd_client_request *request, const struct sockaddr *address)
 {
-    struct hd_outgoing_way way = {
+    struct hd_outgoing_target target = {
         .trusted = request->trusted, .is_direct = request->is_direct, .address = address};
     char *url = NULL;
 
     if (!request->http->outgoing || !request->http->outgoing->is_strict)
         return true;
     curl_easy_getinfo(request->easy, CURLINFO_EFFECTIVE_URL, &url);
-    way.url = url;
-    return hd_outgoing_permits(request->http->outgoing, &way);
+    target.url = url;
+    return hd_outgoing_permits(request->http->outgoing, &target);
 }
 
 static bool may_connect(struct hd_client_request *request, const struct sockaddr *address)
@@ -609,7 +609,7 @@ static int on_peer_ready(void *ctx, char *peer, char *own, int peer_port, int ow
                                                          : CURL_PREREQFUNC_ABORT;
 }
 
-static void set_route(struct hd_client_request *request, const struct hd_client_options *what)
+static void set_route(struct hd_client_request *request, const struct hd_client_options *options)
 {
     CURL *easy = request->easy;
 
@@ -618,15 +618,15 @@ static void set_route(struct hd_client_request *request, const struct hd_client_
     curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, request->follows ? 1L : 0L);
     curl_easy_setopt(easy, CURLOPT_MAXREDIRS, 5L);
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, CONNECT_SECONDS);
-    if (what->is_direct)
+    if (options->is_direct)
         curl_easy_setopt(easy, CURLOPT_PROXY, "");
-    if (what->is_own) {
+    if (options->is_own) {
         curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 0L);
         curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 0L);
     }
-    if (what->timeout_ms > 0)
-        curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)what->timeout_ms);
-    if (what->allows || request->http->outgoing) {
+    if (options->timeout_ms > 0)
+        curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)options->timeout_ms);
+    if (options->allows || request->http->outgoing) {
         curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open);
         curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, request);
         curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_peer_ready);
@@ -634,13 +634,13 @@ static void set_route(struct hd_client_request *request, const struct hd_client_
     }
 }
 
-static void set_options(struct hd_client_request *request, const struct hd_client_options *what)
+static void set_options(struct hd_client_request *request, const struct hd_client_options *options)
 {
     CURL *easy = request->easy;
 
-    curl_easy_setopt(easy, CURLOPT_URL, what->url);
-    curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, what->method);
-    curl_easy_setopt(easy, CURLOPT_NOBODY, (long)(strcmp(what->method, "HEAD") == 0));
+    curl_easy_setopt(easy, CURLOPT_URL, options->url);
+    curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, options->method);
+    curl_easy_setopt(easy, CURLOPT_NOBODY, (long)(strcmp(options->method, "HEAD") == 0));
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
 #if CURL_AT_LEAST_VERSION(7, 87, 0)
     /* A request that ends during a name lookup does not block the loop on it. */
@@ -672,34 +672,34 @@ static void set_options(struct hd_client_request *request, const struct hd_clien
 }
 
 static struct hd_client_request *new_request(struct hd_client *http,
-                                             const struct hd_client_options *what)
+                                             const struct hd_client_options *options)
 {
     struct hd_client_request *request = hd_calloc(1, sizeof(*request));
 
     if (!request)
         return NULL;
     request->http = http;
-    request->ignores_answer = what->ignores_answer;
-    request->follows = !what->is_direct && !what->is_final;
-    request->allows = what->allows;
-    request->allows_ctx = what->allows_ctx;
-    request->is_direct = what->is_direct;
-    request->on_head = what->on_head;
-    request->on_data = what->on_data;
-    request->max_given = what->max_given;
-    request->timeout_ms = what->timeout_ms;
-    request->idle_ms = what->idle_ms;
+    request->ignores_answer = options->ignores_answer;
+    request->follows = !options->is_direct && !options->is_final;
+    request->allows = options->allows;
+    request->allows_ctx = options->allows_ctx;
+    request->is_direct = options->is_direct;
+    request->on_head = options->on_head;
+    request->on_data = options->on_data;
+    request->max_given = options->max_given;
+    request->timeout_ms = options->timeout_ms;
+    request->idle_ms = options->idle_ms;
     request->heard_at = now_ms();
     hd_buf_init(&request->head, MAX_HEADERS);
-    hd_buf_init(&request->body, what->max_body > 0 ? what->max_body : MAX_BODY);
+    hd_buf_init(&request->body, options->max_body > 0 ? options->max_body : MAX_BODY);
     hd_dlist_insert(&http->requests, request, all);
     return request;
 }
 
-int hd_client_send(struct hd_client *http, const struct hd_client_options *what,
+int hd_client_send(struct hd_client *http, const struct hd_client_options *options,
                    hd_client_response_fn done, void *ctx, struct hd_client_request **out)
 {
-    struct hd_client_request *request = new_request(http, what);
+    struct hd_client_request *request = new_request(http, options);
     int err;
 
     if (!request)
@@ -707,17 +707,17 @@ int hd_client_send(struct hd_client *http, const struct hd_client_options *what,
     request->done = done;
     request->ctx = ctx;
     request->easy = curl_easy_init();
-    err = request->easy ? add_headers(request, what->headers, what->header_count) : HD_ENOMEM;
-    if (!err && what->is_trusted) {
-        request->trusted = hd_malloc(strlen(what->url) + 1);
+    err = request->easy ? add_headers(request, options->headers, options->header_count) : HD_ENOMEM;
+    if (!err && options->is_trusted) {
+        request->trusted = hd_malloc(strlen(options->url) + 1);
         err = request->trusted ? 0 : HD_ENOMEM;
         if (!err)
-            memcpy(request->trusted, what->url, strlen(what->url) + 1);
+            memcpy(request->trusted, options->url, strlen(options->url) + 1);
     }
     if (!err) {
-        set_options(request, what);
-        set_route(request, what);
-        err = set_body(request, what->body);
+        set_options(request, options);
+        set_route(request, options);
+        err = set_body(request, options->body);
     }
     if (!err && http->inside > 0)
         put_todo(request);
@@ -739,13 +739,13 @@ int hd_client_start(struct hd_client *http, const char *method, const char *url,
                     const char *const *headers, size_t header_count, struct hd_slice body,
                     hd_client_response_fn done, void *ctx, struct hd_client_request **out)
 {
-    const struct hd_client_options what = {.method = method,
-                                           .url = url,
-                                           .headers = headers,
-                                           .header_count = header_count,
-                                           .body = body};
+    const struct hd_client_options options = {.method = method,
+                                              .url = url,
+                                              .headers = headers,
+                                              .header_count = header_count,
+                                              .body = body};
 
-    return hd_client_send(http, &what, done, ctx, out);
+    return hd_client_send(http, &options, done, ctx, out);
 }
 
 void hd_client_cancel(struct hd_client_request *request)

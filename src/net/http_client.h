@@ -95,7 +95,7 @@ struct hd_client_options {
 };
 
 /* As hd_client_start(). */
-HD_MUST_CHECK int hd_client_send(struct hd_client *http, const struct hd_client_options *what,
+HD_MUST_CHECK int hd_client_send(struct hd_client *http, const struct hd_client_options *options,
                                  hd_client_response_fn done, void *ctx,
                                  struct hd_client_request **out);
 

@@ -176,25 +176,27 @@ static bool is_allowed_number(const struct hd_outgoing *outgoing, const struct u
            is_allowed(outgoing, &address, port_of(place));
 }
 
-static bool permits(const struct hd_outgoing *outgoing, const struct hd_outgoing_way *way,
+static bool permits(const struct hd_outgoing *outgoing, const struct hd_outgoing_target *target,
                     const struct url_parts *place)
 {
-    if (is_trusted(way->trusted, place) ||
+    if (is_trusted(target->trusted, place) ||
         hd_outgoing_lists(outgoing, hd_slice_cstr(place->host), port_of(place)))
         return true;
-    if (!way->is_direct && may_be_proxied(place->scheme))
+    if (!target->is_direct && may_be_proxied(place->scheme))
         return is_allowed_number(outgoing, place);
-    return hd_outgoing_allows(outgoing, way->address);
+    return hd_outgoing_allows(outgoing, target->address);
 }
 
-bool hd_outgoing_permits(const struct hd_outgoing *outgoing, const struct hd_outgoing_way *way)
+bool hd_outgoing_permits(const struct hd_outgoing *outgoing,
+                         const struct hd_outgoing_target *target)
 {
     struct url_parts place = {0};
     bool is_permitted;
 
     if (!outgoing->is_strict)
         return true;
-    is_permitted = way->url && find_place(way->url, &place) && permits(outgoing, way, &place);
+    is_permitted =
+        target->url && find_place(target->url, &place) && permits(outgoing, target, &place);
     free_place(&place);
     return is_permitted;
 }

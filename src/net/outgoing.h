@@ -51,13 +51,14 @@ bool hd_outgoing_lists(const struct hd_outgoing *outgoing, struct hd_slice host,
 bool hd_outgoing_allows(const struct hd_outgoing *outgoing, const struct sockaddr *address);
 
 /* A connection that is about to be opened or reused for a request. */
-struct hd_outgoing_way {
+struct hd_outgoing_target {
     const char *url;     /* the current URL */
     const char *trusted; /* a URL whose host the operator chose; NULL: none */
     bool is_direct;      /* without a proxy */
     const struct sockaddr *address;
 };
-bool hd_outgoing_permits(const struct hd_outgoing *outgoing, const struct hd_outgoing_way *way);
+bool hd_outgoing_permits(const struct hd_outgoing *outgoing,
+                         const struct hd_outgoing_target *target);
 
 /*
  * Checks a URL before a request: HD_EINVAL with HD_OUTGOING_REFUSAL when its host is a private

@@ -28,7 +28,7 @@ struct hd_replaying {
     struct kept *list; /* in the order in which they ended */
     size_t count, cap;
     struct hd_recorder recorder;
-    struct hd_replay_notes notes, told;
+    struct hd_replay_notes notes, reported;
 };
 
 /* ---- looking ---------------------------------------------------------- */
@@ -213,7 +213,7 @@ int hd_replaying_create(struct heddle *store, struct hd_slice principal, struct 
         return HD_ENOMEM;
     hd_arena_init(&replaying->arena, MAX_BYTES);
     hd_buf_init(&replaying->notes.text, MAX_NOTES);
-    hd_buf_init(&replaying->told.text, MAX_NOTES);
+    hd_buf_init(&replaying->reported.text, MAX_NOTES);
     replaying->recorder = (struct hd_recorder){.answer = on_replay_answer, .ctx = replaying};
     err = hd_rows_scan(store, query, on_exchange_row, replaying, fault);
     if (err) {
@@ -229,7 +229,7 @@ void hd_replaying_destroy(struct hd_replaying *replaying)
     if (!replaying)
         return;
     hd_buf_fini(&replaying->notes.text);
-    hd_buf_fini(&replaying->told.text);
+    hd_buf_fini(&replaying->reported.text);
     hd_arena_fini(&replaying->arena);
     hd_free(replaying->list);
     hd_free(replaying);
@@ -247,10 +247,10 @@ size_t hd_replaying_count(const struct hd_replaying *replaying)
 
 const struct hd_replay_notes *hd_replaying_notes(struct hd_replaying *replaying)
 {
-    struct hd_buf empty = replaying->told.text;
+    struct hd_buf empty = replaying->reported.text;
 
-    replaying->told = replaying->notes;
+    replaying->reported = replaying->notes;
     hd_buf_reset(&empty);
     replaying->notes = (struct hd_replay_notes){.text = empty};
-    return &replaying->told;
+    return &replaying->reported;
 }

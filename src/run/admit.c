@@ -381,7 +381,8 @@ static struct hd_val *merge_given(struct hd_val *into, const struct attempt *t)
  * The part of `configurable` that the thread keeps. Values from the assistant are excluded: the
  * thread may use another assistant next, and the assistant may be updated.
  */
-static struct hd_val *what_sticks(const struct attempt *t, const struct hd_val *configurable)
+static struct hd_val *stored_configurable(const struct attempt *t,
+                                          const struct hd_val *configurable)
 {
     struct hd_val *given = merge_given(hd_val_object(), t);
     struct hd_val *kept = hd_val_object();
@@ -677,7 +678,7 @@ static int fill_thread(struct attempt *t, const struct hd_val *merged, int64_t n
     metadata = with_text(metadata, "assistant_id", t->assistant.id);
     config = take_rest(t, merge_json(config, t->a->request->config));
     config = hd_val_without(config, HD_S("metadata"));
-    config = hd_val_with(config, HD_S("configurable"), what_sticks(t, merged));
+    config = hd_val_with(config, HD_S("configurable"), stored_configurable(t, merged));
     err = render_val(t->a->arena, metadata, &thread->metadata);
     if (!err)
         err = render_val(t->a->arena, config, &thread->config);

@@ -24,7 +24,7 @@
 
 static void on_queue_tick(uv_timer_t *timer);
 static void meet(struct hd_active_run *active, struct hd_pending_admission *admission);
-static void turn_away(struct hd_pending_admission *admission);
+static void refuse_admission(struct hd_pending_admission *admission);
 static void queue_resume(struct hd_queue *queue);
 static void set_timer(struct hd_queue *queue, int64_t wait_us);
 
@@ -573,7 +573,7 @@ static int queue_add(struct hd_queue *queue, const struct hd_run_rec *run, int64
             free_active_run(active);
         if (thread_queue && !thread_queue->first && !thread_queue->is_ready)
             drop_thread_queue(thread_queue);
-        turn_away(admission);
+        refuse_admission(admission);
         return err;
     }
     active->app = queue->app;
@@ -704,7 +704,7 @@ static void meet(struct hd_active_run *active, struct hd_pending_admission *admi
 }
 
 /* No memory for the run: fails its waiters now, since it only starts after a restart. */
-static void turn_away(struct hd_pending_admission *admission)
+static void refuse_admission(struct hd_pending_admission *admission)
 {
     const struct hd_outcome outcome = {.status = HD_RUN_STATE_ERROR,
                                        .error_type = HD_S("MemoryError"),

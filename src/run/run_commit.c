@@ -19,66 +19,66 @@
 
 /* ---- thread record ---------------------------------------------------- */
 
-static bool has_come_to_something(const struct hd_run_commit *ending)
+static bool has_result(const struct hd_run_commit *outcome)
 {
-    return ending->has_begun && !ending->is_rolled_back;
+    return outcome->has_begun && !outcome->is_rolled_back;
 }
 
 /* The thread's status after this run if no other run is in flight. */
-static enum hd_thread_status status_after(const struct hd_run_commit *ending,
+static enum hd_thread_status status_after(const struct hd_run_commit *outcome,
                                           const struct hd_thread_rec *thread)
 {
-    bool is_before = !has_come_to_something(ending);
+    bool is_before = !has_result(outcome);
 
-    if (!ending->is_rolled_back &&
-        (ending->status == HD_RUN_STATE_ERROR || ending->status == HD_RUN_STATE_TIMEOUT))
+    if (!outcome->is_rolled_back &&
+        (outcome->status == HD_RUN_STATE_ERROR || outcome->status == HD_RUN_STATE_TIMEOUT))
         return HD_THREAD_ERROR;
     if (is_before && thread->has_rest)
         return thread->rest;
-    if (is_before ? thread->interrupts.len > 2 : ending->has_next)
+    if (is_before ? thread->interrupts.len > 2 : outcome->has_next)
         return HD_THREAD_INTERRUPTED;
     return HD_THREAD_IDLE;
 }
 
 /* Sets the status. `rest` keeps it for the case that the other runs leave no result. */
-static void settle_thread(struct hd_thread_rec *thread, const struct hd_run_commit *ending,
+static void settle_thread(struct hd_thread_rec *thread, const struct hd_run_commit *outcome,
                           size_t others)
 {
-    enum hd_thread_status status = status_after(ending, thread);
+    enum hd_thread_status status = status_after(outcome, thread);
 
-    if (has_come_to_something(ending))
+    if (has_result(outcome))
         thread->rest_head = thread->head;
     else if (others == 0 && thread->has_rest)
         thread->head = thread->rest_head;
-    thread->has_rest = others > 0 && (thread->has_rest || has_come_to_something(ending));
+    thread->has_rest = others > 0 && (thread->has_rest || has_result(outcome));
     thread->rest = status;
     thread->status = others > 0 ? HD_THREAD_BUSY : status;
 }
 
 static int change_thread(struct heddle *store, struct hd_thread_rec *thread,
-                         const struct hd_run_commit *ending, struct hd_arena *arena,
+                         const struct hd_run_commit *outcome, struct hd_arena *arena,
                          struct hd_fault *fault)
 {
     int64_t now = hd_clock_now_us();
 
     thread->updated_at = now;
     hd_thread_touch(thread, now);
-    if (ending->event_seq > thread->event_seq)
-        thread->event_seq = ending->event_seq;
-    if (!has_come_to_something(ending))
+    if (outcome->event_seq > thread->event_seq)
+        thread->event_seq = outcome->event_seq;
+    if (!has_result(outcome))
         return 0;
     thread->state_updated_at = now;
-    thread->interrupts = ending->interrupts;
-    thread->error = ending->error;
-    if (ending->checkpoint_id.len == 0)
+    thread->interrupts = outcome->interrupts;
+    thread->error = outcome->error;
+    if (outcome->checkpoint_id.len == 0)
         return 0;
-    thread->head.ns = ending->ns;
-    thread->head.checkpoint_id = ending->checkpoint_id;
-    thread->head.graph_id = ending->graph_id;
-    thread->head.assistant_id = ending->run->assistant_id;
+    thread->head.ns = outcome->ns;
+    thread->head.checkpoint_id = outcome->checkpoint_id;
+    thread->head.graph_id = outcome->graph_id;
+    thread->head.assistant_id = outcome->run->assistant_id;
     /* The run's last checkpoint replaces the head that a client chose. */
-    return hd_thread_heads_follow(store, thread, ending->ns, ending->checkpoint_id,
-                                  ending->run->run_id, arena, fault);
+    return hd_thread_heads_follow(store, thread, outcome->ns, outcome->checkpoint_id,
+                                  outcome->run->run_id, arena, fault);
 }
 
 /* The run leaves no result: sets the head to the latest other run, or clears it. */
@@ -133,18 +133,18 @@ static int count_others(struct heddle *store, const struct hd_run_rec *run, stru
     return err;
 }
 
-static int add_run(struct hd_batch_builder *batch, const struct hd_run_commit *ending, int64_t rev)
+static int add_run(struct hd_batch_builder *batch, const struct hd_run_commit *outcome, int64_t rev)
 {
-    struct hd_run_rec run = *ending->run;
+    struct hd_run_rec run = *outcome->run;
 
-    if (ending->is_rolled_back)
+    if (outcome->is_rolled_back)
         return hd_run_delete(batch, &run);
     if (rev == 0)
         return 0; /* deleted meanwhile */
     run.rev = rev;
-    run.status = ending->status;
-    run.receipt = ending->receipt;
-    run.error = ending->error;
+    run.status = outcome->status;
+    run.receipt = outcome->receipt;
+    run.error = outcome->error;
     run.updated_at = hd_clock_now_us();
     run.due_at = 0;
     return hd_run_put(batch, &run);
@@ -154,27 +154,27 @@ static int add_run(struct hd_batch_builder *batch, const struct hd_run_commit *e
  * Appends all changes of the end to one batch: the new `thread`, the run (`rev`: its current
  * revision, 0: it was deleted), its last events and its webhook.
  */
-static int add_end(struct hd_batch_builder *batch, const struct hd_run_commit *ending,
+static int add_end(struct hd_batch_builder *batch, const struct hd_run_commit *outcome,
                    struct hd_thread_rec *thread, int64_t rev)
 {
-    const struct hd_run_rec *run = ending->run;
+    const struct hd_run_rec *run = outcome->run;
     int err = hd_thread_put(batch, thread);
 
     if (!err)
-        err = add_run(batch, ending, rev);
-    if (!err && ending->last_page && ending->last_page->data.len > 0)
-        err = hd_event_log_page_put(batch, run->principal, run->thread_id, ending->last_page);
-    if (!err && ending->webhook)
-        err = hd_outbox_put(batch, ending->webhook);
+        err = add_run(batch, outcome, rev);
+    if (!err && outcome->last_page && outcome->last_page->data.len > 0)
+        err = hd_event_log_page_put(batch, run->principal, run->thread_id, outcome->last_page);
+    if (!err && outcome->webhook)
+        err = hd_outbox_put(batch, outcome->webhook);
     return err;
 }
 
 /* Computes the thread's new record; HD_ENOTFOUND: the thread and its runs were deleted. */
-static int plan_thread(struct heddle *store, const struct hd_run_commit *ending,
+static int plan_thread(struct heddle *store, const struct hd_run_commit *outcome,
                        struct hd_arena *arena, struct hd_thread_rec *thread, int64_t *rev,
                        struct hd_fault *fault)
 {
-    const struct hd_run_rec *run = ending->run;
+    const struct hd_run_rec *run = outcome->run;
     size_t others = 0;
     int err = hd_thread_read(store, run->principal, run->thread_id, arena, thread, fault);
 
@@ -183,24 +183,24 @@ static int plan_thread(struct heddle *store, const struct hd_run_commit *ending,
     if (!err)
         err = count_others(store, run, arena, &others, rev, fault);
     if (!err)
-        err = change_thread(store, thread, ending, arena, fault);
-    if (!err && !has_come_to_something(ending) && (others > 0 || !thread->has_rest))
+        err = change_thread(store, thread, outcome, arena, fault);
+    if (!err && !has_result(outcome) && (others > 0 || !thread->has_rest))
         err = restore_head(store, thread, run, arena, fault);
     if (!err)
-        settle_thread(thread, ending, others);
+        settle_thread(thread, outcome, others);
     return err;
 }
 
-static int try_once(struct heddle *store, const struct hd_run_commit *ending,
+static int try_once(struct heddle *store, const struct hd_run_commit *outcome,
                     struct hd_arena *arena, struct hd_fault *fault)
 {
-    const struct hd_run_rec *run = ending->run;
+    const struct hd_run_rec *run = outcome->run;
     struct hd_batch_builder batch;
     struct hd_thread_rec thread;
     struct hd_batch view;
     struct hd_slice lane;
     int64_t rev;
-    int err = plan_thread(store, ending, arena, &thread, &rev, fault);
+    int err = plan_thread(store, outcome, arena, &thread, &rev, fault);
 
     if (err == HD_ENOTFOUND)
         return 0;
@@ -209,7 +209,7 @@ static int try_once(struct heddle *store, const struct hd_run_commit *ending,
     if (err)
         return err;
     hd_batch_init(&batch);
-    err = add_end(&batch, ending, &thread, rev);
+    err = add_end(&batch, outcome, &thread, rev);
     view = hd_batch_view(&batch);
     if (!err)
         err = hd_rows_apply(store, lane, &view, NULL, fault);
@@ -290,10 +290,10 @@ static int find_old_pages(struct heddle *store, const struct hd_run_rec *run, bo
 }
 
 /* Reads the data of pages, for their sizes, only if the limit of bytes may be exceeded. */
-static int trim_pages(struct heddle *store, const struct hd_run_commit *ending,
+static int trim_pages(struct heddle *store, const struct hd_run_commit *outcome,
                       struct hd_arena *arena, struct hd_fault *fault)
 {
-    const struct hd_page_limits *keep = &ending->pages;
+    const struct hd_page_limits *keep = &outcome->pages;
     struct old_pages old;
     int err = 0;
 
@@ -301,13 +301,13 @@ static int trim_pages(struct heddle *store, const struct hd_run_commit *ending,
         return 0;
     do {
         old = (struct old_pages){.keep = *keep};
-        err = find_old_pages(store, ending->run, false, &old, fault);
+        err = find_old_pages(store, outcome->run, false, &old, fault);
         if (!err && (keep->has_large || old.seen * HD_PAGE_BYTES > keep->bytes)) {
             old = (struct old_pages){.keep = *keep};
-            err = find_old_pages(store, ending->run, true, &old, fault);
+            err = find_old_pages(store, outcome->run, true, &old, fault);
         }
         if (!err)
-            err = delete_pages(store, ending->run, &old, arena, fault);
+            err = delete_pages(store, outcome->run, &old, arena, fault);
     } while (!err && old.count == HD_COUNT(old.first));
     return err;
 }
@@ -378,15 +378,15 @@ static int delete_thread(struct heddle *store, struct hd_slice principal, struct
 /* ---- public functions ------------------------------------------------- */
 
 /* Deletes the run's checkpoints, and its writes to the checkpoints from which it started. */
-static int roll_back(struct heddle *store, const struct hd_run_commit *ending,
+static int roll_back(struct heddle *store, const struct hd_run_commit *outcome,
                      struct hd_fault *fault)
 {
-    const struct hd_run_rec *run = ending->run;
+    const struct hd_run_rec *run = outcome->run;
     const struct heddle_thread thread = {hd_to_public(run->principal),
                                          hd_to_public(run->thread_id)};
     const struct heddle_bytes id = hd_to_public(run->run_id);
     struct heddle_error error = {0};
-    int err = hd_origins_restore(store, ending->origins, &thread, run->thread_created, fault);
+    int err = hd_origins_restore(store, outcome->origins, &thread, run->thread_created, fault);
 
     if (err == HD_ENOTFOUND)
         err = 0; /* the thread was deleted */
@@ -398,7 +398,7 @@ static int roll_back(struct heddle *store, const struct hd_run_commit *ending,
 
 struct commit {
     struct heddle *store;
-    const struct hd_run_commit *ending;
+    const struct hd_run_commit *outcome;
     struct hd_arena arena;
 };
 
@@ -407,27 +407,27 @@ static int commit_once(void *arg, struct hd_fault *fault)
     struct commit *commit = arg;
 
     hd_arena_reset(&commit->arena);
-    return try_once(commit->store, commit->ending, &commit->arena, fault);
+    return try_once(commit->store, commit->outcome, &commit->arena, fault);
 }
 
-int hd_run_commit_store(struct hd_app *app, const struct hd_run_commit *ending,
+int hd_run_commit_store(struct hd_app *app, const struct hd_run_commit *outcome,
                         struct hd_fault *fault)
 {
-    struct commit commit = {.store = app->store, .ending = ending};
+    struct commit commit = {.store = app->store, .outcome = outcome};
     int err;
 
-    if (ending->deletes_thread)
-        return delete_thread(app->store, ending->run->principal, ending->run->thread_id, 0,
-                             ending->webhook, fault);
-    if (ending->is_rolled_back) {
-        err = roll_back(app->store, ending, fault);
+    if (outcome->deletes_thread)
+        return delete_thread(app->store, outcome->run->principal, outcome->run->thread_id, 0,
+                             outcome->webhook, fault);
+    if (outcome->is_rolled_back) {
+        err = roll_back(app->store, outcome, fault);
         if (err)
             return err;
     }
     hd_arena_init(&commit.arena, MAX_READ);
     err = hd_rows_change(app->store, commit_once, &commit, fault);
     if (!err)
-        err = trim_pages(app->store, ending, &commit.arena, fault);
+        err = trim_pages(app->store, outcome, &commit.arena, fault);
     hd_arena_fini(&commit.arena);
     return err;
 }

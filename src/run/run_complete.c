@@ -116,19 +116,19 @@ static void render_output(struct hd_active_run *active)
 
 /* ---- store ------------------------------------------------------------ */
 
-struct ending_task {
+struct outcome_task {
     struct hd_active_run *active;
-    struct hd_run_commit ending;
+    struct hd_run_commit outcome;
     struct hd_webhook *webhook; /* NULL: none */
     int err;
     struct hd_fault fault;
 };
 
-static void store_ending(void *arg)
+static void store_outcome(void *arg)
 {
-    struct ending_task *task = arg;
+    struct outcome_task *task = arg;
 
-    task->err = hd_run_commit_store(task->active->app, &task->ending, &task->fault);
+    task->err = hd_run_commit_store(task->active->app, &task->outcome, &task->fault);
 }
 
 /* Releases the event log of a deleted thread, and drops it if it has no reader. */
@@ -179,20 +179,20 @@ static void try_later(struct hd_active_run *active, int err, const struct hd_fau
     hd_queue_later(active);
 }
 
-static void on_ending_stored(void *arg)
+static void on_outcome_stored(void *arg)
 {
-    struct ending_task *task = arg;
+    struct outcome_task *task = arg;
     struct hd_active_run *active = task->active;
 
     active->app->queue->storing--;
     if (task->err) {
         hd_webhook_cancel(task->webhook);
         try_later(active, task->err, &task->fault);
-    } else if (active->stop == HD_STOP_ROLLBACK && !task->ending.is_rolled_back) {
+    } else if (active->stop == HD_STOP_ROLLBACK && !task->outcome.is_rolled_back) {
         hd_webhook_cancel(task->webhook);
         hd_run_complete_again(active); /* a rollback was requested while the end was being stored */
     } else {
-        active->outcome.is_deleted = task->ending.is_rolled_back;
+        active->outcome.is_deleted = task->outcome.is_rolled_back;
         if (!active->is_temporary)
             hd_thread_indexer_note(active->app->texts, active->rec.principal,
                                    active->rec.thread_id);
@@ -233,7 +233,7 @@ static struct hd_page_limits limits_of(const struct hd_active_run *active)
     };
 }
 
-static struct hd_run_commit describe_ending(struct hd_active_run *active)
+static struct hd_run_commit describe_outcome(struct hd_active_run *active)
 {
     return (struct hd_run_commit){
         .run = &active->rec,
@@ -257,16 +257,16 @@ static struct hd_run_commit describe_ending(struct hd_active_run *active)
 
 void hd_run_complete_again(struct hd_active_run *active)
 {
-    struct ending_task *task = hd_calloc(1, sizeof(*task));
+    struct outcome_task *task = hd_calloc(1, sizeof(*task));
 
     if (task) {
         render_output(active);
         task->active = active;
-        task->ending = describe_ending(active);
+        task->outcome = describe_outcome(active);
         task->webhook = hd_run_webhook(active);
-        task->ending.webhook = hd_webhook_row(task->webhook);
+        task->outcome.webhook = hd_webhook_row(task->webhook);
     }
-    if (!task || hd_defer_run(active->app->defer, store_ending, on_ending_stored, task)) {
+    if (!task || hd_defer_run(active->app->defer, store_outcome, on_outcome_stored, task)) {
         hd_webhook_cancel(task ? task->webhook : NULL);
         hd_free(task);
         hd_queue_later(active);

@@ -271,7 +271,7 @@ void hd_run_execute_receipt(struct hd_active_run *active, const struct hd_engine
         hd_jw_int(&jw, result->stopped_at);
     else
         hd_jw_null(&jw);
-    hd_jw_put_int(&jw, "tokens_streamed", result ? result->piece_count : 0);
+    hd_jw_put_int(&jw, "tokens_streamed", result ? result->chunk_count : 0);
     hd_jw_key(&jw, HD_S("tools_in_flight"));
     if (result && result->tools) {
         hd_val_put_rendered(&jw, result->tools);

@@ -74,7 +74,7 @@ static void add_called_run(struct hd_runner *runner, const struct hd_engine_run_
     struct hd_engine_run *run = engine_from(runner)->run;
     struct hd_val *tools;
 
-    run->piece_count += result->piece_count;
+    run->chunk_count += result->chunk_count;
     if (!run->is_cancelled || hd_val_count(result->tools) == 0)
         return;
     tools = hd_val_extend(run->tools ? hd_val_ref(run->tools) : hd_val_list(), result->tools);

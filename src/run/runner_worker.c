@@ -115,10 +115,10 @@ static void describe_result(struct worker_run *run, struct hd_runner_result *res
     out->status = run->answer.status;
     out->error_type = run->answer.type.ptr;
     out->error_text = run->answer.message.ptr;
-    out->piece_count = run->answer.tokens;
+    out->chunk_count = run->answer.tokens;
     out->tools = run->answer.tools;
     result->error = run->answer.error;
-    *asked = hd_asked_of(state);
+    *asked = hd_resume_answers_pending(state);
     out->asked = *asked;
     out->next = hd_val_get(state, HD_S("next"));
     out->interrupts = hd_val_get(state, HD_S("interrupts"));

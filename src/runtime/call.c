@@ -184,7 +184,7 @@ struct hd_rt_call *hd_rt_call_find_open(struct hd_rt_worker *worker, uint32_t id
 
 /* ---- callbacks -------------------------------------------------------- */
 
-static void tell_call_end(struct hd_rt_call *call, const struct hd_rt_message *message)
+static void notify_call_end(struct hd_rt_call *call, const struct hd_rt_message *message)
 {
     end_scope(call);
     call->is_giving = true;
@@ -198,7 +198,7 @@ static void tell_call_end(struct hd_rt_call *call, const struct hd_rt_message *m
 }
 
 /* Calls that wait only for the next loop iteration. */
-static bool can_tell(const struct hd_rt_call *call)
+static bool can_notify(const struct hd_rt_call *call)
 {
     return call->has_end && !call->pieces && (!call->scope || call->scope->at_work == 0);
 }
@@ -235,8 +235,8 @@ static void settle_call(struct hd_rt_call *call)
         give_pieces(call);
     if (call->is_dropped && !call->worker)
         free_call(call);
-    else if (!call->is_dropped && can_tell(call))
-        tell_call_end(call, call->end_message ? &call->end_message->message : &nothing);
+    else if (!call->is_dropped && can_notify(call))
+        notify_call_end(call, call->end_message ? &call->end_message->message : &nothing);
 }
 
 void hd_rt_call_settle(struct hd_runtime *runtime)
@@ -340,9 +340,9 @@ static void take_end(struct hd_rt_call *call, enum hd_rt_end end,
     }
     call->has_end = true;
     call->end = end;
-    if (can_tell(call)) {
+    if (can_notify(call)) {
         leave_soon(call);
-        tell_call_end(call, message);
+        notify_call_end(call, message);
         return;
     }
     call->end_message = keep_message(message);

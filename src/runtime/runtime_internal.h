@@ -67,7 +67,7 @@ struct hd_rt_worker {
     enum hd_rt_worker_age age;
     bool is_replaced; /* a new one is ready */
     bool is_refused;  /* incompatible versions: a new worker would be refused too */
-    bool is_told;     /* its callers were notified that it is lost */
+    bool is_notified; /* its callers were notified that it is lost */
     bool is_shut;     /* it closed its connection: the exit status of its process is the reason */
     bool is_late;     /* the ping has timed out; data that arrived in time may still be read */
     bool is_crowding; /* it is not read: too many of its requests are pending */

@@ -70,13 +70,14 @@ bool hd_rt_worker_settle(struct hd_rt_worker *worker)
     if (worker->state != HD_WORKER_ENDING)
         return false;
     is_dead = bury(worker, now);
-    if (!worker->is_told && (is_dead || !worker->is_shut || now - worker->since_us >= TELL_US)) {
-        worker->is_told = true;
+    if (!worker->is_notified &&
+        (is_dead || !worker->is_shut || now - worker->since_us >= TELL_US)) {
+        worker->is_notified = true;
         hd_rt_request_lose_all(worker);
         hd_rt_call_lose_all(worker);
         hd_pool_lost(worker, now);
     }
-    return is_dead && worker->is_told;
+    return is_dead && worker->is_notified;
 }
 
 void hd_rt_worker_destroy(struct hd_rt_worker *worker)

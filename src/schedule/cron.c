@@ -186,25 +186,25 @@ static int admit(struct firing *firing, const struct hd_cron_rec *cron, struct h
                                      .thread_id = cron->thread_id,
                                      .request = &request,
                                      .cron_id = cron->id};
-    struct hd_fault told = {0};
-    int err = find_owner(firing, cron, &admission.principal, &told);
+    struct hd_fault cause = {0};
+    int err = find_owner(firing, cron, &admission.principal, &cause);
 
     if (err == HD_ENOTFOUND)
         return forget(firing->app, cron, fault);
     if (!err)
         err = hd_limits_room(firing->app->limits, firing->app->store, admission.principal,
-                             &admission.retry_s, &told);
+                             &admission.retry_s, &cause);
     if (!err && admission.retry_s > 0)
-        err = hd_fault_set(&told, HD_ELIMIT, "too many bytes (limits.bytes)");
+        err = hd_fault_set(&cause, HD_ELIMIT, "too many bytes (limits.bytes)");
     if (!err)
-        err = read_subject(firing, cron, &admission.subject, &told);
+        err = read_subject(firing, cron, &admission.subject, &cause);
     if (!err)
-        err = hd_json_parse(&json, cron->payload, &told);
+        err = hd_json_parse(&json, cron->payload, &cause);
     if (!err)
-        err = hd_run_request_read(&request, hd_json_root(&json), &told);
+        err = hd_run_request_read(&request, hd_json_root(&json), &cause);
     if (!err) {
         request.keeps_thread = cron->keeps_threads;
-        err = hd_admit(&admission, &told);
+        err = hd_admit(&admission, &cause);
     }
     if (!err && !admission.refusal)
         firing->fn(firing->arg, &admission);
@@ -212,7 +212,7 @@ static int admit(struct firing *firing, const struct hd_cron_rec *cron, struct h
     if (!err && !admission.refusal)
         return 0;
     hd_log(HD_LOG_WARN, "cron", "%.*s: no run: %s", (int)cron->id.len, cron->id.ptr,
-           told.code ? told.text : hd_error_text(err));
+           cause.code ? cause.text : hd_error_text(err));
     return 0;
 }
 
@@ -220,18 +220,18 @@ static int fire(struct firing *firing, const struct due *due, struct hd_fault *f
 {
     struct hd_app *app = firing->app;
     struct hd_cron_rec cron;
-    struct hd_fault told = {0};
+    struct hd_fault cause = {0};
     int err = hd_cron_read(app->store, due->principal, due->id, &firing->arena, &cron, fault);
     bool is_over;
 
     if (err || cron.next_at == 0 || cron.next_at > firing->now)
         return err == HD_ENOTFOUND ? 0 : err; /* deleted, changed or fired since */
     is_over = !cron.is_enabled || (cron.end_at != 0 && cron.end_at < firing->now);
-    err = advance(app, &cron, firing->now, &told);
+    err = advance(app, &cron, firing->now, &cause);
     if (err == HD_ECONFLICT)
         return 0;
     if (err)
-        return told.code ? hd_fault_set(fault, err, "%s", told.text) : err;
+        return cause.code ? hd_fault_set(fault, err, "%s", cause.text) : err;
     return is_over ? 0 : admit(firing, &cron, fault);
 }
 

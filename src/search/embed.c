@@ -297,14 +297,14 @@ static int ask_server(struct hd_embedding *embedding, struct hd_buf *body)
 {
     const struct hd_embedder *e = embedding->embedder;
     const char *headers[] = {"Content-Type: application/json", e->authorization};
-    struct hd_client_options what = {.method = "POST",
-                                     .url = e->url,
-                                     .headers = headers,
-                                     .header_count = e->authorization ? 2 : 1,
-                                     .timeout_ms = TIMEOUT_MS,
-                                     .is_final = true,
-                                     .is_trusted = true,
-                                     .max_body = MAX_ANSWER};
+    struct hd_client_options options = {.method = "POST",
+                                        .url = e->url,
+                                        .headers = headers,
+                                        .header_count = e->authorization ? 2 : 1,
+                                        .timeout_ms = TIMEOUT_MS,
+                                        .is_final = true,
+                                        .is_trusted = true,
+                                        .max_body = MAX_ANSWER};
     struct hd_client_request *request;
     struct hd_jw jw;
     int err;
@@ -317,8 +317,8 @@ static int ask_server(struct hd_embedding *embedding, struct hd_buf *body)
     hd_jw_put_string(&jw, "encoding_format", HD_S("float"));
     hd_jw_object_end(&jw);
     err = hd_jw_finish(&jw);
-    what.body = hd_buf_slice(body);
-    return err ? err : hd_client_send(e->app->http, &what, on_response, embedding, &request);
+    options.body = hd_buf_slice(body);
+    return err ? err : hd_client_send(e->app->http, &options, on_response, embedding, &request);
 }
 
 static int request_vectors(struct hd_embedding *embedding)

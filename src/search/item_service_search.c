@@ -30,7 +30,7 @@ struct found {
 
 struct items_search {
     const struct hd_item_service *items;
-    const struct hd_item_search *what;
+    const struct hd_item_search *criteria;
     HD_VEC(struct found) found;
     struct hd_arena arena; /* of what was found */
     struct hd_map scores;  /* of items that have vectors, by name */
@@ -70,7 +70,7 @@ static int add_score(struct items_search *search, const struct hd_vectors_rec *v
     if (!score)
         return HD_ENOMEM;
     score->updated_at = vectors->updated_at;
-    score->value = *value = hd_embed_nearness(search->what->vector, dims, vectors->data);
+    score->value = *value = hd_embed_nearness(search->criteria->vector, dims, vectors->data);
     hd_buf_init(&name, MAX_NAME);
     err = name_of(vectors->ns, vectors->key, &name);
     if (!err)
@@ -117,10 +117,10 @@ static int matches(const struct items_search *search, const struct hd_item_rec *
 
     *out = true;
     err = search->items->sees ? search->items->sees(search->items->ctx, item, out) : 0;
-    if (err || !*out || !search->what->filter)
+    if (err || !*out || !search->criteria->filter)
         return err;
     err = hd_json_parse(&json, item->value, search->items->fault);
-    *out = !err && hd_filter_matches(search->what->filter, hd_json_root(&json));
+    *out = !err && hd_filter_matches(search->criteria->filter, hd_json_root(&json));
     hd_json_fini(&json);
     return err;
 }
@@ -167,11 +167,11 @@ static int compare_found(const void *a, const void *b)
 static int show_found(struct items_search *search, struct hd_batch_builder *batch, struct hd_jw *jw)
 {
     const struct hd_item_service *items = search->items;
-    const struct hd_item_search *what = search->what;
-    size_t end = (size_t)(what->offset + what->limit);
+    const struct hd_item_search *criteria = search->criteria;
+    size_t end = (size_t)(criteria->offset + criteria->limit);
     int err = 0;
 
-    for (size_t i = (size_t)what->offset; !err && i < search->found.count && i < end; i++) {
+    for (size_t i = (size_t)criteria->offset; !err && i < search->found.count && i < end; i++) {
         const struct found *found = &search->found.items[i];
         struct hd_item_rec item;
 
@@ -181,10 +181,10 @@ static int show_found(struct items_search *search, struct hd_batch_builder *batc
             err = 0;
             continue;
         }
-        if (!err && what->refreshes)
+        if (!err && criteria->refreshes)
             err = hd_item_service_touch(batch, &item, hd_clock_now_us());
         if (!err)
-            hd_item_service_write(jw, &item, what->query.len > 0 ? &found->score : NULL);
+            hd_item_service_write(jw, &item, criteria->query.len > 0 ? &found->score : NULL);
     }
     return err;
 }
@@ -200,7 +200,7 @@ static int show_sorted(struct items_search *search, struct hd_jw *jw)
     hd_batch_init(&batch);
     err = show_found(search, &batch, jw);
     if (!err)
-        err = hd_items_apply(search->items->app->store, search->what->prefix, &batch,
+        err = hd_items_apply(search->items->app->store, search->criteria->prefix, &batch,
                              search->items->fault);
     hd_batch_fini(&batch);
     return err;
@@ -271,7 +271,7 @@ static int pick_near(struct near *near, size_t limit, size_t wanted, enum progre
     double bound = greatest_unnamed(near, limit);
     size_t sure = 0;
     int err = hd_items_pick(items->app->store, items->principal, near->names, near->count,
-                            search->what->filter || items->sees, on_item, search, items->fault);
+                            search->criteria->filter || items->sees, on_item, search, items->fault);
 
     for (size_t i = 0; !err && i < search->found.count; i++)
         sure += search->found.items[i].score > bound;
@@ -292,7 +292,7 @@ static int ask_near(struct items_search *search, struct hd_slice vector, size_t 
     near.names = hd_calloc(near.cap, sizeof(*near.names));
     if (!near.names)
         return HD_ENOMEM;
-    err = hd_vectors_nearest(items->app->store, items->principal, search->what->prefix, vector,
+    err = hd_vectors_nearest(items->app->store, items->principal, search->criteria->prefix, vector,
                              limit, on_near, &near, items->fault);
     if (!err)
         err = pick_near(&near, limit, wanted, out);
@@ -302,15 +302,15 @@ static int ask_near(struct items_search *search, struct hd_slice vector, size_t 
 
 static int find_near(struct items_search *search, enum progress *out)
 {
-    const struct hd_item_search *what = search->what;
-    size_t wanted = (size_t)what->offset + (size_t)what->limit;
+    const struct hd_item_search *criteria = search->criteria;
+    size_t wanted = (size_t)criteria->offset + (size_t)criteria->limit;
     struct hd_slice vector;
     int err;
 
     *out = NOTHING;
-    if (!what->vector || what->offset > MAX_NEAR || what->limit > MAX_NEAR)
+    if (!criteria->vector || criteria->offset > MAX_NEAR || criteria->limit > MAX_NEAR)
         return 0;
-    err = hd_embed_pack(what->vector, hd_embedder_dims(search->items->app->embedder),
+    err = hd_embed_pack(criteria->vector, hd_embedder_dims(search->items->app->embedder),
                         search->items->arena, &vector);
     for (size_t limit = 2 * wanted + 32, tries = 0; !err && *out == NOTHING && tries < 2; tries++) {
         forget(search);
@@ -323,26 +323,26 @@ static int find_near(struct items_search *search, enum progress *out)
 static int find_all(struct items_search *search, enum progress progress)
 {
     const struct hd_item_service *items = search->items;
-    const struct hd_item_search *what = search->what;
+    const struct hd_item_search *criteria = search->criteria;
     int err = 0;
 
     search->found.count = 0;
     if (progress == NOTHING) {
         forget(search);
-        err = what->vector ? hd_vectors_scan(items->app->store, items->principal, what->prefix,
-                                             on_vectors, search, items->fault)
-                           : 0;
+        err = criteria->vector ? hd_vectors_scan(items->app->store, items->principal,
+                                                 criteria->prefix, on_vectors, search, items->fault)
+                               : 0;
     }
     if (!err)
-        err = hd_items_scan(items->app->store, items->principal, what->prefix,
-                            what->filter || items->sees, on_item, search, items->fault);
+        err = hd_items_scan(items->app->store, items->principal, criteria->prefix,
+                            criteria->filter || items->sees, on_item, search, items->fault);
     return err;
 }
 
-int hd_item_service_search(const struct hd_item_service *items, const struct hd_item_search *what,
-                           struct hd_jw *jw)
+int hd_item_service_search(const struct hd_item_service *items,
+                           const struct hd_item_search *criteria, struct hd_jw *jw)
 {
-    struct items_search search = {.items = items, .what = what};
+    struct items_search search = {.items = items, .criteria = criteria};
     enum progress progress;
     int err;
 
@@ -365,7 +365,7 @@ int hd_item_service_search(const struct hd_item_service *items, const struct hd_
 
 struct namespace_listing {
     const struct hd_item_service *items;
-    const struct hd_ns_search *what;
+    const struct hd_ns_search *criteria;
     struct hd_slice from; /* all that match begin with it */
     struct hd_label_set set;
     struct hd_arena arena; /* of one namespace */
@@ -374,13 +374,13 @@ struct namespace_listing {
 /* The labels of a prefix before its first wildcard. */
 static int find_start(struct namespace_listing *listing)
 {
-    const struct hd_ns_search *what = listing->what;
+    const struct hd_ns_search *criteria = listing->criteria;
     struct hd_item_namespace fixed = {.count = 0};
 
-    for (size_t i = 0; i < what->match_count; i++) {
-        const struct hd_item_namespace *labels = &what->matches[i].labels;
+    for (size_t i = 0; i < criteria->match_count; i++) {
+        const struct hd_item_namespace *labels = &criteria->matches[i].labels;
 
-        if (what->matches[i].is_suffix)
+        if (criteria->matches[i].is_suffix)
             continue;
         fixed.items = labels->items;
         while (fixed.count < labels->count && !hd_slice_eq(fixed.items[fixed.count], HD_S("*")))
@@ -390,10 +390,10 @@ static int find_start(struct namespace_listing *listing)
     return hd_item_service_join(listing->items, &fixed, &listing->from);
 }
 
-static bool is_match(const struct hd_ns_search *what, const struct hd_item_namespace *labels)
+static bool is_match(const struct hd_ns_search *criteria, const struct hd_item_namespace *labels)
 {
-    for (size_t i = 0; i < what->match_count; i++) {
-        const struct hd_ns_match *match = &what->matches[i];
+    for (size_t i = 0; i < criteria->match_count; i++) {
+        const struct hd_ns_match *match = &criteria->matches[i];
 
         if (match->is_suffix ? !hd_item_namespace_end_with(labels, &match->labels)
                              : !hd_item_namespace_start_with(labels, &match->labels))
@@ -412,7 +412,7 @@ static int on_namespace(void *arg, struct hd_slice ns)
         return 1;
     hd_arena_reset(&listing->arena);
     err = hd_item_namespace_split(&labels, ns, "namespace", &listing->arena, listing->items->fault);
-    if (err || !is_match(listing->what, &labels))
+    if (err || !is_match(listing->criteria, &labels))
         return err;
     return hd_label_set_add(&listing->set, &labels);
 }
@@ -431,11 +431,11 @@ static int on_listed(void *arg, const struct hd_item_rec *item)
 
 static void show_namespaces(struct namespace_listing *listing, struct hd_jw *jw)
 {
-    size_t end = (size_t)(listing->what->offset + listing->what->limit);
+    size_t end = (size_t)(listing->criteria->offset + listing->criteria->limit);
 
     hd_label_set_sort(&listing->set);
     hd_jw_array(jw);
-    for (size_t i = (size_t)listing->what->offset; i < listing->set.count && i < end; i++) {
+    for (size_t i = (size_t)listing->criteria->offset; i < listing->set.count && i < end; i++) {
         const struct hd_item_namespace *labels = &listing->set.items[i];
 
         hd_jw_array(jw);
@@ -446,16 +446,16 @@ static void show_namespaces(struct namespace_listing *listing, struct hd_jw *jw)
     hd_jw_array_end(jw);
 }
 
-int hd_item_service_namespaces(const struct hd_item_service *items, const struct hd_ns_search *what,
-                               struct hd_jw *jw)
+int hd_item_service_namespaces(const struct hd_item_service *items,
+                               const struct hd_ns_search *criteria, struct hd_jw *jw)
 {
-    struct namespace_listing listing = {.items = items, .what = what};
+    struct namespace_listing listing = {.items = items, .criteria = criteria};
     int err = find_start(&listing);
 
     if (err)
         return err;
     hd_arena_init(&listing.arena, MAX_LABELS_ARENA);
-    hd_label_set_init(&listing.set, items->arena, (size_t)what->max_depth, MAX_NAMESPACES);
+    hd_label_set_init(&listing.set, items->arena, (size_t)criteria->max_depth, MAX_NAMESPACES);
     if (items->sees)
         err = hd_items_scan(items->app->store, items->principal, listing.from, true, on_listed,
                             &listing, items->fault);

@@ -25,7 +25,7 @@
 
 struct noted {
     struct noted *next;
-    uint64_t ticket;                      /* since it is busy: its number among all that were */
+    uint64_t sequence;                    /* since it is busy: its number among all that were */
     struct hd_slice principal, thread_id; /* behind this struct */
 };
 
@@ -52,11 +52,11 @@ struct hd_thread_indexer {
 
     uv_mutex_t lock; /* of what follows */
     struct noted *first, **last;
-    struct hd_map known; /* noted threads, by principal and id */
-    struct noted *busy;  /* being updated, by the job or by searches */
-    uint64_t tickets;    /* given to busy ones so far */
-    uv_cond_t finished;  /* one of them is busy no more */
-    bool must_compare;   /* all threads, from the first one on */
+    struct hd_map known;    /* noted threads, by principal and id */
+    struct noted *busy;     /* being updated, by the job or by searches */
+    uint64_t last_sequence; /* given to busy ones so far */
+    uv_cond_t finished;     /* one of them is busy no more */
+    bool must_compare;      /* all threads, from the first one on */
     bool is_complete;
 
     /* The comparison, the store thread's while a job is under way: the last thread looked at. */
@@ -139,7 +139,7 @@ static struct noted *take_noted(struct hd_thread_indexer *texts, const struct hd
         if (!noted->next)
             texts->last = at;
         (void)hd_map_remove(&texts->known, key_of(noted));
-        noted->ticket = ++texts->tickets;
+        noted->sequence = ++texts->last_sequence;
         noted->next = texts->busy;
         texts->busy = noted;
     }
@@ -165,7 +165,7 @@ static bool is_busy(const struct hd_thread_indexer *texts, struct hd_slice princ
 {
     const struct noted *noted = texts->busy;
 
-    while (noted && (noted->ticket > newest || !hd_slice_eq(noted->principal, principal)))
+    while (noted && (noted->sequence > newest || !hd_slice_eq(noted->principal, principal)))
         noted = noted->next;
     return noted != NULL;
 }
@@ -179,7 +179,7 @@ static void await_busy(struct hd_thread_indexer *texts, struct hd_slice principa
     uint64_t newest;
 
     uv_mutex_lock(&texts->lock);
-    newest = texts->tickets;
+    newest = texts->last_sequence;
     while (is_busy(texts, principal, newest))
         uv_cond_wait(&texts->finished, &texts->lock);
     uv_mutex_unlock(&texts->lock);

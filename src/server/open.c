@@ -160,7 +160,7 @@ static int open_parts(struct hd_app *app, struct hd_fault *fault)
     if (!err)
         err = hd_webhooks_create(app, &app->webhooks);
     if (!err && config->auth.val)
-        err = hd_auth_service_create(app, &app->gate, fault);
+        err = hd_auth_service_create(app, &app->auth_service, fault);
     if (!err)
         err = hd_scheduler_create(app, &app->scheduler);
     if (!err)
@@ -257,7 +257,7 @@ void hd_server_close(struct hd_app *app)
     hd_sweeper_destroy(app->sweeper);
     hd_scheduler_destroy(app->scheduler);
     hd_webhooks_destroy(app->webhooks);
-    hd_auth_service_destroy(app->gate);
+    hd_auth_service_destroy(app->auth_service);
     hd_client_destroy(app->http);
     hd_runtime_destroy(app->runtime);
     hd_embedder_destroy(app->embedder);
@@ -280,7 +280,7 @@ void hd_server_close(struct hd_app *app)
     app->sweeper = NULL;
     app->scheduler = NULL;
     app->webhooks = NULL;
-    app->gate = NULL;
+    app->auth_service = NULL;
     app->http = NULL;
     app->queue = NULL;
     app->event_logs = NULL;

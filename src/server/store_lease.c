@@ -31,7 +31,7 @@
 struct hd_store_lease {
     struct hd_backend *backend; /* belongs to hd_store_lease_take(), then to the thread */
     int64_t token;
-    int64_t beat;
+    int64_t heartbeat;
     int64_t started_at;
     hd_store_lease_lost_fn lost;
     void *ctx;
@@ -50,7 +50,7 @@ struct hd_store_lease {
     pthread_mutex_t lock; /* protects the members below */
     pthread_cond_t changed;
     struct hd_server_identity self;
-    bool has_news; /* `self` is not stored yet */
+    bool has_update; /* `self` is not stored yet */
     bool is_hurried;
     bool is_ending;
     int64_t attempted_us; /* boot time before the last attempt, successful or not */
@@ -60,7 +60,7 @@ struct hd_store_lease {
 
 struct holder {
     bool is_there;
-    int64_t token, beat;
+    int64_t token, heartbeat;
     struct hd_server_identity identity;
 };
 
@@ -76,7 +76,7 @@ static int on_holder_row(void *arg, size_t which, const struct hd_cell *cells)
     (void)which;
     holder->is_there = true;
     holder->token = cells[HD_SERVERS_TOKEN].number;
-    holder->beat = cells[HD_SERVERS_BEAT].number;
+    holder->heartbeat = cells[HD_SERVERS_BEAT].number;
     hd_server_identity_read(cells[HD_SERVERS_BODY].bytes, &holder->identity);
     return 1;
 }
@@ -100,7 +100,7 @@ static int add_lease_row(struct hd_store_lease *lease, struct hd_batch_builder *
 
     pthread_mutex_lock(&lease->lock);
     self = lease->self;
-    lease->has_news = false;
+    lease->has_update = false;
     pthread_mutex_unlock(&lease->lock);
     err = hd_server_identity_write(&self, body);
     if (err)
@@ -109,7 +109,7 @@ static int add_lease_row(struct hd_store_lease *lease, struct hd_batch_builder *
     const struct hd_cell row[] = {
         [HD_SERVERS_SLOT] = slot(),
         [HD_SERVERS_TOKEN] = hd_cell_int(lease->token),
-        [HD_SERVERS_BEAT] = hd_cell_int(lease->beat),
+        [HD_SERVERS_BEAT] = hd_cell_int(lease->heartbeat),
         [HD_SERVERS_STARTED] = hd_cell_int(lease->started_at),
         [HD_SERVERS_BODY] = hd_cell_bytes(hd_buf_slice(body)),
     };
@@ -133,9 +133,9 @@ static int plan(struct hd_store_lease *lease, enum lease_change change, const st
 
     if (change == BEAT)
         return hd_batch_expect_and_set(batch, HD_SERVERS, key, HD_SERVERS_TOKEN, lease->token,
-                                       HD_SERVERS_BEAT, lease->beat);
+                                       HD_SERVERS_BEAT, lease->heartbeat);
     if (change == REPLACE)
-        err = hd_batch_expect(batch, HD_SERVERS, key, HD_SERVERS_BEAT, old->beat);
+        err = hd_batch_expect(batch, HD_SERVERS, key, HD_SERVERS_BEAT, old->heartbeat);
     if (!err && change != CLAIM)
         err = hd_batch_expect(batch, HD_SERVERS, key, HD_SERVERS_TOKEN,
                               old ? old->token : lease->token);
@@ -216,15 +216,15 @@ static bool is_stuck(const struct hd_store_lease *lease, int64_t now)
 }
 
 /* True: the lease was renewed. */
-static bool beat(struct hd_store_lease *lease, int64_t began, bool has_news)
+static bool heartbeat(struct hd_store_lease *lease, int64_t began, bool has_update)
 {
     struct hd_fault fault = {0};
     int err;
 
     if (is_stuck(lease, began))
         return false;
-    lease->beat++;
-    err = change_row(lease, has_news ? UPDATE : BEAT, NULL, &fault);
+    lease->heartbeat++;
+    err = change_row(lease, has_update ? UPDATE : BEAT, NULL, &fault);
     if (err == HD_ECONFLICT) {
         fault = (struct hd_fault){0};
         err = examine(lease, &fault);
@@ -267,15 +267,15 @@ static void *run_beats(void *arg)
     pthread_mutex_lock(&lease->lock);
     while (!lease->is_ending && !atomic_load(&lease->is_lost)) {
         int64_t began = hd_clock_boot_us();
-        bool has_news = lease->has_news, is_renewed;
+        bool has_update = lease->has_update, is_renewed;
         struct timespec until;
 
         lease->is_hurried = false;
         pthread_mutex_unlock(&lease->lock);
-        is_renewed = beat(lease, began, has_news);
+        is_renewed = heartbeat(lease, began, has_update);
         pthread_mutex_lock(&lease->lock);
         lease->attempted_us = began;
-        lease->has_news |= has_news && !is_renewed;
+        lease->has_update |= has_update && !is_renewed;
         pthread_cond_broadcast(&lease->changed);
         wait_from_now(&until, is_renewed ? BEAT_US : RETRY_US);
         while (!lease->is_ending && !lease->is_hurried && wait_until(lease, &until))
@@ -417,7 +417,7 @@ static int look_at_holder(struct hd_store_lease *lease, struct holder_watch *wat
     if (hd_server_identity_is_gone(&holder.identity, &lease->self))
         return take_over(lease, &holder, "whose process has ended", fault);
     if (watch->seen.is_there && watch->seen.token == holder.token) {
-        if (watch->seen.beat != holder.beat)
+        if (watch->seen.heartbeat != holder.heartbeat)
             return refuse_held_store(&holder, fault);
         if (now - began > OUTAGE_US)
             watch->since_us = now;
@@ -532,7 +532,7 @@ void hd_store_lease_update(struct hd_store_lease *lease, const struct hd_server_
 {
     pthread_mutex_lock(&lease->lock);
     lease->self = *self;
-    lease->has_news = true;
+    lease->has_update = true;
     hurry(lease);
     pthread_mutex_unlock(&lease->lock);
 }

@@ -48,7 +48,7 @@ struct history_item {
 
 struct history_walker {
     struct hd_store *store;
-    const struct hd_list_history *trail;
+    const struct hd_list_history *history;
     struct hd_fault *fault;
     struct hd_slice thread; /* the stored key */
     struct hd_arena keys;   /* holds the stored key */
@@ -179,10 +179,10 @@ static int end_element(struct extent_taking *t)
     return err;
 }
 
-static int take_part(struct extent_taking *t, struct chunk_stretch chunks, bool goes_on)
+static int take_part(struct extent_taking *t, struct chunk_stretch chunks, bool continues)
 {
-    struct span span = {.chunks = chunks, .joins = goes_on, .is_glued = true};
-    int err = goes_on ? 0 : end_element(t);
+    struct span span = {.chunks = chunks, .joins = continues, .is_glued = true};
+    int err = continues ? 0 : end_element(t);
 
     if (err)
         return err;
@@ -197,12 +197,12 @@ static int take_segment(struct extent_taking *t, size_t at)
     const struct hd_ref *ref = &t->item->ref;
     const struct hd_segment *segment = &ref->segments[at];
     struct chunk_stretch extent = {segment->start, segment->start + (int64_t)segment->count};
-    bool goes_on = joins(ref, at), is_cut = joins(ref, at + 1);
+    bool continues = joins(ref, at), is_cut = joins(ref, at + 1);
     int err = 0;
 
     if (segment->count > 1 && !segment->rest_comma)
-        return take_part(t, extent, goes_on);
-    if (goes_on) {
+        return take_part(t, extent, continues);
+    if (continues) {
         err = take_part(t, (struct chunk_stretch){extent.start, extent.start + 1}, true);
         extent.start++;
     }
@@ -277,7 +277,7 @@ static bool is_list_reference(const struct hd_ref *ref, struct hd_slice channel)
 
 static int find_list(struct history_walker *w, struct history_item *item)
 {
-    struct hd_slice channel = w->trail->channel;
+    struct hd_slice channel = w->history->channel;
     const struct hd_channel_entry *entry =
         item->is_there && !item->is_opaque ? hd_checkpoint_body_entry(&item->body, channel) : NULL;
     int err;
@@ -309,7 +309,7 @@ static int walker_on_write(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct history_walker *w = arg;
 
-    w->items[which].is_opaque |= hd_slice_eq(cells[HD_WRITES_CHANNEL].bytes, w->trail->channel);
+    w->items[which].is_opaque |= hd_slice_eq(cells[HD_WRITES_CHANNEL].bytes, w->history->channel);
     return 0;
 }
 
@@ -321,9 +321,9 @@ static int ask_item(struct history_walker *w, size_t i)
     if (!prefix)
         return HD_ENOMEM;
     prefix[0] = hd_cell_bytes(w->thread);
-    prefix[1] = hd_cell_bytes(w->trail->ns);
+    prefix[1] = hd_cell_bytes(w->history->ns);
     prefix[2] = hd_cell_bytes(w->items[i].id);
-    prefix[3] = hd_cell_bytes(w->trail->task);
+    prefix[3] = hd_cell_bytes(w->history->task);
     err = hd_reading_add(&w->reading,
                          (struct hd_query){.table = HD_CHECKPOINTS,
                                            .index = HD_PRIMARY,
@@ -349,12 +349,12 @@ struct chunk_reader {
     struct span *span;
 };
 
-static int append_chunk(struct history_item *item, struct hd_slice packed, bool goes_on)
+static int append_chunk(struct history_item *item, struct hd_slice packed, bool continues)
 {
     size_t size, len;
     int err = hd_unpacked_size(packed, &size);
 
-    if (!err && !goes_on && item->text.len > 0)
+    if (!err && !continues && item->text.len > 0)
         err = hd_buf_append_byte(&item->text, ',');
     if (!err)
         err = hd_buf_reserve(&item->text, size);
@@ -391,7 +391,7 @@ static int ask_chunks(struct history_walker *w, struct history_item *item)
     if (err)
         return err;
     prefix[0] = hd_cell_bytes(w->thread);
-    prefix[1] = hd_cell_bytes(w->trail->channel);
+    prefix[1] = hd_cell_bytes(w->history->channel);
     for (struct span *span = item->spans; !err && span; span = span->next) {
         struct chunk_reader *reader = hd_arena_alloc(&w->arena, sizeof(*reader));
 
@@ -432,7 +432,7 @@ static int read_rows(struct history_walker *w)
     int err = 0;
 
     for (size_t i = 0; !err && i < w->count; i++) {
-        w->items[i].id = w->trail->ids[w->first + i];
+        w->items[i].id = w->history->ids[w->first + i];
         w->items[i].tail = &w->items[i].spans;
         err = ask_item(w, i);
     }
@@ -451,7 +451,7 @@ static int read_chunks(struct history_walker *w)
         hd_buf_init(&item->text, item->is_opaque ? 0 : (size_t)item->ref.size);
         if (!err && !item->is_opaque && !item->ref.is_inline)
             err = take_segments(w, item, i > 0 ? &w->items[i - 1] : NULL);
-        if (!err && w->first + i >= w->trail->known)
+        if (!err && w->first + i >= w->history->known)
             err = ask_chunks(w, item);
     }
     return err ? err : walker_run(w);
@@ -462,7 +462,7 @@ static int report_item(struct history_walker *w, size_t i, hd_list_history_fn fn
     const struct history_item *item = &w->items[i];
     struct hd_slice text = hd_buf_slice(&item->text);
 
-    if (w->first + i < w->trail->known)
+    if (w->first + i < w->history->known)
         return 0;
     if (item->is_opaque || !is_whole(item))
         return fn(arg, w->first + i, NULL);
@@ -487,7 +487,7 @@ static int walk_page(struct history_walker *w, hd_list_history_fn fn, void *arg)
     return err;
 }
 
-int hd_list_history_walk(struct heddle *store, const struct hd_list_history *trail,
+int hd_list_history_walk(struct heddle *store, const struct hd_list_history *history,
                          hd_list_history_fn fn, void *arg, struct hd_fault *fault)
 {
     struct history_walker *w = hd_calloc(1, sizeof(*w));
@@ -496,14 +496,14 @@ int hd_list_history_walk(struct heddle *store, const struct hd_list_history *tra
     if (!w)
         return HD_ENOMEM;
     w->store = hd_store_of(store);
-    w->trail = trail;
+    w->history = history;
     w->fault = fault;
     hd_arena_init(&w->keys, SIZE_MAX / 2);
     hd_arena_init(&w->arena, SIZE_MAX / 2);
     hd_reading_init(&w->reading);
-    err = hd_store_thread_key(&trail->thread, &w->keys, &w->thread, fault);
-    for (; !err && w->first < trail->count; w->first += w->count) {
-        w->count = trail->count - w->first < PAGE ? trail->count - w->first : PAGE;
+    err = hd_store_thread_key(&history->thread, &w->keys, &w->thread, fault);
+    for (; !err && w->first < history->count; w->first += w->count) {
+        w->count = history->count - w->first < PAGE ? history->count - w->first : PAGE;
         err = walk_page(w, fn, arg);
     }
     hd_reading_fini(&w->reading);

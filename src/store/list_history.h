@@ -38,7 +38,7 @@ struct hd_list_history {
 typedef int (*hd_list_history_fn)(void *arg, size_t which, const struct hd_slice *elements);
 
 /* In the order of `ids`, without those that added nothing. Blocks. */
-HD_MUST_CHECK int hd_list_history_walk(struct heddle *store, const struct hd_list_history *trail,
+HD_MUST_CHECK int hd_list_history_walk(struct heddle *store, const struct hd_list_history *history,
                                        hd_list_history_fn fn, void *arg, struct hd_fault *fault);
 
 #endif

@@ -255,7 +255,7 @@ static void launch(struct hd_webhook *delivery);
 static void on_delivery_timer(uv_timer_t *timer);
 
 /* Retries after the delay that follows its last attempt. */
-static void wait_turn(struct hd_webhook *delivery)
+static void wait_in_queue(struct hd_webhook *delivery)
 {
     struct hd_webhooks *webhooks = delivery->webhooks;
     uint32_t random;
@@ -287,7 +287,7 @@ static void on_row_used(void *arg)
 
     take_out(&webhooks->storing, delivery);
     if (delivery->is_done && delivery->err) {
-        wait_turn(delivery);
+        wait_in_queue(delivery);
     } else if (delivery->is_done) {
         *(delivery->is_sent ? &webhooks->counts.sent : &webhooks->counts.dropped) += 1;
         forget(delivery);
@@ -307,7 +307,7 @@ static void visit_row(struct hd_webhook *delivery)
     append_delivery(&webhooks->storing, delivery);
     if (hd_defer_run(webhooks->app->defer, use_row, on_row_used, delivery)) {
         take_out(&webhooks->storing, delivery);
-        wait_turn(delivery);
+        wait_in_queue(delivery);
     }
 }
 
@@ -359,7 +359,7 @@ static void fail_delivery(struct hd_webhook *delivery, int status)
 
     if (hd_webhook_may_retry(status) && delivery->attempt <= config->webhooks_retries &&
         !is_too_old(delivery)) {
-        wait_turn(delivery);
+        wait_in_queue(delivery);
         return;
     }
     if (status != 0)
@@ -439,17 +439,17 @@ static int send_delivery(struct hd_webhook *delivery, const char *url, struct hd
     bool is_own = delivery->row.url.ptr[0] == '/';
     bool is_signed = config->webhooks_secret[0] != '\0';
     size_t count = 3;
-    struct hd_client_options what = {.method = "POST",
-                                     .url = url,
-                                     .headers = headers,
-                                     .body = body,
-                                     .timeout_ms = config->webhooks_timeout_us / 1000,
-                                     .is_direct = true,
-                                     .is_trusted = is_own,
-                                     .is_own = is_own,
-                                     .ignores_answer = true,
-                                     .allows = is_own ? NULL : allows,
-                                     .allows_ctx = &webhooks->policy};
+    struct hd_client_options options = {.method = "POST",
+                                        .url = url,
+                                        .headers = headers,
+                                        .body = body,
+                                        .timeout_ms = config->webhooks_timeout_us / 1000,
+                                        .is_direct = true,
+                                        .is_trusted = is_own,
+                                        .is_own = is_own,
+                                        .ignores_answer = true,
+                                        .allows = is_own ? NULL : allows,
+                                        .allows_ctx = &webhooks->policy};
     int err = 0;
 
     if (is_signed)
@@ -459,12 +459,12 @@ static int send_delivery(struct hd_webhook *delivery, const char *url, struct hd
         headers[count++] = id;
     for (size_t i = 0; i < webhooks->header_count; i++)
         headers[count++] = webhooks->headers[i];
-    what.header_count = count;
+    options.header_count = count;
     if (is_signed)
         err = hd_webhook_sign(hd_slice_cstr(config->webhooks_secret), hd_clock_now_us() / 1000000,
                               body, signature + strlen(HD_WEBHOOK_HEADER ": "));
     if (!err)
-        err = hd_client_send(webhooks->app->http, &what, on_delivery_answer, delivery,
+        err = hd_client_send(webhooks->app->http, &options, on_delivery_answer, delivery,
                              &delivery->request);
     return err;
 }

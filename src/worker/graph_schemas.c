@@ -79,9 +79,9 @@ void hd_graph_schemas_close(struct hd_app *app)
 /* ---- the ready message ------------------------------------------------ */
 
 /* Appends the JSON text of a member; nothing if it is missing or null. */
-static int copy_member(hd_json_val told, struct hd_slice name, struct hd_buf *out)
+static int copy_member(hd_json_val described, struct hd_slice name, struct hd_buf *out)
 {
-    hd_json_val val = hd_json_get(told, name);
+    hd_json_val val = hd_json_get(described, name);
 
     return val && !hd_json_is_null(val) ? hd_json_write_val(out, val) : 0;
 }
@@ -91,14 +91,14 @@ static int copy_member(hd_json_val told, struct hd_slice name, struct hd_buf *ou
  * shown without it.
  */
 static int read_structure(struct hd_app_form *form, const struct hd_app_graph *graph,
-                          hd_json_val told)
+                          hd_json_val described)
 {
     struct hd_fault fault = {0};
     struct hd_buf text;
     int err;
 
     hd_buf_init(&text, MAX_FORM);
-    err = copy_member(told, HD_S("structure"), &text);
+    err = copy_member(described, HD_S("structure"), &text);
     form->has_structure = text.len > 0;
     if (!err)
         err = hd_worker_graph_create(hd_buf_slice(&text), ids_of(graph->language), &form->graph,
@@ -125,19 +125,20 @@ static void log_error(const struct hd_app_graph *graph, hd_json_val error)
            (int)type.len, type.ptr, (int)(message.len < 2000 ? message.len : 2000), message.ptr);
 }
 
-static int fill_form(struct hd_app_form *form, const struct hd_app_graph *graph, hd_json_val told)
+static int fill_form(struct hd_app_form *form, const struct hd_app_graph *graph,
+                     hd_json_val described)
 {
-    hd_json_val error = hd_json_get(told, HD_S("error"));
-    int err = copy_member(told, HD_S("schemas"), &form->schemas_text);
+    hd_json_val error = hd_json_get(described, HD_S("error"));
+    int err = copy_member(described, HD_S("schemas"), &form->schemas_text);
 
     if (!err)
-        err = copy_member(told, HD_S("error"), &form->error_text);
+        err = copy_member(described, HD_S("error"), &form->error_text);
     if (!err)
-        err = read_structure(form, graph, told);
+        err = read_structure(form, graph, described);
     if (err)
         return err;
-    form->has_types = hd_json_is_true(hd_json_get(told, HD_S("types")));
-    form->is_told = true;
+    form->has_types = hd_json_is_true(hd_json_get(described, HD_S("types")));
+    form->is_described = true;
     form->schemas = hd_buf_slice(&form->schemas_text);
     form->error = hd_buf_slice(&form->error_text);
     if (hd_json_is_object(error))
@@ -146,18 +147,18 @@ static int fill_form(struct hd_app_form *form, const struct hd_app_graph *graph,
 }
 
 /* A restarted worker reports the same text: then the form stays. */
-static int take_one(struct hd_app_graph *graph, hd_json_val told)
+static int take_one(struct hd_app_graph *graph, hd_json_val described)
 {
     struct hd_app_form *form = make_form();
-    int err = form ? hd_json_write_val(&form->text, told) : HD_ENOMEM;
+    int err = form ? hd_json_write_val(&form->text, described) : HD_ENOMEM;
 
-    if (!err && graph->form && graph->form->is_told &&
+    if (!err && graph->form && graph->form->is_described &&
         hd_slice_eq(hd_buf_slice(&graph->form->text), hd_buf_slice(&form->text))) {
         free_form(form);
         return 0;
     }
     if (!err)
-        err = fill_form(form, graph, told);
+        err = fill_form(form, graph, described);
     if (!err)
         publish(graph, form);
     else if (form)
@@ -168,13 +169,13 @@ static int take_one(struct hd_app_graph *graph, hd_json_val told)
 void hd_graph_schemas_take(struct hd_app *app, enum hd_rt_language language, struct hd_slice head)
 {
     struct hd_json json = {NULL};
-    hd_json_val told;
+    hd_json_val described;
     int err = hd_json_parse(&json, head, NULL);
 
-    told = hd_json_get(hd_json_root(&json), HD_S("graphs"));
+    described = hd_json_get(hd_json_root(&json), HD_S("graphs"));
     for (size_t i = 0; !err && i < app->graph_count; i++) {
         struct hd_app_graph *graph = &app->graphs[i];
-        hd_json_val one = hd_json_get(told, graph->id);
+        hd_json_val one = hd_json_get(described, graph->id);
 
         if (graph->is_remote && graph->language == language && hd_json_is_object(one))
             err = take_one(graph, one);

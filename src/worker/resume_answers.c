@@ -7,7 +7,7 @@
 
 #define MAX_ASKED ((size_t)256 << 20)
 
-struct hd_val *hd_asked_of(const struct hd_val *state)
+struct hd_val *hd_resume_answers_pending(const struct hd_val *state)
 {
     const struct hd_val *tasks = hd_val_get(state, HD_S("tasks"));
     struct hd_val *asked = hd_val_object();
@@ -35,7 +35,7 @@ static int read_asked(const struct hd_address *at, struct hd_val **out, struct h
     if (err)
         hd_fault_set(fault, err, "%s", failure.text ? failure.text : hd_error_text(err));
     if (!err) {
-        asked = hd_asked_of(state);
+        asked = hd_resume_answers_pending(state);
         err = asked ? hd_val_render(&text, asked) : HD_ENOMEM;
     }
     if (!err)

@@ -14,7 +14,7 @@
 #include "value/val.h"
 
 /* Maps task ids to their interrupts, from a state (graph/state/state.h). NULL: no memory. */
-HD_MUST_CHECK struct hd_val *hd_asked_of(const struct hd_val *state);
+HD_MUST_CHECK struct hd_val *hd_resume_answers_pending(const struct hd_val *state);
 
 struct hd_answers_left {
     bool are_taken;         /* at least one was consumed; do not apply them again */

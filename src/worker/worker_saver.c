@@ -311,7 +311,7 @@ int hd_worker_list(struct hd_worker_op *op)
 /* ---- put and writes --------------------------------------------------- */
 
 /* HD_ENOTFOUND: the thread fence found no record, so the thread was deleted during the run. */
-static int tell_stored(struct hd_worker_op *op, int err, const struct heddle_error *error)
+static int notify_stored(struct hd_worker_op *op, int err, const struct heddle_error *error)
 {
     if (err == HD_ENOTFOUND)
         return hd_fault_set(&op->request->fault, HD_ECLOSED, "the thread was deleted");
@@ -386,7 +386,7 @@ int hd_worker_put(struct hd_worker_op *op)
     if (err)
         return err;
     err = hd_store_put(op->app->store, &put, &extras, &error);
-    return tell_stored(op, err, &error);
+    return notify_stored(op, err, &error);
 }
 
 int hd_worker_writes(struct hd_worker_op *op)
@@ -416,7 +416,7 @@ int hd_worker_writes(struct hd_worker_op *op)
     writes.task_path = hd_to_public(path);
     writes.values = values;
     err = hd_store_put_writes(op->app->store, &writes, op->scope->guard, &error);
-    return tell_stored(op, err, &error);
+    return notify_stored(op, err, &error);
 }
 
 /* ---- history ---------------------------------------------------------- */

@@ -17,12 +17,12 @@ static void require(bool is_so, const char *what)
     abort();
 }
 
-static void ask(const struct hd_a2a_card *card)
+static void operation(const struct hd_a2a_card *card)
 {
     for (int op = HD_A2A_SEND; op <= HD_A2A_CANCEL; op++) {
-        struct hd_a2a_ask what = {.op = (enum hd_a2a_op)op,
-                                  .task_id = hd_slice_cstr(card->name),
-                                  .text = hd_slice_cstr(card->description)};
+        struct hd_a2a_operation what = {.op = (enum hd_a2a_op)op,
+                                        .task_id = hd_slice_cstr(card->name),
+                                        .text = hd_slice_cstr(card->description)};
         struct hd_a2a_request request;
 
         require(hd_a2a_request_make(card, &what, &request) == 0, "a request that cannot be made");
@@ -44,7 +44,7 @@ static void try_card(struct hd_slice text)
     if (err)
         return;
     require(hd_a2a_is_url(hd_slice_cstr(card.url)), "a card with a bad address");
-    ask(&card);
+    operation(&card);
     hd_a2a_card_fini(&card);
 }
 
@@ -72,13 +72,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     while (line < end) {
         const uint8_t *stop = memchr(line, '\n', (size_t)(end - line));
         struct hd_fault fault = {0};
-        struct hd_a2a_news news;
+        struct hd_a2a_progress progress;
 
         if (!stop)
             stop = end;
-        if (hd_a2a_answer_read(&answer, hd_slice(line, (size_t)(stop - line)), &news, &fault) != 0)
+        if (hd_a2a_answer_read(&answer, hd_slice(line, (size_t)(stop - line)), &progress, &fault) !=
+            0)
             require(fault.text[0], "an error without a reason");
-        hd_val_unref(news.parts);
+        hd_val_unref(progress.parts);
         line = stop + 1;
     }
     show(&answer);

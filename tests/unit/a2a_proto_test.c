@@ -154,8 +154,8 @@ static void origins_are_compared(void **state)
 /* ---- requests ---------------------------------------------------------------- */
 
 static void check_request(enum hd_a2a_dialect dialect, enum hd_a2a_binding binding,
-                          const struct hd_a2a_ask *ask, const char *method, const char *url,
-                          const char *body)
+                          const struct hd_a2a_operation *operation, const char *method,
+                          const char *url, const char *body)
 {
     char where[] = "http://h/rpc/?q=1", tenant[] = "t 1", none[] = "";
     struct hd_a2a_card card = {.url = where,
@@ -164,7 +164,7 @@ static void check_request(enum hd_a2a_dialect dialect, enum hd_a2a_binding bindi
                                .binding = binding};
     struct hd_a2a_request request;
 
-    assert_err(hd_a2a_request_make(&card, ask, &request), 0);
+    assert_err(hd_a2a_request_make(&card, operation, &request), 0);
     assert_string_equal(request.method, method);
     assert_string_equal(request.url.ptr, url);
     assert_slice(hd_buf_slice(&request.body), hd_slice_cstr(body));
@@ -174,32 +174,32 @@ static void check_request(enum hd_a2a_dialect dialect, enum hd_a2a_binding bindi
 
 static void requests_follow_the_dialect(void **state)
 {
-    struct hd_a2a_ask ask = {.op = HD_A2A_SEND,
-                             .context_id = HD_S("c"),
-                             .message_id = HD_S("m"),
-                             .text = HD_S("hi \"you\"")};
+    struct hd_a2a_operation operation = {.op = HD_A2A_SEND,
+                                         .context_id = HD_S("c"),
+                                         .message_id = HD_S("m"),
+                                         .text = HD_S("hi \"you\"")};
 
     (void)state;
-    check_request(HD_A2A_0_3, HD_A2A_JSONRPC, &ask, "POST", "http://h/rpc/?q=1",
+    check_request(HD_A2A_0_3, HD_A2A_JSONRPC, &operation, "POST", "http://h/rpc/?q=1",
                   "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"message/send\",\"params\":{"
                   "\"message\":{\"kind\":\"message\",\"messageId\":\"m\",\"contextId\":\"c\","
                   "\"role\":\"user\",\"parts\":[{\"kind\":\"text\",\"text\":\"hi \\\"you\\\"\"}]},"
                   "\"configuration\":{\"acceptedOutputModes\":[\"text/plain\","
                   "\"application/json\"],\"blocking\":true}}}");
-    ask.op = HD_A2A_STREAM;
-    ask.task_id = HD_S("t");
-    check_request(HD_A2A_1_0, HD_A2A_JSONRPC, &ask, "POST", "http://h/rpc/?q=1",
+    operation.op = HD_A2A_STREAM;
+    operation.task_id = HD_S("t");
+    check_request(HD_A2A_1_0, HD_A2A_JSONRPC, &operation, "POST", "http://h/rpc/?q=1",
                   "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"SendStreamingMessage\",\"params\":{"
                   "\"message\":{\"messageId\":\"m\",\"contextId\":\"c\",\"taskId\":\"t\","
                   "\"role\":\"ROLE_USER\",\"parts\":[{\"text\":\"hi \\\"you\\\"\"}]},"
                   "\"configuration\":{\"acceptedOutputModes\":[\"text/plain\","
                   "\"application/json\"]}}}");
-    ask.op = HD_A2A_GET;
-    check_request(HD_A2A_0_3, HD_A2A_JSONRPC, &ask, "POST", "http://h/rpc/?q=1",
+    operation.op = HD_A2A_GET;
+    check_request(HD_A2A_0_3, HD_A2A_JSONRPC, &operation, "POST", "http://h/rpc/?q=1",
                   "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tasks/get\",\"params\":{\"id\":"
                   "\"t\"}}");
-    ask.op = HD_A2A_CANCEL;
-    check_request(HD_A2A_1_0, HD_A2A_JSONRPC, &ask, "POST", "http://h/rpc/?q=1",
+    operation.op = HD_A2A_CANCEL;
+    check_request(HD_A2A_1_0, HD_A2A_JSONRPC, &operation, "POST", "http://h/rpc/?q=1",
                   "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"CancelTask\",\"params\":{\"id\":"
                   "\"t\"}}");
 }
@@ -207,19 +207,20 @@ static void requests_follow_the_dialect(void **state)
 static void requests_follow_the_binding(void **state)
 {
     struct hd_val *data = hd_val_with(hd_val_object(), HD_S("a"), hd_val_int(1));
-    struct hd_a2a_ask ask = {.op = HD_A2A_SEND, .message_id = HD_S("m"), .data = data};
+    struct hd_a2a_operation operation = {.op = HD_A2A_SEND, .message_id = HD_S("m"), .data = data};
 
     (void)state;
-    check_request(HD_A2A_1_0, HD_A2A_HTTP_JSON, &ask, "POST", "http://h/rpc/t%201/message:send?q=1",
+    check_request(HD_A2A_1_0, HD_A2A_HTTP_JSON, &operation, "POST",
+                  "http://h/rpc/t%201/message:send?q=1",
                   "{\"tenant\":\"t 1\",\"message\":{\"messageId\":\"m\",\"role\":\"ROLE_USER\","
                   "\"parts\":[{\"data\":{\"a\":1}}]},\"configuration\":{\"acceptedOutputModes\":["
                   "\"text/plain\",\"application/json\"]}}");
-    ask.op = HD_A2A_GET;
-    ask.task_id = HD_S("../t?");
-    check_request(HD_A2A_1_0, HD_A2A_HTTP_JSON, &ask, "GET",
+    operation.op = HD_A2A_GET;
+    operation.task_id = HD_S("../t?");
+    check_request(HD_A2A_1_0, HD_A2A_HTTP_JSON, &operation, "GET",
                   "http://h/rpc/t%201/tasks/..%2Ft%3F?q=1", "");
-    ask.op = HD_A2A_CANCEL;
-    check_request(HD_A2A_1_0, HD_A2A_HTTP_JSON, &ask, "POST",
+    operation.op = HD_A2A_CANCEL;
+    check_request(HD_A2A_1_0, HD_A2A_HTTP_JSON, &operation, "POST",
                   "http://h/rpc/t%201/tasks/..%2Ft%3F:cancel?q=1",
                   "{\"tenant\":\"t 1\",\"id\":\"../t?\"}");
     hd_val_unref(data);
@@ -230,14 +231,14 @@ static void requests_follow_the_binding(void **state)
 static void read_text(struct hd_a2a_answer *answer, const char *text, enum hd_a2a_kind kind)
 {
     struct hd_fault fault = {0};
-    struct hd_a2a_news news;
-    int err = hd_a2a_answer_read(answer, hd_slice_cstr(text), &news, &fault);
+    struct hd_a2a_progress progress;
+    int err = hd_a2a_answer_read(answer, hd_slice_cstr(text), &progress, &fault);
 
     if (err)
         print_error("%s\n", fault.text);
     assert_err(err, 0);
-    assert_int_equal(news.kind, kind);
-    hd_val_unref(news.parts);
+    assert_int_equal(progress.kind, kind);
+    hd_val_unref(progress.parts);
 }
 
 static void check_content(struct hd_a2a_answer *answer, const char *expected)
@@ -434,10 +435,10 @@ static void errors_and_invalid_replies_are_reported(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct hd_fault fault = {0};
         struct hd_a2a_answer answer;
-        struct hd_a2a_news news;
+        struct hd_a2a_progress progress;
 
         hd_a2a_answer_init(&answer);
-        assert_err(hd_a2a_answer_read(&answer, hd_slice_cstr(cases[i].text), &news, &fault),
+        assert_err(hd_a2a_answer_read(&answer, hd_slice_cstr(cases[i].text), &progress, &fault),
                    cases[i].err);
         if (!strstr(fault.text, cases[i].says))
             fail_msg("case %zu says: %s", i, fault.text);
@@ -448,7 +449,7 @@ static void errors_and_invalid_replies_are_reported(void **state)
 static void more_artifacts_than_allowed_are_refused(void **state)
 {
     struct hd_a2a_answer answer;
-    struct hd_a2a_news news;
+    struct hd_a2a_progress progress;
     int err = 0;
 
     (void)state;
@@ -458,8 +459,8 @@ static void more_artifacts_than_allowed_are_refused(void **state)
 
         snprintf(text, sizeof(text),
                  "{\"artifactUpdate\":{\"artifact\":{\"artifactId\":\"%d\",\"parts\":[]}}}", i);
-        err = hd_a2a_answer_read(&answer, hd_slice_cstr(text), &news, NULL);
-        hd_val_unref(news.parts);
+        err = hd_a2a_answer_read(&answer, hd_slice_cstr(text), &progress, NULL);
+        hd_val_unref(progress.parts);
     }
     assert_err(err, HD_ELIMIT);
     assert_int_equal(answer.artifact_count, HD_A2A_MAX_ARTIFACTS);
@@ -470,7 +471,7 @@ static int read_everything(void *arg)
 {
     struct hd_a2a_answer answer;
     struct hd_a2a_card card;
-    struct hd_a2a_news news;
+    struct hd_a2a_progress progress;
     struct hd_val *val = NULL;
     int err = hd_a2a_card_read(HD_S(CARD_1_0), HD_A2A_ANY, &card, NULL);
 
@@ -484,8 +485,8 @@ static int read_everything(void *arg)
                                   "\"working\",\"message\":{\"parts\":[{\"text\":\"w\"}]}},"
                                   "\"artifacts\":[{\"artifactId\":\"a\",\"parts\":[{\"text\":"
                                   "\"x\"},{\"data\":{}},{\"url\":\"u\"}]}]}"),
-                             &news, NULL);
-    hd_val_unref(news.parts);
+                             &progress, NULL);
+    hd_val_unref(progress.parts);
     if (!err) {
         val = hd_a2a_answer_content(&answer);
         err = val ? 0 : HD_ENOMEM;

@@ -63,7 +63,7 @@ static void an_entry_is_a_line(void **state)
                               .fingerprint = HD_S("never shown")};
     const struct hd_audit_object objects[] = {{HD_S("thread_id"), HD_S("t1")},
                                               {HD_S("run_id"), HD_S("r1")}};
-    const struct hd_audit_entry entry = {.who = &ada,
+    const struct hd_audit_entry entry = {.identity = &ada,
                                          .action = HD_S("GET /threads/{thread_id}/runs/{run_id}"),
                                          .objects = objects,
                                          .object_count = 2,

@@ -74,8 +74,8 @@ static int check(struct app_world *w, const char *authorization, const char *api
     int err;
 
     *seen = (struct seen){.calls = 0};
-    err = hd_auth_service_check(w->app.gate, hd_slice_cstr(authorization), hd_slice_cstr(api_key),
-                                on_checked, seen, &result);
+    err = hd_auth_service_check(w->app.auth_service, hd_slice_cstr(authorization),
+                                hd_slice_cstr(api_key), on_checked, seen, &result);
     seen->has_returned = true;
     if (err == HD_READY) {
         seen->result = (int)result.verdict;
@@ -117,17 +117,18 @@ static void a_known_principal_is_settled_at_once(void **state)
     assert_non_null(identity);
     identity->issuer = HD_S("main");
     identity->subject = HD_S("alice");
-    assert_err(hd_auth_principal_derive(hd_auth_key(hd_auth_service_auth(w->app.gate), 0),
+    assert_err(hd_auth_principal_derive(hd_auth_key(hd_auth_service_auth(w->app.auth_service), 0),
                                         HD_PRINCIPAL_PERSON, identity->issuer, identity->subject,
                                         principal),
                0);
     identity->principal = hd_slice_cstr(principal);
-    assert_err(hd_auth_service_settle(w->app.gate, identity, on_settled, &seen), 0);
+    assert_err(hd_auth_service_settle(w->app.auth_service, identity, on_settled, &seen), 0);
     seen.has_returned = true;
     run_until_seen(w, &seen);
     assert_err(seen.result, 0);
     seen = (struct seen){.calls = 0};
-    assert_int_equal(hd_auth_service_settle(w->app.gate, identity, on_settled, &seen), HD_READY);
+    assert_int_equal(hd_auth_service_settle(w->app.auth_service, identity, on_settled, &seen),
+                     HD_READY);
     hd_identity_unref(identity);
 }
 
@@ -151,8 +152,8 @@ static int exchange(struct app_world *w, const char *name, const struct hd_oidc_
     int err;
 
     *seen = (struct seen){.calls = 0};
-    err = hd_signer_exchange(hd_auth_service_signer(w->app.gate), hd_slice_cstr(name), grant,
-                             HD_S("127.0.0.1"), on_signed, seen, &result);
+    err = hd_signer_exchange(hd_auth_service_signer(w->app.auth_service), hd_slice_cstr(name),
+                             grant, HD_S("127.0.0.1"), on_signed, seen, &result);
     seen->has_returned = true;
     if (err == HD_READY)
         seen->result = result.status;
@@ -168,8 +169,9 @@ static void an_exchange_never_calls_back_before_it_returns(void **state)
     struct app_world *w = *state;
     struct seen seen;
 
-    assert_int_equal(hd_signer_prepare(hd_auth_service_signer(w->app.gate), on_prepared, NULL),
-                     HD_READY);
+    assert_int_equal(
+        hd_signer_prepare(hd_auth_service_signer(w->app.auth_service), on_prepared, NULL),
+        HD_READY);
     assert_int_equal(exchange(w, "unknown", &grant, &seen), HD_READY);
     assert_int_equal(seen.result, 404);
     assert_int_equal(exchange(w, "Main", &none, &seen), HD_READY);

@@ -117,26 +117,26 @@ static void on_reply(void *ctx, const struct hd_reply *reply)
              reply->body.ptr ? reply->body.ptr : "");
 }
 
-static void begin(struct scene *s, struct hd_agent_exchange_options what)
+static void begin(struct scene *s, struct hd_agent_exchange_options options)
 {
     char url[128];
 
     snprintf(url, sizeof(url), "http://127.0.0.1:%d/v1?key=sk-url-secret", s->peer.port);
-    what.peer = what.peer ? what.peer : "model";
-    what.method = "POST";
-    what.url = what.url ? what.url : url;
-    what.body = HD_S("{\"ask\":\"sk-body-secret\"}");
-    what.on_done = on_reply;
-    what.ctx = s;
-    assert_err(hd_agent_exchange_start_run(s->w.run, &what, &s->exchange), 0);
+    options.peer = options.peer ? options.peer : "model";
+    options.method = "POST";
+    options.url = options.url ? options.url : url;
+    options.body = HD_S("{\"ask\":\"sk-body-secret\"}");
+    options.on_done = on_reply;
+    options.ctx = s;
+    assert_err(hd_agent_exchange_start_run(s->w.run, &options, &s->exchange), 0);
     memset(url, 'X', sizeof(url)); /* the exchange has a copy */
     assert_int_equal(s->ends, 0);
 }
 
-static void post(struct scene *s, struct hd_agent_exchange_options what)
+static void post(struct scene *s, struct hd_agent_exchange_options options)
 {
     s->ends = 0;
-    begin(s, what);
+    begin(s, options);
     UNTIL(&s->peer, s->ends > 0);
     assert_int_equal(s->ends, 1);
 }
@@ -188,10 +188,10 @@ static void transient_failures_are_retried(void **state)
     static const char *const heads[] = {"408 Late", "409 Again", "429 Many", "500 Oops",
                                         "502 Oops", "503 No",    "529 Full"};
     struct scene *s = *state;
-    struct hd_agent_exchange_options what = PIECES;
+    struct hd_agent_exchange_options options = PIECES;
     char busy[128];
 
-    what.tries = 3;
+    options.tries = 3;
     for (size_t i = 0; i < HD_COUNT(heads); i++) {
         snprintf(busy, sizeof(busy),
                  "HTTP/1.1 %s\r\nRetry-After: 0\r\nContent-Length: 4\r\n\r\nbusy", heads[i]);
@@ -202,7 +202,7 @@ static void transient_failures_are_retried(void **state)
         peer_will(&s->peer, busy);
         peer_will(&s->peer, busy);
         peer_will(&s->peer, OK);
-        post(s, what);
+        post(s, options);
         assert_int_equal(s->heads, 1); /* of the last response only */
         assert_int_equal(s->reply.status, 200);
         assert_int_equal(s->reply.tries, 3);
@@ -213,12 +213,12 @@ static void transient_failures_are_retried(void **state)
 static void the_last_try_reports_its_response(void **state)
 {
     struct scene *s = *state;
-    struct hd_agent_exchange_options what = PIECES;
+    struct hd_agent_exchange_options options = PIECES;
 
-    what.tries = 2;
+    options.tries = 2;
     s->takes = false;
     peer_will(&s->peer, BUSY);
-    post(s, what);
+    post(s, options);
     assert_false(s->has_error);
     assert_int_equal(s->reply.status, 503);
     assert_int_equal(s->reply.tries, 2);
@@ -273,12 +273,12 @@ static void a_connection_that_fails_is_tried_again(void **state)
 static void nothing_is_tried_again_once_it_was_given_on(void **state)
 {
     struct scene *s = *state;
-    struct hd_agent_exchange_options what = PIECES;
+    struct hd_agent_exchange_options options = PIECES;
 
-    what.tries = 5;
+    options.tries = 5;
     s->peer.closes = true;
     peer_will(&s->peer, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello");
-    post(s, what);
+    post(s, options);
     assert_true(s->has_error);
     assert_true(s->reply.is_cut);
     assert_int_equal(s->reply.tries, 1);
@@ -428,12 +428,12 @@ static void redirects_stay_within_the_server(void **state)
 static void a_slash_behind_it_is_the_same_server(void **state)
 {
     struct scene *s = *state;
-    struct hd_agent_exchange_options what = PIECES;
+    struct hd_agent_exchange_options options = PIECES;
 
-    what.is_direct = true;
+    options.is_direct = true;
     peer_will(&s->peer, "HTTP/1.1 307 There\r\nLocation: /v1/\r\nContent-Length: 0\r\n\r\n");
     peer_will(&s->peer, OK);
-    post(s, what);
+    post(s, options);
     assert_false(s->has_error);
     assert_int_equal(s->reply.status, 200);
     assert_int_equal(s->reply.tries, 1);
@@ -462,13 +462,13 @@ static void headers_have_one_line(void **state)
 {
     static const char *const line = "X-A: 1\r\nX-B: 2";
     struct scene *s = *state;
-    const struct hd_agent_exchange_options what = {.peer = "mcp",
-                                                   .method = "GET",
-                                                   .url = "http://127.0.0.1/",
-                                                   .headers = &line,
-                                                   .header_count = 1};
+    const struct hd_agent_exchange_options options = {.peer = "mcp",
+                                                      .method = "GET",
+                                                      .url = "http://127.0.0.1/",
+                                                      .headers = &line,
+                                                      .header_count = 1};
 
-    assert_err(hd_agent_exchange_start_run(s->w.run, &what, &s->exchange), HD_EINVAL);
+    assert_err(hd_agent_exchange_start_run(s->w.run, &options, &s->exchange), HD_EINVAL);
     assert_null(hd_agent_run_of(s->w.run)->exchanges);
 }
 
@@ -576,13 +576,13 @@ static void wait_for_a_jam(struct scene *s)
 static void a_run_that_is_held_does_not_read(void **state)
 {
     struct scene *s = *state;
-    struct hd_agent_exchange_options what = PIECES;
+    struct hd_agent_exchange_options options = PIECES;
     size_t given;
 
-    what.idle_ms = 60000;
+    options.idle_ms = 60000;
     peer_will(&s->peer, FLOOD);
     s->peer.flood = MUCH;
-    begin(s, what);
+    begin(s, options);
     UNTIL(&s->peer, s->given > 0);
     hd_engine_run_hold(s->w.run, true);
     given = s->given;
@@ -727,30 +727,30 @@ static const struct hd_slice known[] = {HD_S_INIT("sk-url-secret"), HD_S_INIT("s
     "headers=Content-Type: application/json\r\n\n" \
     "body={\"ask\":\"***\"}\n"
 
-static struct hd_agent_exchange_options with_secrets(struct hd_agent_exchange_options what)
+static struct hd_agent_exchange_options with_secrets(struct hd_agent_exchange_options options)
 {
-    what.headers = lines;
-    what.header_count = HD_COUNT(lines);
-    what.secrets = known;
-    what.secret_count = HD_COUNT(known);
-    return what;
+    options.headers = lines;
+    options.header_count = HD_COUNT(lines);
+    options.secrets = known;
+    options.secret_count = HD_COUNT(known);
+    return options;
 }
 
 static void recordings_have_no_secrets(void **state)
 {
     struct scene *s = *state;
-    struct hd_agent_exchange_options what = with_secrets(PIECES);
+    struct hd_agent_exchange_options options = with_secrets(PIECES);
 
     peer_will(&s->peer, BUSY);
     peer_will(&s->peer, "HTTP/1.1 200 OK\r\nSet-Cookie: s=1\r\nContent-Length: 13\r\n\r\n"
                         "you are tok-1");
-    what.tries = 2;
+    options.tries = 2;
     for (int i = 0; i < 2; i++) {
         s->peer.requests = 0;
         s->heads = 0;
         s->given = 0;
         s->takes = i == 0; /* streamed, and recorded */
-        post(s, what);
+        post(s, options);
         assert_int_equal(s->wrote, i + 1);
         assert_string_equal(s->record, REQUEST_RECORD "headers=HTTP/1.1 200 OK\r\n"
                                                       "Content-Length: 13\r\n\n"
@@ -812,14 +812,14 @@ static void memory_may_be_out(void **state)
 
     peer_will(&s->peer, PEER_SILENCE);
     while (err) {
-        struct hd_agent_exchange_options what = with_secrets(PIECES);
+        struct hd_agent_exchange_options options = with_secrets(PIECES);
 
-        what.peer = "model";
-        what.method = "GET";
-        what.url = "http://127.0.0.1/";
-        what.on_done = on_reply;
+        options.peer = "model";
+        options.method = "GET";
+        options.url = "http://127.0.0.1/";
+        options.on_done = on_reply;
         (void)hd_alloc_fail_at(++n, 0);
-        err = hd_agent_exchange_start_run(s->w.run, &what, &s->exchange);
+        err = hd_agent_exchange_start_run(s->w.run, &options, &s->exchange);
         (void)hd_alloc_fail_at(0, 0);
         assert_true(err == 0 || err == HD_ENOMEM);
     }

@@ -56,7 +56,7 @@ static void before_a_worker_is_ready_all_is_open(void **state)
 {
     struct world *w = *state;
 
-    assert_false(hd_app_form(&w->graphs[0])->is_told);
+    assert_false(hd_app_form(&w->graphs[0])->is_described);
     assert_true(hd_app_shape(&w->graphs[0])->is_open);
     assert_int_equal(hd_app_shape(&w->graphs[0])->ids, HD_IDS_PYTHON);
     assert_int_equal(hd_app_shape(&w->graphs[1])->ids, HD_IDS_JS);
@@ -73,12 +73,12 @@ static void a_worker_describes_its_own_graphs(void **state)
                                ",\"schemas\":{\"input\":null}},\"script\":{\"structure\":null},"
                                "\"native\":{\"structure\":null},\"stranger\":{}}}"));
     form = hd_app_form(&w->graphs[0]);
-    assert_true(form->is_told && form->has_structure);
+    assert_true(form->is_described && form->has_structure);
     assert_int_equal(form->error.len, 0);
     assert_true(hd_slice_eq(form->schemas, HD_S("{\"input\":null}")));
     assert_false(form->graph->is_open);
     assert_int_not_equal(hd_graph_find_node(form->graph, HD_S("a")), HD_GRAPH_END);
-    assert_false(hd_app_form(&w->graphs[1])->is_told);
+    assert_false(hd_app_form(&w->graphs[1])->is_described);
     assert_null(hd_app_form(&w->graphs[2]));
 }
 
@@ -95,7 +95,7 @@ static void schemas_replace_earlier_ones(void **state)
     hd_graph_schemas_take(&w->app, HD_RT_PYTHON, HD_S(READY("{\"structure\":null}")));
     second = hd_app_form(&w->graphs[0]);
     assert_ptr_not_equal(second, first);
-    assert_true(second->is_told && !second->has_structure && second->graph->is_open);
+    assert_true(second->is_described && !second->has_structure && second->graph->is_open);
     assert_int_not_equal(hd_graph_find_node(first->graph, HD_S("a")), HD_GRAPH_END);
 }
 
@@ -107,7 +107,7 @@ static void a_graph_that_cannot_be_loaded_has_an_error(void **state)
     hd_graph_schemas_take(&w->app, HD_RT_PYTHON,
                           HD_S(READY("{\"error\":{\"type\":\"ImportError\",\"message\":\"m\"}}")));
     form = hd_app_form(&w->graphs[0]);
-    assert_true(form->is_told && form->graph->is_open);
+    assert_true(form->is_described && form->graph->is_open);
     assert_true(hd_slice_eq(form->error, HD_S("{\"type\":\"ImportError\",\"message\":\"m\"}")));
     hd_graph_schemas_take(&w->app, HD_RT_PYTHON, HD_S(READY("{\"structure\":" STRUCTURE "}")));
     assert_int_equal(hd_app_form(&w->graphs[0])->error.len, 0);
@@ -124,7 +124,7 @@ static void nonsense_changes_nothing_or_opens(void **state)
     assert_ptr_equal(hd_app_form(&w->graphs[0]), form);
     hd_graph_schemas_take(&w->app, HD_RT_PYTHON, HD_S(READY("{\"structure\":[7]}")));
     form = hd_app_form(&w->graphs[0]);
-    assert_true(form->is_told && !form->has_structure && form->graph->is_open);
+    assert_true(form->is_described && !form->has_structure && form->graph->is_open);
 }
 
 int main(void)

@@ -39,7 +39,7 @@ static void grow(struct hd_list_tracker *growing, int count)
     hd_val_unref(list);
 }
 
-static void keep(struct hd_list_cache *recall, const struct hd_graph *graph, const char *thread,
+static void keep(struct hd_list_cache *list_cache, const struct hd_graph *graph, const char *thread,
                  const char *ns, int count)
 {
     struct hd_list_cache_key key = key_of(thread, ns);
@@ -47,22 +47,22 @@ static void keep(struct hd_list_cache *recall, const struct hd_graph *graph, con
 
     assert_non_null(growing);
     grow(&growing[find(graph, "b")], count);
-    hd_list_cache_keep(recall, &key, graph, growing);
+    hd_list_cache_keep(list_cache, &key, graph, growing);
     for (size_t i = 0; i < graph->channel_count; i++)
         assert_null(growing[i].listing);
     hd_free(growing);
 }
 
 /* The number of cached elements; 0: not cached. */
-static size_t take(struct hd_list_cache *recall, const struct hd_graph *graph, const char *thread,
-                   const char *ns)
+static size_t take(struct hd_list_cache *list_cache, const struct hd_graph *graph,
+                   const char *thread, const char *ns)
 {
     struct hd_list_cache_key key = key_of(thread, ns);
     struct hd_list_tracker *growing = hd_calloc(graph->channel_count, sizeof(*growing));
     size_t count;
 
     assert_non_null(growing);
-    hd_list_cache_take(recall, &key, graph, growing);
+    hd_list_cache_take(list_cache, &key, graph, growing);
     count = hd_val_count(growing[find(graph, "b")].list);
     for (size_t i = 0; i < graph->channel_count; i++)
         hd_list_tracker_fini(&growing[i]);
@@ -72,53 +72,53 @@ static size_t take(struct hd_list_cache *recall, const struct hd_graph *graph, c
 
 static void a_kept_list_is_taken_once(void **state)
 {
-    struct hd_list_cache *recall = hd_list_cache_create(1 << 20);
+    struct hd_list_cache *list_cache = hd_list_cache_create(1 << 20);
     struct hd_graph *graph = read_graph(LISTS);
 
     (void)state;
-    assert_non_null(recall);
-    assert_int_equal(take(recall, graph, "t", ""), 0);
-    keep(recall, graph, "t", "", 20);
-    keep(recall, graph, "t", "sub", 30);
-    keep(recall, graph, "u", "", 40);
-    keep(recall, graph, "u", "", 41); /* replaces the one before */
-    assert_int_equal(take(recall, graph, "", "t"), 0);
-    assert_int_equal(take(recall, graph, "t", ""), 20);
-    assert_int_equal(take(recall, graph, "t", ""), 0);
-    assert_int_equal(take(recall, graph, "u", ""), 41);
-    assert_int_equal(take(recall, graph, "t", "sub"), 30);
-    keep(recall, graph, "t", "", 20);
-    hd_list_cache_destroy(recall);
+    assert_non_null(list_cache);
+    assert_int_equal(take(list_cache, graph, "t", ""), 0);
+    keep(list_cache, graph, "t", "", 20);
+    keep(list_cache, graph, "t", "sub", 30);
+    keep(list_cache, graph, "u", "", 40);
+    keep(list_cache, graph, "u", "", 41); /* replaces the one before */
+    assert_int_equal(take(list_cache, graph, "", "t"), 0);
+    assert_int_equal(take(list_cache, graph, "t", ""), 20);
+    assert_int_equal(take(list_cache, graph, "t", ""), 0);
+    assert_int_equal(take(list_cache, graph, "u", ""), 41);
+    assert_int_equal(take(list_cache, graph, "t", "sub"), 30);
+    keep(list_cache, graph, "t", "", 20);
+    hd_list_cache_destroy(list_cache);
     hd_graph_destroy(graph);
 }
 
 static void the_oldest_go_first(void **state)
 {
-    struct hd_list_cache *recall = hd_list_cache_create(40000);
+    struct hd_list_cache *list_cache = hd_list_cache_create(40000);
     struct hd_graph *graph = read_graph(LISTS);
     char thread[16];
     int kept = 0;
 
     (void)state;
-    assert_non_null(recall);
+    assert_non_null(list_cache);
     for (int i = 0; i < 100; i++) {
         snprintf(thread, sizeof(thread), "t%d", i);
-        keep(recall, graph, thread, "", 500);
+        keep(list_cache, graph, thread, "", 500);
     }
     for (int i = 99; i >= 0; i--) {
         snprintf(thread, sizeof(thread), "t%d", i);
-        if (take(recall, graph, thread, "") == 0)
+        if (take(list_cache, graph, thread, "") == 0)
             break;
         kept++;
     }
     assert_in_range(kept, 2, 10);
     for (int i = 0; i < 100; i++) {
         snprintf(thread, sizeof(thread), "t%d", i);
-        assert_int_equal(take(recall, graph, thread, ""), 0);
+        assert_int_equal(take(list_cache, graph, thread, ""), 0);
     }
-    keep(recall, graph, "huge", "", 100000); /* more than the cache holds */
-    assert_int_equal(take(recall, graph, "huge", ""), 0);
-    hd_list_cache_destroy(recall);
+    keep(list_cache, graph, "huge", "", 100000); /* more than the cache holds */
+    assert_int_equal(take(list_cache, graph, "huge", ""), 0);
+    hd_list_cache_destroy(list_cache);
     hd_graph_destroy(graph);
 }
 

@@ -184,14 +184,14 @@ static struct hd_list_history trail_of(const struct line *line, size_t known)
 /* The caller frees it. */
 static struct told *walk(const struct line *line, size_t known)
 {
-    const struct hd_list_history trail = trail_of(line, known);
+    const struct hd_list_history history = trail_of(line, known);
     struct told *told = calloc(1, sizeof(*told));
 
     assert_non_null(told);
     told->line = line;
     for (size_t i = 0; i < ELEMENTS; i++)
         told->firsts[i] = NEVER;
-    assert_err(hd_list_history_walk(line->store, &trail, on_news, told, NULL), 0);
+    assert_err(hd_list_history_walk(line->store, &history, on_news, told, NULL), 0);
     return told;
 }
 
@@ -415,16 +415,16 @@ static int count_calls(void *arg, size_t which, const struct hd_slice *elements)
 static int walk_all(void *arg)
 {
     const struct line *line = arg;
-    const struct hd_list_history trail = trail_of(line, 0);
+    const struct hd_list_history history = trail_of(line, 0);
     size_t calls = 0;
 
-    return hd_list_history_walk(line->store, &trail, count_calls, &calls, NULL);
+    return hd_list_history_walk(line->store, &history, count_calls, &calls, NULL);
 }
 
 static void errors_end_it(void **state)
 {
     struct line *line = line_create("memory:", 3);
-    struct hd_list_history trail;
+    struct hd_list_history history;
     struct hd_fault fault = {0};
     size_t calls = 0;
 
@@ -433,14 +433,14 @@ static void errors_end_it(void **state)
         add(line, i == 34 ? HUGE : 100 + 10 * i);
         put_list(line);
     }
-    trail = trail_of(line, 0);
-    assert_err(hd_list_history_walk(line->store, &trail, stop, &calls, NULL), HD_ECLOSED);
+    history = trail_of(line, 0);
+    assert_err(hd_list_history_walk(line->store, &history, stop, &calls, NULL), HD_ECLOSED);
     assert_int_equal(calls, 3);
-    trail.count = 0;
-    assert_err(hd_list_history_walk(line->store, &trail, stop, &calls, NULL), 0);
+    history.count = 0;
+    assert_err(hd_list_history_walk(line->store, &history, stop, &calls, NULL), 0);
     assert_int_equal(calls, 3);
-    trail.thread.principal = bytes("a:b");
-    assert_err(hd_list_history_walk(line->store, &trail, stop, &calls, &fault), HD_EINVAL);
+    history.thread.principal = bytes("a:b");
+    assert_err(hd_list_history_walk(line->store, &history, stop, &calls, &fault), HD_EINVAL);
     assert_true(check_every_allocation(walk_all, line) > 20);
     line_destroy(line);
 }

@@ -15,14 +15,14 @@ static struct hd_val *message(int number)
 }
 
 /* Saves; true when it continued the text saved before. */
-static bool save(struct hd_list_tracker *growing, const struct hd_val *list)
+static bool save(struct hd_list_tracker *tracker, const struct hd_val *list)
 {
     struct hd_growth *growth;
     struct hd_buf expected;
     char *text;
     bool has_base;
 
-    assert_err(hd_list_tracker_save(growing, list, &growth), 0);
+    assert_err(hd_list_tracker_save(tracker, list, &growth), 0);
     if (!growth) {
         assert_true(hd_val_count(list) < HD_LIST_TRACKER_MIN);
         return false;
@@ -52,68 +52,68 @@ static struct hd_val *messages(int count)
 
 static void appending_continues_after_a_save(void **state)
 {
-    struct hd_list_tracker growing = {0};
+    struct hd_list_tracker tracker = {0};
     struct hd_val *list = messages(100), *old, *copy;
 
     (void)state;
-    assert_false(save(&growing, list));
+    assert_false(save(&tracker, list));
     for (int i = 0; i < 50; i++) {
         old = hd_val_ref(list);
         list = hd_val_append(list, message(100 + i));
-        assert_true(save(&growing, list));
-        assert_true(save(&growing, list));
+        assert_true(save(&tracker, list));
+        assert_true(save(&tracker, list));
         hd_val_unref(old);
     }
     /* the same elements in another buffer */
     copy = hd_val_append(hd_val_slice(list, 0, 149), hd_val_ref(hd_val_at(list, 149)));
     copy = hd_val_append(copy, message(7));
-    assert_true(save(&growing, copy));
+    assert_true(save(&tracker, copy));
     hd_val_unref(copy);
     hd_val_unref(list);
-    hd_list_tracker_fini(&growing);
+    hd_list_tracker_fini(&tracker);
 }
 
 static void other_changes_start_afresh(void **state)
 {
-    struct hd_list_tracker growing = {0};
+    struct hd_list_tracker tracker = {0};
     struct hd_val *list = messages(100), *other;
 
     (void)state;
-    assert_false(save(&growing, list));
+    assert_false(save(&tracker, list));
     other = hd_val_replace(hd_val_ref(list), 50, message(1000));
-    assert_false(save(&growing, other));
+    assert_false(save(&tracker, other));
     other = hd_val_append(other, message(1));
-    assert_true(save(&growing, other));
+    assert_true(save(&tracker, other));
     hd_val_unref(other);
     other = hd_val_slice(list, 10, 90);
-    assert_false(save(&growing, other));
+    assert_false(save(&tracker, other));
     hd_val_unref(other);
-    assert_false(save(&growing, list));
+    assert_false(save(&tracker, list));
     other = messages(HD_LIST_TRACKER_MIN - 1);
-    assert_false(save(&growing, other));
+    assert_false(save(&tracker, other));
     hd_val_unref(other);
-    assert_false(save(&growing, hd_val_null()));
-    assert_null(growing.listing);
-    assert_false(save(&growing, list));
+    assert_false(save(&tracker, hd_val_null()));
+    assert_null(tracker.listing);
+    assert_false(save(&tracker, list));
     hd_val_unref(list);
-    hd_list_tracker_fini(&growing);
+    hd_list_tracker_fini(&tracker);
 }
 
 static int save_twice(void *arg)
 {
-    struct hd_list_tracker growing = {0};
+    struct hd_list_tracker tracker = {0};
     struct hd_val *list = hd_val_ref(arg);
     struct hd_growth *growth = NULL;
-    int err = hd_list_tracker_save(&growing, list, &growth);
+    int err = hd_list_tracker_save(&tracker, list, &growth);
 
     hd_growth_destroy(growth);
     growth = NULL;
     list = hd_val_append(list, hd_val_null());
     if (!err)
-        err = list ? hd_list_tracker_save(&growing, list, &growth) : HD_ENOMEM;
+        err = list ? hd_list_tracker_save(&tracker, list, &growth) : HD_ENOMEM;
     hd_growth_destroy(growth);
     hd_val_unref(list);
-    hd_list_tracker_fini(&growing);
+    hd_list_tracker_fini(&tracker);
     return err;
 }
 
@@ -128,7 +128,7 @@ static void every_allocation_may_fail(void **state)
 
 static void too_deep_is_an_error(void **state)
 {
-    struct hd_list_tracker growing = {0};
+    struct hd_list_tracker tracker = {0};
     struct hd_growth *growth = NULL;
     struct hd_val *list = messages(40), *deep = hd_val_null();
 
@@ -136,10 +136,10 @@ static void too_deep_is_an_error(void **state)
     for (int i = 0; i < HD_JSON_MAX_DEPTH + 1; i++)
         deep = hd_val_append(hd_val_list(), deep);
     list = hd_val_append(list, deep);
-    assert_err(hd_list_tracker_save(&growing, list, &growth), HD_ELIMIT);
+    assert_err(hd_list_tracker_save(&tracker, list, &growth), HD_ELIMIT);
     assert_null(growth);
     hd_val_unref(list);
-    hd_list_tracker_fini(&growing);
+    hd_list_tracker_fini(&tracker);
 }
 
 int main(void)

@@ -83,7 +83,7 @@ struct locating {
 static int locate_all(struct chat *chat, struct hd_message_path *path, struct hd_json *json,
                       struct locating *out)
 {
-    struct hd_said said[MANY];
+    struct hd_message_path_entry entries[MANY];
     struct hd_json_iter it;
     size_t count = 0;
     int err = hd_checkpoint_index_messages(&chat->call, &path->target,
@@ -91,13 +91,14 @@ static int locate_all(struct chat *chat, struct hd_message_path *path, struct hd
 
     it = hd_json_iter(hd_json_get(hd_json_root(json), HD_S("messages")));
     for (; !err && hd_json_next(&it); count++)
-        said[count] = (struct hd_said){.path = path, .message = it.val, .position = count};
+        entries[count] =
+            (struct hd_message_path_entry){.path = path, .message = it.val, .position = count};
     if (!err)
-        err = hd_said_locate(&chat->call, said, count);
+        err = hd_message_path_locate(&chat->call, entries, count);
     for (size_t i = 0; !err && i < count; i++) {
         for (size_t j = 0; j < chat->count; j++) {
-            if (hd_slice_eq(said[i].point->id, hd_slice_cstr(chat->ids[j])))
-                out->first[said[i].position] = chat->ids[j];
+            if (hd_slice_eq(entries[i].point->id, hd_slice_cstr(chat->ids[j])))
+                out->first[entries[i].position] = chat->ids[j];
         }
     }
     return err;
@@ -246,7 +247,7 @@ static void points_are_whole_or_not_there(void **state)
         else
             assert_int_equal(points.count, 3);
         for (size_t i = 0; !err && i < points.count; i++)
-            assert_int_equal(points.list[i].said.len, 1);
+            assert_int_equal(points.list[i].messages_version.len, 1);
         hd_checkpoint_index_fini(&points);
         chat.call.fault = (struct hd_fault){0};
     }

@@ -89,23 +89,23 @@ static void on_done(void *ctx, const struct hd_client_response *response)
 }
 
 /* Sends to the listener by a name, so that only the resolved address can be checked. */
-static struct hd_client_request *begin(struct world *w, struct hd_client_options what)
+static struct hd_client_request *begin(struct world *w, struct hd_client_options options)
 {
     struct hd_client_request *request;
     char url[64];
 
     snprintf(url, sizeof(url), "http://localhost:%d/x", w->peer.port);
-    what.method = "POST";
-    what.url = url;
-    what.body = HD_S("{}");
-    assert_err(hd_client_send(w->http, &what, on_done, w, &request), 0);
+    options.method = "POST";
+    options.url = url;
+    options.body = HD_S("{}");
+    assert_err(hd_client_send(w->http, &options, on_done, w, &request), 0);
     assert_int_equal(w->ends, 0);
     return request;
 }
 
-static void post(struct world *w, struct hd_client_options what)
+static void post(struct world *w, struct hd_client_options options)
 {
-    w->request = begin(w, what);
+    w->request = begin(w, options);
     UNTIL(&w->peer, w->ends > 0);
     assert_int_equal(w->ends, 1);
 }
@@ -179,10 +179,10 @@ static void silence_ends(void **state)
 static void a_cancelled_request_calls_nothing(void **state)
 {
     struct world *w = *state;
-    const struct hd_client_options what = {.method = "GET", .url = "http://127.0.0.1:9/"};
+    const struct hd_client_options options = {.method = "GET", .url = "http://127.0.0.1:9/"};
     struct hd_client_request *request;
 
-    assert_err(hd_client_send(w->http, &what, on_done, w, &request), 0);
+    assert_err(hd_client_send(w->http, &options, on_done, w, &request), 0);
     hd_client_cancel(request);
     uv_run(&w->loop, UV_RUN_NOWAIT);
     assert_int_equal(w->ends, 0);
@@ -215,19 +215,19 @@ static void others_follow(void **state)
 static void proxies_are_used(void **state)
 {
     struct world *w = *state;
-    struct hd_client_options what = {.method = "GET", .url = "http://nowhere.invalid/x"};
+    struct hd_client_options options = {.method = "GET", .url = "http://nowhere.invalid/x"};
     char proxy[64];
 
     snprintf(proxy, sizeof(proxy), "http://127.0.0.1:%d", w->peer.port);
     assert_int_equal(setenv("http_proxy", proxy, 1), 0);
     peer_will(&w->peer, OK);
-    what.is_final = true;
-    assert_err(hd_client_send(w->http, &what, on_done, w, &w->request), 0);
+    options.is_final = true;
+    assert_err(hd_client_send(w->http, &options, on_done, w, &w->request), 0);
     UNTIL(&w->peer, w->ends == 1);
     assert_int_equal(w->status, 200);
     assert_memory_equal(w->peer.last, "GET http://nowhere.invalid/x", 28);
-    what.is_direct = true;
-    assert_err(hd_client_send(w->http, &what, on_done, w, &w->request), 0);
+    options.is_direct = true;
+    assert_err(hd_client_send(w->http, &options, on_done, w, &w->request), 0);
     UNTIL(&w->peer, w->ends == 2);
     assert_int_equal(unsetenv("http_proxy"), 0);
     assert_int_equal(w->failure, HD_CLIENT_RESOLVE);
@@ -313,13 +313,13 @@ static void rules_name_hosts_ports_and_networks(void **state)
         const char *port = strrchr(table[i].url, ':');
         struct sockaddr_storage address =
             at(table[i].address, port && port[1] != '/' ? (int)strtol(port + 1, NULL, 10) : 80);
-        struct hd_outgoing_way way = {
+        struct hd_outgoing_target target = {
             .url = table[i].url, .is_direct = true, .address = (struct sockaddr *)&address};
 
-        if (hd_outgoing_permits(rules(w, table[i].rule, NULL), &way) != table[i].is_allowed)
+        if (hd_outgoing_permits(rules(w, table[i].rule, NULL), &target) != table[i].is_allowed)
             fail_msg("%s at %s with %s", table[i].url, table[i].address, table[i].rule);
         w->outgoing.is_strict = false;
-        assert_true(hd_outgoing_permits(&w->outgoing, &way));
+        assert_true(hd_outgoing_permits(&w->outgoing, &target));
     }
 }
 
@@ -476,10 +476,10 @@ static void proxies_do_not_hide_where_it_goes(void **state)
     hd_client_set_outgoing(w->http, rules(w, "listed.invalid", NULL));
     peer_will(&w->peer, OK);
     for (size_t i = 0; i < HD_COUNT(table); i++) {
-        const struct hd_client_options what = {.method = "GET", .url = table[i].url};
+        const struct hd_client_options options = {.method = "GET", .url = table[i].url};
 
         w->ends = 0;
-        assert_err(hd_client_send(w->http, &what, on_done, w, &w->request), 0);
+        assert_err(hd_client_send(w->http, &options, on_done, w, &w->request), 0);
         UNTIL(&w->peer, w->ends == 1);
         assert_int_equal(w->failure, table[i].is_allowed ? HD_CLIENT_FINE : HD_CLIENT_REFUSED);
     }
@@ -537,10 +537,10 @@ static void invalid_addresses_are_refused(void **state)
     struct world *w = *state;
 
     for (size_t i = 0; i < HD_COUNT(urls); i++) {
-        const struct hd_client_options what = {.method = "GET", .url = urls[i]};
+        const struct hd_client_options options = {.method = "GET", .url = urls[i]};
 
         w->ends = 0;
-        assert_err(hd_client_send(w->http, &what, on_done, w, &w->request), 0);
+        assert_err(hd_client_send(w->http, &options, on_done, w, &w->request), 0);
         UNTIL(&w->peer, w->ends > 0);
         assert_int_equal(w->failure, HD_CLIENT_URL);
     }
@@ -801,12 +801,12 @@ static void a_piece_may_lead_to_another_request(void **state)
 static void pieces_may_be_too_many(void **state)
 {
     struct world *w = *state;
-    struct hd_client_options what = PIECES;
+    struct hd_client_options options = PIECES;
 
     peer_will(&w->peer, FLOOD);
     w->peer.flood = MUCH;
-    what.max_given = 1000000;
-    post(w, what);
+    options.max_given = 1000000;
+    post(w, options);
     assert_int_equal(w->failure, HD_CLIENT_LARGE);
     assert_true(w->given <= 1000000);
 }
@@ -838,11 +838,11 @@ static void silence_before_the_first_byte(void **state)
 static void silence_behind_some_bytes(void **state)
 {
     struct world *w = *state;
-    struct hd_client_options what = PIECES;
+    struct hd_client_options options = PIECES;
 
     peer_will(&w->peer, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello");
-    what.idle_ms = 2000;
-    post(w, what);
+    options.idle_ms = 2000;
+    post(w, options);
     assert_int_equal(w->failure, HD_CLIENT_IDLE);
     assert_true(w->has_head);
     assert_int_equal(w->given, 5);
@@ -851,14 +851,14 @@ static void silence_behind_some_bytes(void **state)
 static void silence_of_one_is_not_that_of_another(void **state)
 {
     struct world *w = *state;
-    struct hd_client_options what = PIECES;
+    struct hd_client_options options = PIECES;
 
     peer_will(&w->peer, PEER_SILENCE);
-    what.idle_ms = 600000;
-    w->other = begin(w, what);
+    options.idle_ms = 600000;
+    w->other = begin(w, options);
     UNTIL(&w->peer, w->peer.requests == 1);
-    what.idle_ms = 30;
-    w->request = begin(w, what);
+    options.idle_ms = 30;
+    w->request = begin(w, options);
     UNTIL(&w->peer, w->ends == 1);
     assert_int_equal(w->failure, HD_CLIENT_IDLE);
     uv_run(&w->loop, UV_RUN_NOWAIT);
@@ -875,15 +875,15 @@ static void on_wait(uv_timer_t *timer)
 static void a_pause_is_no_silence(void **state)
 {
     struct world *w = *state;
-    struct hd_client_options what = PIECES;
+    struct hd_client_options options = PIECES;
     uv_timer_t timer;
     bool is_over = false;
 
     peer_will(&w->peer, "HTTP/1.1 200 OK\r\nContent-Length: 60000\r\n\r\n");
     w->peer.flood = 60000;
     w->pauses = true;
-    what.idle_ms = 2000;
-    w->request = begin(w, what);
+    options.idle_ms = 2000;
+    w->request = begin(w, options);
     UNTIL(&w->peer, w->given > 0 && w->peer.sent == 60000);
     assert_int_equal(uv_timer_init(&w->loop, &timer), 0);
     timer.data = &is_over;

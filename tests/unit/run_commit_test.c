@@ -22,15 +22,15 @@ static void a_thread_that_is_gone_gets_nothing_back(void **state)
     const struct heddle_key key = {.thread = thread, .id = bytes("1")};
     const struct hd_run_rec run = {
         .thread_id = HD_S("t"), .run_id = HD_S("r"), .thread_created = 1};
-    struct hd_run_commit ending = {.run = &run, .has_begun = true, .is_rolled_back = true};
+    struct hd_run_commit outcome = {.run = &run, .has_begun = true, .is_rolled_back = true};
     struct hd_origin *origin = NULL;
     struct heddle_tuple *found;
 
     (void)state;
     assert_err(hd_origin_add(&origin, &tuple, hd_slice("", 0)), 0);
     origin->is_touched = true;
-    ending.origins = origin;
-    assert_err(hd_run_commit_store(&w->app, &ending, &w->fault), 0);
+    outcome.origins = origin;
+    assert_err(hd_run_commit_store(&w->app, &outcome, &w->fault), 0);
     assert_err(heddle_get(w->app.store, &key, &found, NULL), HEDDLE_ENOTFOUND);
     hd_origins_free(origin);
     world_close(w);

@@ -157,7 +157,7 @@ static int new_artifact(struct hd_a2a_answer *answer, struct hd_a2a_artifact **o
 
 /* `appends`: its parts are added to those received before; else they replace them. */
 static int read_artifact(struct hd_a2a_answer *answer, hd_json_val json, bool appends,
-                         struct hd_a2a_news *news, struct hd_fault *fault)
+                         struct hd_a2a_progress *progress, struct hd_fault *fault)
 {
     struct hd_slice id = hd_json_string(hd_json_get(json, HD_S("artifactId")));
     struct hd_a2a_artifact *artifact = find_artifact(answer, id);
@@ -178,14 +178,14 @@ static int read_artifact(struct hd_a2a_answer *answer, hd_json_val json, bool ap
     }
     for (size_t i = 0; i < hd_val_count(parts) && !err; i++)
         err = add_part(artifact, hd_val_at(parts, i), appends && i == 0);
-    if (err || !news) {
+    if (err || !progress) {
         hd_val_unref(parts);
         return err;
     }
-    news->parts = parts;
-    news->artifact = hd_val_get(artifact->about, HD_S("name"));
-    if (!news->artifact)
-        news->artifact = hd_val_get(artifact->about, HD_S("artifact_id"));
+    progress->parts = parts;
+    progress->artifact = hd_val_get(artifact->about, HD_S("name"));
+    if (!progress->artifact)
+        progress->artifact = hd_val_get(artifact->about, HD_S("artifact_id"));
     return 0;
 }
 
@@ -231,8 +231,8 @@ static int hear(struct hd_a2a_answer *answer, const struct hd_val *parts)
     return err;
 }
 
-static int read_status(struct hd_a2a_answer *answer, hd_json_val status, struct hd_a2a_news *news,
-                       struct hd_fault *fault)
+static int read_status(struct hd_a2a_answer *answer, hd_json_val status,
+                       struct hd_a2a_progress *progress, struct hd_fault *fault)
 {
     hd_json_val message = hd_json_get(status, HD_S("message"));
     struct hd_val *parts = NULL;
@@ -249,8 +249,8 @@ static int read_status(struct hd_a2a_answer *answer, hd_json_val status, struct 
     answer->message = parts;
     if (parts && !hd_a2a_state_ends(answer->state) && !hd_a2a_state_asks(answer->state))
         err = hear(answer, parts);
-    if (news)
-        news->parts = hd_val_ref(parts);
+    if (progress)
+        progress->parts = hd_val_ref(parts);
     return err;
 }
 
@@ -279,15 +279,15 @@ static int hear_history(struct hd_a2a_answer *answer, hd_json_val history, struc
     return err;
 }
 
-static int read_task(struct hd_a2a_answer *answer, hd_json_val task, struct hd_a2a_news *news,
-                     struct hd_fault *fault)
+static int read_task(struct hd_a2a_answer *answer, hd_json_val task,
+                     struct hd_a2a_progress *progress, struct hd_fault *fault)
 {
     hd_json_val artifacts = hd_json_get(task, HD_S("artifacts"));
     struct hd_json_iter it = hd_json_iter(artifacts);
     int err = set_ids(answer, task, "id", fault);
 
     if (!err)
-        err = read_status(answer, hd_json_get(task, HD_S("status")), news, fault);
+        err = read_status(answer, hd_json_get(task, HD_S("status")), progress, fault);
     if (!err && hd_json_is_array(artifacts) && hd_json_size(artifacts) > 0)
         drop_artifacts(answer);
     while (!err && hd_json_is_array(artifacts) && hd_json_next(&it))
@@ -296,7 +296,7 @@ static int read_task(struct hd_a2a_answer *answer, hd_json_val task, struct hd_a
 }
 
 static int read_a2a_message(struct hd_a2a_answer *answer, hd_json_val message,
-                            struct hd_a2a_news *news, struct hd_fault *fault)
+                            struct hd_a2a_progress *progress, struct hd_fault *fault)
 {
     struct hd_val *parts = NULL;
     int err = set_ids(answer, message, "taskId", fault);
@@ -308,22 +308,23 @@ static int read_a2a_message(struct hd_a2a_answer *answer, hd_json_val message,
     hd_val_unref(answer->message);
     answer->message = parts;
     answer->is_message = true;
-    news->parts = hd_val_ref(parts);
+    progress->parts = hd_val_ref(parts);
     return 0;
 }
 
-static int read_update(struct hd_a2a_answer *answer, hd_json_val update, struct hd_a2a_news *news,
-                       struct hd_fault *fault)
+static int read_update(struct hd_a2a_answer *answer, hd_json_val update,
+                       struct hd_a2a_progress *progress, struct hd_fault *fault)
 {
     bool appends = hd_json_is_true(hd_json_get(update, HD_S("append")));
     int err = set_ids(answer, update, "taskId", fault);
 
     if (err)
         return err;
-    if (news->kind == HD_A2A_ARTIFACT)
-        return read_artifact(answer, hd_json_get(update, HD_S("artifact")), appends, news, fault);
+    if (progress->kind == HD_A2A_ARTIFACT)
+        return read_artifact(answer, hd_json_get(update, HD_S("artifact")), appends, progress,
+                             fault);
     answer->is_final = hd_json_is_true(hd_json_get(update, HD_S("final")));
-    return read_status(answer, hd_json_get(update, HD_S("status")), news, fault);
+    return read_status(answer, hd_json_get(update, HD_S("status")), progress, fault);
 }
 
 /* ---- kind of response ------------------------------------------------- */
@@ -376,40 +377,40 @@ bool hd_a2a_error_read(hd_json_val body, struct hd_fault *fault)
 }
 
 static int read_answer_root(struct hd_a2a_answer *answer, hd_json_val root,
-                            struct hd_a2a_news *news, struct hd_fault *fault)
+                            struct hd_a2a_progress *progress, struct hd_fault *fault)
 {
     hd_json_val result = hd_json_get(root, HD_S("result")), val;
 
     if (hd_a2a_error_read(root, fault))
         return HD_EIO;
-    val = find_kind(result ? result : root, &news->kind);
+    val = find_kind(result ? result : root, &progress->kind);
     if (!val)
         return hd_fault_set(fault, HD_EINVAL, "its response has neither a message nor a task");
-    if (news->kind == HD_A2A_TASK)
-        return read_task(answer, val, news, fault);
-    if (news->kind == HD_A2A_MESSAGE)
-        return read_a2a_message(answer, val, news, fault);
-    return read_update(answer, val, news, fault);
+    if (progress->kind == HD_A2A_TASK)
+        return read_task(answer, val, progress, fault);
+    if (progress->kind == HD_A2A_MESSAGE)
+        return read_a2a_message(answer, val, progress, fault);
+    return read_update(answer, val, progress, fault);
 }
 
-int hd_a2a_answer_read(struct hd_a2a_answer *answer, struct hd_slice text, struct hd_a2a_news *news,
-                       struct hd_fault *fault)
+int hd_a2a_answer_read(struct hd_a2a_answer *answer, struct hd_slice text,
+                       struct hd_a2a_progress *progress, struct hd_fault *fault)
 {
     struct hd_json json;
     int err;
 
-    *news = (struct hd_a2a_news){0};
+    *progress = (struct hd_a2a_progress){0};
     if (text.len > HD_A2A_MAX_ANSWER - answer->bytes)
         return hd_fault_set(fault, HD_ELIMIT, "it sent more than %zu MiB", HD_A2A_MAX_ANSWER >> 20);
     answer->bytes += text.len;
     err = hd_json_parse(&json, text, NULL);
     if (err)
         return err == HD_EINVAL ? hd_fault_set(fault, err, "its response is not JSON") : err;
-    err = read_answer_root(answer, hd_json_root(&json), news, fault);
+    err = read_answer_root(answer, hd_json_root(&json), progress, fault);
     hd_json_fini(&json);
     if (err) {
-        hd_val_unref(news->parts);
-        *news = (struct hd_a2a_news){0};
+        hd_val_unref(progress->parts);
+        *progress = (struct hd_a2a_progress){0};
     }
     return err;
 }

@@ -86,45 +86,45 @@ static bool on_a2a_head(void *ctx, const struct hd_reply *head);
 static void on_a2a_data(void *ctx, struct hd_slice data);
 static void on_a2a_done(void *ctx, const struct hd_reply *reply);
 
-static void set_lines(const struct hd_a2a_peer *peer, struct hd_agent_exchange_options *what,
+static void set_lines(const struct hd_a2a_peer *peer, struct hd_agent_exchange_options *options,
                       const char **lines, const char *version)
 {
-    lines[what->header_count++] = "Content-Type: application/json";
-    lines[what->header_count++] =
+    lines[options->header_count++] = "Content-Type: application/json";
+    lines[options->header_count++] =
         "Accept: application/json, application/a2a+json, text/event-stream";
-    lines[what->header_count++] = version[0] == '1' ? "A2A-Version: 1.0" : "A2A-Version: 0.3";
+    lines[options->header_count++] = version[0] == '1' ? "A2A-Version: 1.0" : "A2A-Version: 0.3";
     for (size_t i = 0; i < peer->line_count; i++)
-        lines[what->header_count++] = peer->lines[i];
-    what->headers = lines;
-    what->secrets = peer->secrets;
-    what->secret_count = peer->secret_count;
+        lines[options->header_count++] = peer->lines[i];
+    options->headers = lines;
+    options->secrets = peer->secrets;
+    options->secret_count = peer->secret_count;
 }
 
-static int start_a2a_exchange(struct hd_tool_call *call, const struct hd_a2a_ask *ask,
+static int start_a2a_exchange(struct hd_tool_call *call, const struct hd_a2a_operation *operation,
                               struct a2a_work *work, struct hd_agent_exchange **out)
 {
     const struct hd_a2a_peer *peer = call->tool->own;
     const char *lines[HD_A2A_MAX_HEADERS + 5];
-    struct hd_agent_exchange_options what = {
+    struct hd_agent_exchange_options options = {
         .peer = "a2a", .is_direct = true, .is_detached = !work};
     struct hd_a2a_request request;
-    int err = hd_a2a_request_make(&peer->card, ask, &request);
+    int err = hd_a2a_request_make(&peer->card, operation, &request);
 
     if (err)
         return err;
-    set_lines(peer, &what, lines, request.version);
-    what.method = request.method;
-    what.url = request.url.ptr;
-    what.body = request.body.len ? hd_buf_slice(&request.body) : (struct hd_slice){0};
+    set_lines(peer, &options, lines, request.version);
+    options.method = request.method;
+    options.url = request.url.ptr;
+    options.body = request.body.len ? hd_buf_slice(&request.body) : (struct hd_slice){0};
     if (work) {
-        what.timeout_ms = ask->op == HD_A2A_GET ? GET_MS : SEND_MS;
-        what.idle_ms = ask->op == HD_A2A_STREAM ? IDLE_MS : 0;
-        what.on_head = on_a2a_head;
-        what.on_data = on_a2a_data;
-        what.on_done = on_a2a_done;
-        what.ctx = work;
+        options.timeout_ms = operation->op == HD_A2A_GET ? GET_MS : SEND_MS;
+        options.idle_ms = operation->op == HD_A2A_STREAM ? IDLE_MS : 0;
+        options.on_head = on_a2a_head;
+        options.on_data = on_a2a_data;
+        options.on_done = on_a2a_done;
+        options.ctx = work;
     }
-    err = hd_agent_exchange_start(call->task, &what, out);
+    err = hd_agent_exchange_start(call->task, &options, out);
     hd_a2a_request_fini(&request);
     return err;
 }
@@ -132,10 +132,10 @@ static int start_a2a_exchange(struct hd_tool_call *call, const struct hd_a2a_ask
 /* The response is ignored. */
 static void say_cancel(struct hd_tool_call *call, struct hd_slice task_id)
 {
-    struct hd_a2a_ask ask = {.op = HD_A2A_CANCEL, .task_id = task_id};
+    struct hd_a2a_operation operation = {.op = HD_A2A_CANCEL, .task_id = task_id};
     struct hd_agent_exchange *ignored;
 
-    (void)start_a2a_exchange(call, &ask, NULL, &ignored);
+    (void)start_a2a_exchange(call, &operation, NULL, &ignored);
 }
 
 static void give_up_task(struct a2a_work *work)
@@ -255,11 +255,12 @@ static void ask_human(struct a2a_work *work)
 static void on_wait(uv_timer_t *timer)
 {
     struct a2a_work *work = timer->data;
-    struct hd_a2a_ask ask = {.op = HD_A2A_GET, .task_id = hd_val_get_string(work->answer.task_id)};
+    struct hd_a2a_operation operation = {.op = HD_A2A_GET,
+                                         .task_id = hd_val_get_string(work->answer.task_id)};
     int err;
 
     drop_timer(work);
-    err = start_a2a_exchange(work->call, &ask, work, &work->exchange);
+    err = start_a2a_exchange(work->call, &operation, work, &work->exchange);
     if (err)
         fail_a2a_call(work, hd_error_text(err));
 }
@@ -319,7 +320,7 @@ static void keep_context(struct a2a_work *work)
     peer->context_id = hd_val_ref(work->answer.context_id);
 }
 
-static void tell_a2a_progress(struct a2a_work *work, const struct hd_a2a_news *news)
+static void report_a2a_progress(struct a2a_work *work, const struct hd_a2a_progress *progress)
 {
     const struct hd_a2a_answer *answer = &work->answer;
     struct hd_val *event = hd_val_with(hd_val_object(), HD_S("type"), hd_val_cstr("a2a_progress"));
@@ -330,10 +331,10 @@ static void tell_a2a_progress(struct a2a_work *work, const struct hd_a2a_news *n
     if (answer->task_id)
         event = hd_val_with(event, HD_S("task_id"), hd_val_ref(answer->task_id));
     event = hd_val_with(event, HD_S("state"), hd_val_cstr(hd_a2a_state_name(answer->state)));
-    if (news->artifact)
-        event = hd_val_with(event, HD_S("artifact"), hd_val_ref(news->artifact));
+    if (progress->artifact)
+        event = hd_val_with(event, HD_S("artifact"), hd_val_ref(progress->artifact));
     hd_buf_init(&text, HD_A2A_MAX_ANSWER);
-    if (news->parts && hd_a2a_parts_text(&text, news->parts) == 0)
+    if (progress->parts && hd_a2a_parts_text(&text, progress->parts) == 0)
         event = hd_val_with(event, HD_S("text"), hd_val_string(hd_buf_slice(&text)));
     hd_buf_fini(&text);
     if (event)
@@ -343,18 +344,18 @@ static void tell_a2a_progress(struct a2a_work *work, const struct hd_a2a_news *n
 
 static int read_a2a_answer(struct a2a_work *work, struct hd_slice text, struct hd_fault *fault)
 {
-    struct hd_a2a_news news;
-    int err = hd_a2a_answer_read(&work->answer, text, &news, fault);
+    struct hd_a2a_progress progress;
+    int err = hd_a2a_answer_read(&work->answer, text, &progress, fault);
 
     if (err)
         return err;
     keep_context(work);
-    if (work->is_stream && news.kind != HD_A2A_MESSAGE)
-        tell_a2a_progress(work, &news);
-    hd_val_unref(news.parts);
-    if (news.kind == HD_A2A_MESSAGE)
+    if (work->is_stream && progress.kind != HD_A2A_MESSAGE)
+        report_a2a_progress(work, &progress);
+    hd_val_unref(progress.parts);
+    if (progress.kind == HD_A2A_MESSAGE)
         work->is_decided = true;
-    if (news.kind == HD_A2A_STATUS)
+    if (progress.kind == HD_A2A_STATUS)
         work->is_decided = hd_a2a_state_ends(work->answer.state) ||
                            (hd_a2a_state_asks(work->answer.state) &&
                             (work->answer.is_final || work->peer->card.dialect == HD_A2A_1_0));
@@ -567,11 +568,11 @@ static int say_to_agent(struct hd_tool_call *call, const struct saying *saying)
     struct hd_a2a_peer *peer = call->tool->own;
     struct a2a_work *work = hd_calloc(1, sizeof(*work));
     char id[HD_UUID_SIZE], key[HD_UUID_SIZE];
-    struct hd_a2a_ask ask = {.op = peer->card.streams ? HD_A2A_STREAM : HD_A2A_SEND,
-                             .task_id = saying->task_id,
-                             .context_id = saying->context_id,
-                             .text = saying->text,
-                             .data = saying->data};
+    struct hd_a2a_operation operation = {.op = peer->card.streams ? HD_A2A_STREAM : HD_A2A_SEND,
+                                         .task_id = saying->task_id,
+                                         .context_id = saying->context_id,
+                                         .text = saying->text,
+                                         .data = saying->data};
     int err;
 
     if (!work)
@@ -585,10 +586,10 @@ static int say_to_agent(struct hd_tool_call *call, const struct saying *saying)
     err = saying->task_id.len && !work->answer.task_id ? HD_ENOMEM : make_message_id(call, id);
     if (!err)
         err = hd_idempotency_key(call->task, call->id, 0, key);
-    ask.message_id = hd_slice_cstr(id);
-    ask.key = hd_slice_cstr(key);
+    operation.message_id = hd_slice_cstr(id);
+    operation.key = hd_slice_cstr(key);
     if (!err)
-        err = start_a2a_exchange(call, &ask, work, &work->exchange);
+        err = start_a2a_exchange(call, &operation, work, &work->exchange);
     if (err)
         free_a2a_work(work);
     else

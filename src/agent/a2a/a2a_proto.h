@@ -58,7 +58,7 @@ bool hd_a2a_same_origin(struct hd_slice a, struct hd_slice b);
 
 enum hd_a2a_op { HD_A2A_SEND, HD_A2A_STREAM, HD_A2A_GET, HD_A2A_CANCEL };
 
-struct hd_a2a_ask {
+struct hd_a2a_operation {
     enum hd_a2a_op op;
     struct hd_slice task_id;    /* empty: none (SEND and STREAM: a new task) */
     struct hd_slice context_id; /* SEND, STREAM; empty: the agent creates one */
@@ -76,7 +76,8 @@ struct hd_a2a_request {
 };
 
 /* HD_ELIMIT: too large. */
-HD_MUST_CHECK int hd_a2a_request_make(const struct hd_a2a_card *card, const struct hd_a2a_ask *ask,
+HD_MUST_CHECK int hd_a2a_request_make(const struct hd_a2a_card *card,
+                                      const struct hd_a2a_operation *operation,
                                       struct hd_a2a_request *out);
 void hd_a2a_request_fini(struct hd_a2a_request *request);
 
@@ -132,7 +133,7 @@ struct hd_a2a_answer {
 enum hd_a2a_kind { HD_A2A_TASK, HD_A2A_MESSAGE, HD_A2A_STATUS, HD_A2A_ARTIFACT };
 
 /* Changes from one response or event; borrowed from it, or owned. */
-struct hd_a2a_news {
+struct hd_a2a_progress {
     enum hd_a2a_kind kind;
     struct hd_val *parts;    /* list, owned; NULL: none */
     struct hd_val *artifact; /* its name or id, borrowed; NULL: none */
@@ -145,7 +146,7 @@ void hd_a2a_answer_fini(struct hd_a2a_answer *answer);
  * is in `fault`; HD_EINVAL: invalid; HD_ELIMIT.
  */
 HD_MUST_CHECK int hd_a2a_answer_read(struct hd_a2a_answer *answer, struct hd_slice text,
-                                     struct hd_a2a_news *news, struct hd_fault *fault);
+                                     struct hd_a2a_progress *progress, struct hd_fault *fault);
 
 /* The whole result, as text; NULL: HD_ENOMEM or too large. */
 HD_MUST_CHECK struct hd_val *hd_a2a_answer_content(struct hd_a2a_answer *answer);

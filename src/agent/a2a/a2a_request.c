@@ -15,34 +15,34 @@ static void put_member(struct hd_jw *jw, struct hd_slice key, struct hd_slice te
     hd_jw_string(jw, text);
 }
 
-static void put_ask_part(struct hd_jw *jw, const struct hd_a2a_ask *ask, bool is_old)
+static void put_ask_part(struct hd_jw *jw, const struct hd_a2a_operation *operation, bool is_old)
 {
     hd_jw_object(jw);
     if (is_old)
-        put_member(jw, HD_S("kind"), ask->data ? HD_S("data") : HD_S("text"));
-    hd_jw_key(jw, ask->data ? HD_S("data") : HD_S("text"));
-    if (ask->data)
-        hd_val_put_rendered(jw, ask->data);
+        put_member(jw, HD_S("kind"), operation->data ? HD_S("data") : HD_S("text"));
+    hd_jw_key(jw, operation->data ? HD_S("data") : HD_S("text"));
+    if (operation->data)
+        hd_val_put_rendered(jw, operation->data);
     else
-        hd_jw_string(jw, ask->text);
+        hd_jw_string(jw, operation->text);
     hd_jw_object_end(jw);
 }
 
-static void put_message(struct hd_jw *jw, const struct hd_a2a_ask *ask, bool is_old)
+static void put_message(struct hd_jw *jw, const struct hd_a2a_operation *operation, bool is_old)
 {
     hd_jw_put_object(jw, "message");
     if (is_old)
         put_member(jw, HD_S("kind"), HD_S("message"));
-    put_member(jw, HD_S("messageId"), ask->message_id);
-    put_member(jw, HD_S("contextId"), ask->context_id);
-    put_member(jw, HD_S("taskId"), ask->task_id);
+    put_member(jw, HD_S("messageId"), operation->message_id);
+    put_member(jw, HD_S("contextId"), operation->context_id);
+    put_member(jw, HD_S("taskId"), operation->task_id);
     put_member(jw, HD_S("role"), is_old ? HD_S("user") : HD_S("ROLE_USER"));
     hd_jw_put_array(jw, "parts");
-    put_ask_part(jw, ask, is_old);
+    put_ask_part(jw, operation, is_old);
     hd_jw_array_end(jw);
-    if (ask->key.len > 0) {
+    if (operation->key.len > 0) {
         hd_jw_put_object(jw, "metadata");
-        put_member(jw, HD_S(HD_CALL_KEY_META), ask->key);
+        put_member(jw, HD_S(HD_CALL_KEY_META), operation->key);
         hd_jw_object_end(jw);
     }
     hd_jw_object_end(jw);
@@ -64,17 +64,17 @@ static void put_configuration(struct hd_jw *jw, bool is_old)
 }
 
 static void put_params(struct hd_jw *jw, const struct hd_a2a_card *card,
-                       const struct hd_a2a_ask *ask)
+                       const struct hd_a2a_operation *operation)
 {
     bool is_old = card->dialect == HD_A2A_0_3;
 
     hd_jw_object(jw);
     put_member(jw, HD_S("tenant"), hd_slice_cstr(card->tenant));
-    if (ask->op == HD_A2A_SEND || ask->op == HD_A2A_STREAM) {
-        put_message(jw, ask, is_old);
+    if (operation->op == HD_A2A_SEND || operation->op == HD_A2A_STREAM) {
+        put_message(jw, operation, is_old);
         put_configuration(jw, is_old);
     } else {
-        put_member(jw, HD_S("id"), ask->task_id);
+        put_member(jw, HD_S("id"), operation->task_id);
     }
     hd_jw_object_end(jw);
 }
@@ -96,10 +96,10 @@ static const char *method_of(enum hd_a2a_op op, bool is_old)
     return is_old ? "tasks/cancel" : "CancelTask";
 }
 
-static int make_rpc(const struct hd_a2a_card *card, const struct hd_a2a_ask *ask,
+static int make_rpc(const struct hd_a2a_card *card, const struct hd_a2a_operation *operation,
                     struct hd_a2a_request *out)
 {
-    const char *method = method_of(ask->op, card->dialect == HD_A2A_0_3);
+    const char *method = method_of(operation->op, card->dialect == HD_A2A_0_3);
     struct hd_jw jw;
     int err = hd_buf_append(&out->url, card->url, strlen(card->url) + 1);
 
@@ -112,7 +112,7 @@ static int make_rpc(const struct hd_a2a_card *card, const struct hd_a2a_ask *ask
     hd_jw_put_int(&jw, "id", 1);
     put_member(&jw, HD_S("method"), hd_slice_cstr(method));
     hd_jw_key(&jw, HD_S("params"));
-    put_params(&jw, card, ask);
+    put_params(&jw, card, operation);
     hd_jw_object_end(&jw);
     return hd_jw_finish(&jw);
 }
@@ -120,14 +120,14 @@ static int make_rpc(const struct hd_a2a_card *card, const struct hd_a2a_ask *ask
 /* ---- HTTP+JSON ------------------------------------------------------------ */
 
 /* Keeps a query of the card's URL at the end. */
-static int make_url(const struct hd_a2a_card *card, const struct hd_a2a_ask *ask,
+static int make_url(const struct hd_a2a_card *card, const struct hd_a2a_operation *operation,
                     struct hd_buf *out)
 {
     size_t end = strcspn(card->url, "?#"), len = end;
-    bool is_task = ask->op == HD_A2A_GET || ask->op == HD_A2A_CANCEL;
-    const char *verb = ask->op == HD_A2A_SEND     ? "/message:send"
-                       : ask->op == HD_A2A_STREAM ? "/message:stream"
-                                                  : "/tasks/";
+    bool is_task = operation->op == HD_A2A_GET || operation->op == HD_A2A_CANCEL;
+    const char *verb = operation->op == HD_A2A_SEND     ? "/message:send"
+                       : operation->op == HD_A2A_STREAM ? "/message:stream"
+                                                        : "/tasks/";
     int err;
 
     while (len > 0 && card->url[len - 1] == '/')
@@ -140,27 +140,27 @@ static int make_url(const struct hd_a2a_card *card, const struct hd_a2a_ask *ask
     if (!err)
         err = hd_buf_append(out, verb, strlen(verb));
     if (!err && is_task)
-        err = hd_buf_append_escaped(out, ask->task_id);
-    if (!err && ask->op == HD_A2A_CANCEL)
+        err = hd_buf_append_escaped(out, operation->task_id);
+    if (!err && operation->op == HD_A2A_CANCEL)
         err = hd_buf_append(out, ":cancel", 7);
     return err ? err : hd_buf_append(out, card->url + end, strlen(card->url + end) + 1);
 }
 
-static int make_rest(const struct hd_a2a_card *card, const struct hd_a2a_ask *ask,
+static int make_rest(const struct hd_a2a_card *card, const struct hd_a2a_operation *operation,
                      struct hd_a2a_request *out)
 {
     struct hd_jw jw;
-    int err = make_url(card, ask, &out->url);
+    int err = make_url(card, operation, &out->url);
 
-    out->method = ask->op == HD_A2A_GET ? "GET" : "POST";
-    if (err || ask->op == HD_A2A_GET)
+    out->method = operation->op == HD_A2A_GET ? "GET" : "POST";
+    if (err || operation->op == HD_A2A_GET)
         return err;
     hd_jw_init(&jw, &out->body);
-    put_params(&jw, card, ask);
+    put_params(&jw, card, operation);
     return hd_jw_finish(&jw);
 }
 
-int hd_a2a_request_make(const struct hd_a2a_card *card, const struct hd_a2a_ask *ask,
+int hd_a2a_request_make(const struct hd_a2a_card *card, const struct hd_a2a_operation *operation,
                         struct hd_a2a_request *out)
 {
     int err;
@@ -169,7 +169,8 @@ int hd_a2a_request_make(const struct hd_a2a_card *card, const struct hd_a2a_ask 
     out->version = card->dialect == HD_A2A_0_3 ? "0.3" : "1.0";
     hd_buf_init(&out->url, 16384);
     hd_buf_init(&out->body, MAX_BODY);
-    err = card->binding == HD_A2A_JSONRPC ? make_rpc(card, ask, out) : make_rest(card, ask, out);
+    err = card->binding == HD_A2A_JSONRPC ? make_rpc(card, operation, out)
+                                          : make_rest(card, operation, out);
     if (err)
         hd_a2a_request_fini(out);
     return err;

@@ -41,9 +41,9 @@ static void free_entry(struct mcp_cache_entry *entry)
 }
 
 static int make_cache_key(struct hd_buf *out, const struct hd_engine_run *run,
-                          enum hd_mcp_cached what, struct hd_slice url, struct hd_slice credentials)
+                          enum hd_mcp_cached kind, struct hd_slice url, struct hd_slice credentials)
 {
-    int err = hd_buf_append_byte(out, (uint8_t)('0' + (int)what));
+    int err = hd_buf_append_byte(out, (uint8_t)('0' + (int)kind));
 
     if (!err)
         err = hd_buf_append_lenslice(out, run->options.actor);
@@ -52,7 +52,7 @@ static int make_cache_key(struct hd_buf *out, const struct hd_engine_run *run,
     return err ? err : hd_buf_append_slice(out, credentials);
 }
 
-const struct hd_val *hd_mcp_cache_get(const struct hd_engine_run *run, enum hd_mcp_cached what,
+const struct hd_val *hd_mcp_cache_get(const struct hd_engine_run *run, enum hd_mcp_cached kind,
                                       struct hd_slice url, struct hd_slice credentials)
 {
     struct hd_mcp_cache *cache = cache_of(run);
@@ -62,7 +62,7 @@ const struct hd_val *hd_mcp_cache_get(const struct hd_engine_run *run, enum hd_m
     if (!cache)
         return NULL;
     hd_buf_init(&key, MAX_KEY);
-    if (make_cache_key(&key, run, what, url, credentials) == 0)
+    if (make_cache_key(&key, run, kind, url, credentials) == 0)
         entry = hd_map_get(&cache->map, hd_buf_slice(&key));
     hd_buf_fini(&key);
     return entry && entry->expires_us > hd_clock_monotonic_us() ? entry->val : NULL;
@@ -103,14 +103,14 @@ static int keep_entry(struct hd_mcp_cache *cache, struct hd_slice key, const str
     return err;
 }
 
-void hd_mcp_cache_put(const struct hd_engine_run *run, enum hd_mcp_cached what, struct hd_slice url,
+void hd_mcp_cache_put(const struct hd_engine_run *run, enum hd_mcp_cached kind, struct hd_slice url,
                       struct hd_slice credentials, struct hd_val *val, int64_t ttl_ms)
 {
     struct hd_mcp_cache *cache = cache_of(run);
     struct hd_buf key;
 
     hd_buf_init(&key, MAX_KEY);
-    if (cache && make_cache_key(&key, run, what, url, credentials) == 0) {
+    if (cache && make_cache_key(&key, run, kind, url, credentials) == 0) {
         free_entry(hd_map_remove(&cache->map, hd_buf_slice(&key)));
         if (val && ttl_ms > 0)
             (void)keep_entry(cache, hd_buf_slice(&key), val, ttl_ms);

@@ -26,10 +26,10 @@ enum hd_mcp_cached {
  * Borrowed until the cache changes; NULL: unknown or expired. Always NULL for runs that are
  * recorded or replayed, so that both behave the same.
  */
-const struct hd_val *hd_mcp_cache_get(const struct hd_engine_run *run, enum hd_mcp_cached what,
+const struct hd_val *hd_mcp_cache_get(const struct hd_engine_run *run, enum hd_mcp_cached kind,
                                       struct hd_slice url, struct hd_slice credentials);
 /* Takes `val`, which may be NULL; replaces the entry. Does nothing if out of memory. */
-void hd_mcp_cache_put(const struct hd_engine_run *run, enum hd_mcp_cached what, struct hd_slice url,
+void hd_mcp_cache_put(const struct hd_engine_run *run, enum hd_mcp_cached kind, struct hd_slice url,
                       struct hd_slice credentials, struct hd_val *val, int64_t ttl_ms);
 void hd_mcp_cache_destroy(struct hd_mcp_cache *cache);
 

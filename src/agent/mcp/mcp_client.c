@@ -23,7 +23,7 @@
 #define RECORD_MS 2000 /* the same when recorded, which needs the end */
 
 /* Sends it and ignores the result. */
-static void tell_server(struct hd_mcp_peer *peer, int err, struct hd_buf *body)
+static void notify_server(struct hd_mcp_peer *peer, int err, struct hd_buf *body)
 {
     if (!err)
         hd_mcp_peer_tell(peer, "POST", hd_buf_slice(body));
@@ -58,39 +58,39 @@ static void free_request(struct hd_mcp_request *request)
     stop_exchange(request);
     hd_sse_read_fini(&request->sse);
     hd_mcp_message_fini(&request->answer);
-    hd_val_unref((struct hd_val *)(uintptr_t)request->what.params);
-    hd_val_unref((struct hd_val *)(uintptr_t)request->what.schema);
-    hd_val_unref((struct hd_val *)(uintptr_t)request->what.args);
-    hd_free((char *)(uintptr_t)request->what.name.ptr);
+    hd_val_unref((struct hd_val *)(uintptr_t)request->options.params);
+    hd_val_unref((struct hd_val *)(uintptr_t)request->options.schema);
+    hd_val_unref((struct hd_val *)(uintptr_t)request->options.args);
+    hd_free((char *)(uintptr_t)request->options.name.ptr);
     hd_free(request);
 }
 
 void hd_mcp_request_fail(struct hd_mcp_request *request, const char *problem, long status)
 {
-    struct hd_mcp_what what = request->what;
+    struct hd_mcp_request_options options = request->options;
     char text[600];
     struct hd_mcp_answer answer = {.problem = text, .status = status};
 
     /* The problem may be in memory that is freed now. */
     snprintf(text, sizeof(text), "%s", problem);
     free_request(request);
-    what.on_answer(what.ctx, &answer);
+    options.on_answer(options.ctx, &answer);
 }
 
 /* Ends with the message received. */
 static void finish_mcp_request(struct hd_mcp_request *request)
 {
-    struct hd_mcp_what what = request->what;
+    struct hd_mcp_request_options options = request->options;
     struct hd_mcp_message message = request->answer;
     struct hd_mcp_answer answer = {.message = &message, .status = request->status};
 
     memset(&request->answer, 0, sizeof(request->answer));
     free_request(request);
-    what.on_answer(what.ctx, &answer);
+    options.on_answer(options.ctx, &answer);
     hd_mcp_message_fini(&message);
 }
 
-static void tell_cancelled(struct hd_mcp_request *request)
+static void notify_cancelled(struct hd_mcp_request *request)
 {
     struct hd_val *params =
         hd_val_with(hd_val_object(), HD_S("requestId"), hd_val_int(request->id));
@@ -98,29 +98,29 @@ static void tell_cancelled(struct hd_mcp_request *request)
 
     hd_buf_init(&body, 4096);
     params = hd_val_with(params, HD_S("reason"), hd_val_cstr("the run no longer needs it"));
-    tell_server(request->peer,
-                params ? hd_mcp_write_notification(&body, "notifications/cancelled", params)
-                       : HD_ENOMEM,
-                &body);
+    notify_server(request->peer,
+                  params ? hd_mcp_write_notification(&body, "notifications/cancelled", params)
+                         : HD_ENOMEM,
+                  &body);
     hd_val_unref(params);
 }
 
 void hd_mcp_request_cancel(struct hd_mcp_request *request)
 {
-    bool is_told = !request->is_waiting && !request->is_held && !request->is_ear &&
-                   !request->is_opening && !request->has_answer && !request->peer->is_modern &&
-                   request->peer->state == HD_MCP_OPEN;
+    bool is_notified = !request->is_waiting && !request->is_held && !request->is_ear &&
+                       !request->is_opening && !request->has_answer && !request->peer->is_modern &&
+                       request->peer->state == HD_MCP_OPEN;
 
     stop_exchange(request);
-    if (is_told)
-        tell_cancelled(request);
+    if (is_notified)
+        notify_cancelled(request);
     free_request(request);
 }
 
 /* ---- start ------------------------------------------------------------ */
 
 static struct hd_mcp_request *create_mcp_request(struct hd_mcp_peer *peer,
-                                                 const struct hd_mcp_what *what)
+                                                 const struct hd_mcp_request_options *options)
 {
     struct hd_mcp_request *request = hd_calloc(1, sizeof(*request));
     char *name;
@@ -128,23 +128,23 @@ static struct hd_mcp_request *create_mcp_request(struct hd_mcp_peer *peer,
     if (!request)
         return NULL;
     request->peer = peer;
-    request->what = *what;
+    request->options = *options;
     request->retry_ms = RETRY_MS;
-    if (request->what.max_bytes == 0)
-        request->what.max_bytes = HD_MCP_MAX_MESSAGE;
-    hd_sse_read_init(&request->sse, request->what.max_bytes);
-    request->what.name = (struct hd_slice){0};
-    request->what.params = hd_val_ref(what->params);
-    request->what.schema = hd_val_ref(what->schema);
-    request->what.args = hd_val_ref(what->args);
-    if (what->name.ptr) {
-        name = hd_malloc(what->name.len + 1);
+    if (request->options.max_bytes == 0)
+        request->options.max_bytes = HD_MCP_MAX_MESSAGE;
+    hd_sse_read_init(&request->sse, request->options.max_bytes);
+    request->options.name = (struct hd_slice){0};
+    request->options.params = hd_val_ref(options->params);
+    request->options.schema = hd_val_ref(options->schema);
+    request->options.args = hd_val_ref(options->args);
+    if (options->name.ptr) {
+        name = hd_malloc(options->name.len + 1);
         if (!name) {
             free_request(request);
             return NULL;
         }
-        memcpy(name, what->name.ptr, what->name.len);
-        request->what.name = hd_slice(name, what->name.len);
+        memcpy(name, options->name.ptr, options->name.len);
+        request->options.name = hd_slice(name, options->name.len);
     }
     hd_dlist_insert(&peer->requests, request, all);
     return request;
@@ -163,7 +163,7 @@ static void answer_request(struct hd_mcp_peer *peer, const struct hd_mcp_message
         err = hd_mcp_write_result(&body, message->id, result);
     else
         err = hd_mcp_write_error(&body, message->id, HD_MCP_NO_METHOD, "Method not found");
-    tell_server(peer, err, &body);
+    notify_server(peer, err, &body);
     hd_val_unref(result);
 }
 
@@ -172,7 +172,7 @@ static void abandon_request(struct hd_mcp_request *request, struct hd_mcp_messag
 {
     answer_request(request->peer, message,
                    hd_val_with(hd_val_object(), HD_S("action"), hd_val_cstr("cancel")));
-    tell_cancelled(request);
+    notify_cancelled(request);
     request->answer = *message;
     request->has_answer = true;
     memset(message, 0, sizeof(*message));
@@ -187,8 +187,8 @@ static void on_server_request(struct hd_mcp_request *request, struct hd_mcp_mess
     if (hd_slice_eq(message->method, HD_S("ping"))) {
         result = hd_val_object();
     } else if (hd_slice_eq(message->method, HD_S("elicitation/create")) &&
-               request->what.on_request) {
-        result = request->what.on_request(request->what.ctx, message);
+               request->options.on_request) {
+        result = request->options.on_request(request->options.ctx, message);
         if (!result) {
             abandon_request(request, message);
             return;
@@ -223,7 +223,7 @@ static struct hd_mcp_request *find_caller(const struct hd_mcp_peer *peer)
     struct hd_mcp_request *found = NULL;
 
     for (struct hd_mcp_request *request = peer->requests; request; request = request->all.next) {
-        if (request->what.on_request && !request->is_waiting && !request->is_held &&
+        if (request->options.on_request && !request->is_waiting && !request->is_held &&
             !request->has_answer)
             found = request;
     }
@@ -312,22 +312,22 @@ static int post_request(struct hd_mcp_request *request);
 static void on_mcp_done(void *ctx, const struct hd_reply *reply);
 static bool on_mcp_head(void *ctx, const struct hd_reply *reply);
 
-static int start_exchange(struct hd_mcp_request *request, struct hd_agent_exchange_options *what)
+static int start_exchange(struct hd_mcp_request *request, struct hd_agent_exchange_options *options)
 {
-    what->max_body = request->what.max_bytes;
-    what->on_head = on_mcp_head;
-    what->on_data = on_mcp_data;
-    what->on_done = on_mcp_done;
-    what->ctx = request;
-    if (request->what.task)
-        return hd_agent_exchange_start(request->what.task, what, &request->exchange);
-    return hd_agent_exchange_start_run(request->peer->run, what, &request->exchange);
+    options->max_body = request->options.max_bytes;
+    options->on_head = on_mcp_head;
+    options->on_data = on_mcp_data;
+    options->on_done = on_mcp_done;
+    options->ctx = request;
+    if (request->options.task)
+        return hd_agent_exchange_start(request->options.task, options, &request->exchange);
+    return hd_agent_exchange_start_run(request->peer->run, options, &request->exchange);
 }
 
 /* Opens or resumes a stream. */
 static int get(struct hd_mcp_request *request)
 {
-    struct hd_agent_exchange_options what;
+    struct hd_agent_exchange_options options;
     struct hd_mcp_lines *lines;
     int err = hd_mcp_lines_create(request->peer, false, &lines);
 
@@ -336,9 +336,9 @@ static int get(struct hd_mcp_request *request)
     if (request->last_event[0])
         err = hd_mcp_lines_add(lines, "Last-Event-ID", hd_slice_cstr(request->last_event));
     if (!err)
-        err = hd_mcp_lines_end(lines, request->peer, "GET", &what);
+        err = hd_mcp_lines_end(lines, request->peer, "GET", &options);
     if (!err)
-        err = start_exchange(request, &what);
+        err = start_exchange(request, &options);
     hd_mcp_lines_destroy(lines);
     return err;
 }
@@ -449,14 +449,14 @@ static void on_nothing(void *ctx, const struct hd_mcp_answer *answer)
 /* Whether calls must wait for it. */
 static bool must_hear(struct hd_mcp_peer *peer)
 {
-    const struct hd_mcp_what what = {.method = "", .on_answer = on_nothing};
+    const struct hd_mcp_request_options options = {.method = "", .on_answer = on_nothing};
     struct hd_mcp_request *ear = peer->ear;
 
     if (peer->is_modern || !peer->session[0] || peer->is_deaf)
         return false;
     if (ear)
         return !peer->hears;
-    ear = create_mcp_request(peer, &what);
+    ear = create_mcp_request(peer, &options);
     if (!ear)
         return false;
     ear->is_ear = true;
@@ -513,7 +513,7 @@ static bool on_mcp_head(void *ctx, const struct hd_reply *reply)
     request->is_stream = reply->status == 200 && is_type(reply, "text/event-stream");
     if (request->is_stream) {
         hd_sse_read_fini(&request->sse);
-        hd_sse_read_init(&request->sse, request->what.max_bytes);
+        hd_sse_read_init(&request->sse, request->options.max_bytes);
     }
     if (request->is_stream && request->is_ear) {
         /* Requests that waited for it are sent from the loop. */
@@ -639,7 +639,7 @@ static void on_mcp_done(void *ctx, const struct hd_reply *reply)
  */
 static int64_t next_id(const struct hd_mcp_request *request)
 {
-    const struct hd_task *task = request->what.task;
+    const struct hd_task *task = request->options.task;
     int64_t answers = task ? (int64_t)hd_val_count(task->resume) : 0;
 
     return ++request->peer->last_id + answers * 1000000;
@@ -649,24 +649,24 @@ static int post_with(struct hd_mcp_request *request, struct hd_mcp_lines *lines,
                      struct hd_buf *body)
 {
     struct hd_mcp_peer *peer = request->peer;
-    struct hd_agent_exchange_options what;
+    struct hd_agent_exchange_options options;
     int err = 0;
 
     request->id = next_id(request);
     request->epoch = peer->epoch;
     if (peer->is_modern)
-        err = hd_mcp_lines_add_modern(lines, &request->what);
+        err = hd_mcp_lines_add_modern(lines, &request->options);
     if (!err)
-        err = hd_mcp_lines_end(lines, peer, "POST", &what);
+        err = hd_mcp_lines_end(lines, peer, "POST", &options);
     if (!err)
-        err = hd_mcp_write_request(body, request->id, request->what.method, request->what.params,
-                                   peer->is_modern);
+        err = hd_mcp_write_request(body, request->id, request->options.method,
+                                   request->options.params, peer->is_modern);
     if (err)
         return err;
-    what.body = hd_buf_slice(body);
-    what.timeout_ms = request->what.timeout_ms;
-    what.tries = request->what.tries;
-    return start_exchange(request, &what);
+    options.body = hd_buf_slice(body);
+    options.timeout_ms = request->options.timeout_ms;
+    options.tries = request->options.tries;
+    return start_exchange(request, &options);
 }
 
 static int post_request(struct hd_mcp_request *request)
@@ -686,16 +686,16 @@ static int post_request(struct hd_mcp_request *request)
 
 int hd_mcp_request_send(struct hd_mcp_request *request)
 {
-    if (request->what.on_request && must_hear(request->peer)) {
+    if (request->options.on_request && must_hear(request->peer)) {
         request->is_held = true;
         return 0;
     }
     return post_request(request);
 }
 
-int hd_mcp_request_open(struct hd_mcp_peer *peer, const struct hd_mcp_what *what)
+int hd_mcp_request_open(struct hd_mcp_peer *peer, const struct hd_mcp_request_options *options)
 {
-    struct hd_mcp_request *request = create_mcp_request(peer, what);
+    struct hd_mcp_request *request = create_mcp_request(peer, options);
     int err;
 
     if (!request)
@@ -707,10 +707,10 @@ int hd_mcp_request_open(struct hd_mcp_peer *peer, const struct hd_mcp_what *what
     return err;
 }
 
-int hd_mcp_request_start(struct hd_mcp_peer *peer, const struct hd_mcp_what *what,
+int hd_mcp_request_start(struct hd_mcp_peer *peer, const struct hd_mcp_request_options *options,
                          struct hd_mcp_request **out)
 {
-    struct hd_mcp_request *request = create_mcp_request(peer, what);
+    struct hd_mcp_request *request = create_mcp_request(peer, options);
     int err;
 
     if (!request)

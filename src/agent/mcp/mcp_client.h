@@ -42,7 +42,7 @@ struct hd_mcp_answer {
     long status; /* of HTTP; 0: none */
 };
 
-struct hd_mcp_what {
+struct hd_mcp_request_options {
     struct hd_task *task; /* NULL: of the run */
     const char *method;   /* borrowed */
     const struct hd_val *params;
@@ -76,7 +76,7 @@ struct hd_mcp_peer {
     struct hd_mcp_request *ear;          /* the stream of a legacy server's requests; NULL: none */
     bool hears;                          /* it is open, or will not be */
     bool is_deaf;                        /* the server has no such stream */
-    struct hd_mcp_token *asking;         /* for a token exchange */
+    struct hd_mcp_token *token_request;  /* for a token exchange */
     struct hd_agent_exchange *notifying; /* sends `initialized` */
     char problem[512];                   /* why the first attempt to open it failed */
     bool *is_gone;                       /* set to true when it is freed; NULL: not needed */
@@ -91,7 +91,8 @@ void hd_mcp_peer_fini(struct hd_mcp_peer *peer);
 HD_MUST_CHECK int hd_mcp_peer_credentials(const struct hd_mcp_peer *peer, struct hd_buf *out);
 
 /* Calls `on_answer` once, asynchronously, unless it is cancelled; never before this returns. */
-HD_MUST_CHECK int hd_mcp_request_start(struct hd_mcp_peer *peer, const struct hd_mcp_what *what,
+HD_MUST_CHECK int hd_mcp_request_start(struct hd_mcp_peer *peer,
+                                       const struct hd_mcp_request_options *options,
                                        struct hd_mcp_request **out);
 /* Sends a cancellation to the server. */
 void hd_mcp_request_cancel(struct hd_mcp_request *request);
@@ -101,7 +102,7 @@ void hd_mcp_request_cancel(struct hd_mcp_request *request);
 struct hd_mcp_request {
     struct hd_mcp_peer *peer;
     HD_DLINK(struct hd_mcp_request) all;
-    struct hd_mcp_what what; /* owns params, schema, args and name */
+    struct hd_mcp_request_options options; /* owns params, schema, args and name */
     int64_t id;
     unsigned epoch;   /* of the session it was sent in */
     bool is_opening;  /* part of opening: does not wait for it */
@@ -128,7 +129,8 @@ void hd_mcp_peer_stop_hearing(struct hd_mcp_peer *peer);
 /* Ends it; calls back. */
 void hd_mcp_request_fail(struct hd_mcp_request *request, const char *problem, long status);
 /* Starts a request that is part of opening. */
-HD_MUST_CHECK int hd_mcp_request_open(struct hd_mcp_peer *peer, const struct hd_mcp_what *what);
+HD_MUST_CHECK int hd_mcp_request_open(struct hd_mcp_peer *peer,
+                                      const struct hd_mcp_request_options *options);
 /* Opens it: at once, or waiting requests are sent or ended later. */
 HD_MUST_CHECK int hd_mcp_peer_open(struct hd_mcp_peer *peer);
 /* The session is lost: the next request opens another. */

@@ -82,19 +82,20 @@ static int add_place(struct hd_mcp_lines *lines, const struct hd_mcp_peer *peer)
     return err;
 }
 
-int hd_mcp_lines_add_modern(struct hd_mcp_lines *lines, const struct hd_mcp_what *what)
+int hd_mcp_lines_add_modern(struct hd_mcp_lines *lines,
+                            const struct hd_mcp_request_options *options)
 {
-    int err = hd_mcp_lines_add(lines, "Mcp-Method", hd_slice_cstr(what->method));
+    int err = hd_mcp_lines_add(lines, "Mcp-Method", hd_slice_cstr(options->method));
 
-    if (!err && what->name.ptr) {
+    if (!err && options->name.ptr) {
         err = hd_buf_append_slice(&lines->text, HD_S("Mcp-Name: "));
         if (!err)
-            err = hd_mcp_header_value(&lines->text, what->name);
+            err = hd_mcp_header_value(&lines->text, options->name);
         if (!err)
             err = hd_buf_append_byte(&lines->text, 0);
     }
-    if (!err && what->schema)
-        err = hd_mcp_headers_write(&lines->text, what->schema, what->args);
+    if (!err && options->schema)
+        err = hd_mcp_headers_write(&lines->text, options->schema, options->args);
     return err;
 }
 
@@ -180,21 +181,21 @@ int hd_mcp_peer_credentials(const struct hd_mcp_peer *peer, struct hd_buf *out)
 static int post(struct hd_mcp_peer *peer, const char *method, struct hd_slice body,
                 void (*done)(void *, const struct hd_reply *), struct hd_agent_exchange **out)
 {
-    struct hd_agent_exchange_options what;
+    struct hd_agent_exchange_options options;
     struct hd_agent_exchange *ignored;
     struct hd_mcp_lines *lines;
     int err = hd_mcp_lines_create(peer, body.ptr != NULL, &lines);
 
     if (err)
         return err;
-    err = hd_mcp_lines_end(lines, peer, method, &what);
+    err = hd_mcp_lines_end(lines, peer, method, &options);
     if (!err) {
-        what.body = body;
-        what.timeout_ms = POST_MS;
-        what.is_detached = !out;
-        what.on_done = done;
-        what.ctx = peer;
-        err = hd_agent_exchange_start_run(peer->run, &what, out ? out : &ignored);
+        options.body = body;
+        options.timeout_ms = POST_MS;
+        options.is_detached = !out;
+        options.on_done = done;
+        options.ctx = peer;
+        err = hd_agent_exchange_start_run(peer->run, &options, out ? out : &ignored);
     }
     hd_mcp_lines_destroy(lines);
     return err;

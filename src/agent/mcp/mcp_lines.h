@@ -19,7 +19,7 @@ HD_MUST_CHECK int hd_mcp_lines_add(struct hd_mcp_lines *lines, const char *name,
                                    struct hd_slice value);
 /* Additional headers of the modern protocol. */
 HD_MUST_CHECK int hd_mcp_lines_add_modern(struct hd_mcp_lines *lines,
-                                          const struct hd_mcp_what *what);
+                                          const struct hd_mcp_request_options *options);
 /* An exchange with these headers, which it borrows until it is started. Add nothing after this. */
 HD_MUST_CHECK int hd_mcp_lines_end(struct hd_mcp_lines *lines, const struct hd_mcp_peer *peer,
                                    const char *method, struct hd_agent_exchange_options *out);

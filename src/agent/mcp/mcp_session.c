@@ -35,7 +35,7 @@ static struct hd_mcp_request *find_waiting(const struct hd_mcp_peer *peer)
 }
 
 /* Callbacks may end the run, and the peer with it. */
-static void let_go(struct hd_mcp_peer *peer, const char *problem)
+static void end_waiting(struct hd_mcp_peer *peer, const char *problem)
 {
     bool is_gone = false, *outer = peer->is_gone;
     struct hd_mcp_request *request;
@@ -62,7 +62,7 @@ static void opened(struct hd_mcp_peer *peer)
     peer->state = HD_MCP_OPEN;
     hd_mcp_cache_put(peer->run, HD_MCP_CACHED_ERA, hd_slice_cstr(peer->server->url),
                      (struct hd_slice){0}, hd_val_bool(peer->is_modern), ERA_MS);
-    let_go(peer, NULL);
+    end_waiting(peer, NULL);
 }
 
 /* Keeps the problem of the first attempt; the second one was only a fallback. */
@@ -73,7 +73,7 @@ static void failed(struct hd_mcp_peer *peer, const char *problem)
     snprintf(text, sizeof(text), "%s", peer->problem[0] ? peer->problem : problem);
     peer->problem[0] = '\0';
     hd_mcp_peer_forget(peer);
-    let_go(peer, text);
+    end_waiting(peer, text);
 }
 
 static void keep_problem(struct hd_mcp_peer *peer, const struct hd_mcp_answer *answer)
@@ -160,20 +160,20 @@ static void on_initialized(void *ctx, const struct hd_mcp_answer *answer)
 static int initialize(struct hd_mcp_peer *peer)
 {
     struct hd_val *params = hd_mcp_initialize_params();
-    struct hd_mcp_what what = {.method = "initialize",
-                               .params = params,
-                               .timeout_ms = OPEN_MS,
-                               .max_bytes = MAX_OPEN,
-                               .tries = 2,
-                               .on_answer = on_initialized,
-                               .ctx = peer};
+    struct hd_mcp_request_options options = {.method = "initialize",
+                                             .params = params,
+                                             .timeout_ms = OPEN_MS,
+                                             .max_bytes = MAX_OPEN,
+                                             .tries = 2,
+                                             .on_answer = on_initialized,
+                                             .ctx = peer};
     int err = HD_ENOMEM;
 
     peer->is_modern = false;
     peer->has_tried_legacy = true;
     peer->version[0] = peer->session[0] = '\0';
     if (params)
-        err = hd_mcp_request_open(peer, &what);
+        err = hd_mcp_request_open(peer, &options);
     hd_val_unref(params);
     return err;
 }
@@ -249,17 +249,17 @@ static void on_discovered(void *ctx, const struct hd_mcp_answer *answer)
 
 static int discover(struct hd_mcp_peer *peer)
 {
-    const struct hd_mcp_what what = {.method = "server/discover",
-                                     .timeout_ms = OPEN_MS,
-                                     .max_bytes = MAX_OPEN,
-                                     .tries = 2,
-                                     .on_answer = on_discovered,
-                                     .ctx = peer};
+    const struct hd_mcp_request_options options = {.method = "server/discover",
+                                                   .timeout_ms = OPEN_MS,
+                                                   .max_bytes = MAX_OPEN,
+                                                   .tries = 2,
+                                                   .on_answer = on_discovered,
+                                                   .ctx = peer};
 
     peer->is_modern = true;
     peer->has_tried_modern = true;
     peer->version[0] = peer->session[0] = '\0';
-    return hd_mcp_request_open(peer, &what);
+    return hd_mcp_request_open(peer, &options);
 }
 
 /* Cached facts need no request. */
@@ -357,15 +357,15 @@ static int read_token(struct hd_mcp_peer *peer, const struct hd_reply *reply)
 
 static void on_token(void *ctx, const struct hd_reply *reply)
 {
-    struct hd_mcp_token *asking = ctx;
-    struct hd_mcp_peer *peer = asking->peer;
+    struct hd_mcp_token *token_request = ctx;
+    struct hd_mcp_peer *peer = token_request->peer;
     char text[160];
     int err;
 
-    hd_free(asking);
+    hd_free(token_request);
     if (!peer)
         return;
-    peer->asking = NULL;
+    peer->token_request = NULL;
     err = read_token(peer, reply);
     if (err == HD_EACCESS) {
         snprintf(text, sizeof(text), "cannot get a token for the user (HTTP status %ld)",
@@ -378,7 +378,7 @@ static void on_token(void *ctx, const struct hd_reply *reply)
     if (err)
         failed(peer, hd_error_text(err));
     else if (peer->state == HD_MCP_OPEN)
-        let_go(peer, NULL);
+        end_waiting(peer, NULL);
 }
 
 static int send_token(struct hd_mcp_peer *peer, struct hd_slice form)
@@ -387,22 +387,22 @@ static int send_token(struct hd_mcp_peer *peer, struct hd_slice form)
                                         "Accept: application/json"};
     struct hd_agent_exchange *ignored;
     char url[4200];
-    struct hd_agent_exchange_options what = {.peer = "mcp",
-                                             .method = "POST",
-                                             .url = url,
-                                             .headers = lines,
-                                             .header_count = HD_COUNT(lines),
-                                             .body = form,
-                                             .is_direct = true,
-                                             .is_detached = true,
-                                             .max_body = (size_t)1 << 20,
-                                             .secrets = &peer->user_token,
-                                             .secret_count = 1,
-                                             .on_done = on_token,
-                                             .ctx = peer->asking};
+    struct hd_agent_exchange_options options = {.peer = "mcp",
+                                                .method = "POST",
+                                                .url = url,
+                                                .headers = lines,
+                                                .header_count = HD_COUNT(lines),
+                                                .body = form,
+                                                .is_direct = true,
+                                                .is_detached = true,
+                                                .max_body = (size_t)1 << 20,
+                                                .secrets = &peer->user_token,
+                                                .secret_count = 1,
+                                                .on_done = on_token,
+                                                .ctx = peer->token_request};
 
     snprintf(url, sizeof(url), "%s/oauth/token", peer->server->base);
-    return hd_agent_exchange_start_run(peer->run, &what, &ignored);
+    return hd_agent_exchange_start_run(peer->run, &options, &ignored);
 }
 
 static int exchange_token(struct hd_mcp_peer *peer)
@@ -410,18 +410,18 @@ static int exchange_token(struct hd_mcp_peer *peer)
     struct hd_buf form;
     int err;
 
-    peer->asking = hd_calloc(1, sizeof(*peer->asking));
-    if (!peer->asking)
+    peer->token_request = hd_calloc(1, sizeof(*peer->token_request));
+    if (!peer->token_request)
         return HD_ENOMEM;
-    peer->asking->peer = peer;
+    peer->token_request->peer = peer;
     hd_buf_init(&form, (size_t)1 << 18);
     err = write_form(&form, peer);
     if (!err)
         err = send_token(peer, hd_buf_slice(&form));
     hd_buf_fini(&form);
     if (err) {
-        hd_free(peer->asking);
-        peer->asking = NULL;
+        hd_free(peer->token_request);
+        peer->token_request = NULL;
     }
     return err;
 }
@@ -458,7 +458,7 @@ int hd_mcp_peer_open(struct hd_mcp_peer *peer)
             err = set_token(peer, hd_val_get_string(token));
         else
             err = is_replayed(peer) ? 0 : exchange_token(peer);
-        if (!err && peer->asking)
+        if (!err && peer->token_request)
             return 0;
     } else {
         err = 0;
@@ -493,8 +493,8 @@ void hd_mcp_peer_fini(struct hd_mcp_peer *peer)
 {
     if (peer->is_gone)
         *peer->is_gone = true;
-    if (peer->asking)
-        peer->asking->peer = NULL;
+    if (peer->token_request)
+        peer->token_request->peer = NULL;
     if (peer->notifying)
         hd_agent_exchange_cancel(peer->notifying);
     while (peer->requests) {

@@ -241,7 +241,8 @@ static const struct maker *split_maker(struct hd_slice name, struct hd_slice *mo
 }
 
 /* Sends the user's identity to a model router, or to a server that the request chose. */
-static int tell_who(const struct hd_settings *settings, struct hd_model_choice *choice, bool always)
+static int set_identity(const struct hd_settings *settings, struct hd_model_choice *choice,
+                        bool always)
 {
     struct hd_slice org = setting_text(given(settings, "x-org-id"));
     struct hd_slice tier = setting_text(given(settings, "x-user-tier"));
@@ -283,7 +284,7 @@ static int choose_router(const struct hd_settings *settings, struct hd_model_cho
         err = set_url(choice, hd_slice_cstr(router_url(settings)), "SEMANTIC_ROUTER_URL");
     if (!err)
         err = find_key(settings, "OPENAI_API_KEY", true, choice);
-    return err ? err : tell_who(settings, choice, true);
+    return err ? err : set_identity(settings, choice, true);
 }
 
 /*
@@ -328,7 +329,7 @@ static int choose_custom(const struct hd_settings *settings, struct hd_model_cho
         err = set_url(choice, setting_text(hd_model_setting(settings, "base_url")), "base_url");
     if (!err)
         err = find_custom_key(settings, choice);
-    return err ? err : tell_who(settings, choice, false);
+    return err ? err : set_identity(settings, choice, false);
 }
 
 static int fail_key(struct hd_model_choice *choice, const struct maker *maker)
@@ -360,7 +361,7 @@ static int choose_maker(const struct hd_settings *settings, struct hd_model_choi
     if (!err && choice->key.len == 0)
         err = set(&choice->key, HD_S("EMPTY"));
     if (!err && url && maker == OPENAI)
-        err = tell_who(settings, choice, false);
+        err = set_identity(settings, choice, false);
     return err;
 }
 

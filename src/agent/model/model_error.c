@@ -18,16 +18,17 @@ static struct hd_slice cut(struct hd_slice text, size_t max)
     return text;
 }
 
-struct said {
+struct error_text {
     struct hd_slice message, code;
 };
 
-/* {"error": {"message", "code"}}, {"error": "…"}, {"message": "…"}, {"detail": "…"}; in a list too. */
-static struct said read_said(hd_json_val root)
+/* {"error": {"message", "code"}}, {"error": "…"}, {"message": "…"}, {"detail": "…"}; in a list
+ * too. */
+static struct error_text read_error_text(hd_json_val root)
 {
     static const char *const names[] = {"message", "detail", "msg"};
     hd_json_val error;
-    struct said said = {{"", 0}, {"", 0}};
+    struct error_text error_text = {{"", 0}, {"", 0}};
 
     if (hd_json_is_array(root)) {
         struct hd_json_iter it = hd_json_iter(root);
@@ -38,13 +39,13 @@ static struct said read_said(hd_json_val root)
     if (hd_json_is_object(error))
         root = error;
     else if (hd_json_is_string(error))
-        said.message = hd_json_string(error);
-    for (size_t i = 0; i < HD_COUNT(names) && said.message.len == 0; i++)
-        said.message = hd_json_string(hd_json_get(root, hd_slice_cstr(names[i])));
-    said.code = hd_json_string(hd_json_get(root, HD_S("code")));
-    if (said.code.len == 0)
-        said.code = hd_json_string(hd_json_get(root, HD_S("type")));
-    return said;
+        error_text.message = hd_json_string(error);
+    for (size_t i = 0; i < HD_COUNT(names) && error_text.message.len == 0; i++)
+        error_text.message = hd_json_string(hd_json_get(root, hd_slice_cstr(names[i])));
+    error_text.code = hd_json_string(hd_json_get(root, HD_S("code")));
+    if (error_text.code.len == 0)
+        error_text.code = hd_json_string(hd_json_get(root, HD_S("type")));
+    return error_text;
 }
 
 static bool has_text(struct hd_slice text, const char *part)
@@ -58,25 +59,25 @@ static bool has_text(struct hd_slice text, const char *part)
     return false;
 }
 
-static bool is_too_long(const struct said *said)
+static bool is_too_long(const struct error_text *error_text)
 {
     static const char *const texts[] = {"maximum context length", "prompt is too long",
                                         "context window", "exceeds the maximum number of tokens",
                                         "input token count"};
 
-    if (hd_slice_eq(said->code, HD_S("context_length_exceeded")))
+    if (hd_slice_eq(error_text->code, HD_S("context_length_exceeded")))
         return true;
     for (size_t i = 0; i < HD_COUNT(texts); i++) {
-        if (has_text(said->message, texts[i]))
+        if (has_text(error_text->message, texts[i]))
             return true;
     }
     return false;
 }
 
-static bool is_filtered(const struct said *said)
+static bool is_filtered(const struct error_text *error_text)
 {
-    return hd_slice_eq(said->code, HD_S("content_filter")) ||
-           hd_slice_eq(said->code, HD_S("content_policy_violation"));
+    return hd_slice_eq(error_text->code, HD_S("content_filter")) ||
+           hd_slice_eq(error_text->code, HD_S("content_policy_violation"));
 }
 
 /* The provider's name as users know it. */
@@ -96,10 +97,10 @@ static const char *title_of(const char *provider)
 
 struct model_error_kind {
     const char *type;
-    const char *what;
+    const char *label;
 };
 
-static struct model_error_kind error_kind_of(long status, const struct said *said)
+static struct model_error_kind error_kind_of(long status, const struct error_text *error_text)
 {
     if (status == 401 || status == 403)
         return (struct model_error_kind){"AuthenticationError", "rejected the API key"};
@@ -109,10 +110,10 @@ static struct model_error_kind error_kind_of(long status, const struct said *sai
         return (struct model_error_kind){"APITimeoutError", "request timed out"};
     if (status == 409)
         return (struct model_error_kind){"ConflictError", "reported a conflict"};
-    if (status == 413 || is_too_long(said))
+    if (status == 413 || is_too_long(error_text))
         return (struct model_error_kind){
             "BadRequestError", "refused the request: the conversation is too long for the model"};
-    if (is_filtered(said))
+    if (is_filtered(error_text))
         return (struct model_error_kind){"ContentFilterError",
                                          "blocked the request by its content filter"};
     if (status == 429)
@@ -125,16 +126,17 @@ static struct model_error_kind error_kind_of(long status, const struct said *sai
 }
 
 static void refuse_answer(struct hd_completion *answer, const char *provider,
-                          const struct hd_reply *reply, const struct said *said)
+                          const struct hd_reply *reply, const struct error_text *error_text)
 {
-    struct model_error_kind kind = error_kind_of(reply->status, said);
-    struct hd_slice message = cut(said->message, MAX_MESSAGE), code = cut(said->code, 100);
+    struct model_error_kind kind = error_kind_of(reply->status, error_text);
+    struct hd_slice message = cut(error_text->message, MAX_MESSAGE),
+                    code = cut(error_text->code, 100);
     char tries[32] = "";
 
     if (reply->tries > 1)
         (void)snprintf(tries, sizeof(tries), ", %d times", reply->tries);
     (void)hd_completion_fail(answer, kind.type, "%s %s (status %ld%s)%s%.*s%s%.*s%s",
-                             title_of(provider), kind.what, reply->status, tries,
+                             title_of(provider), kind.label, reply->status, tries,
                              message.len ? ": " : "", (int)message.len, message.ptr,
                              code.len ? " [" : "", (int)code.len, code.ptr, code.len ? "]" : "");
 }
@@ -142,7 +144,7 @@ static void refuse_answer(struct hd_completion *answer, const char *provider,
 void hd_model_refused(struct hd_completion *answer, const char *provider,
                       const struct hd_reply *reply)
 {
-    struct said said = {{"", 0}, {"", 0}};
+    struct error_text error_text = {{"", 0}, {"", 0}};
     struct hd_json json = {NULL};
 
     if (reply->error) {
@@ -156,10 +158,10 @@ void hd_model_refused(struct hd_completion *answer, const char *provider,
         return;
     }
     if (hd_json_parse(&json, reply->body, NULL) == 0)
-        said = read_said(hd_json_root(&json));
+        error_text = read_error_text(hd_json_root(&json));
     else
-        said.message = reply->body;
-    refuse_answer(answer, provider, reply, &said);
+        error_text.message = reply->body;
+    refuse_answer(answer, provider, reply, &error_text);
     hd_json_fini(&json);
 }
 

@@ -249,7 +249,7 @@ static void write_message(struct call *call, struct hd_val *message)
 }
 
 /* Emits the content received since the last time. */
-static int tell_piece(struct call *call)
+static int emit_chunk(struct call *call)
 {
     struct hd_val *piece;
     int err = hd_completion_piece(&call->answer, call->id, &piece);
@@ -339,7 +339,7 @@ static int on_model_event(void *ctx, const struct hd_sse_event *event)
     struct call *call = ctx;
     int err = call->answer.is_done ? 0 : provider_of(call)->event(&call->answer, event);
 
-    return err ? err : tell_piece(call);
+    return err ? err : emit_chunk(call);
 }
 
 /* The response was complete, but the server keeps the connection open. */
@@ -428,26 +428,26 @@ static int send_request(struct call *call, const struct hd_chat_request *request
     struct hd_slice key = hd_buf_slice(&call->choice.key);
     const char *line = request->headers.ptr;
     const char *headers[16];
-    struct hd_agent_exchange_options what = {.peer = "model",
-                                             .method = "POST",
-                                             .url = request->url.ptr,
-                                             .headers = headers,
-                                             .body = hd_buf_slice(&request->body),
-                                             .idle_ms = spec->idle_ms,
-                                             .tries = (int)spec->tries,
-                                             .is_direct = true,
-                                             .is_trusted = call->choice.is_own_url,
-                                             .secrets = &key,
-                                             .secret_count = key.len > 0,
-                                             .on_head = on_model_head,
-                                             .on_data = on_model_data,
-                                             .on_done = on_model_done,
-                                             .ctx = call};
+    struct hd_agent_exchange_options options = {.peer = "model",
+                                                .method = "POST",
+                                                .url = request->url.ptr,
+                                                .headers = headers,
+                                                .body = hd_buf_slice(&request->body),
+                                                .idle_ms = spec->idle_ms,
+                                                .tries = (int)spec->tries,
+                                                .is_direct = true,
+                                                .is_trusted = call->choice.is_own_url,
+                                                .secrets = &key,
+                                                .secret_count = key.len > 0,
+                                                .on_head = on_model_head,
+                                                .on_data = on_model_data,
+                                                .on_done = on_model_done,
+                                                .ctx = call};
 
-    for (; what.header_count < request->header_count && what.header_count < HD_COUNT(headers);
+    for (; options.header_count < request->header_count && options.header_count < HD_COUNT(headers);
          line += strlen(line) + 1)
-        headers[what.header_count++] = line;
-    return hd_agent_exchange_start(call->task, &what, &call->exchange);
+        headers[options.header_count++] = line;
+    return hd_agent_exchange_start(call->task, &options, &call->exchange);
 }
 
 static int ask_server(struct call *call)
@@ -504,7 +504,7 @@ static void say_word(struct hd_task *task)
     call->script_at += len;
     err = hd_completion_text(&call->answer, hd_slice(left.ptr, len));
     if (!err && spec_of(call)->streams)
-        err = tell_piece(call);
+        err = emit_chunk(call);
     if (!err)
         err = hd_task_wait(task, spec_of(call)->streams ? WORD_MS : 0, say_word);
     if (err)

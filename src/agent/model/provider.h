@@ -134,14 +134,14 @@ struct hd_completion_part {
     bool is_redacted; /* its text is only for the provider */
     bool is_ended;    /* complete: more text begins a new part */
     struct hd_buf text, signature;
-    size_t told, signature_told;
+    size_t emitted, signature_emitted;
 };
 
 struct hd_completion_call {
     int64_t index; /* the provider's */
     struct hd_buf id, name, args, signature;
-    size_t told; /* bytes of args emitted */
-    bool is_told;
+    size_t emitted; /* bytes of args emitted */
+    bool is_emitted;
 };
 
 struct hd_usage {
@@ -157,7 +157,7 @@ struct hd_completion {
     size_t call_count, call_cap;
     size_t size;             /* total bytes */
     struct hd_buf reasoning; /* separate from the content, as OpenAI-compatible servers send it */
-    size_t reasoning_told;
+    size_t reasoning_emitted;
     struct hd_buf model, finish;
     struct hd_usage usage;
     bool has_begun;         /* content was received */

@@ -150,17 +150,17 @@ static struct hd_slice tree_text_of(hd_json_val content)
 }
 
 /* The first words of the reply to a user message, before the next one; empty: none. */
-static struct hd_slice find_answer(hd_json_val list, hd_json_val said)
+static struct hd_slice find_answer(hd_json_val list, hd_json_val question)
 {
     struct hd_json_iter it = hd_json_iter(list);
     struct hd_slice text = hd_slice("", 0);
-    bool is_after = false, is_over = !tree_is_of(said, HD_S("human"));
+    bool is_after = false, is_over = !tree_is_of(question, HD_S("human"));
 
     while (text.len == 0 && !is_over && hd_json_next(&it)) {
         is_over = is_after && tree_is_of(it.val, HD_S("human"));
         if (is_after && tree_is_of(it.val, HD_S("ai")))
             text = tree_text_of(hd_json_get(it.val, HD_S("content")));
-        is_after |= it.val == said;
+        is_after |= it.val == question;
     }
     return text.len > MAX_ANSWER ? hd_slice(text.ptr, hd_utf8_cut(text.ptr, MAX_ANSWER)) : text;
 }

@@ -67,18 +67,19 @@ static int take_checkpoint(struct hd_checkpoint_index *points, struct hd_checkpo
                            struct hd_slice text)
 {
     struct hd_json json = {NULL};
-    hd_json_val root, said;
+    hd_json_val root, messages_version;
     int err = hd_json_parse(&json, text, NULL);
 
     root = hd_json_root(&json);
-    said = hd_json_get(hd_json_get(root, HD_S("channel_versions")), HD_S("messages"));
+    messages_version = hd_json_get(hd_json_get(root, HD_S("channel_versions")), HD_S("messages"));
     if (!err)
         err = index_take(points, root, "ts", &point->created_at);
-    if (!err && said)
+    if (!err && messages_version)
         err = hd_arena_copy(&points->arena,
-                            hd_json_is_string(said) ? hd_json_string(said)
-                                                    : hd_json_number_text(said),
-                            &point->said);
+                            hd_json_is_string(messages_version)
+                                ? hd_json_string(messages_version)
+                                : hd_json_number_text(messages_version),
+                            &point->messages_version);
     hd_json_fini(&json);
     return err == HD_EINVAL ? 0 : err;
 }

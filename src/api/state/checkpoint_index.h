@@ -20,7 +20,7 @@ struct hd_checkpoint_node {
     struct hd_slice run_id; /* empty: not made by a run */
     struct hd_slice graph_id;
     struct hd_slice assistant_id;
-    struct hd_slice said;              /* the version of its messages; empty: unknown */
+    struct hd_slice messages_version;  /* the version of its messages; empty: unknown */
     struct hd_slice task_id;           /* of the delegating agent; empty: made by a user */
     struct hd_checkpoint_node *parent; /* NULL: none, or pruned */
     struct hd_checkpoint_node *child;  /* the newest child */

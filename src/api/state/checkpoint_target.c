@@ -361,7 +361,7 @@ struct hd_address hd_checkpoint_target_address(const struct hd_call *call,
 
 static int keep_asked(struct hd_call *call, const struct hd_val *state, struct hd_slice *out)
 {
-    struct hd_val *asked = hd_asked_of(state);
+    struct hd_val *asked = hd_resume_answers_pending(state);
     struct hd_buf text;
     int err = asked ? 0 : HD_ENOMEM;
 

@@ -36,7 +36,7 @@ struct origins {
     struct hd_message_path path;
     struct hd_checkpoint_index points;
     struct hd_json values; /* at the head of the path */
-    struct hd_said *said;
+    struct hd_message_path_entry *entries;
     size_t count;
     struct origin_note *notes;          /* of each point */
     struct hd_checkpoint_node **stack;  /* room for all points */
@@ -198,12 +198,12 @@ static struct hd_checkpoint_node *find_top(const struct origins *origins,
 
 /* ---- alternatives ----------------------------------------------------- */
 
-/* Visits the children of a point: pushes inputs to the stack; *goes_on: a child continues its
+/* Visits the children of a point: pushes inputs to the stack; *continues: a child continues its
  * turn. */
 static int look_below(struct origins *origins, const struct hd_checkpoint_node *point,
-                      size_t *depth, bool *goes_on)
+                      size_t *depth, bool *continues)
 {
-    *goes_on = false;
+    *continues = false;
     for (struct hd_checkpoint_node *child = point->child; child; child = child->older) {
         struct origin_note *note = note_of(origins, child);
         bool is_turn = false;
@@ -221,7 +221,7 @@ static int look_below(struct origins *origins, const struct hd_checkpoint_node *
             return err;
         if (is_turn)
             origins->others[origins->other_count++] = child;
-        *goes_on |= !is_turn;
+        *continues |= !is_turn;
     }
     return 0;
 }
@@ -239,13 +239,13 @@ static int find_others(struct origins *origins, struct hd_checkpoint_node *top,
                        const struct hd_checkpoint_node *start)
 {
     size_t depth = 0;
-    bool goes_on;
+    bool continues;
     int err = 0;
 
     origins->other_count = 0;
     origins->groups++;
     if (top->parent) {
-        err = look_below(origins, top->parent, &depth, &goes_on);
+        err = look_below(origins, top->parent, &depth, &continues);
     } else {
         note_of(origins, top)->seen = origins->groups;
         origins->stack[depth++] = top;
@@ -257,8 +257,8 @@ static int find_others(struct origins *origins, struct hd_checkpoint_node *top,
             origins->others[origins->other_count++] = point;
             continue;
         }
-        err = look_below(origins, point, &depth, &goes_on);
-        if (!err && (goes_on || point == start))
+        err = look_below(origins, point, &depth, &continues);
+        if (!err && (continues || point == start))
             origins->others[origins->other_count++] = point;
     }
     if (!err && origins->other_count > 1)
@@ -285,27 +285,27 @@ static void put_others(struct origins *origins, const struct hd_checkpoint_node 
     }
 }
 
-static int put_said(struct origins *origins, const struct hd_said *said)
+static int put_entry(struct origins *origins, const struct hd_message_path_entry *entry)
 {
     struct hd_jw *jw = &origins->call->jw;
     struct hd_checkpoint_node *start = NULL, *top = NULL, *fork = NULL;
     int err = 0;
 
     /* A message of an agent to its delegate is retried by a retry of the agent. */
-    if (is_human(said->message) && said->point->task_id.len == 0)
-        start = find_start(origins, said->point);
+    if (is_human(entry->message) && entry->point->task_id.len == 0)
+        start = find_start(origins, entry->point);
     if (start) {
         top = find_top(origins, start);
         fork = top->parent || !is_input(top) ? top->parent : top;
         err = find_others(origins, top, start);
     }
     hd_jw_object(jw);
-    hd_jw_put_string_or_null(jw, "id", hd_message_id(said->message));
-    hd_jw_put_string_or_null(jw, "type", hd_json_string(hd_json_get(said->message, HD_S("type"))));
-    hd_jw_put_string_or_null(jw, "checkpoint_id", said->point->id);
-    hd_jw_put_string_or_null(jw, "run_id", said->point->run_id);
-    hd_jw_put_string_or_null(jw, "created_at", said->point->created_at);
-    hd_jw_put_bool(jw, "delegated", said->point->task_id.len > 0);
+    hd_jw_put_string_or_null(jw, "id", hd_message_id(entry->message));
+    hd_jw_put_string_or_null(jw, "type", hd_json_string(hd_json_get(entry->message, HD_S("type"))));
+    hd_jw_put_string_or_null(jw, "checkpoint_id", entry->point->id);
+    hd_jw_put_string_or_null(jw, "run_id", entry->point->run_id);
+    hd_jw_put_string_or_null(jw, "created_at", entry->point->created_at);
+    hd_jw_put_bool(jw, "delegated", entry->point->task_id.len > 0);
     hd_jw_put_string_or_null(jw, "fork_checkpoint_id", fork ? fork->id : hd_slice(NULL, 0));
     hd_jw_put_array(jw, "alternatives");
     if (start && !err)
@@ -330,7 +330,7 @@ static int origins_show(struct origins *origins)
                                               : hd_slice(NULL, 0));
     hd_jw_put_array(jw, "messages");
     for (size_t i = 0; !err && i < origins->count; i++)
-        err = put_said(origins, &origins->said[i]);
+        err = put_entry(origins, &origins->entries[i]);
     hd_jw_array_end(jw);
     hd_jw_object_end(jw);
     return err ? err : jw->err;
@@ -369,19 +369,19 @@ static int find_way(struct origins *origins)
 }
 
 /* Locating reorders the messages; restores the order of the list. */
-static int order_said(struct origins *origins, const struct hd_said *located)
+static int order_entries(struct origins *origins, const struct hd_message_path_entry *located)
 {
-    origins->said = hd_arena_calloc(&origins->points.arena, origins->count, sizeof(*located));
-    for (size_t i = 0; origins->said && i < origins->count; i++)
-        origins->said[located[i].position] = located[i];
-    return origins->said ? 0 : HD_ENOMEM;
+    origins->entries = hd_arena_calloc(&origins->points.arena, origins->count, sizeof(*located));
+    for (size_t i = 0; origins->entries && i < origins->count; i++)
+        origins->entries[located[i].position] = located[i];
+    return origins->entries ? 0 : HD_ENOMEM;
 }
 
 static int locate_messages(struct origins *origins)
 {
     const struct hd_message_path *path = &origins->path;
     struct hd_json_iter it;
-    struct hd_said *said;
+    struct hd_message_path_entry *entries;
     hd_json_val list;
     int err = hd_checkpoint_index_messages(origins->call, &path->target,
                                            path->points[path->length - 1]->id, &origins->values);
@@ -389,17 +389,17 @@ static int locate_messages(struct origins *origins)
     list = hd_json_get(hd_json_root(&origins->values), HD_S("messages"));
     if (err || !hd_json_is_array(list) || hd_json_size(list) == 0)
         return err;
-    said = hd_calloc(hd_json_size(list), sizeof(*said));
-    if (!said)
+    entries = hd_calloc(hd_json_size(list), sizeof(*entries));
+    if (!entries)
         return HD_ENOMEM;
     it = hd_json_iter(list);
     for (; hd_json_next(&it); origins->count++)
-        said[origins->count] =
-            (struct hd_said){.path = path, .message = it.val, .position = origins->count};
-    err = hd_said_locate(origins->call, said, origins->count);
+        entries[origins->count] = (struct hd_message_path_entry){
+            .path = path, .message = it.val, .position = origins->count};
+    err = hd_message_path_locate(origins->call, entries, origins->count);
     if (!err)
-        err = order_said(origins, said);
-    hd_free(said);
+        err = order_entries(origins, entries);
+    hd_free(entries);
     return err;
 }
 

@@ -7,11 +7,12 @@
 
 #define MAX_MESSAGES ((size_t)1 << 24)
 
-static bool is_news(const struct hd_message_path *path, size_t at)
+static bool is_added(const struct hd_message_path *path, size_t at)
 {
-    struct hd_slice said = path->points[at]->said;
+    struct hd_slice messages_version = path->points[at]->messages_version;
 
-    return at == 0 || said.len == 0 || !hd_slice_eq(said, path->points[at - 1]->said);
+    return at == 0 || messages_version.len == 0 ||
+           !hd_slice_eq(messages_version, path->points[at - 1]->messages_version);
 }
 
 int hd_message_path_find(struct hd_checkpoint_index *points, struct hd_checkpoint_node *head,
@@ -25,16 +26,16 @@ int hd_message_path_find(struct hd_checkpoint_index *points, struct hd_checkpoin
         count++;
     }
     path->points = hd_arena_calloc(&points->arena, count + 1, sizeof(struct hd_checkpoint_node *));
-    path->news = hd_arena_calloc(&points->arena, count + 1, sizeof(struct hd_checkpoint_node *));
-    path->news_count = 0;
-    if (!path->points || !path->news)
+    path->added = hd_arena_calloc(&points->arena, count + 1, sizeof(struct hd_checkpoint_node *));
+    path->added_count = 0;
+    if (!path->points || !path->added)
         return HD_ENOMEM;
     path->length = count;
     for (point = head; count > 0; point = point->parent)
         path->points[--count] = point;
     for (size_t i = 0; i < path->length; i++) {
-        if (is_news(path, i))
-            path->news[path->news_count++] = path->points[i];
+        if (is_added(path, i))
+            path->added[path->added_count++] = path->points[i];
     }
     return 0;
 }
@@ -57,7 +58,7 @@ int hd_message_path_index(struct hd_map *map, hd_json_val list)
 /* The messages that exist at news[high - 1] of the path and not before news[low]. */
 struct path_stretch {
     const struct hd_message_path *path;
-    struct hd_said *said;
+    struct hd_message_path_entry *entries;
     size_t count;
     size_t low, high;
 };
@@ -70,19 +71,19 @@ static int part(struct hd_call *call, const struct path_stretch *stretch, size_t
     const struct hd_message_path *path = stretch->path;
     struct hd_json json;
     struct hd_map there;
-    int err = hd_checkpoint_index_messages(call, &path->target, path->news[at]->id, &json);
+    int err = hd_checkpoint_index_messages(call, &path->target, path->added[at]->id, &json);
 
     *count = 0;
     hd_map_init(&there, MAX_MESSAGES);
     if (!err)
         err = hd_message_path_index(&there, hd_json_get(hd_json_root(&json), HD_S("messages")));
     for (size_t i = 0; !err && i < stretch->count; i++) {
-        struct hd_said said = stretch->said[i];
+        struct hd_message_path_entry entries = stretch->entries[i];
 
-        if (!hd_map_get(&there, hd_message_id(said.message)))
+        if (!hd_map_get(&there, hd_message_id(entries.message)))
             continue;
-        stretch->said[i] = stretch->said[*count];
-        stretch->said[(*count)++] = said;
+        stretch->entries[i] = stretch->entries[*count];
+        stretch->entries[(*count)++] = entries;
     }
     hd_map_fini(&there);
     hd_json_fini(&json);
@@ -103,7 +104,7 @@ static int divide(struct hd_call *call, struct path_stretch stretch, size_t midd
         return err;
     early.count = count;
     early.high = middle;
-    late.said += count;
+    late.entries += count;
     late.count -= count;
     late.low = middle;
     err = locate(call, early);
@@ -117,7 +118,7 @@ static int halve(struct hd_call *call, struct path_stretch stretch)
         return 0;
     if (stretch.high - stretch.low <= 1) {
         for (size_t i = 0; i < stretch.count; i++)
-            stretch.said[i].point = stretch.path->news[stretch.low];
+            stretch.entries[i].point = stretch.path->added[stretch.low];
         return 0;
     }
     return divide(call, stretch, stretch.low + (stretch.high - stretch.low) / 2, halve);
@@ -129,11 +130,11 @@ struct path_search {
     struct hd_call *call;
     const struct path_stretch *stretch;
     struct hd_slice *ids; /* of the path's points, starting before the stretch */
-    size_t *found;        /* for each message: the index in `news` of the first point that has it */
-    struct hd_map there;  /* message ids to elements of `found` */
-    size_t *unclear;      /* indices in `news` of states to read */
+    size_t *found;       /* for each message: the index in `added` of the first point that has it */
+    struct hd_map there; /* message ids to elements of `found` */
+    size_t *unclear;     /* indices in `added` of states to read */
     size_t unclear_count;
-    size_t base; /* index in `news` of ids[0] */
+    size_t base; /* index in `added` of ids[0] */
 };
 
 static int search_init(struct path_search *search, struct hd_call *call,
@@ -150,9 +151,9 @@ static int search_init(struct path_search *search, struct hd_call *call,
     if (!search->ids || !search->found || !search->unclear)
         return HD_ENOMEM;
     for (size_t i = 0; i < count; i++)
-        search->ids[i] = stretch->path->news[base + i]->id;
+        search->ids[i] = stretch->path->added[base + i]->id;
     for (size_t i = 0; !err && i < stretch->count; i++) {
-        struct hd_slice id = hd_message_id(stretch->said[i].message);
+        struct hd_slice id = hd_message_id(stretch->entries[i].message);
 
         if (hd_map_get(&search->there, id))
             continue;
@@ -183,7 +184,7 @@ static void find_in(struct path_search *search, size_t at, hd_json_val list)
     }
 }
 
-static int on_news(void *ctx, size_t which, hd_json_val list)
+static int on_delta(void *ctx, size_t which, hd_json_val list)
 {
     struct path_search *search = ctx;
 
@@ -194,14 +195,14 @@ static int on_news(void *ctx, size_t which, hd_json_val list)
     return 0;
 }
 
-static int read_news(struct path_search *search)
+static int read_delta(struct path_search *search)
 {
     const struct path_stretch *stretch = search->stretch;
     const struct hd_state_walk walk = {.ids = search->ids,
                                        .count = stretch->high - search->base,
                                        .known = stretch->low - search->base};
 
-    return hd_checkpoint_index_delta(search->call, &stretch->path->target, &walk, on_news, search);
+    return hd_checkpoint_index_delta(search->call, &stretch->path->target, &walk, on_delta, search);
 }
 
 static size_t last_found(const struct path_search *search)
@@ -225,7 +226,7 @@ static int read_unclear(struct path_search *search)
 
         if (at >= last_found(search))
             break;
-        err = hd_checkpoint_index_messages(search->call, &path->target, path->news[at]->id, &json);
+        err = hd_checkpoint_index_messages(search->call, &path->target, path->added[at]->id, &json);
         if (!err)
             find_in(search, at, hd_json_get(hd_json_root(&json), HD_S("messages")));
         hd_json_fini(&json);
@@ -238,9 +239,10 @@ static void path_settle(const struct path_search *search)
     const struct path_stretch *stretch = search->stretch;
 
     for (size_t i = 0; i < stretch->count; i++) {
-        const size_t *found = hd_map_get(&search->there, hd_message_id(stretch->said[i].message));
+        const size_t *found =
+            hd_map_get(&search->there, hd_message_id(stretch->entries[i].message));
 
-        stretch->said[i].point = stretch->path->news[found ? *found : stretch->high - 1];
+        stretch->entries[i].point = stretch->path->added[found ? *found : stretch->high - 1];
     }
 }
 
@@ -255,7 +257,7 @@ static int locate(struct hd_call *call, struct path_stretch stretch)
         return halve(call, stretch);
     err = search_init(&search, call, &stretch);
     if (!err)
-        err = read_news(&search);
+        err = read_delta(&search);
     if (!err) {
         halves = search.unclear_count > stretch.count;
         err = halves ? 0 : read_unclear(&search);
@@ -272,50 +274,50 @@ static struct hd_message_path_slot *path_enter(struct hd_call *call,
                                                const struct hd_message_path *path)
 {
     const struct hd_thread_rec *thread = &path->target.thread;
-    const struct hd_message_path_place place = {thread->principal, thread->id, path->news[0]->ns};
+    const struct hd_message_path_place place = {thread->principal, thread->id, path->added[0]->ns};
 
     return hd_message_path_memory_enter(hd_api_message_path_memory(call->api), &place);
 }
 
-/* Maps the ids of a path's points to their places in `news`. */
-static int index_news(struct hd_map *map, const struct hd_message_path *path)
+/* Maps the ids of a path's points to their places in `added`. */
+static int index_delta(struct hd_map *map, const struct hd_message_path *path)
 {
     int err = 0;
 
-    for (size_t i = 0; !err && i < path->news_count; i++)
-        err = hd_map_put(map, path->news[i]->id, &path->news[i]);
+    for (size_t i = 0; !err && i < path->added_count; i++)
+        err = hd_map_put(map, path->added[i]->id, &path->added[i]);
     return err;
 }
 
 /* Removes the messages with known origins on this path from the stretch. The others probably do not
  * begin before news[*end], the point after the last of these origins. */
-static int recall(struct hd_call *call, struct path_stretch *stretch, size_t *end)
+static int load_from_memory(struct hd_call *call, struct path_stretch *stretch, size_t *end)
 {
     const struct hd_message_path *path = stretch->path;
     const struct hd_message_path_slot *slot = path_enter(call, path);
-    struct hd_map news;
+    struct hd_map added;
     size_t known = 0;
     int err;
 
     *end = 0;
-    hd_map_init(&news, MAX_MESSAGES);
-    err = slot ? index_news(&news, path) : 0;
+    hd_map_init(&added, MAX_MESSAGES);
+    err = slot ? index_delta(&added, path) : 0;
     for (size_t i = 0; slot && !err && i < stretch->count; i++) {
-        struct hd_said said = stretch->said[i];
-        struct hd_slice id = hd_message_path_recall(slot, hd_message_id(said.message));
-        struct hd_checkpoint_node **at = id.len > 0 ? hd_map_get(&news, id) : NULL;
+        struct hd_message_path_entry entries = stretch->entries[i];
+        struct hd_slice id = hd_message_path_recall(slot, hd_message_id(entries.message));
+        struct hd_checkpoint_node **at = id.len > 0 ? hd_map_get(&added, id) : NULL;
 
         if (!at)
             continue;
-        said.point = *at;
-        stretch->said[i] = stretch->said[known];
-        stretch->said[known++] = said;
-        if ((size_t)(at - path->news) >= *end)
-            *end = (size_t)(at - path->news) + 1;
+        entries.point = *at;
+        stretch->entries[i] = stretch->entries[known];
+        stretch->entries[known++] = entries;
+        if ((size_t)(at - path->added) >= *end)
+            *end = (size_t)(at - path->added) + 1;
     }
     hd_message_path_memory_leave(hd_api_message_path_memory(call->api));
-    hd_map_fini(&news);
-    stretch->said += known;
+    hd_map_fini(&added);
+    stretch->entries += known;
     stretch->count -= known;
     return err;
 }
@@ -325,15 +327,15 @@ static void remember(struct hd_call *call, const struct path_stretch *stretch)
     struct hd_message_path_slot *slot = path_enter(call, stretch->path);
 
     for (size_t i = 0; i < stretch->count; i++)
-        hd_message_path_remember(slot, hd_message_id(stretch->said[i].message),
-                                 stretch->said[i].point->id);
+        hd_message_path_remember(slot, hd_message_id(stretch->entries[i].message),
+                                 stretch->entries[i].point->id);
     hd_message_path_memory_leave(hd_api_message_path_memory(call->api));
 }
 
 static int locate_all(struct hd_call *call, struct path_stretch stretch)
 {
     size_t end;
-    int err = recall(call, &stretch, &end);
+    int err = load_from_memory(call, &stretch, &end);
 
     if (err || stretch.count == 0)
         return err;
@@ -346,18 +348,19 @@ static int locate_all(struct hd_call *call, struct path_stretch stretch)
     return err;
 }
 
-int hd_said_locate(struct hd_call *call, struct hd_said *said, size_t count)
+int hd_message_path_locate(struct hd_call *call, struct hd_message_path_entry *entries,
+                           size_t count)
 {
     size_t begin = 0;
     int err = 0;
 
     for (size_t i = 1; !err && i <= count; i++) {
-        if (i < count && said[i].path == said[begin].path)
+        if (i < count && entries[i].path == entries[begin].path)
             continue;
-        err = locate_all(call, (struct path_stretch){.path = said[begin].path,
-                                                     .said = &said[begin],
+        err = locate_all(call, (struct path_stretch){.path = entries[begin].path,
+                                                     .entries = &entries[begin],
                                                      .count = i - begin,
-                                                     .high = said[begin].path->news_count});
+                                                     .high = entries[begin].path->added_count});
         begin = i;
     }
     return err;
@@ -365,15 +368,15 @@ int hd_said_locate(struct hd_call *call, struct hd_said *said, size_t count)
 
 static int path_compare(const void *a, const void *b)
 {
-    const struct hd_said *one = a, *other = b;
+    const struct hd_message_path_entry *one = a, *other = b;
 
     if (one->point != other->point)
         return one->point < other->point ? -1 : 1; /* both are elements of one list */
     return one->position < other->position ? -1 : one->position > other->position;
 }
 
-void hd_said_sort(struct hd_said *said, size_t count)
+void hd_message_path_sort(struct hd_message_path_entry *entries, size_t count)
 {
     if (count > 0)
-        qsort(said, count, sizeof(*said), path_compare);
+        qsort(entries, count, sizeof(*entries), path_compare);
 }

@@ -11,12 +11,12 @@ struct hd_message_path {
         *points; /* oldest first; in the arena of their hd_checkpoint_index */
     size_t length;
     struct hd_checkpoint_node *
-        *news; /* points whose messages may differ from those of the point before */
-    size_t news_count;
+        *added; /* points whose messages may differ from those of the point before */
+    size_t added_count;
 };
 
 /* A message at the end of a path. */
-struct hd_said {
+struct hd_message_path_entry {
     const struct hd_message_path *path;
     hd_json_val message;
     size_t position; /* index in the list of messages */
@@ -35,9 +35,10 @@ HD_MUST_CHECK int hd_message_path_find(struct hd_checkpoint_index *points,
  * bisects the path, so that it only reads states between which messages were added. Remembers the
  * results (message_path_memory.h).
  */
-HD_MUST_CHECK int hd_said_locate(struct hd_call *call, struct hd_said *said, size_t count);
+HD_MUST_CHECK int hd_message_path_locate(struct hd_call *call,
+                                         struct hd_message_path_entry *entries, size_t count);
 /* Sorts by checkpoint, then by position in the list. All must have been located. */
-void hd_said_sort(struct hd_said *said, size_t count);
+void hd_message_path_sort(struct hd_message_path_entry *entries, size_t count);
 
 /* Empty: no id. */
 struct hd_slice hd_message_id(hd_json_val message);

@@ -176,16 +176,16 @@ static struct hd_step announce_update(struct hd_call *call)
     const struct hd_checkpoint_target *target = &update->target;
     struct hd_event_logs *event_logs = call->app->event_logs;
     struct hd_event_log *log = hd_event_log_find(event_logs, call->principal, target->thread.id);
-    const struct hd_event_log_entry news = {.mode = HD_MODE_STATE_UPDATE,
-                                            .name = HD_S("state_update"),
-                                            .data = hd_buf_slice(&call->out)};
+    const struct hd_event_log_entry added = {.mode = HD_MODE_STATE_UPDATE,
+                                             .name = HD_S("state_update"),
+                                             .data = hd_buf_slice(&call->out)};
 
     /* The record's event_seq already includes this event. */
     if (log && target->thread.event_seq > 0)
         log = hd_event_log_get(event_logs, call->principal, target->thread.id,
                                (uint64_t)target->thread.event_seq - 1);
     /* When memory is short, the event log reports lost events to its readers. */
-    if (log && hd_event_log_add(log, &news))
+    if (log && hd_event_log_add(log, &added))
         hd_log(HD_LOG_WARN, "api", "out of memory: an event is missing");
     return HD_DONE;
 }

@@ -31,7 +31,7 @@ struct timeline {
     struct hd_checkpoint_index points;
     struct timeline_agent *agents;
     size_t agent_count;
-    struct hd_said *entries;
+    struct hd_message_path_entry *entries;
     size_t count, cap;
 };
 
@@ -112,11 +112,11 @@ static bool is_public(hd_json_val message)
            timeline_has_text(hd_json_get(message, HD_S("content")));
 }
 
-static int push(struct timeline *timeline, struct hd_said entry)
+static int push(struct timeline *timeline, struct hd_message_path_entry entry)
 {
     if (timeline->count == timeline->cap) {
         size_t cap = timeline->cap ? timeline->cap * 2 : 64;
-        struct hd_said *grown = hd_realloc(timeline->entries, cap * sizeof(*grown));
+        struct hd_message_path_entry *grown = hd_realloc(timeline->entries, cap * sizeof(*grown));
 
         if (!grown)
             return HD_ENOMEM;
@@ -135,8 +135,8 @@ static int add_messages(struct timeline *timeline, struct timeline_agent *agent)
 
     for (size_t i = 0; !err && hd_json_next(&it); i++) {
         if (is_public(it.val))
-            err = push(timeline,
-                       (struct hd_said){.path = &agent->path, .message = it.val, .position = i});
+            err = push(timeline, (struct hd_message_path_entry){
+                                     .path = &agent->path, .message = it.val, .position = i});
     }
     return err;
 }
@@ -165,7 +165,7 @@ static int drop_doubles(struct timeline *timeline)
 
 /* ---- the page --------------------------------------------------------- */
 
-static void put_entry(struct timeline *timeline, const struct hd_said *entry)
+static void put_entry(struct timeline *timeline, const struct hd_message_path_entry *entry)
 {
     struct hd_jw *jw = &timeline->call->jw;
     const struct hd_checkpoint_target *target = &entry->path->target;
@@ -197,14 +197,14 @@ static size_t page_size(const struct timeline *timeline)
 /* One agent's list is in the order of its checkpoints: only the page has to be located. */
 static int arrange(struct timeline *timeline)
 {
-    struct hd_said *page = timeline->entries;
+    struct hd_message_path_entry *page = timeline->entries;
     size_t count;
     int err;
 
     if (timeline->agent_count > 1) {
-        err = hd_said_locate(timeline->call, timeline->entries, timeline->count);
+        err = hd_message_path_locate(timeline->call, timeline->entries, timeline->count);
         if (!err)
-            hd_said_sort(timeline->entries, timeline->count);
+            hd_message_path_sort(timeline->entries, timeline->count);
         return err ? err : drop_doubles(timeline);
     }
     err = drop_doubles(timeline);
@@ -212,9 +212,9 @@ static int arrange(struct timeline *timeline)
     if (err || count == 0)
         return err;
     page += timeline->offset;
-    err = hd_said_locate(timeline->call, page, count);
+    err = hd_message_path_locate(timeline->call, page, count);
     if (!err)
-        hd_said_sort(page, count);
+        hd_message_path_sort(page, count);
     return err;
 }
 

@@ -178,24 +178,24 @@ static int load_value(const struct hd_graph *graph, const struct heddle_value *v
 
 /* A value without data is a list that the loop has cached; the store did not return it. */
 static int load_list(const struct hd_graph *graph, const struct heddle_value *value,
-                     struct hd_list_tracker *growing, struct hd_val **out, struct hd_fault *fault)
+                     struct hd_list_tracker *tracker, struct hd_val **out, struct hd_fault *fault)
 {
     int err;
 
     if (!value->data.data && value->data.len > 0) {
-        *out = hd_val_ref(growing->list);
+        *out = hd_val_ref(tracker->list);
         return 0;
     }
     err = load_value(graph, value, out, fault);
     if (!err && hd_slice_eq(hd_from_public(value->type), HD_S("hd1"))) {
-        err = hd_list_tracker_load(growing, *out, hd_from_public(value->data));
+        err = hd_list_tracker_load(tracker, *out, hd_from_public(value->data));
         if (err)
             hd_val_unref(*out);
     }
     return err;
 }
 
-static int load_values(struct hd_checkpoint_state *live, struct hd_list_tracker *growing,
+static int load_values(struct hd_checkpoint_state *live, struct hd_list_tracker *tracker,
                        const struct heddle_tuple *tuple, struct hd_fault *fault)
 {
     for (size_t i = 0; i < tuple->value_count; i++) {
@@ -207,7 +207,7 @@ static int load_values(struct hd_checkpoint_state *live, struct hd_list_tracker 
         if (channel == HD_GRAPH_END || !live->versions[channel] ||
             (live->skips_state && channel < live->graph->state_count))
             continue;
-        err = growing ? load_list(live->graph, value, &growing[channel], &val, fault)
+        err = tracker ? load_list(live->graph, value, &tracker[channel], &val, fault)
                       : load_value(live->graph, value, &val, fault);
         if (err)
             return err;
@@ -222,8 +222,9 @@ static int load_values(struct hd_checkpoint_state *live, struct hd_list_tracker 
     return 0;
 }
 
-static int load_writes(const struct hd_checkpoint_state *live, struct hd_pending_writes *pends,
-                       const struct heddle_tuple *tuple, struct hd_fault *fault)
+static int load_writes(const struct hd_checkpoint_state *live,
+                       struct hd_pending_writes *pending_writes, const struct heddle_tuple *tuple,
+                       struct hd_fault *fault)
 {
     for (size_t i = 0; i < tuple->write_count; i++) {
         const struct heddle_write *stored = &tuple->writes[i];
@@ -242,18 +243,19 @@ static int load_writes(const struct hd_checkpoint_state *live, struct hd_pending
         write.channel = hd_write_channel(live->graph, name);
         if (write.channel == HD_W_OTHER)
             write.name = hd_val_string(name);
-        err = hd_pending_writes_add(pends, task, &write);
+        err = hd_pending_writes_add(pending_writes, task, &write);
         hd_val_unref(write.val);
         hd_val_unref(write.name);
         if (err)
             return err;
-        pends->list[pends->count - 1].row = i;
+        pending_writes->list[pending_writes->count - 1].row = i;
     }
     return 0;
 }
 
-int hd_checkpoint_state_load(struct hd_checkpoint_state *live, struct hd_pending_writes *pends,
-                             struct hd_list_tracker *growing, const struct heddle_tuple *tuple,
+int hd_checkpoint_state_load(struct hd_checkpoint_state *live,
+                             struct hd_pending_writes *pending_writes,
+                             struct hd_list_tracker *tracker, const struct heddle_tuple *tuple,
                              struct hd_fault *fault)
 {
     struct hd_slice id = hd_from_public(tuple->id);
@@ -267,9 +269,9 @@ int hd_checkpoint_state_load(struct hd_checkpoint_state *live, struct hd_pending
     live->ts[0] = '\0';
     err = load_head(live, hd_from_public(tuple->checkpoint), fault);
     if (!err)
-        err = load_values(live, growing, tuple, fault);
-    if (!err && pends)
-        err = load_writes(live, pends, tuple, fault);
+        err = load_values(live, tracker, tuple, fault);
+    if (!err && pending_writes)
+        err = load_writes(live, pending_writes, tuple, fault);
     return err;
 }
 

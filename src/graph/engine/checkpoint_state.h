@@ -75,13 +75,13 @@ bool hd_version_after(const struct hd_val *a, const struct hd_val *b);
 HD_MUST_CHECK struct hd_val *hd_version_next(const struct hd_checkpoint_state *live);
 
 /*
- * Fills an empty checkpoint, and `pends` with its writes, from a stored one. `growing`, by
+ * Fills an empty checkpoint, and `pending_writes` with its writes, from a stored one. `tracker`, by
  * channel, supplies the lists that the store did not return, and receives those it did; NULL: the
  * store returned every value.
  */
 HD_MUST_CHECK int hd_checkpoint_state_load(struct hd_checkpoint_state *live,
-                                           struct hd_pending_writes *pends,
-                                           struct hd_list_tracker *growing,
+                                           struct hd_pending_writes *pending_writes,
+                                           struct hd_list_tracker *tracker,
                                            const struct heddle_tuple *tuple,
                                            struct hd_fault *fault);
 /* Assigns a new id, which sorts after the current one and after live->floor, and a new time. */

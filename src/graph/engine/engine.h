@@ -39,7 +39,7 @@ struct hd_engine {
     size_t in_flight;
     struct hd_client *http;             /* created on first use */
     const struct hd_outgoing *outgoing; /* allowed destinations; NULL: all */
-    struct hd_list_cache *recall;
+    struct hd_list_cache *list_cache;
     struct hd_patience *patience; /* retries while the store is unavailable; NULL: none */
     struct hd_engine_extension *extension;
 };
@@ -66,7 +66,7 @@ struct hd_engine_run {
     bool is_settling; /* hd_engine_run_stop() */
     bool is_held;     /* hd_engine_run_hold() */
     struct hd_engine_run_extension *extension;
-    int64_t piece_count;  /* message chunks that models have sent */
+    int64_t chunk_count;  /* message chunks that models have sent */
     struct hd_val *tools; /* list: the names of running tools; NULL: none yet */
     int telling;          /* nested calls of on_event */
     uv_timer_t starter;   /* starts the run, or cancels it after a cancel from on_event */

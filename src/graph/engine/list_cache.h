@@ -30,14 +30,14 @@ struct hd_list_cache_key {
 
 /* Keeps about `max_bytes`. NULL when memory is exhausted. */
 HD_MUST_CHECK struct hd_list_cache *hd_list_cache_create(size_t max_bytes);
-void hd_list_cache_destroy(struct hd_list_cache *recall);
+void hd_list_cache_destroy(struct hd_list_cache *list_cache);
 
-/* Moves the lists out of `growing`, by channel of the graph. Drops them if memory is exhausted. */
-void hd_list_cache_keep(struct hd_list_cache *recall, const struct hd_list_cache_key *key,
-                        const struct hd_graph *graph, struct hd_list_tracker *growing);
+/* Moves the lists out of `tracker`, by channel of the graph. Drops them if memory is exhausted. */
+void hd_list_cache_keep(struct hd_list_cache *list_cache, const struct hd_list_cache_key *key,
+                        const struct hd_graph *graph, struct hd_list_tracker *tracker);
 
-/* Moves the cached lists into `growing`, which is zeroed before. The entry leaves the cache. */
-void hd_list_cache_take(struct hd_list_cache *recall, const struct hd_list_cache_key *key,
-                        const struct hd_graph *graph, struct hd_list_tracker *growing);
+/* Moves the cached lists into `tracker`, which is zeroed before. The entry leaves the cache. */
+void hd_list_cache_take(struct hd_list_cache *list_cache, const struct hd_list_cache_key *key,
+                        const struct hd_graph *graph, struct hd_list_tracker *tracker);
 
 #endif

@@ -2,60 +2,60 @@
 
 #include <stdint.h>
 
-void hd_list_tracker_fini(struct hd_list_tracker *growing)
+void hd_list_tracker_fini(struct hd_list_tracker *tracker)
 {
-    hd_listing_destroy(growing->listing);
-    hd_val_unref(growing->list);
-    *growing = (struct hd_list_tracker){0};
+    hd_listing_destroy(tracker->listing);
+    hd_val_unref(tracker->list);
+    *tracker = (struct hd_list_tracker){0};
 }
 
-size_t hd_list_tracker_size(const struct hd_list_tracker *growing)
+size_t hd_list_tracker_size(const struct hd_list_tracker *tracker)
 {
     uint64_t size = 0, checksum;
 
-    return growing->listing && hd_listing_is(growing->listing, &size, &checksum) ? (size_t)size : 0;
+    return tracker->listing && hd_listing_is(tracker->listing, &size, &checksum) ? (size_t)size : 0;
 }
 
 /* Copies the list first: elements appended to a shared buffer may depend on the graph. */
-int hd_list_tracker_outlast(struct hd_list_tracker *growing)
+int hd_list_tracker_outlast(struct hd_list_tracker *tracker)
 {
-    size_t count = hd_val_count(growing->list);
-    struct hd_val *own = hd_val_extend(hd_val_list(), growing->list);
+    size_t count = hd_val_count(tracker->list);
+    struct hd_val *own = hd_val_extend(hd_val_list(), tracker->list);
 
     if (!own)
         return HD_ENOMEM;
-    hd_val_unref(growing->list);
-    growing->list = own;
+    hd_val_unref(tracker->list);
+    tracker->list = own;
 
-    for (; growing->lasting < count; growing->lasting++) {
-        struct hd_val *item = hd_val_at(growing->list, growing->lasting);
+    for (; tracker->lasting < count; tracker->lasting++) {
+        struct hd_val *item = hd_val_at(tracker->list, tracker->lasting);
         struct hd_val *copy = hd_val_lasting(item);
 
         if (copy == item)
             hd_val_unref(copy);
         else
-            growing->list = hd_val_replace(growing->list, growing->lasting, copy);
-        if (!copy || !growing->list)
+            tracker->list = hd_val_replace(tracker->list, tracker->lasting, copy);
+        if (!copy || !tracker->list)
             return HD_ENOMEM;
     }
     return 0;
 }
 
-int hd_list_tracker_load(struct hd_list_tracker *growing, const struct hd_val *val,
+int hd_list_tracker_load(struct hd_list_tracker *tracker, const struct hd_val *val,
                          struct hd_slice text)
 {
     int err;
 
-    hd_list_tracker_fini(growing);
+    hd_list_tracker_fini(tracker);
     if (!hd_val_is_list(val) || hd_val_count(val) < HD_LIST_TRACKER_MIN)
         return 0;
-    growing->listing = hd_listing_create();
-    err = growing->listing ? hd_listing_read(growing->listing, text) : HD_ENOMEM;
+    tracker->listing = hd_listing_create();
+    err = tracker->listing ? hd_listing_read(tracker->listing, text) : HD_ENOMEM;
     if (err)
-        hd_list_tracker_fini(growing);
+        hd_list_tracker_fini(tracker);
     else
-        growing->list = hd_val_ref(val);
-    growing->lasting = hd_val_count(growing->list);
+        tracker->list = hd_val_ref(val);
+    tracker->lasting = hd_val_count(tracker->list);
     return err == HD_ENOMEM ? err : 0;
 }
 
@@ -87,41 +87,41 @@ static int add_elements(struct hd_listing *listing, const struct hd_val *list, s
     return err;
 }
 
-static int catch_up(struct hd_list_tracker *growing, const struct hd_val *list)
+static int catch_up(struct hd_list_tracker *tracker, const struct hd_val *list)
 {
-    size_t from = hd_val_count(growing->list);
+    size_t from = hd_val_count(tracker->list);
 
-    if (!growing->listing)
-        growing->listing = hd_listing_create();
-    if (!growing->listing)
+    if (!tracker->listing)
+        tracker->listing = hd_listing_create();
+    if (!tracker->listing)
         return HD_ENOMEM;
-    if (!growing->list || !begins_with(list, growing->list)) {
-        hd_listing_reset(growing->listing);
-        growing->lasting = 0;
+    if (!tracker->list || !begins_with(list, tracker->list)) {
+        hd_listing_reset(tracker->listing);
+        tracker->lasting = 0;
         from = 0;
     }
-    return add_elements(growing->listing, list, from);
+    return add_elements(tracker->listing, list, from);
 }
 
-int hd_list_tracker_save(struct hd_list_tracker *growing, const struct hd_val *val,
+int hd_list_tracker_save(struct hd_list_tracker *tracker, const struct hd_val *val,
                          struct hd_growth **out)
 {
-    struct hd_val *old = growing->list;
+    struct hd_val *old = tracker->list;
     int err;
 
     *out = NULL;
     if (!hd_val_is_list(val) || hd_val_count(val) < HD_LIST_TRACKER_MIN) {
-        hd_list_tracker_fini(growing);
+        hd_list_tracker_fini(tracker);
         return 0;
     }
-    err = catch_up(growing, val);
+    err = catch_up(tracker, val);
     if (!err)
-        err = hd_listing_grow(growing->listing, out);
+        err = hd_listing_grow(tracker->listing, out);
     if (err) {
-        hd_list_tracker_fini(growing);
+        hd_list_tracker_fini(tracker);
         return err;
     }
-    growing->list = hd_val_ref(val);
+    tracker->list = hd_val_ref(val);
     hd_val_unref(old);
     return 0;
 }

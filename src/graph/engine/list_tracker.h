@@ -20,19 +20,19 @@ struct hd_list_tracker {
     size_t lasting;      /* number of leading elements that do not depend on a graph */
 };
 
-void hd_list_tracker_fini(struct hd_list_tracker *growing);
+void hd_list_tracker_fini(struct hd_list_tracker *tracker);
 
 /* Makes it independent of the graph. 0 or HD_ENOMEM. */
-HD_MUST_CHECK int hd_list_tracker_outlast(struct hd_list_tracker *growing);
+HD_MUST_CHECK int hd_list_tracker_outlast(struct hd_list_tracker *tracker);
 
 /* Size of its text in bytes. */
-size_t hd_list_tracker_size(const struct hd_list_tracker *growing);
+size_t hd_list_tracker_size(const struct hd_list_tracker *tracker);
 
 /*
  * Starts with a loaded list: `val` is the value of `text`. Drops a list to which nothing can be
  * appended. 0 or HD_ENOMEM.
  */
-HD_MUST_CHECK int hd_list_tracker_load(struct hd_list_tracker *growing, const struct hd_val *val,
+HD_MUST_CHECK int hd_list_tracker_load(struct hd_list_tracker *tracker, const struct hd_val *val,
                                        struct hd_slice text);
 
 /*
@@ -40,7 +40,7 @@ HD_MUST_CHECK int hd_list_tracker_load(struct hd_list_tracker *growing, const st
  * must write the whole value. Free it with hd_growth_destroy() after the put. 0, HD_ENOMEM or
  * HD_ELIMIT (too deep); after an error the next call starts afresh.
  */
-HD_MUST_CHECK int hd_list_tracker_save(struct hd_list_tracker *growing, const struct hd_val *val,
+HD_MUST_CHECK int hd_list_tracker_save(struct hd_list_tracker *tracker, const struct hd_val *val,
                                        struct hd_growth **out);
 
 #endif

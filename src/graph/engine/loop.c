@@ -54,10 +54,10 @@ int hd_loop_create(struct hd_engine_run *run, struct hd_task *outer, const struc
     loop->recursion_limit = outer ? outer->loop->recursion_limit : run->recursion_limit;
     loop->place = hd_ns_join(run->options.root, hd_slice_cstr(ns), &loop->ns);
     loop->saved_versions = hd_calloc(graph->channel_count, sizeof(struct hd_val *));
-    loop->growing = hd_calloc(graph->channel_count, sizeof(*loop->growing));
+    loop->tracker = hd_calloc(graph->channel_count, sizeof(*loop->tracker));
     loop->parents = hd_val_object();
     loop->metadata = hd_val_with(hd_val_object(), HD_S("step"), hd_val_int(-2));
-    if (loop->place && loop->saved_versions && loop->growing && loop->parents && loop->metadata)
+    if (loop->place && loop->saved_versions && loop->tracker && loop->parents && loop->metadata)
         err = hd_checkpoint_state_init(&loop->live, graph);
     if (err) {
         hd_loop_destroy(loop);
@@ -75,13 +75,13 @@ void hd_loop_destroy(struct hd_loop *loop)
     end_pause(loop);
     hd_tasks_fini(&loop->tasks);
     hd_checkpoint_state_fini(&loop->live);
-    hd_pending_writes_fini(&loop->pends);
+    hd_pending_writes_fini(&loop->pending_writes);
     for (size_t i = 0; loop->saved_versions && i < loop->graph->channel_count; i++)
         hd_val_unref(loop->saved_versions[i]);
     hd_free(loop->saved_versions);
-    for (size_t i = 0; loop->growing && i < loop->graph->channel_count; i++)
-        hd_list_tracker_fini(&loop->growing[i]);
-    hd_free(loop->growing);
+    for (size_t i = 0; loop->tracker && i < loop->graph->channel_count; i++)
+        hd_list_tracker_fini(&loop->tracker[i]);
+    hd_free(loop->tracker);
     heddle_tuple_free(loop->load.tuple);
     hd_val_unref(loop->parents);
     hd_val_unref(loop->metadata);
@@ -194,7 +194,7 @@ static void leave_to_next(struct hd_loop *loop)
     struct hd_list_cache_key key = hd_loop_list_cache_key(loop);
 
     if (hd_loop_caches_lists(loop))
-        hd_list_cache_keep(loop->run->engine->recall, &key, loop->graph, loop->growing);
+        hd_list_cache_keep(loop->run->engine->list_cache, &key, loop->graph, loop->tracker);
 }
 
 static int apply_tasks(struct hd_loop *loop, bool *updated)
@@ -212,7 +212,7 @@ static int apply_tasks(struct hd_loop *loop, bool *updated)
 }
 
 /* Emits a values event if output channels changed and a task of the step wrote to one. */
-static int tell_values(struct hd_loop *loop, const bool *updated)
+static int emit_values(struct hd_loop *loop, const bool *updated)
 {
     bool changed = false, wrote = false;
 
@@ -239,14 +239,14 @@ static int show_unfinished(struct hd_loop *loop)
 
     for (size_t i = 0; loop->has_tasks && i < loop->tasks.count; i++)
         any = any || loop->tasks.list[i]->writes.count > 0;
-    if (!any || loop->pends.count == 0)
+    if (!any || loop->pending_writes.count == 0)
         return 0;
     updated = hd_calloc(loop->graph->channel_count, sizeof(*updated));
     if (!updated)
         return HD_ENOMEM;
     err = apply_tasks(loop, updated);
     if (!err)
-        err = tell_values(loop, updated);
+        err = emit_values(loop, updated);
     hd_free(updated);
     return err;
 }
@@ -313,11 +313,11 @@ static int prepare(struct hd_loop *loop)
     err = hd_tasks_prepare(&loop->tasks, &loop->live, hd_loop_ns(loop), loop->step,
                            loop->live.has_updated);
     loop->has_tasks = err == 0;
-    for (size_t i = 0; i < loop->pends.count && !loop->null_resume; i++) {
-        const struct hd_pending_write *pend = &loop->pends.list[i];
+    for (size_t i = 0; i < loop->pending_writes.count && !loop->null_resume; i++) {
+        const struct hd_pending_write *pending_write = &loop->pending_writes.list[i];
 
-        if (pend->write.channel == HD_W_RESUME && hd_is_null_task(pend->task))
-            loop->null_resume = hd_val_ref(pend->write.val);
+        if (pending_write->write.channel == HD_W_RESUME && hd_is_null_task(pending_write->task))
+            loop->null_resume = hd_val_ref(pending_write->write.val);
     }
     for (size_t i = 0; i < loop->tasks.count && !err; i++) {
         loop->tasks.list[i]->loop = loop;
@@ -336,7 +336,7 @@ static int reapply(struct hd_loop *loop)
     for (size_t i = 0; i < loop->tasks.count && !err; i++) {
         struct hd_task *task = loop->tasks.list[i];
 
-        err = hd_status_output(&loop->pends, task->id, &task->writes);
+        err = hd_status_output(&loop->pending_writes, task->id, &task->writes);
         if (task->writes.count > 0)
             task->status = HD_TASK_DONE;
     }
@@ -494,13 +494,13 @@ static int complete(struct hd_loop *loop)
     if (!err) {
         memcpy(loop->live.updated, updated, loop->graph->channel_count * sizeof(*updated));
         loop->live.has_updated = true;
-        err = tell_values(loop, updated);
+        err = emit_values(loop, updated);
     }
     hd_free(updated);
     if (err)
         return err;
-    hd_pending_writes_fini(&loop->pends);
-    loop->has_old_pends = false;
+    hd_pending_writes_fini(&loop->pending_writes);
+    loop->has_old_pending_writes = false;
     loop->has_tasks = false;
     loop->written_count = 0;
     loop->is_replaying = false;

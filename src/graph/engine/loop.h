@@ -59,11 +59,11 @@ struct hd_loop {
     enum hd_loop_end end;
     struct hd_load load;
     struct hd_checkpoint_state live;
-    struct hd_pending_writes pends;
-    bool has_old_pends;              /* the loaded checkpoint had pending writes */
+    struct hd_pending_writes pending_writes;
+    bool has_old_pending_writes;     /* the loaded checkpoint had pending writes */
     struct hd_origin *origin;        /* of the loaded checkpoint; NULL: not recorded */
     struct hd_val **saved_versions;  /* of the last stored checkpoint */
-    struct hd_list_tracker *growing; /* by channel: lists as last stored */
+    struct hd_list_tracker *tracker; /* by channel: lists as last stored */
     struct hd_val *metadata;         /* of the checkpoint; object */
     char saved_id[HD_UUID_SIZE];     /* the checkpoint loaded or stored last; empty: none */
     char parent_id[HD_UUID_SIZE];    /* of its parent; empty: none */

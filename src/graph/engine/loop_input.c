@@ -73,7 +73,7 @@ static int is_earlier_visit(const struct hd_loop *loop, bool *out)
     int err;
 
     *out = false;
-    if (!outer || loop->resuming != 1 || loop->pends.count > 0 ||
+    if (!outer || loop->resuming != 1 || loop->pending_writes.count > 0 ||
         hd_slice_eq(hd_val_get_string(hd_val_get(parents, hd_loop_ns(outer))),
                     hd_slice_cstr(outer->live.id)))
         return 0;
@@ -86,36 +86,36 @@ static int is_earlier_visit(const struct hd_loop *loop, bool *out)
 static int judge(struct hd_loop *loop, struct stand *s)
 {
     const struct hd_val *answer = hd_val_get(s->command, HD_S("resume"));
-    bool goes_on = !s->input || s->command || (!loop->outer && is_same_run(loop));
+    bool continues = !s->input || s->command || (!loop->outer && is_same_run(loop));
     bool names_own = loop->outer && hd_val_get(loop->parents, hd_loop_ns(loop));
     bool answers = (s->command && !hd_val_is_null(answer)) || loop->resuming == 1;
     bool is_earlier;
     int err = is_earlier_visit(loop, &is_earlier);
 
     s->is_resuming = hd_checkpoint_state_has_versions(&loop->live) && !is_earlier &&
-                     (loop->resuming >= 0 ? loop->resuming : goes_on);
+                     (loop->resuming >= 0 ? loop->resuming : continues);
     s->is_travelling = loop->has_checkpoint_id && (names_own || !answers);
     s->forks = s->is_resuming && s->is_travelling && (!is_edit(loop) || loop->load.is_superseded);
     loop->is_replaying = s->is_travelling || loop->load.is_superseded;
     return err;
 }
 
-static bool is_resume(const struct hd_pending_write *pend, const void *arg)
+static bool is_resume(const struct hd_pending_write *pending_write, const void *arg)
 {
     (void)arg;
-    return pend->write.channel == HD_W_RESUME;
+    return pending_write->write.channel == HD_W_RESUME;
 }
 
 /* A stored resume value without an interrupt id, which an earlier run may have used. */
-static bool is_old_answer(const struct hd_pending_write *pend, const void *arg)
+static bool is_old_answer(const struct hd_pending_write *pending_write, const void *arg)
 {
-    return is_resume(pend, arg) && hd_is_null_task(pend->task);
+    return is_resume(pending_write, arg) && hd_is_null_task(pending_write->task);
 }
 
-static bool is_interrupt(const struct hd_pending_write *pend, const void *arg)
+static bool is_interrupt(const struct hd_pending_write *pending_write, const void *arg)
 {
     (void)arg;
-    return pend->write.channel == HD_W_INTERRUPT;
+    return pending_write->write.channel == HD_W_INTERRUPT;
 }
 
 /* ---- commands --------------------------------------------------------- */
@@ -153,7 +153,7 @@ static int check_answer(struct hd_loop *loop, struct stand *s)
         loop->run->resume_map = hd_val_ref(resume);
         return 0;
     }
-    if (hd_status_pending(&loop->pends, &pending) == 0 && pending > 1) {
+    if (hd_status_pending(&loop->pending_writes, &pending) == 0 && pending > 1) {
         hd_failure_set(&loop->failure, "RuntimeError",
                        "When there are multiple pending interrupts, you must specify the "
                        "interrupt id when resuming. Docs: https://docs.langchain.com/oss/python/"
@@ -199,9 +199,9 @@ static int apply_null_writes(struct hd_loop *loop, struct stand *s)
     bool *updated = hd_calloc(loop->graph->channel_count, sizeof(*updated));
     int err = updated ? 0 : HD_ENOMEM;
 
-    for (size_t i = 0; i < loop->pends.count && !err; i++) {
-        if (hd_is_null_task(loop->pends.list[i].task))
-            err = hd_writes_copy(&all, &loop->pends.list[i].write, 1);
+    for (size_t i = 0; i < loop->pending_writes.count && !err; i++) {
+        if (hd_is_null_task(loop->pending_writes.list[i].task))
+            err = hd_writes_copy(&all, &loop->pending_writes.list[i].write, 1);
     }
     if (!err)
         err = hd_writes_copy(&all, s->carried.list, s->carried.count);
@@ -222,7 +222,7 @@ static int fork_checkpoint(struct hd_loop *loop)
     bool has_updated = loop->live.has_updated;
     int err;
 
-    hd_pending_writes_filter(&loop->pends, is_interrupt, NULL);
+    hd_pending_writes_filter(&loop->pending_writes, is_interrupt, NULL);
     loop->live.has_updated = false;
     err = hd_loop_put_checkpoint(loop, "fork");
     loop->live.has_updated = has_updated;
@@ -288,7 +288,7 @@ static int apply_input(struct hd_loop *loop, struct hd_val *input)
 /* ---- subgraphs -------------------------------------------------------- */
 
 /* The root passes to its subgraphs whether the run resumes, and from which checkpoint. */
-static int tell_subgraphs(struct hd_loop *loop, const struct stand *s, const char *bound)
+static int emit_subgraphs(struct hd_loop *loop, const struct stand *s, const char *bound)
 {
     struct hd_replay *replay;
     const char *id = loop->live.id;
@@ -325,9 +325,9 @@ int hd_loop_apply_input(struct hd_loop *loop, struct hd_val *input, struct hd_va
         loop->live.has_updated = false; /* no updates: treat as not recorded */
     err = judge(loop, &s);
     if (s.is_travelling)
-        hd_pending_writes_filter(&loop->pends, is_resume, NULL);
+        hd_pending_writes_filter(&loop->pending_writes, is_resume, NULL);
     if (!loop->outer && loop->run->options.asks_again)
-        hd_pending_writes_filter(&loop->pends, is_old_answer, NULL);
+        hd_pending_writes_filter(&loop->pending_writes, is_old_answer, NULL);
     if (!err && command)
         err = apply_command(loop, &s);
     if (!err)
@@ -342,7 +342,7 @@ int hd_loop_apply_input(struct hd_loop *loop, struct hd_val *input, struct hd_va
         err = HD_EINVAL;
     }
     if (!err)
-        err = tell_subgraphs(loop, &s, bound);
+        err = emit_subgraphs(loop, &s, bound);
     hd_writes_fini(&s.carried);
     return err;
 }

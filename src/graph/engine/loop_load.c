@@ -33,7 +33,8 @@ static int take_tuple(struct hd_loop *loop, const struct heddle_tuple *tuple)
     struct hd_fault fault = {0};
     struct hd_val *metadata = NULL;
     int64_t step;
-    int err = hd_checkpoint_state_load(&loop->live, &loop->pends, loop->growing, tuple, &fault);
+    int err =
+        hd_checkpoint_state_load(&loop->live, &loop->pending_writes, loop->tracker, tuple, &fault);
 
     if (!err)
         err = hd_val_parse_json(hd_slice(tuple->metadata.data, tuple->metadata.len), &metadata,
@@ -49,7 +50,7 @@ static int take_tuple(struct hd_loop *loop, const struct heddle_tuple *tuple)
     hd_floor_raise(loop->run->floor, hd_slice_cstr(loop->live.id));
     hd_floor_raise(loop->run->floor, hd_slice_cstr(loop->load.greatest));
     loop->has_stored = true;
-    loop->has_old_pends = loop->pends.count > 0;
+    loop->has_old_pending_writes = loop->pending_writes.count > 0;
     if (tuple->parent.len == HD_UUID_LEN)
         memcpy(loop->parent_id, tuple->parent.data, HD_UUID_LEN);
     for (size_t i = 0; i < loop->graph->channel_count; i++)
@@ -57,8 +58,8 @@ static int take_tuple(struct hd_loop *loop, const struct heddle_tuple *tuple)
     loop->step = hd_val_get_int(hd_val_get(metadata, HD_S("step")), &step) ? step + 1 : -1;
     if (!err)
         err = hd_runtime_migrate_writes(&loop->live, hd_loop_ns(loop), loop->step,
-                                        hd_runtime_migrate_writer(metadata), &strict, &loop->pends,
-                                        &fault);
+                                        hd_runtime_migrate_writer(metadata), &strict,
+                                        &loop->pending_writes, &fault);
     if (err)
         hd_failure_code(&loop->failure, err, &fault);
     return err;

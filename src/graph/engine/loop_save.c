@@ -20,14 +20,15 @@
 #include "graph/engine/writes.h"
 #include "value/val.h"
 
-static bool is_old_special(const struct hd_pending_write *pend, const void *task)
+static bool is_old_special(const struct hd_pending_write *pending_write, const void *task)
 {
-    return memcmp(pend->task, task, HD_UUID_LEN) == 0 && hd_write_is_special(&pend->write);
+    return memcmp(pending_write->task, task, HD_UUID_LEN) == 0 &&
+           hd_write_is_special(&pending_write->write);
 }
 
-static bool is_of(const struct hd_pending_write *pend, const void *task)
+static bool is_of(const struct hd_pending_write *pending_write, const void *task)
 {
-    return memcmp(pend->task, task, HD_UUID_LEN) == 0;
+    return memcmp(pending_write->task, task, HD_UUID_LEN) == 0;
 }
 
 static int note_written(struct hd_loop *loop, const char *task)
@@ -165,13 +166,13 @@ static int save_writes(struct hd_loop *loop, const char *task_id, const struct h
 }
 
 /* Copies the pending writes of a task. */
-static int pends_of(const struct hd_loop *loop, const char *task, struct hd_writes *out)
+static int pending_writes_of(const struct hd_loop *loop, const char *task, struct hd_writes *out)
 {
     int err = 0;
 
-    for (size_t i = 0; i < loop->pends.count && !err; i++) {
-        if (is_of(&loop->pends.list[i], task))
-            err = hd_writes_copy(out, &loop->pends.list[i].write, 1);
+    for (size_t i = 0; i < loop->pending_writes.count && !err; i++) {
+        if (is_of(&loop->pending_writes.list[i], task))
+            err = hd_writes_copy(out, &loop->pending_writes.list[i].write, 1);
     }
     return err;
 }
@@ -184,19 +185,19 @@ static int put_writes(struct hd_loop *loop, struct hd_task *task, struct hd_writ
     int err = 0;
 
     if (!task) {
-        hd_pending_writes_filter(&loop->pends, is_old_special, task_id);
+        hd_pending_writes_filter(&loop->pending_writes, is_old_special, task_id);
         err = specials_last(writes);
         if (!err)
-            err = pends_of(loop, task_id, &stored);
-    } else if (task->has_written || loop->has_old_pends) {
-        hd_pending_writes_filter(&loop->pends, is_of, task_id);
+            err = pending_writes_of(loop, task_id, &stored);
+    } else if (task->has_written || loop->has_old_pending_writes) {
+        hd_pending_writes_filter(&loop->pending_writes, is_of, task_id);
     }
     if (task)
         task->has_written = true;
     if (!err)
         err = hd_writes_copy(&stored, writes->list, writes->count);
     for (size_t i = 0; i < writes->count && !err; i++)
-        err = hd_pending_writes_add(&loop->pends, task_id, &writes->list[i]);
+        err = hd_pending_writes_add(&loop->pending_writes, task_id, &writes->list[i]);
     if (!err && loop->saves && loop->run->options.durability != HD_DURABLE_EXIT)
         err = save_writes(loop, task_id, task, stored.list, stored.count);
     hd_writes_fini(&stored);
@@ -275,7 +276,7 @@ int hd_loop_put_pending(struct hd_loop *loop)
         struct hd_task *task = loop->has_tasks ? hd_tasks_find(&loop->tasks, id) : NULL;
         struct hd_writes writes = {NULL, 0, 0};
 
-        err = pends_of(loop, id, &writes);
+        err = pending_writes_of(loop, id, &writes);
         if (!err && writes.count > 0)
             err = save_writes(loop, id, task, writes.list, writes.count);
         hd_writes_fini(&writes);

@@ -51,7 +51,7 @@ static int question_id(const struct hd_task *task, size_t answered, char out[33]
 /* *out is true if an interrupt of the task from before the run has this id. */
 static int has_asked(const struct hd_task *task, const char *id, bool *out)
 {
-    struct hd_val *asked = hd_status_interrupts(&task->loop->pends, task->id);
+    struct hd_val *asked = hd_status_interrupts(&task->loop->pending_writes, task->id);
     int err = asked ? 0 : HD_ENOMEM;
 
     *out = false;
@@ -94,18 +94,19 @@ int hd_resume_prepare(struct hd_task *task)
     struct hd_val *answer = NULL;
     int err = 0;
 
-    for (size_t i = 0; i < loop->pends.count && !task->resume; i++) {
-        const struct hd_pending_write *pend = &loop->pends.list[i];
+    for (size_t i = 0; i < loop->pending_writes.count && !task->resume; i++) {
+        const struct hd_pending_write *pending_write = &loop->pending_writes.list[i];
 
-        if (pend->write.channel != HD_W_RESUME || memcmp(pend->task, task->id, HD_UUID_LEN) != 0)
+        if (pending_write->write.channel != HD_W_RESUME ||
+            memcmp(pending_write->task, task->id, HD_UUID_LEN) != 0)
             continue;
-        task->resume = hd_val_is_list(pend->write.val)
-                           ? hd_val_ref(pend->write.val)
-                           : hd_val_append(hd_val_list(), hd_val_ref(pend->write.val));
+        task->resume = hd_val_is_list(pending_write->write.val)
+                           ? hd_val_ref(pending_write->write.val)
+                           : hd_val_append(hd_val_list(), hd_val_ref(pending_write->write.val));
         if (!task->resume)
             return HD_ENOMEM;
     }
-    if (loop->pends.count > 0 && hd_val_count(loop->run->resume_map) > 0)
+    if (loop->pending_writes.count > 0 && hd_val_count(loop->run->resume_map) > 0)
         err = find_in_map(task, loop->run->resume_map, &answer);
     if (!err && !task->resume)
         task->resume = hd_val_list();
@@ -114,10 +115,10 @@ int hd_resume_prepare(struct hd_task *task)
     return task->resume ? err : HD_ENOMEM;
 }
 
-static bool is_null_resume(const struct hd_pending_write *pend, const void *arg)
+static bool is_null_resume(const struct hd_pending_write *pending_write, const void *arg)
 {
     (void)arg;
-    return pend->write.channel == HD_W_RESUME && hd_is_null_task(pend->task);
+    return pending_write->write.channel == HD_W_RESUME && hd_is_null_task(pending_write->task);
 }
 
 /* Takes the resume value without an id; NULL: no such value, or already used. */
@@ -131,7 +132,7 @@ static struct hd_val *take_null_resume(struct hd_loop *loop)
     if (loop->null_resume_used)
         return NULL;
     loop->null_resume_used = true;
-    hd_pending_writes_filter(&loop->pends, is_null_resume, NULL);
+    hd_pending_writes_filter(&loop->pending_writes, is_null_resume, NULL);
     return loop->null_resume;
 }
 

@@ -143,10 +143,10 @@ static int describe_unfinished(const struct hd_loop *loop, struct hd_tasks *task
         const struct hd_task *task = tasks->list[i];
         struct hd_val *questions;
 
-        if (hd_status_is_finished(&loop->pends, task->id))
+        if (hd_status_is_finished(&loop->pending_writes, task->id))
             continue;
         *next = hd_val_append(*next, hd_val_string(task->node->name));
-        questions = hd_status_interrupts(&loop->pends, task->id);
+        questions = hd_status_interrupts(&loop->pending_writes, task->id);
         if (!questions || hd_val_count(questions) > 0)
             *asked = hd_val_with(*asked, hd_slice_cstr(task->id), questions);
         else
@@ -181,7 +181,7 @@ static void describe_place(const struct hd_loop *loop, struct hd_engine_run_resu
 }
 
 /* `output` NULL: the run failed or was cancelled. */
-static void tell_end(struct hd_loop *loop, const struct hd_val *output)
+static void emit_end(struct hd_loop *loop, const struct hd_val *output)
 {
     struct hd_event event = {.type = HD_EVENT_GRAPH_END, .loop = loop, .value = output};
 
@@ -215,12 +215,12 @@ static void on_root_end(struct hd_loop *loop)
     }
     result.output = result.status == HD_ENGINE_RUN_FAILED ? NULL : output;
     result.interrupts = loop->interrupts;
-    result.piece_count = run->piece_count;
+    result.chunk_count = run->chunk_count;
     result.tools = run->tools;
     result.next = next;
     result.asked = asked;
     describe_place(loop, &result);
-    tell_end(loop, result.output);
+    emit_end(loop, result.output);
     if (result.status == HD_ENGINE_RUN_FAILED) {
         result.error_type = loop->failure.type;
         result.error_text = loop->failure.text ? loop->failure.text : "out of memory";

@@ -89,7 +89,7 @@ struct hd_engine_run_result {
     int64_t step;       /* of that checkpoint, from its metadata; -2: none */
     int64_t stopped_at; /* the step that was running, or the next one */
     /* Message chunks that models sent, and (list) the tools that a cancel stopped. */
-    int64_t piece_count;
+    int64_t chunk_count;
     const struct hd_val *tools; /* NULL: none */
     const struct hd_val *next;  /* list of the next nodes; NULL: out of memory */
     const struct hd_val

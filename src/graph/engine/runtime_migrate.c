@@ -32,7 +32,7 @@ struct task_crossing {
     const struct hd_runtime_migrate_rules *rules;
     struct hd_tasks tasks;
     struct pair *pairs;
-    struct hd_pending_writes *pends;
+    struct hd_pending_writes *pending_writes;
     struct hd_fault *fault;
 };
 
@@ -83,15 +83,15 @@ static void free_pairs(struct task_crossing *c)
     hd_tasks_fini(&c->tasks);
 }
 
-static bool is_own_write(const struct pair *pair, const struct hd_pending_write *pend)
+static bool is_own_write(const struct pair *pair, const struct hd_pending_write *pending_write)
 {
-    return memcmp(pair->task->id, pend->task, HD_UUID_LEN) == 0;
+    return memcmp(pair->task->id, pending_write->task, HD_UUID_LEN) == 0;
 }
 
-static bool is_other(const struct pair *pair, const struct hd_pending_write *pend)
+static bool is_other(const struct pair *pair, const struct hd_pending_write *pending_write)
 {
     for (size_t i = 0; i < pair->count; i++) {
-        if (memcmp(pair->others[i], pend->task, HD_UUID_LEN) == 0)
+        if (memcmp(pair->others[i], pending_write->task, HD_UUID_LEN) == 0)
             return true;
     }
     return false;
@@ -181,8 +181,8 @@ static int refuse_inner(const struct task_crossing *c, const struct hd_task *tas
 }
 
 /* Gives the interrupts of a write the ids that the reader computes. The value becomes a list. */
-static int cross_questions(const struct task_crossing *c, const struct hd_task *task,
-                           const char *other, size_t answers, struct hd_write *write)
+static int migrate_questions(const struct task_crossing *c, const struct hd_task *task,
+                             const char *other, size_t answers, struct hd_write *write)
 {
     const struct hd_val *asked = write->val;
     size_t count = hd_val_is_list(asked) ? hd_val_count(asked) : 1;
@@ -217,61 +217,63 @@ static int cross_questions(const struct task_crossing *c, const struct hd_task *
  * *out is true for writes without a task: manual updates and input have ids derived from the
  * checkpoint.
  */
-static int is_nobodys(const struct task_crossing *c, const struct hd_pending_write *pend, bool *out)
+static int is_nobodys(const struct task_crossing *c, const struct hd_pending_write *pending_write,
+                      bool *out)
 {
     char name[48] = "__input__", id[HD_UUID_SIZE];
     uint8_t bytes[16];
     int err = 0;
 
-    *out = hd_is_null_task(pend->task);
+    *out = hd_is_null_task(pending_write->task);
     if (*out || !hd_uuid_parse(hd_slice_cstr(c->live->id), bytes))
         return 0;
-    for (size_t i = 0; i <= c->pends->count && !err && !*out; i++) {
+    for (size_t i = 0; i <= c->pending_writes->count && !err && !*out; i++) {
         if (i == 1)
             (void)snprintf(name, sizeof(name), "__interrupt__");
         else if (i > 1)
             (void)snprintf(name, sizeof(name), "__interrupt__:%zu", i - 1);
         err = hd_uuid_v5(bytes, hd_slice_cstr(name), id);
-        *out = !err && memcmp(id, pend->task, HD_UUID_LEN) == 0;
+        *out = !err && memcmp(id, pending_write->task, HD_UUID_LEN) == 0;
     }
     return err;
 }
 
-static bool is_gone(const struct hd_pending_write *pend, const void *arg)
+static bool is_gone(const struct hd_pending_write *pending_write, const void *arg)
 {
     (void)arg;
-    return pend->task[0] == '\0';
+    return pending_write->task[0] == '\0';
 }
 
 /* If both runtimes have writes of the task, keeps those of the one that got further. */
-static int cross_task(struct task_crossing *c, const struct pair *pair)
+static int migrate_task(struct task_crossing *c, const struct pair *pair)
 {
     struct side own = {0}, other = {0};
     bool takes_other;
     int err = 0;
 
-    for (size_t i = 0; i < c->pends->count; i++) {
-        if (is_own_write(pair, &c->pends->list[i]))
-            look_at(&own, &c->pends->list[i].write);
-        else if (is_other(pair, &c->pends->list[i]))
-            look_at(&other, &c->pends->list[i].write);
+    for (size_t i = 0; i < c->pending_writes->count; i++) {
+        if (is_own_write(pair, &c->pending_writes->list[i]))
+            look_at(&own, &c->pending_writes->list[i].write);
+        else if (is_other(pair, &c->pending_writes->list[i]))
+            look_at(&other, &c->pending_writes->list[i].write);
     }
     if (!other.is_there)
         return 0;
     takes_other = is_further(&other, &own);
-    for (size_t i = 0; i < c->pends->count && !err; i++) {
-        struct hd_pending_write *pend = &c->pends->list[i];
+    for (size_t i = 0; i < c->pending_writes->count && !err; i++) {
+        struct hd_pending_write *pending_write = &c->pending_writes->list[i];
 
-        if (is_own_write(pair, pend)) {
+        if (is_own_write(pair, pending_write)) {
             if (takes_other)
-                pend->task[0] = '\0';
-        } else if (is_other(pair, pend)) {
-            if (takes_other && pend->write.channel == HD_W_INTERRUPT)
-                err = cross_questions(c, pair->task, pend->task, other.answers, &pend->write);
+                pending_write->task[0] = '\0';
+        } else if (is_other(pair, pending_write)) {
+            if (takes_other && pending_write->write.channel == HD_W_INTERRUPT)
+                err = migrate_questions(c, pair->task, pending_write->task, other.answers,
+                                        &pending_write->write);
             if (takes_other)
-                memcpy(pend->task, pair->task->id, HD_UUID_SIZE);
+                memcpy(pending_write->task, pair->task->id, HD_UUID_SIZE);
             else
-                pend->task[0] = '\0';
+                pending_write->task[0] = '\0';
         }
     }
     return err;
@@ -281,12 +283,13 @@ static int check_rest(const struct task_crossing *c)
 {
     int err = 0;
 
-    for (size_t i = 0; i < c->pends->count && !err; i++) {
-        const struct hd_pending_write *pend = &c->pends->list[i];
-        bool is_known = pend->task[0] == '\0' || hd_tasks_find(&c->tasks, pend->task);
+    for (size_t i = 0; i < c->pending_writes->count && !err; i++) {
+        const struct hd_pending_write *pending_write = &c->pending_writes->list[i];
+        bool is_known =
+            pending_write->task[0] == '\0' || hd_tasks_find(&c->tasks, pending_write->task);
 
         if (!is_known)
-            err = is_nobodys(c, pend, &is_known);
+            err = is_nobodys(c, pending_write, &is_known);
         if (!err && !is_known)
             err = hd_fault_set(c->fault, HD_EUNSUPPORTED,
                                "the thread stopped within a step of another runtime, with tasks "
@@ -301,7 +304,7 @@ static int check_inner(const struct task_crossing *c, const struct pair *pair)
     struct hd_buf ns;
     int err = 0;
 
-    if (hd_status_is_finished(c->pends, pair->task->id))
+    if (hd_status_is_finished(c->pending_writes, pair->task->id))
         return 0;
     hd_buf_init(&ns, (size_t)1 << 20);
     for (size_t i = 0; i < pair->count && !err; i++) {
@@ -328,39 +331,40 @@ static int check_crossing(const struct task_crossing *c)
 }
 
 /* All task ids of JavaScript are UUIDs of version 5; those of Python only by chance. */
-static bool may_be_others(const struct hd_graph *graph, const struct hd_pending_write *pend)
+static bool may_be_others(const struct hd_graph *graph,
+                          const struct hd_pending_write *pending_write)
 {
-    if (hd_is_null_task(pend->task))
+    if (hd_is_null_task(pending_write->task))
         return false;
-    return graph->ids == HD_IDS_JS || pend->task[14] == '5';
+    return graph->ids == HD_IDS_JS || pending_write->task[14] == '5';
 }
 
 int hd_runtime_migrate_writes(const struct hd_checkpoint_state *live, struct hd_slice ns,
                               int64_t step, enum hd_graph_ids writer,
                               const struct hd_runtime_migrate_rules *rules,
-                              struct hd_pending_writes *pends, struct hd_fault *fault)
+                              struct hd_pending_writes *pending_writes, struct hd_fault *fault)
 {
     struct task_crossing c = {.live = live,
                               .ns = ns,
                               .step = step,
                               .is_foreign = writer != live->graph->ids,
                               .rules = rules,
-                              .pends = pends,
+                              .pending_writes = pending_writes,
                               .fault = fault};
     bool has_work = c.is_foreign && rules->has_states;
     int err;
 
-    for (size_t i = 0; i < pends->count && !has_work; i++)
-        has_work = may_be_others(live->graph, &pends->list[i]);
+    for (size_t i = 0; i < pending_writes->count && !has_work; i++)
+        has_work = may_be_others(live->graph, &pending_writes->list[i]);
     if (!has_work)
         return 0;
     err = make_pairs(&c);
     for (size_t i = 0; i < c.tasks.count && !err; i++)
-        err = cross_task(&c, &c.pairs[i]);
+        err = migrate_task(&c, &c.pairs[i]);
     if (!err && rules->is_strict && c.is_foreign)
         err = check_crossing(&c);
     if (!err)
-        hd_pending_writes_filter(pends, is_gone, NULL);
+        hd_pending_writes_filter(pending_writes, is_gone, NULL);
     free_pairs(&c);
     return err;
 }

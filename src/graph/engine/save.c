@@ -167,15 +167,15 @@ static void resolve_offsets(struct hd_packed *packed)
 }
 
 static int pack_channel(struct hd_packed *packed, const struct hd_checkpoint_state *live,
-                        size_t channel, struct hd_list_tracker *growing)
+                        size_t channel, struct hd_list_tracker *tracker)
 {
     struct hd_slice name = live->graph->channels[channel].name;
     struct hd_growth *growth = NULL;
     struct hd_val *val = NULL;
     int err = hd_channel_checkpoint(&live->channels[channel], &val);
 
-    if (!err && val && growing)
-        err = hd_list_tracker_save(&growing[channel], val, &growth);
+    if (!err && val && tracker)
+        err = hd_list_tracker_save(&tracker[channel], val, &growth);
     if (!err && growth) {
         packed->values[packed->value_count] = (struct heddle_value){
             hd_to_public(name), hd_to_public(HD_S("hd1")), {NULL, growth->size}};
@@ -242,7 +242,7 @@ static int write_versions(const struct hd_checkpoint_state *live, struct hd_val 
 }
 
 int hd_save_pack_values(struct hd_packed *packed, const struct hd_checkpoint_state *live,
-                        struct hd_val *const *previous, struct hd_list_tracker *growing,
+                        struct hd_val *const *previous, struct hd_list_tracker *tracker,
                         struct hd_buf *new_versions)
 {
     int err = new_versions ? write_versions(live, previous, new_versions)
@@ -254,7 +254,7 @@ int hd_save_pack_values(struct hd_packed *packed, const struct hd_checkpoint_sta
         return HD_ENOMEM;
     for (size_t i = 0; i < live->graph->channel_count && !err; i++) {
         if (has_changed(live, previous, i))
-            err = pack_channel(packed, live, i, growing);
+            err = pack_channel(packed, live, i, tracker);
     }
     resolve_offsets(packed);
     return err;
@@ -499,18 +499,18 @@ static void load_again(void *arg)
 }
 
 /* Takes the lists that an earlier run cached: the store omits those that are still current. */
-static int recall(struct hd_save *save)
+static int list_cache(struct hd_save *save)
 {
     struct hd_loop *loop = save->loop;
     struct hd_list_cache_key key = hd_loop_list_cache_key(loop);
 
     if (!hd_loop_caches_lists(loop))
         return 0;
-    hd_list_cache_take(save->engine->recall, &key, loop->graph, loop->growing);
+    hd_list_cache_take(save->engine->list_cache, &key, loop->graph, loop->tracker);
     for (size_t i = 0; i < loop->graph->channel_count; i++) {
         struct hd_known *known;
 
-        if (!loop->growing[i].listing)
+        if (!loop->tracker[i].listing)
             continue;
         if (!save->known)
             save->known = hd_calloc(loop->graph->channel_count, sizeof(*save->known));
@@ -520,7 +520,7 @@ static int recall(struct hd_save *save)
         known->channel = hd_to_public(loop->graph->channels[i].name);
         known->type = hd_to_public(HD_S("hd1"));
         save->known_count +=
-            hd_listing_is(loop->growing[i].listing, &known->size, &known->checksum);
+            hd_listing_is(loop->tracker[i].listing, &known->size, &known->checksum);
     }
     return 0;
 }
@@ -552,7 +552,7 @@ int hd_load_start(struct hd_loop *loop, struct hd_slice id, struct hd_slice befo
              before.ptr ? before.ptr : "");
     save->loaded = fn;
     save->retry = (struct hd_store_retry){.again = load_again, .arg = save};
-    code = recall(save);
+    code = list_cache(save);
     if (code) {
         free_save(save);
         return code;
@@ -662,7 +662,7 @@ static int fill_put(struct hd_save *save)
     if (!err)
         err = write_metadata(loop, &save->metadata, &save->ids, &run_id);
     if (!err)
-        err = hd_save_pack_values(&save->packed, &loop->live, loop->saved_versions, loop->growing,
+        err = hd_save_pack_values(&save->packed, &loop->live, loop->saved_versions, loop->tracker,
                                   NULL);
     if (!err)
         err = append_id(&save->ids, loop->live.id, &id);
@@ -772,8 +772,8 @@ int hd_engine_create(struct heddle *store, uv_loop_t *loop, bool is_direct, stru
     engine->store = store;
     engine->uv = loop;
     engine->is_direct = is_direct;
-    engine->recall = hd_list_cache_create(HD_ENGINE_LIST_CACHE);
-    if (!engine->recall || uv_mutex_init(&engine->lock) != 0)
+    engine->list_cache = hd_list_cache_create(HD_ENGINE_LIST_CACHE);
+    if (!engine->list_cache || uv_mutex_init(&engine->lock) != 0)
         goto free_engine;
     if (uv_async_init(loop, &engine->async, on_async) != 0)
         goto destroy_lock;
@@ -788,7 +788,7 @@ int hd_engine_create(struct heddle *store, uv_loop_t *loop, bool is_direct, stru
 destroy_lock:
     uv_mutex_destroy(&engine->lock);
 free_engine:
-    hd_list_cache_destroy(engine->recall);
+    hd_list_cache_destroy(engine->list_cache);
     hd_free(engine);
     return HD_EIO;
 }
@@ -800,7 +800,7 @@ static void on_close(uv_handle_t *handle)
     if (--engine->open_handles > 0)
         return;
     uv_mutex_destroy(&engine->lock);
-    hd_list_cache_destroy(engine->recall);
+    hd_list_cache_destroy(engine->list_cache);
     for (struct hd_save *save = engine->spare, *next; save; save = next) {
         next = save->next;
         destroy_save(save);

@@ -54,13 +54,13 @@ struct hd_packed {
 };
 
 /*
- * `growing`, by channel, has the lists as last stored; NULL: none. `new_versions` NULL: they are in
+ * `tracker`, by channel, has the lists as last stored; NULL: none. `new_versions` NULL: they are in
  * the outline, without its run_id.
  */
 HD_MUST_CHECK int hd_save_pack_values(struct hd_packed *packed,
                                       const struct hd_checkpoint_state *live,
                                       struct hd_val *const *previous,
-                                      struct hd_list_tracker *growing, struct hd_buf *new_versions);
+                                      struct hd_list_tracker *tracker, struct hd_buf *new_versions);
 HD_MUST_CHECK int hd_save_pack_writes(struct hd_packed *packed, const struct hd_graph *graph,
                                       const struct hd_write *list, size_t count);
 void hd_packed_fini(struct hd_packed *packed);

@@ -295,7 +295,7 @@ static bool was_given(const struct hd_task *task, struct hd_slice id)
     return false;
 }
 
-static void tell_message(struct hd_task *task, const struct hd_val *message, const char *model)
+static void emit_message(struct hd_task *task, const struct hd_val *message, const char *model)
 {
     struct hd_event event = {.type = HD_EVENT_MESSAGE,
                              .loop = task->loop,
@@ -315,7 +315,7 @@ static void show(struct hd_task *task, const struct hd_val *message)
     if (hd_val_kind(message) != HD_KIND_MESSAGE)
         return;
     if (id.len == 0 || (!was_shown(task->loop->run, id) && !was_given(task, id)))
-        tell_message(task, message, NULL);
+        emit_message(task, message, NULL);
 }
 
 /* Emits the messages of the result that were not emitted while the node ran. */
@@ -335,9 +335,9 @@ static void show_result(struct hd_task *task)
 
 void hd_task_message(struct hd_task *task, const char *model, const struct hd_val *message)
 {
-    task->loop->run->piece_count++;
+    task->loop->run->chunk_count++;
     if (hd_run_listens(task->loop->run))
-        tell_message(task, message, model);
+        emit_message(task, message, model);
 }
 
 void hd_task_call(struct hd_task *task, const char *model, const char *id,
@@ -402,7 +402,7 @@ void hd_task_tool(struct hd_task *task, struct hd_slice name, struct hd_slice id
 
 struct hd_val *hd_task_asked(const struct hd_task *task)
 {
-    struct hd_val *interrupts = hd_status_interrupts(&task->loop->pends, task->id);
+    struct hd_val *interrupts = hd_status_interrupts(&task->loop->pending_writes, task->id);
     struct hd_val *values = hd_val_list();
 
     for (size_t i = 0; i < hd_val_count(interrupts); i++) {

@@ -12,65 +12,70 @@
 #include "graph/engine/writes.h"
 #include "value/val.h"
 
-static bool is_of(const struct hd_pending_write *pend, const char *task)
+static bool is_of(const struct hd_pending_write *pending_write, const char *task)
 {
-    return memcmp(pend->task, task, HD_UUID_LEN) == 0;
+    return memcmp(pending_write->task, task, HD_UUID_LEN) == 0;
 }
 
-int hd_status_output(const struct hd_pending_writes *pends, const char *task, struct hd_writes *out)
+int hd_status_output(const struct hd_pending_writes *pending_writes, const char *task,
+                     struct hd_writes *out)
 {
     int err = 0;
 
-    for (size_t i = 0; i < pends->count && !err; i++) {
-        if (is_of(&pends->list[i], task) && !hd_write_is_control(&pends->list[i].write))
-            err = hd_writes_copy(out, &pends->list[i].write, 1);
+    for (size_t i = 0; i < pending_writes->count && !err; i++) {
+        if (is_of(&pending_writes->list[i], task) &&
+            !hd_write_is_control(&pending_writes->list[i].write))
+            err = hd_writes_copy(out, &pending_writes->list[i].write, 1);
     }
     return err;
 }
 
-bool hd_status_is_finished(const struct hd_pending_writes *pends, const char *task)
+bool hd_status_is_finished(const struct hd_pending_writes *pending_writes, const char *task)
 {
-    for (size_t i = 0; i < pends->count; i++) {
-        if (is_of(&pends->list[i], task) && !hd_write_is_control(&pends->list[i].write))
+    for (size_t i = 0; i < pending_writes->count; i++) {
+        if (is_of(&pending_writes->list[i], task) &&
+            !hd_write_is_control(&pending_writes->list[i].write))
             return true;
     }
     return false;
 }
 
-struct hd_val *hd_status_interrupts(const struct hd_pending_writes *pends, const char *task)
+struct hd_val *hd_status_interrupts(const struct hd_pending_writes *pending_writes,
+                                    const char *task)
 {
     struct hd_val *list = hd_val_list();
 
-    for (size_t i = 0; i < pends->count && list; i++) {
-        const struct hd_pending_write *pend = &pends->list[i];
+    for (size_t i = 0; i < pending_writes->count && list; i++) {
+        const struct hd_pending_write *pending_write = &pending_writes->list[i];
 
-        if (!is_of(pend, task) || pend->write.channel != HD_W_INTERRUPT)
+        if (!is_of(pending_write, task) || pending_write->write.channel != HD_W_INTERRUPT)
             continue;
-        if (hd_val_is_list(pend->write.val))
-            list = hd_val_extend(list, pend->write.val);
+        if (hd_val_is_list(pending_write->write.val))
+            list = hd_val_extend(list, pending_write->write.val);
         else
-            list = hd_val_append(list, hd_val_ref(pend->write.val));
+            list = hd_val_append(list, hd_val_ref(pending_write->write.val));
     }
     return list;
 }
 
-struct hd_val *hd_status_error(const struct hd_pending_writes *pends, const char *task)
+struct hd_val *hd_status_error(const struct hd_pending_writes *pending_writes, const char *task)
 {
-    for (size_t i = 0; i < pends->count; i++) {
-        if (is_of(&pends->list[i], task) && pends->list[i].write.channel == HD_W_ERROR)
-            return pends->list[i].write.val;
+    for (size_t i = 0; i < pending_writes->count; i++) {
+        if (is_of(&pending_writes->list[i], task) &&
+            pending_writes->list[i].write.channel == HD_W_ERROR)
+            return pending_writes->list[i].write.val;
     }
     return NULL;
 }
 
 /* True if an interrupt with this id precedes element `index` of write `at`. */
-static bool counted_before(const struct hd_pending_writes *pends, size_t at, size_t index,
+static bool counted_before(const struct hd_pending_writes *pending_writes, size_t at, size_t index,
                            struct hd_slice id)
 {
     for (size_t i = 0; i <= at; i++) {
-        const struct hd_val *list = pends->list[i].write.val;
+        const struct hd_val *list = pending_writes->list[i].write.val;
 
-        if (pends->list[i].write.channel != HD_W_INTERRUPT || !hd_val_is_list(list))
+        if (pending_writes->list[i].write.channel != HD_W_INTERRUPT || !hd_val_is_list(list))
             continue;
         for (size_t j = 0; j < hd_val_count(list) && (i < at || j < index); j++) {
             if (hd_slice_eq(hd_val_get_string(hd_val_get(hd_val_at(list, j), HD_S("id"))), id))
@@ -80,15 +85,16 @@ static bool counted_before(const struct hd_pending_writes *pends, size_t at, siz
     return false;
 }
 
-int hd_status_pending(const struct hd_pending_writes *pends, size_t *count)
+int hd_status_pending(const struct hd_pending_writes *pending_writes, size_t *count)
 {
     *count = 0;
-    for (size_t i = 0; i < pends->count; i++) {
-        const struct hd_pending_write *pend = &pends->list[i];
-        const struct hd_val *list = pend->write.val;
+    for (size_t i = 0; i < pending_writes->count; i++) {
+        const struct hd_pending_write *pending_write = &pending_writes->list[i];
+        const struct hd_val *list = pending_write->write.val;
 
-        if (pend->write.channel != HD_W_INTERRUPT || hd_is_null_task(pend->task) ||
-            hd_status_is_finished(pends, pend->task))
+        if (pending_write->write.channel != HD_W_INTERRUPT ||
+            hd_is_null_task(pending_write->task) ||
+            hd_status_is_finished(pending_writes, pending_write->task))
             continue;
         if (!hd_val_is_list(list)) {
             *count += 1;
@@ -97,7 +103,7 @@ int hd_status_pending(const struct hd_pending_writes *pends, size_t *count)
         for (size_t j = 0; j < hd_val_count(list); j++) {
             struct hd_slice id = hd_val_get_string(hd_val_get(hd_val_at(list, j), HD_S("id")));
 
-            *count += !counted_before(pends, i, j, id);
+            *count += !counted_before(pending_writes, i, j, id);
         }
     }
     return 0;

@@ -99,41 +99,41 @@ void hd_writes_fini(struct hd_writes *writes)
     *writes = (struct hd_writes){NULL, 0, 0};
 }
 
-int hd_pending_writes_add(struct hd_pending_writes *pends, const char *task,
+int hd_pending_writes_add(struct hd_pending_writes *pending_writes, const char *task,
                           const struct hd_write *write)
 {
-    struct hd_pending_write *pend;
+    struct hd_pending_write *pending_write;
 
-    if (hd_array_grow(pends->list, pends->count, pends->cap) != 0)
+    if (hd_array_grow(pending_writes->list, pending_writes->count, pending_writes->cap) != 0)
         return HD_ENOMEM;
-    pend = &pends->list[pends->count++];
-    memcpy(pend->task, task, HD_UUID_LEN);
-    pend->task[HD_UUID_LEN] = '\0';
-    pend->row = 0;
-    pend->write =
+    pending_write = &pending_writes->list[pending_writes->count++];
+    memcpy(pending_write->task, task, HD_UUID_LEN);
+    pending_write->task[HD_UUID_LEN] = '\0';
+    pending_write->row = 0;
+    pending_write->write =
         (struct hd_write){write->channel, hd_val_ref(write->name), hd_val_ref(write->val)};
     return 0;
 }
 
-void hd_pending_writes_filter(struct hd_pending_writes *pends,
+void hd_pending_writes_filter(struct hd_pending_writes *pending_writes,
                               bool (*gone)(const struct hd_pending_write *, const void *),
                               const void *arg)
 {
     size_t kept = 0;
 
-    for (size_t i = 0; i < pends->count; i++) {
-        if (gone(&pends->list[i], arg))
-            release_write(&pends->list[i].write);
+    for (size_t i = 0; i < pending_writes->count; i++) {
+        if (gone(&pending_writes->list[i], arg))
+            release_write(&pending_writes->list[i].write);
         else
-            pends->list[kept++] = pends->list[i];
+            pending_writes->list[kept++] = pending_writes->list[i];
     }
-    pends->count = kept;
+    pending_writes->count = kept;
 }
 
-void hd_pending_writes_fini(struct hd_pending_writes *pends)
+void hd_pending_writes_fini(struct hd_pending_writes *pending_writes)
 {
-    for (size_t i = 0; i < pends->count; i++)
-        release_write(&pends->list[i].write);
-    hd_free(pends->list);
-    *pends = (struct hd_pending_writes){NULL, 0, 0};
+    for (size_t i = 0; i < pending_writes->count; i++)
+        release_write(&pending_writes->list[i].write);
+    hd_free(pending_writes->list);
+    *pending_writes = (struct hd_pending_writes){NULL, 0, 0};
 }

@@ -61,13 +61,13 @@ struct hd_pending_writes {
     size_t cap;
 };
 
-HD_MUST_CHECK int hd_pending_writes_add(struct hd_pending_writes *pends, const char *task,
+HD_MUST_CHECK int hd_pending_writes_add(struct hd_pending_writes *pending_writes, const char *task,
                                         const struct hd_write *write);
 /* Removes each write for which `gone` returns true. */
-void hd_pending_writes_filter(struct hd_pending_writes *pends,
+void hd_pending_writes_filter(struct hd_pending_writes *pending_writes,
                               bool (*gone)(const struct hd_pending_write *, const void *),
                               const void *arg);
-void hd_pending_writes_fini(struct hd_pending_writes *pends);
+void hd_pending_writes_fini(struct hd_pending_writes *pending_writes);
 
 int hd_write_channel(const struct hd_graph *graph, struct hd_slice name);
 struct hd_slice hd_write_name(const struct hd_graph *graph, const struct hd_write *write);

@@ -273,19 +273,19 @@ static bool has_header(const struct http_spec *spec, const char *name)
     return false;
 }
 
-static int add_call_key(struct request_parts *asking, const struct hd_task *task)
+static int add_call_key(struct request_parts *parts, const struct hd_task *task)
 {
     int err;
 
     if (has_header(task->node->spec, HD_CALL_KEY_HEADER))
         return 0;
-    err = hd_idempotency_key_line(task, HD_S(""), asking->key);
+    err = hd_idempotency_key_line(task, HD_S(""), parts->key);
     if (!err)
-        asking->headers[asking->header_count++] = asking->key;
+        parts->headers[parts->header_count++] = parts->key;
     return err;
 }
 
-static int eval_headers(struct request_parts *asking, const struct hd_task *task,
+static int eval_headers(struct request_parts *parts, const struct hd_task *task,
                         const struct hd_scope *scope)
 {
     const struct http_spec *spec = task->node->spec;
@@ -293,28 +293,28 @@ static int eval_headers(struct request_parts *asking, const struct hd_task *task
 
     for (size_t i = 0; i < spec->headers.count && !err; i++) {
         struct hd_slice name = spec->headers.list[i].name;
-        size_t start = asking->header_text.len;
+        size_t start = parts->header_text.len;
 
-        asking->offsets[asking->header_count++] = start;
-        err = hd_buf_printf(&asking->header_text, "%.*s: ", (int)name.len, name.ptr);
+        parts->offsets[parts->header_count++] = start;
+        err = hd_buf_printf(&parts->header_text, "%.*s: ", (int)name.len, name.ptr);
         if (!err)
-            err = eval_header(task, spec->headers.list[i].value, scope, &asking->header_text);
+            err = eval_header(task, spec->headers.list[i].value, scope, &parts->header_text);
         if (!err &&
-            has_control(hd_slice(asking->header_text.ptr + start, asking->header_text.len - start)))
+            has_control(hd_slice(parts->header_text.ptr + start, parts->header_text.len - start)))
             err = HD_EINVAL;
         if (!err)
-            err = hd_buf_append_byte(&asking->header_text, 0);
+            err = hd_buf_append_byte(&parts->header_text, 0);
     }
     if (!err && !has_header(spec, "content-type")) {
-        asking->offsets[asking->header_count++] = asking->header_text.len;
-        err = hd_buf_append(&asking->header_text, "Content-Type: application/json", 31);
+        parts->offsets[parts->header_count++] = parts->header_text.len;
+        err = hd_buf_append(&parts->header_text, "Content-Type: application/json", 31);
     }
-    for (size_t i = 0; i < asking->header_count && !err; i++)
-        asking->headers[i] = asking->header_text.ptr + asking->offsets[i];
-    return err ? err : add_call_key(asking, task);
+    for (size_t i = 0; i < parts->header_count && !err; i++)
+        parts->headers[i] = parts->header_text.ptr + parts->offsets[i];
+    return err ? err : add_call_key(parts, task);
 }
 
-static int eval_body(struct request_parts *asking, const struct http_spec *spec,
+static int eval_body(struct request_parts *parts, const struct http_spec *spec,
                      const struct hd_scope *scope)
 {
     struct hd_val *val;
@@ -325,36 +325,36 @@ static int eval_body(struct request_parts *asking, const struct http_spec *spec,
     err = hd_expr_eval(spec->body, scope, &val);
     if (err)
         return err;
-    err = hd_val_render(&asking->body, val);
+    err = hd_val_render(&parts->body, val);
     hd_val_unref(val);
     return err;
 }
 
-static int send_node_request(struct hd_task *task, struct request_parts *asking)
+static int send_node_request(struct hd_task *task, struct request_parts *parts)
 {
     const struct http_spec *spec = task->node->spec;
     struct hd_engine *engine = task->loop->run->engine;
     struct hd_scope scope = hd_task_scope(task);
     struct hd_client_request *request;
     struct hd_client *http = hd_engine_http(engine);
-    struct hd_client_options what = {.method = spec->method.ptr, .headers = asking->headers};
+    struct hd_client_options options = {.method = spec->method.ptr, .headers = parts->headers};
     int err = http ? 0 : HD_ENOMEM;
 
     if (!err)
-        err = eval_text(spec->url, &scope, &asking->url);
+        err = eval_text(spec->url, &scope, &parts->url);
     if (!err)
-        err = hd_buf_append_byte(&asking->url, 0);
+        err = hd_buf_append_byte(&parts->url, 0);
     if (!err)
-        err = eval_headers(asking, task, &scope);
+        err = eval_headers(parts, task, &scope);
     if (!err)
-        err = eval_body(asking, spec, &scope);
-    what.url = asking->url.ptr;
-    what.header_count = asking->header_count;
-    what.body = hd_buf_slice(&asking->body);
+        err = eval_body(parts, spec, &scope);
+    options.url = parts->url.ptr;
+    options.header_count = parts->header_count;
+    options.body = hd_buf_slice(&parts->body);
     /* A constant URL contains nothing from the state: the author of the graph chose it. */
-    what.is_trusted = hd_expr_literal(spec->url) != NULL;
+    options.is_trusted = hd_expr_literal(spec->url) != NULL;
     if (!err)
-        err = hd_client_send(http, &what, on_response, task, &request);
+        err = hd_client_send(http, &options, on_response, task, &request);
     if (!err)
         task->work = request;
     return err;
@@ -362,19 +362,19 @@ static int send_node_request(struct hd_task *task, struct request_parts *asking)
 
 static int start_http(struct hd_task *task)
 {
-    struct request_parts *asking = hd_calloc(1, sizeof(*asking));
+    struct request_parts *parts = hd_calloc(1, sizeof(*parts));
     int err;
 
-    if (!asking)
+    if (!parts)
         return HD_ENOMEM;
-    hd_buf_init(&asking->url, (size_t)1 << 20);
-    hd_buf_init(&asking->header_text, (size_t)1 << 20);
-    hd_buf_init(&asking->body, HD_EXPR_MAX_BYTES);
-    err = send_node_request(task, asking);
-    hd_buf_fini(&asking->url);
-    hd_buf_fini(&asking->header_text);
-    hd_buf_fini(&asking->body);
-    hd_free(asking);
+    hd_buf_init(&parts->url, (size_t)1 << 20);
+    hd_buf_init(&parts->header_text, (size_t)1 << 20);
+    hd_buf_init(&parts->body, HD_EXPR_MAX_BYTES);
+    err = send_node_request(task, parts);
+    hd_buf_fini(&parts->url);
+    hd_buf_fini(&parts->header_text);
+    hd_buf_fini(&parts->body);
+    hd_free(parts);
     if (err == HD_ENOTFOUND) {
         hd_task_fail(task, "ValueError",
                      "a key that a header uses is no longer available: send it with the run");

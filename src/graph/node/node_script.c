@@ -406,7 +406,7 @@ static struct hd_val *whole_message(const struct answer *answer)
     return message;
 }
 
-static void fail_as_told(struct hd_task *task, const struct reply *reply)
+static void fail_as_scripted(struct hd_task *task, const struct reply *reply)
 {
     struct hd_scope scope = hd_task_scope(task);
     struct hd_buf text;
@@ -432,7 +432,7 @@ static void finish_reply(struct hd_task *task)
     struct hd_val *message, *list, *update;
 
     if (answer->reply->error) {
-        fail_as_told(task, answer->reply);
+        fail_as_scripted(task, answer->reply);
         return;
     }
     message = whole_message(answer);

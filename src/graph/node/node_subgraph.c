@@ -97,7 +97,7 @@ bool hd_node_has_states(const struct hd_node *node)
 /* ---- running ---------------------------------------------------------- */
 
 /* The interrupts that are still pending in the inner graph; NULL: unknown, or no memory. */
-static struct hd_val *still_asked(const struct hd_loop *inner)
+static struct hd_val *pending_interrupts(const struct hd_loop *inner)
 {
     bool has_moved = strcmp(inner->saved_id, inner->loaded_id) != 0;
     struct hd_val *list;
@@ -109,9 +109,9 @@ static struct hd_val *still_asked(const struct hd_loop *inner)
         const char *id = inner->tasks.list[i]->id;
         struct hd_val *asked;
 
-        if (hd_status_is_finished(&inner->pends, id))
+        if (hd_status_is_finished(&inner->pending_writes, id))
             continue;
-        asked = hd_status_interrupts(&inner->pends, id);
+        asked = hd_status_interrupts(&inner->pending_writes, id);
         list = hd_val_extend(list, asked);
         hd_val_unref(asked);
     }
@@ -122,9 +122,9 @@ static struct hd_val *still_asked(const struct hd_loop *inner)
  * If the inner graph consumed an answer before it was cancelled, replaces the stored interrupts by
  * those that are still pending.
  */
-static void ask_no_more(struct hd_task *task, struct hd_val *open)
+static void clear_interrupts(struct hd_task *task, struct hd_val *open)
 {
-    struct hd_val *asked = hd_status_interrupts(&task->loop->pends, task->id);
+    struct hd_val *asked = hd_status_interrupts(&task->loop->pending_writes, task->id);
     const struct hd_write write = {.channel = HD_W_INTERRUPT, .val = open};
     int err = 0;
 
@@ -143,7 +143,7 @@ static void on_inner_end(struct hd_loop *inner)
     struct hd_scope scope = hd_task_scope(task);
     struct hd_val *result = hd_val_ref(inner->latest);
     struct hd_val *asked = hd_val_ref(inner->interrupts);
-    struct hd_val *open = inner->end == HD_END_CANCELLED ? still_asked(inner) : NULL;
+    struct hd_val *open = inner->end == HD_END_CANCELLED ? pending_interrupts(inner) : NULL;
     struct hd_val *command = hd_val_ref(inner->command);
     struct hd_failure failure = inner->failure;
     struct hd_event event = {.type = HD_EVENT_GRAPH_END, .loop = inner, .value = result};
@@ -175,7 +175,7 @@ static void on_inner_end(struct hd_loop *inner)
         break;
     case HD_END_CANCELLED:
         task->status = HD_TASK_CANCELLED;
-        ask_no_more(task, open);
+        clear_interrupts(task, open);
         hd_loop_ended_task(task->loop, task);
     }
     hd_val_unref(result);

@@ -133,7 +133,7 @@ static int write_join(hd_json_val seen, struct hd_buf *out)
     return hd_jw_finish(&jw);
 }
 
-static int cross_join(struct tuple_crossing *c, struct heddle_value *value)
+static int migrate_join(struct tuple_crossing *c, struct heddle_value *value)
 {
     struct hd_json json;
     struct hd_slice text = {NULL, 0};
@@ -154,7 +154,7 @@ static int cross_join(struct tuple_crossing *c, struct heddle_value *value)
 }
 
 /* Converts arrays to sets, and drops channels that are undefined in JavaScript. */
-static int cross_values(struct tuple_crossing *c)
+static int migrate_values(struct tuple_crossing *c)
 {
     const struct heddle_tuple *tuple = c->tuple;
     struct heddle_value *values;
@@ -173,7 +173,7 @@ static int cross_values(struct tuple_crossing *c)
             continue;
         values[count] = tuple->values[i];
         if (is_array_of_join(&values[count]))
-            err = cross_join(c, &values[count]);
+            err = migrate_join(c, &values[count]);
         count++;
     }
     c->copy->values = values;
@@ -191,15 +191,15 @@ static int by_task(const void *a, const void *b)
     return order ? order : x->idx < y->idx ? -1 : x->idx > y->idx;
 }
 
-static int cross_question(struct tuple_crossing *c, const struct hd_pending_write *pend,
-                          struct heddle_write *write)
+static int migrate_question(struct tuple_crossing *c, const struct hd_pending_write *pending_write,
+                            struct heddle_write *write)
 {
     struct hd_slice text = {NULL, 0};
     struct hd_buf out;
     int err;
 
     hd_buf_init(&out, MAX_VALUE);
-    err = hd_val_write(&out, pend->write.val);
+    err = hd_val_write(&out, pending_write->write.val);
     if (!err)
         err = hd_arena_copy(c->arena, hd_buf_slice(&out), &text);
     if (!err) {
@@ -210,31 +210,33 @@ static int cross_question(struct tuple_crossing *c, const struct hd_pending_writ
     return err;
 }
 
-static int take_write(struct tuple_crossing *c, const struct hd_pending_write *pend,
+static int take_write(struct tuple_crossing *c, const struct hd_pending_write *pending_write,
                       struct heddle_write *write)
 {
     struct hd_slice task = {NULL, 0};
     int err;
 
-    *write = c->tuple->writes[pend->row];
-    if (hd_slice_eq(hd_from_public(write->task_id), hd_slice_cstr(pend->task)))
+    *write = c->tuple->writes[pending_write->row];
+    if (hd_slice_eq(hd_from_public(write->task_id), hd_slice_cstr(pending_write->task)))
         return 0;
-    err = hd_arena_copy(c->arena, hd_slice_cstr(pend->task), &task);
+    err = hd_arena_copy(c->arena, hd_slice_cstr(pending_write->task), &task);
     if (err)
         return err;
     write->task_id = hd_to_public(task);
-    return pend->write.channel == HD_W_INTERRUPT ? cross_question(c, pend, write) : 0;
+    return pending_write->write.channel == HD_W_INTERRUPT
+               ? migrate_question(c, pending_write, write)
+               : 0;
 }
 
-static int take_writes(struct tuple_crossing *c, const struct hd_pending_writes *pends)
+static int take_writes(struct tuple_crossing *c, const struct hd_pending_writes *pending_writes)
 {
     const struct heddle_tuple *tuple = c->tuple;
     struct heddle_write *writes = hd_arena_calloc(c->arena, tuple->write_count, sizeof(*writes));
     size_t count = 0;
     int err = writes && copy_of(c) ? 0 : HD_ENOMEM;
 
-    for (size_t i = 0; i < pends->count && !err; i++)
-        err = take_write(c, &pends->list[i], &writes[count++]);
+    for (size_t i = 0; i < pending_writes->count && !err; i++)
+        err = take_write(c, &pending_writes->list[i], &writes[count++]);
     /* Writes without a valid task id were not loaded: copy them. */
     for (size_t i = 0; i < tuple->write_count && !err; i++) {
         if (tuple->writes[i].task_id.len != HD_UUID_LEN)
@@ -275,25 +277,26 @@ static int has_states(const void *ctx, struct hd_slice ns, bool *out)
     return err;
 }
 
-static bool has_changed(const struct hd_pending_writes *pends, const struct heddle_tuple *tuple)
+static bool has_changed(const struct hd_pending_writes *pending_writes,
+                        const struct heddle_tuple *tuple)
 {
     size_t known = 0;
 
     for (size_t i = 0; i < tuple->write_count; i++)
         known += tuple->writes[i].task_id.len == HD_UUID_LEN;
-    if (pends->count != known)
+    if (pending_writes->count != known)
         return true;
-    for (size_t i = 0; i < pends->count; i++) {
-        if (!hd_slice_eq(hd_from_public(tuple->writes[pends->list[i].row].task_id),
-                         hd_slice_cstr(pends->list[i].task)))
+    for (size_t i = 0; i < pending_writes->count; i++) {
+        if (!hd_slice_eq(hd_from_public(tuple->writes[pending_writes->list[i].row].task_id),
+                         hd_slice_cstr(pending_writes->list[i].task)))
             return true;
     }
     return false;
 }
 
 /* The tasks follow from the channel versions, so the values of the state are not loaded. */
-static int cross_found(struct tuple_crossing *c, struct hd_found *found,
-                       const struct hd_val *metadata)
+static int migrate_found(struct tuple_crossing *c, struct hd_found *found,
+                         const struct hd_val *metadata)
 {
     const struct hd_runtime_migrate_rules rules = {
         .is_strict = true, .has_states = has_states, .ctx = c->at};
@@ -302,18 +305,18 @@ static int cross_found(struct tuple_crossing *c, struct hd_found *found,
 
     found->live.skips_state = true;
     (void)hd_val_get_int(hd_val_get(metadata, HD_S("step")), &step);
-    err = hd_checkpoint_state_load(&found->live, &found->pends, NULL, c->tuple, c->fault);
+    err = hd_checkpoint_state_load(&found->live, &found->pending_writes, NULL, c->tuple, c->fault);
     if (!err)
         err = hd_runtime_migrate_writes(&found->live, hd_slice_cstr(found->ns), step + 1,
-                                        hd_runtime_migrate_writer(metadata), &rules, &found->pends,
-                                        c->fault);
-    if (!err && has_changed(&found->pends, c->tuple))
-        err = take_writes(c, &found->pends);
+                                        hd_runtime_migrate_writer(metadata), &rules,
+                                        &found->pending_writes, c->fault);
+    if (!err && has_changed(&found->pending_writes, c->tuple))
+        err = take_writes(c, &found->pending_writes);
     return err;
 }
 
 /* A graph that a node calls by itself is unknown: its structure is derived from the checkpoint. */
-static int cross_writes(struct tuple_crossing *c, const struct hd_val *metadata)
+static int migrate_writes(struct tuple_crossing *c, const struct hd_val *metadata)
 {
     struct hd_address at = *c->at;
     struct hd_failure failure = {0};
@@ -329,7 +332,7 @@ static int cross_writes(struct tuple_crossing *c, const struct hd_val *metadata)
     if (!err) {
         err = hd_found_fit(&found, c->tuple, &failure);
         if (!err)
-            err = cross_found(c, &found, metadata);
+            err = migrate_found(c, &found, metadata);
         hd_found_fini(&found);
     }
     if (err && failure.text)
@@ -370,10 +373,10 @@ int hd_runtime_migrate_tuple(const struct hd_address *at, const struct heddle_tu
     if (is_foreign)
         err = check_values(&c);
     if (!err && at->graph->ids == HD_IDS_PYTHON)
-        err = cross_values(&c);
+        err = migrate_values(&c);
     if (!err && (has_others(tuple, at->graph->ids) ||
                  hd_runtime_migrate_writer(metadata) != at->graph->ids))
-        err = cross_writes(&c, metadata);
+        err = migrate_writes(&c, metadata);
     hd_val_unref(metadata);
     *out = c.copy ? c.copy : tuple;
     return err;

@@ -116,7 +116,7 @@ void hd_found_fini(struct hd_found *found)
 {
     hd_free(found->place);
     hd_checkpoint_state_fini(&found->live);
-    hd_pending_writes_fini(&found->pends);
+    hd_pending_writes_fini(&found->pending_writes);
     hd_val_unref(found->metadata);
     hd_graph_destroy(found->guessed);
     *found = (struct hd_found){.graph = NULL};
@@ -127,7 +127,7 @@ int hd_found_take(struct hd_found *found, const struct heddle_tuple *tuple,
 {
     static const struct hd_runtime_migrate_rules all = {.is_strict = false};
     struct hd_fault fault = {0};
-    int err = hd_checkpoint_state_load(&found->live, &found->pends, NULL, tuple, &fault);
+    int err = hd_checkpoint_state_load(&found->live, &found->pending_writes, NULL, tuple, &fault);
 
     if (!err)
         err = hd_val_parse_json(hd_slice(tuple->metadata.data, tuple->metadata.len),
@@ -142,8 +142,8 @@ int hd_found_take(struct hd_found *found, const struct heddle_tuple *tuple,
     if (!hd_val_get_int(hd_val_get(found->metadata, HD_S("step")), &found->step))
         found->step = -1;
     err = hd_runtime_migrate_writes(&found->live, hd_slice_cstr(found->ns), found->step + 1,
-                                    hd_runtime_migrate_writer(found->metadata), &all, &found->pends,
-                                    &fault);
+                                    hd_runtime_migrate_writer(found->metadata), &all,
+                                    &found->pending_writes, &fault);
     if (err)
         hd_failure_code(failure, err, &fault);
     return err;
@@ -237,9 +237,9 @@ int hd_found_apply_null(struct hd_found *found, bool is_versioned, struct hd_fai
     struct hd_applied applied = {.row = hd_versions_seen_input(found->graph), .writes = &writes};
     int err = 0;
 
-    for (size_t i = 0; i < found->pends.count && !err; i++) {
-        if (hd_is_null_task(found->pends.list[i].task))
-            err = hd_writes_copy(&writes, &found->pends.list[i].write, 1);
+    for (size_t i = 0; i < found->pending_writes.count && !err; i++) {
+        if (hd_is_null_task(found->pending_writes.list[i].task))
+            err = hd_writes_copy(&writes, &found->pending_writes.list[i].write, 1);
     }
     if (!err && writes.count > 0)
         err = hd_apply(&found->live, &applied, 1, is_versioned, NULL, failure);
@@ -255,7 +255,7 @@ int hd_found_apply_tasks(struct hd_found *found, struct hd_tasks *tasks, bool al
     int err = list ? 0 : HD_ENOMEM;
 
     for (size_t i = 0; i < tasks->count && !err; i++) {
-        err = hd_status_output(&found->pends, tasks->list[i]->id, &tasks->list[i]->writes);
+        err = hd_status_output(&found->pending_writes, tasks->list[i]->id, &tasks->list[i]->writes);
         if (all || tasks->list[i]->writes.count > 0)
             list[count++] = hd_task_applied(tasks->list[i]);
     }
@@ -335,11 +335,12 @@ static int inner_state(const struct hd_address *at, const struct hd_found *found
 
 static bool has_asked(const struct hd_found *found, const struct hd_task *task)
 {
-    for (size_t i = 0; i < found->pends.count; i++) {
-        const struct hd_pending_write *pend = &found->pends.list[i];
+    for (size_t i = 0; i < found->pending_writes.count; i++) {
+        const struct hd_pending_write *pending_write = &found->pending_writes.list[i];
 
-        if (memcmp(pend->task, task->id, HD_UUID_LEN) == 0 &&
-            (pend->write.channel == HD_W_INTERRUPT || pend->write.channel == HD_W_ERROR))
+        if (memcmp(pending_write->task, task->id, HD_UUID_LEN) == 0 &&
+            (pending_write->write.channel == HD_W_INTERRUPT ||
+             pending_write->write.channel == HD_W_ERROR))
             return true;
     }
     return false;
@@ -354,7 +355,7 @@ static struct hd_val *task_result(const struct hd_found *found, const struct hd_
     /* JavaScript has null as the result of a task that interrupted or failed, and null for {}. */
     if (is_js && has_asked(found, task))
         return hd_val_null();
-    if (hd_status_output(&found->pends, task->id, &output) == 0)
+    if (hd_status_output(&found->pending_writes, task->id, &output) == 0)
         result =
             output.count > 0 ? hd_status_result(found->graph, &output, NULL, 0) : hd_val_null();
     for (size_t i = 0; i < output.count && result; i++) {
@@ -375,7 +376,7 @@ static struct hd_val *task_result(const struct hd_found *found, const struct hd_
 /* The error of a task. For a Python exception its repr(), as LangGraph shows it. */
 static struct hd_val *task_error(const struct hd_found *found, const struct hd_task *task)
 {
-    struct hd_val *error = hd_status_error(&found->pends, task->id);
+    struct hd_val *error = hd_status_error(&found->pending_writes, task->id);
     struct hd_failure failure = {0};
     struct hd_val *shown;
 
@@ -394,15 +395,15 @@ static struct hd_val *task_error(const struct hd_found *found, const struct hd_t
 static struct hd_val *show_task(const struct hd_found *found, const struct hd_task *task,
                                 bool is_live, struct hd_val *inner)
 {
-    bool is_answered = is_live && hd_status_is_finished(&found->pends, task->id);
+    bool is_answered = is_live && hd_status_is_finished(&found->pending_writes, task->id);
     struct hd_val *shown = hd_val_with(hd_val_object(), HD_S("id"), hd_val_cstr(task->id));
 
     shown = hd_val_with(shown, HD_S("name"), hd_val_string(task->node->name));
     shown = hd_val_with(shown, HD_S("path"), hd_task_path_val(task));
     shown = hd_val_with(shown, HD_S("error"), task_error(found, task));
-    shown =
-        hd_val_with(shown, HD_S("interrupts"),
-                    is_answered ? hd_val_list() : hd_status_interrupts(&found->pends, task->id));
+    shown = hd_val_with(shown, HD_S("interrupts"),
+                        is_answered ? hd_val_list()
+                                    : hd_status_interrupts(&found->pending_writes, task->id));
     shown = hd_val_with(shown, HD_S("state"), inner);
     return hd_val_with(shown, HD_S("result"), task_result(found, task));
 }

@@ -12,7 +12,7 @@
 
 #define MAX_TEXT ((size_t)1 << 30)
 
-struct news {
+struct delta {
     hd_state_delta_fn fn;
     void *ctx;
     struct hd_buf stored, shown; /* of one checkpoint */
@@ -20,33 +20,33 @@ struct news {
 
 /* ---- a checkpoint ----------------------------------------------------- */
 
-static int show(struct news *news, struct hd_slice elements, struct hd_json *out)
+static int show(struct delta *delta, struct hd_slice elements, struct hd_json *out)
 {
-    int err = hd_buf_append_byte(&news->stored, '[');
+    int err = hd_buf_append_byte(&delta->stored, '[');
 
     if (!err)
-        err = hd_buf_append_slice(&news->stored, elements);
+        err = hd_buf_append_slice(&delta->stored, elements);
     if (!err)
-        err = hd_buf_append_byte(&news->stored, ']');
+        err = hd_buf_append_byte(&delta->stored, ']');
     if (!err)
-        err = hd_canon_render(&news->shown, hd_buf_slice(&news->stored), NULL);
-    return err ? err : hd_json_parse(out, hd_buf_slice(&news->shown), NULL);
+        err = hd_canon_render(&delta->shown, hd_buf_slice(&delta->stored), NULL);
+    return err ? err : hd_json_parse(out, hd_buf_slice(&delta->shown), NULL);
 }
 
-static int on_news(void *arg, size_t which, const struct hd_slice *elements)
+static int on_delta(void *arg, size_t which, const struct hd_slice *elements)
 {
-    struct news *news = arg;
+    struct delta *delta = arg;
     struct hd_json json = {NULL};
     int err = 0;
 
     if (!elements)
-        return news->fn(news->ctx, which, NULL);
-    hd_buf_reset(&news->stored);
-    hd_buf_reset(&news->shown);
-    err = show(news, *elements, &json);
+        return delta->fn(delta->ctx, which, NULL);
+    hd_buf_reset(&delta->stored);
+    hd_buf_reset(&delta->shown);
+    err = show(delta, *elements, &json);
     /* Invalid JSON: not a list in canonical encoding, so unknown. */
     if (!err || err == HD_EINVAL)
-        err = news->fn(news->ctx, which, err ? NULL : hd_json_root(&json));
+        err = delta->fn(delta->ctx, which, err ? NULL : hd_json_root(&json));
     hd_json_fini(&json);
     return err;
 }
@@ -62,7 +62,7 @@ static bool shows_stored(const struct hd_graph *graph, struct hd_slice name)
     return false;
 }
 
-static int tell_nothing(const struct hd_state_walk *walk, hd_state_delta_fn fn, void *ctx)
+static int report_nothing(const struct hd_state_walk *walk, hd_state_delta_fn fn, void *ctx)
 {
     int err = 0;
 
@@ -71,10 +71,10 @@ static int tell_nothing(const struct hd_state_walk *walk, hd_state_delta_fn fn, 
     return err;
 }
 
-static int send_news(const struct hd_address *at, const char *place,
-                     const struct hd_state_walk *walk, struct news *news, struct hd_fault *fault)
+static int send_delta(const struct hd_address *at, const char *place,
+                      const struct hd_state_walk *walk, struct delta *delta, struct hd_fault *fault)
 {
-    const struct hd_list_history trail = {
+    const struct hd_list_history history = {
         .thread = {{at->principal.ptr, at->principal.len}, {at->thread.ptr, at->thread.len}},
         .ns = hd_slice_cstr(place),
         .channel = at->only,
@@ -84,18 +84,18 @@ static int send_news(const struct hd_address *at, const char *place,
         .known = walk->known};
     int err;
 
-    hd_buf_init(&news->stored, MAX_TEXT);
-    hd_buf_init(&news->shown, MAX_TEXT);
-    err = hd_list_history_walk(at->store, &trail, on_news, news, fault);
-    hd_buf_fini(&news->shown);
-    hd_buf_fini(&news->stored);
+    hd_buf_init(&delta->stored, MAX_TEXT);
+    hd_buf_init(&delta->shown, MAX_TEXT);
+    err = hd_list_history_walk(at->store, &history, on_delta, delta, fault);
+    hd_buf_fini(&delta->shown);
+    hd_buf_fini(&delta->stored);
     return err;
 }
 
 int hd_state_delta(const struct hd_address *at, const struct hd_state_walk *walk,
                    hd_state_delta_fn fn, void *ctx, struct hd_failure *failure)
 {
-    struct news news = {.fn = fn, .ctx = ctx};
+    struct delta delta = {.fn = fn, .ctx = ctx};
     struct hd_fault fault = {0};
     struct hd_found found;
     int err = hd_found_init(&found, at, failure);
@@ -103,9 +103,9 @@ int hd_state_delta(const struct hd_address *at, const struct hd_state_walk *walk
     if (err)
         return err;
     if (shows_stored(found.graph, at->only))
-        err = send_news(at, found.place, walk, &news, &fault);
+        err = send_delta(at, found.place, walk, &delta, &fault);
     else
-        err = tell_nothing(walk, fn, ctx);
+        err = report_nothing(walk, fn, ctx);
     if (err)
         hd_failure_code(failure, err, &fault);
     hd_found_fini(&found);

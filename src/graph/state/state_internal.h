@@ -22,7 +22,7 @@ struct hd_found {
     char *ns;                     /* the same, relative to the address's root: the end of `place` */
     bool is_there;
     struct hd_checkpoint_state live;
-    struct hd_pending_writes pends;
+    struct hd_pending_writes pending_writes;
     struct hd_val *metadata; /* object; NULL: no checkpoint */
     char parent[HD_UUID_SIZE];
     int64_t step; /* of the checkpoint; -1 without one */

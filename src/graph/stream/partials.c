@@ -50,10 +50,10 @@ static bool is_same_block(const struct hd_val *a, const struct hd_val *b)
 }
 
 /* Takes `whole`. Joins texts; replaces other members by those of the piece. */
-static struct hd_val *join_texts(struct hd_val *whole, const struct hd_val *piece)
+static struct hd_val *join_texts(struct hd_val *whole, const struct hd_val *chunk)
 {
-    for (size_t i = 0; i < hd_val_count(piece) && whole; i++) {
-        struct hd_val *key, *val = hd_val_member(piece, i, &key);
+    for (size_t i = 0; i < hd_val_count(chunk) && whole; i++) {
+        struct hd_val *key, *val = hd_val_member(chunk, i, &key);
         const struct hd_val *old = hd_val_get(whole, hd_val_get_string(key));
         bool is_text = hd_val_is_string(old) && hd_val_is_string(val) &&
                        !hd_slice_eq(hd_val_get_string(key), HD_S("type"));
@@ -96,12 +96,12 @@ static struct hd_val *join_content(const struct hd_val *a, const struct hd_val *
 }
 
 /* Takes `call`. The arguments arrive as pieces of text, the name and the id once. */
-static struct hd_val *join_call(struct hd_val *call, const struct hd_val *piece)
+static struct hd_val *join_call(struct hd_val *call, const struct hd_val *chunk)
 {
     static const char *const once[] = {"name", "id"};
 
     for (size_t i = 0; i < HD_COUNT(once) && call; i++) {
-        struct hd_val *val = hd_val_get(piece, hd_slice_cstr(once[i]));
+        struct hd_val *val = hd_val_get(chunk, hd_slice_cstr(once[i]));
 
         if (hd_val_truth(val) && !hd_val_truth(hd_val_get(call, hd_slice_cstr(once[i]))))
             call = hd_val_with(call, hd_slice_cstr(once[i]), hd_val_ref(val));
@@ -109,30 +109,30 @@ static struct hd_val *join_call(struct hd_val *call, const struct hd_val *piece)
     if (!call)
         return NULL;
     return hd_val_with(call, HD_S("args"),
-                       join_text(hd_val_get(call, HD_S("args")), hd_val_get(piece, HD_S("args"))));
+                       join_text(hd_val_get(call, HD_S("args")), hd_val_get(chunk, HD_S("args"))));
 }
 
 /* Takes `calls`. */
-static struct hd_val *join_calls(struct hd_val *calls, const struct hd_val *pieces)
+static struct hd_val *join_calls(struct hd_val *calls, const struct hd_val *chunks)
 {
-    for (size_t i = 0; i < hd_val_count(pieces) && calls; i++) {
-        const struct hd_val *piece = hd_val_at(pieces, i);
+    for (size_t i = 0; i < hd_val_count(chunks) && calls; i++) {
+        const struct hd_val *chunk = hd_val_at(chunks, i);
         size_t at = 0;
 
-        while (at < hd_val_count(calls) && !is_same_block(hd_val_at(calls, at), piece))
+        while (at < hd_val_count(calls) && !is_same_block(hd_val_at(calls, at), chunk))
             at++;
         if (at == hd_val_count(calls))
-            calls = hd_val_append(calls, hd_val_ref(piece));
+            calls = hd_val_append(calls, hd_val_ref(chunk));
         else
-            calls = hd_val_replace(calls, at, join_call(hd_val_ref(hd_val_at(calls, at)), piece));
+            calls = hd_val_replace(calls, at, join_call(hd_val_ref(hd_val_at(calls, at)), chunk));
     }
     return calls;
 }
 
 /* Incomplete arguments become an empty object. NULL: HD_ENOMEM. */
-static struct hd_val *parse_args(const struct hd_val *piece)
+static struct hd_val *parse_args(const struct hd_val *chunk)
 {
-    struct hd_slice text = hd_val_get_string(hd_val_get(piece, HD_S("args")));
+    struct hd_slice text = hd_val_get_string(hd_val_get(chunk, HD_S("args")));
     struct hd_val *args = NULL;
     int err = hd_val_parse_json(text, &args, NULL);
 
@@ -146,17 +146,17 @@ static struct hd_val *parse_args(const struct hd_val *piece)
 }
 
 /* Converts joined pieces to tool calls. */
-static struct hd_val *made_calls(const struct hd_val *pieces)
+static struct hd_val *made_calls(const struct hd_val *chunks)
 {
     struct hd_val *calls = hd_val_list();
 
-    for (size_t i = 0; i < hd_val_count(pieces); i++) {
-        const struct hd_val *piece = hd_val_at(pieces, i), *name = hd_val_get(piece, HD_S("name"));
-        const struct hd_val *id = hd_val_get(piece, HD_S("id"));
+    for (size_t i = 0; i < hd_val_count(chunks); i++) {
+        const struct hd_val *chunk = hd_val_at(chunks, i), *name = hd_val_get(chunk, HD_S("name"));
+        const struct hd_val *id = hd_val_get(chunk, HD_S("id"));
         struct hd_val *call = hd_val_object();
 
         call = hd_val_with(call, HD_S("name"), name ? hd_val_ref(name) : hd_val_cstr(""));
-        call = hd_val_with(call, HD_S("args"), parse_args(piece));
+        call = hd_val_with(call, HD_S("args"), parse_args(chunk));
         call = hd_val_with(call, HD_S("id"), id ? hd_val_ref(id) : hd_val_null());
         call = hd_val_with(call, HD_S("type"), hd_val_cstr("tool_call"));
         calls = hd_val_append(calls, call);
@@ -212,12 +212,12 @@ static struct hd_val *join_member(struct hd_val *whole, struct hd_slice key,
     return hd_val_with(whole, key, joined);
 }
 
-static struct hd_val *join_piece(const struct hd_val *whole, const struct hd_val *piece)
+static struct hd_val *join_chunk(const struct hd_val *whole, const struct hd_val *chunk)
 {
     struct hd_val *joined = hd_val_ref(whole);
 
-    for (size_t i = 0; i < hd_val_count(piece) && joined; i++) {
-        struct hd_val *key, *val = hd_val_member(piece, i, &key);
+    for (size_t i = 0; i < hd_val_count(chunk) && joined; i++) {
+        struct hd_val *key, *val = hd_val_member(chunk, i, &key);
 
         joined = join_member(joined, hd_val_get_string(key), val);
     }
@@ -225,10 +225,10 @@ static struct hd_val *join_piece(const struct hd_val *whole, const struct hd_val
 }
 
 /* Converts joined pieces to a message. */
-static struct hd_val *as_message(const struct hd_val *pieces)
+static struct hd_val *as_message(const struct hd_val *chunks)
 {
-    const struct hd_val *calls = hd_val_get(pieces, HD_S("tool_call_chunks"));
-    struct hd_val *message = hd_val_with(hd_val_ref(pieces), HD_S("type"), hd_val_cstr("ai"));
+    const struct hd_val *calls = hd_val_get(chunks, HD_S("tool_call_chunks"));
+    struct hd_val *message = hd_val_with(hd_val_ref(chunks), HD_S("type"), hd_val_cstr("ai"));
 
     if (hd_val_count(calls) > 0)
         message = hd_val_with(message, HD_S("tool_calls"), made_calls(calls));
@@ -248,7 +248,7 @@ static int emit_event(const char *event, struct hd_val *data, hd_partials_fn fn,
     return 0;
 }
 
-static int tell_message(const char *event, const struct hd_val *message, hd_partials_fn fn,
+static int emit_message(const char *event, const struct hd_val *message, hd_partials_fn fn,
                         void *ctx)
 {
     return emit_event(event, hd_val_append(hd_val_list(), hd_val_ref(message)), fn, ctx);
@@ -263,18 +263,18 @@ static int remember(struct hd_partials *partials, struct hd_slice id, struct hd_
     return partials->messages ? 0 : HD_ENOMEM;
 }
 
-static int take_piece(struct hd_partials *partials, struct hd_slice id, const struct hd_val *piece,
+static int take_chunk(struct hd_partials *partials, struct hd_slice id, const struct hd_val *chunk,
                       hd_partials_fn fn, void *ctx)
 {
     const struct hd_val *known = hd_val_get(partials->messages, id);
     bool is_last =
-        hd_slice_eq(hd_val_get_string(hd_val_get(piece, HD_S("chunk_position"))), HD_S("last"));
-    struct hd_val *whole = hd_val_is_object(known) ? join_piece(known, piece) : hd_val_ref(piece);
+        hd_slice_eq(hd_val_get_string(hd_val_get(chunk, HD_S("chunk_position"))), HD_S("last"));
+    struct hd_val *whole = hd_val_is_object(known) ? join_chunk(known, chunk) : hd_val_ref(chunk);
     struct hd_val *message = whole ? as_message(whole) : NULL;
-    int err = message ? tell_message("messages/partial", message, fn, ctx) : HD_ENOMEM;
+    int err = message ? emit_message("messages/partial", message, fn, ctx) : HD_ENOMEM;
 
     if (!err && is_last)
-        err = tell_message("messages/complete", message, fn, ctx);
+        err = emit_message("messages/complete", message, fn, ctx);
     if (!err)
         err = remember(partials, id, is_last ? hd_val_bool(true) : hd_val_ref(whole));
     hd_val_unref(message);
@@ -300,9 +300,9 @@ int hd_partials_message(struct hd_partials *partials, const struct hd_val *pair,
         err = emit_event("messages/metadata", hd_val_with(hd_val_object(), id, about), fn, ctx);
     }
     if (!err && hd_slice_eq(type, PIECE))
-        return take_piece(partials, id, message, fn, ctx);
+        return take_chunk(partials, id, message, fn, ctx);
     if (!err)
-        err = tell_message("messages/complete", message, fn, ctx);
+        err = emit_message("messages/complete", message, fn, ctx);
     return !err && id.len > 0 ? remember(partials, id, hd_val_bool(true)) : err;
 }
 
@@ -333,7 +333,7 @@ static int take_whole(struct hd_partials *partials, const struct hd_val *message
 
     if (!is_message(message) || id.len == 0 || hd_val_is_true(hd_val_get(partials->messages, id)))
         return 0;
-    err = tell_message("messages/complete", message, fn, ctx);
+    err = emit_message("messages/complete", message, fn, ctx);
     return err ? err : remember(partials, id, hd_val_bool(true));
 }
 

@@ -338,7 +338,7 @@ static struct hd_val *task_state(const struct hd_loop *loop, const struct hd_tas
  */
 static struct hd_val *show_task(const struct hd_loop *loop, const struct hd_task *task)
 {
-    struct hd_val *error = hd_status_error(&loop->pends, task->id);
+    struct hd_val *error = hd_status_error(&loop->pending_writes, task->id);
     struct hd_val *data = hd_val_with(hd_val_object(), HD_S("id"), hd_val_cstr(task->id));
     struct hd_val *asked;
     struct hd_writes output = {NULL, 0, 0};
@@ -350,7 +350,7 @@ static struct hd_val *show_task(const struct hd_loop *loop, const struct hd_task
         data = hd_val_with(data, HD_S("error"), hd_val_ref(error));
         return hd_val_with(data, HD_S("state"), task_state(loop, task));
     }
-    if (hd_status_output(&loop->pends, task->id, &output) != 0) {
+    if (hd_status_output(&loop->pending_writes, task->id, &output) != 0) {
         hd_val_unref(data);
         return NULL;
     }
@@ -362,7 +362,7 @@ static struct hd_val *show_task(const struct hd_loop *loop, const struct hd_task
         hd_val_unref(result);
     }
     hd_writes_fini(&output);
-    asked = hd_status_interrupts(&loop->pends, task->id);
+    asked = hd_status_interrupts(&loop->pending_writes, task->id);
     data = hd_val_with(data, HD_S("interrupts"), asked ? plain_interrupts(asked) : NULL);
     hd_val_unref(asked);
     return hd_val_with(data, HD_S("state"), task_state(loop, task));

@@ -38,31 +38,31 @@ static const char *type_of(const struct hd_column *column)
     return column->type == HD_COL_INT ? "bigint" : "bytea";
 }
 
-static void say_table(struct hd_pg_sql *sql, const char *schema, const struct hd_table *table)
+static void append_table(struct hd_pg_sql *sql, const char *schema, const struct hd_table *table)
 {
     sql_append(sql, "\"%s\".\"%s\"", schema, table->name);
 }
 
 /* "a", "b", "c": the first `count` columns. */
-static void say_columns(struct hd_pg_sql *sql, const struct hd_table *table, unsigned count)
+static void append_columns(struct hd_pg_sql *sql, const struct hd_table *table, unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
         sql_append(sql, "%s\"%s\"", i ? ", " : "", table->columns[i].name);
 }
 
-static void say_param(struct hd_pg_sql *sql, const struct hd_column *column, unsigned number,
-                      const char *suffix)
+static void append_param(struct hd_pg_sql *sql, const struct hd_column *column, unsigned number,
+                         const char *suffix)
 {
     sql_append(sql, "$%u::%s%s", number, type_of(column), suffix);
 }
 
 /* ---- writing ---- */
 
-static void say_on_conflict(struct hd_pg_sql *sql, const struct hd_table *table,
-                            enum hd_op_kind kind)
+static void append_on_conflict(struct hd_pg_sql *sql, const struct hd_table *table,
+                               enum hd_op_kind kind)
 {
     sql_append(sql, " ON CONFLICT (");
-    say_columns(sql, table, table->key_count);
+    append_columns(sql, table, table->key_count);
     if (kind == HD_OP_PUT_NEW || table->key_count == table->column_count) {
         sql_append(sql, ") DO NOTHING");
         return;
@@ -80,25 +80,25 @@ void hd_pg_sql_insert(struct hd_pg_sql *sql, const char *schema, const struct hd
 {
     sql_start(sql);
     sql_append(sql, "INSERT INTO ");
-    say_table(sql, schema, table);
+    append_table(sql, schema, table);
     sql_append(sql, " (");
-    say_columns(sql, table, table->column_count);
+    append_columns(sql, table, table->column_count);
     sql_append(sql, is_many ? ") SELECT * FROM unnest(" : ") VALUES (");
     for (unsigned i = 0; i < table->column_count; i++) {
         sql_append(sql, "%s", i ? ", " : "");
-        say_param(sql, &table->columns[i], i + 1, is_many ? "[]" : "");
+        append_param(sql, &table->columns[i], i + 1, is_many ? "[]" : "");
     }
     sql_append(sql, ")");
     if (kind != HD_OP_ADD)
-        say_on_conflict(sql, table, kind);
+        append_on_conflict(sql, table, kind);
 }
 
 /* "a" = $1 AND "b" = $2: the first `count` key columns. */
-static void say_key(struct hd_pg_sql *sql, const struct hd_table *table, unsigned count)
+static void append_key(struct hd_pg_sql *sql, const struct hd_table *table, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
         sql_append(sql, "%s\"%s\" = ", i ? " AND " : "", table->columns[i].name);
-        say_param(sql, &table->columns[i], i + 1, "");
+        append_param(sql, &table->columns[i], i + 1, "");
     }
 }
 
@@ -109,42 +109,42 @@ void hd_pg_sql_delete(struct hd_pg_sql *sql, const char *schema, const struct hd
 
     sql_start(sql);
     sql_append(sql, "DELETE FROM ");
-    say_table(sql, schema, table);
+    append_table(sql, schema, table);
     sql_append(sql, " WHERE ");
     if (!is_many) {
-        say_key(sql, table, key_count);
+        append_key(sql, table, key_count);
         return;
     }
     /* ANY over the last column keeps the plan an index scan, which a join does not guarantee. */
-    say_key(sql, table, last);
+    append_key(sql, table, last);
     sql_append(sql, "%s\"%s\" = ANY (", last ? " AND " : "", table->columns[last].name);
-    say_param(sql, &table->columns[last], key_count, "[]");
+    append_param(sql, &table->columns[last], key_count, "[]");
     sql_append(sql, ")");
 }
 
 /* unnest($1…) AS w ("key"…, expected, set0, set1): the expectations of many rows, as a table. */
-static void say_wanted(struct hd_pg_sql *sql, const struct hd_op *op)
+static void append_wanted(struct hd_pg_sql *sql, const struct hd_op *op)
 {
     const struct hd_table *table = &hd_tables[op->table];
     unsigned param = 0;
 
     sql_append(sql, "unnest(");
     for (; param < table->key_count; param++) {
-        say_param(sql, &table->columns[param], param + 1, "[]");
+        append_param(sql, &table->columns[param], param + 1, "[]");
         sql_append(sql, ", ");
     }
     sql_append(sql, "$%u::bigint[]", ++param);
     for (unsigned i = 0; i < op->set_count; i++)
         sql_append(sql, ", $%u::bigint[]", ++param);
     sql_append(sql, ") AS w (");
-    say_columns(sql, table, table->key_count);
+    append_columns(sql, table, table->key_count);
     sql_append(sql, ", expected");
     for (unsigned i = 0; i < op->set_count; i++)
         sql_append(sql, ", set%u", i);
     sql_append(sql, ")");
 }
 
-static void say_expect_one(struct hd_pg_sql *sql, const struct hd_op *op)
+static void append_expect_one(struct hd_pg_sql *sql, const struct hd_op *op)
 {
     const struct hd_table *table = &hd_tables[op->table];
     unsigned param = table->key_count + 1;
@@ -153,11 +153,11 @@ static void say_expect_one(struct hd_pg_sql *sql, const struct hd_op *op)
         sql_append(sql, "%s\"%s\" = $%u::bigint", i ? ", " : " SET ",
                    table->columns[op->set_column + i].name, param + 1 + i);
     sql_append(sql, " WHERE ");
-    say_key(sql, table, table->key_count);
+    append_key(sql, table, table->key_count);
     sql_append(sql, " AND t.\"%s\" = $%u::bigint", table->columns[op->column].name, param);
 }
 
-static void say_expect_many(struct hd_pg_sql *sql, const struct hd_op *op)
+static void append_expect_many(struct hd_pg_sql *sql, const struct hd_op *op)
 {
     const struct hd_table *table = &hd_tables[op->table];
 
@@ -165,7 +165,7 @@ static void say_expect_many(struct hd_pg_sql *sql, const struct hd_op *op)
         sql_append(sql, "%s\"%s\" = w.set%u", i ? ", " : " SET ",
                    table->columns[op->set_column + i].name, i);
     sql_append(sql, op->set_count ? " FROM " : ", ");
-    say_wanted(sql, op);
+    append_wanted(sql, op);
     sql_append(sql, " WHERE t.\"%s\" = w.expected", table->columns[op->column].name);
     for (unsigned i = 0; i < table->key_count; i++)
         sql_append(sql, " AND t.\"%s\" = w.\"%s\"", table->columns[i].name, table->columns[i].name);
@@ -182,12 +182,12 @@ void hd_pg_sql_expect(struct hd_pg_sql *sql, const char *schema, const struct hd
     sql_start(sql);
     sql_append(sql, "WITH hit AS (");
     sql_append(sql, op->set_count ? "UPDATE " : "SELECT 1 FROM ");
-    say_table(sql, schema, &hd_tables[op->table]);
+    append_table(sql, schema, &hd_tables[op->table]);
     sql_append(sql, " AS t");
     if (is_many)
-        say_expect_many(sql, op);
+        append_expect_many(sql, op);
     else
-        say_expect_one(sql, op);
+        append_expect_one(sql, op);
     sql_append(sql, "%s) SELECT 1 / ", op->set_count ? " RETURNING 1" : " FOR NO KEY UPDATE OF t");
     if (is_many)
         sql_append(sql, "(count(*) = cardinality($1))::int FROM hit");
@@ -196,14 +196,14 @@ void hd_pg_sql_expect(struct hd_pg_sql *sql, const char *schema, const struct hd
 }
 
 /* ("a", "b") IN (SELECT * FROM unnest($1, $2)): a key of several columns in the arrays. */
-static void say_keys_in(struct hd_pg_sql *sql, const struct hd_table *table)
+static void append_keys_in(struct hd_pg_sql *sql, const struct hd_table *table)
 {
     sql_append(sql, "(");
-    say_columns(sql, table, table->key_count);
+    append_columns(sql, table, table->key_count);
     sql_append(sql, ") IN (SELECT * FROM unnest(");
     for (unsigned i = 0; i < table->key_count; i++) {
         sql_append(sql, "%s", i ? ", " : "");
-        say_param(sql, &table->columns[i], i + 1, "[]");
+        append_param(sql, &table->columns[i], i + 1, "[]");
     }
     sql_append(sql, "))");
 }
@@ -212,17 +212,17 @@ void hd_pg_sql_lock(struct hd_pg_sql *sql, const char *schema, const struct hd_t
 {
     sql_start(sql);
     sql_append(sql, "SELECT 1 FROM ");
-    say_table(sql, schema, table);
+    append_table(sql, schema, table);
     sql_append(sql, " WHERE ");
     if (table->key_count == 1) {
         sql_append(sql, "\"%s\" = ANY (", table->columns[0].name);
-        say_param(sql, &table->columns[0], 1, "[]");
+        append_param(sql, &table->columns[0], 1, "[]");
         sql_append(sql, ")");
     } else {
-        say_keys_in(sql, table);
+        append_keys_in(sql, table);
     }
     sql_append(sql, " ORDER BY ");
-    say_columns(sql, table, table->key_count);
+    append_columns(sql, table, table->key_count);
     sql_append(sql, " FOR NO KEY UPDATE");
 }
 
@@ -235,17 +235,17 @@ static const struct hd_column *order_column(const struct hd_query *query, unsign
 }
 
 /* Adds `"column" <op> $n` to the conditions. */
-static void say_bound(struct hd_pg_sql *sql, const struct hd_query *query, unsigned position,
-                      const char *op, unsigned *param)
+static void append_bound(struct hd_pg_sql *sql, const struct hd_query *query, unsigned position,
+                         const char *op, unsigned *param)
 {
     const struct hd_column *column = order_column(query, position);
 
     sql_append(sql, " AND \"%s\" %s ", column->name, op);
-    say_param(sql, column, ++*param, "");
+    append_param(sql, column, ++*param, "");
 }
 
 /* Row comparison, so that one condition matches the index order. */
-static void say_after(struct hd_pg_sql *sql, const struct hd_query *query, unsigned *param)
+static void append_after(struct hd_pg_sql *sql, const struct hd_query *query, unsigned *param)
 {
     sql_append(sql, " AND (");
     for (unsigned i = 0; i < query->after_count; i++)
@@ -254,12 +254,12 @@ static void say_after(struct hd_pg_sql *sql, const struct hd_query *query, unsig
     sql_append(sql, query->is_reverse ? ") < (" : ") > (");
     for (unsigned i = 0; i < query->after_count; i++) {
         sql_append(sql, "%s", i ? ", " : "");
-        say_param(sql, order_column(query, query->prefix_count + i), ++*param, "");
+        append_param(sql, order_column(query, query->prefix_count + i), ++*param, "");
     }
     sql_append(sql, ")");
 }
 
-static void say_order(struct hd_pg_sql *sql, const struct hd_query *query)
+static void append_order(struct hd_pg_sql *sql, const struct hd_query *query)
 {
     for (unsigned i = query->prefix_count; i < hd_query_order_count(query); i++) {
         sql_append(sql, "%s\"%s\"%s", i > query->prefix_count ? ", " : " ORDER BY ",
@@ -272,7 +272,7 @@ bool hd_pg_is_selected(const struct hd_query *query, unsigned column)
     return column < hd_tables[query->table].key_count || (query->columns >> column & 1);
 }
 
-static void say_select_list(struct hd_pg_sql *sql, const struct hd_query *query)
+static void append_select_list(struct hd_pg_sql *sql, const struct hd_query *query)
 {
     const struct hd_table *table = &hd_tables[query->table];
 
@@ -284,19 +284,19 @@ static void say_select_list(struct hd_pg_sql *sql, const struct hd_query *query)
     }
 }
 
-static void say_bounds(struct hd_pg_sql *sql, const struct hd_query *query, unsigned *param)
+static void append_bounds(struct hd_pg_sql *sql, const struct hd_query *query, unsigned *param)
 {
     for (unsigned i = 0; i < query->prefix_count; i++)
-        say_bound(sql, query, i, "=", param);
+        append_bound(sql, query, i, "=", param);
     if (query->low)
-        say_bound(sql, query, query->prefix_count, ">=", param);
+        append_bound(sql, query, query->prefix_count, ">=", param);
     if (query->high)
-        say_bound(sql, query, query->prefix_count, "<", param);
+        append_bound(sql, query, query->prefix_count, "<", param);
 }
 
 /* The rows that an index has, so that the planner may use it. `before`: " AND" or " WHERE". */
-static void say_index_condition(struct hd_pg_sql *sql, const struct hd_table *table,
-                                const struct hd_index *index, const char *before)
+static void append_index_condition(struct hd_pg_sql *sql, const struct hd_table *table,
+                                   const struct hd_index *index, const char *before)
 {
     const struct hd_column *first = &table->columns[index->columns[0]];
 
@@ -313,18 +313,18 @@ void hd_pg_sql_select(struct hd_pg_sql *sql, const char *schema, const struct hd
 
     sql_start(sql);
     sql_append(sql, "SELECT ");
-    say_select_list(sql, query);
+    append_select_list(sql, query);
     sql_append(sql, " FROM ");
-    say_table(sql, schema, &hd_tables[query->table]);
+    append_table(sql, schema, &hd_tables[query->table]);
     sql_append(sql, " WHERE true");
     if (query->index != HD_PRIMARY)
-        say_index_condition(sql, &hd_tables[query->table],
-                            &hd_tables[query->table].indexes[query->index], " AND");
-    say_bounds(sql, query, &param);
+        append_index_condition(sql, &hd_tables[query->table],
+                               &hd_tables[query->table].indexes[query->index], " AND");
+    append_bounds(sql, query, &param);
     if (query->after_count)
-        say_after(sql, query, &param);
+        append_after(sql, query, &param);
     if (!query->is_count)
-        say_order(sql, query);
+        append_order(sql, query);
     /* "The latest" is the most frequent query; a literal gives it the best plan. */
     if (query->limit == 1)
         sql_append(sql, " LIMIT 1");
@@ -346,12 +346,12 @@ void hd_pg_sql_nearest(struct hd_pg_sql *sql, const char *schema, const char *ex
     struct hd_pg_sql bounds;
 
     sql_start(&bounds);
-    say_bounds(&bounds, query, &param);
+    append_bounds(&bounds, query, &param);
     sql_start(sql);
     sql_append(sql, "SELECT ");
-    say_select_list(sql, query);
+    append_select_list(sql, query);
     sql_append(sql, " FROM ");
-    say_table(sql, schema, table);
+    append_table(sql, schema, table);
     sql_append(sql,
                ", (SELECT (\"%s\".vectors_of($%u::bytea, $%u::bigint))[1] AS asked OFFSET 0) AS a",
                schema, param + 1, param + 2);
@@ -368,7 +368,7 @@ void hd_pg_sql_nearest(struct hd_pg_sql *sql, const char *schema, const char *ex
  * would reject the row: a row with an invalid number has no vectors. An incomplete number at the
  * end is ignored.
  */
-static void say_vectors_of(struct hd_pg_sql *sql, const char *schema, const char *extension)
+static void append_vectors_of(struct hd_pg_sql *sql, const char *schema, const char *extension)
 {
     sql_append(
         sql,
@@ -399,13 +399,13 @@ int hd_pg_sql_create_nearest(const char *schema, const char *extension, hd_pg_em
     int err;
 
     sql_start(&sql);
-    say_vectors_of(&sql, schema, extension);
+    append_vectors_of(&sql, schema, extension);
     err = emit(arg, sql.text);
     if (err)
         return err;
     sql_start(&sql);
     sql_append(&sql, "ALTER TABLE ");
-    say_table(&sql, schema, table);
+    append_table(&sql, schema, table);
     sql_append(&sql,
                " ADD COLUMN meaning \"%s\".vector[]"
                " GENERATED ALWAYS AS (\"%s\".vectors_of(\"%s\", \"%s\")) STORED,"
@@ -417,11 +417,11 @@ int hd_pg_sql_create_nearest(const char *schema, const char *extension, hd_pg_em
 
 /* ---- creating ---- */
 
-static void say_create_table(struct hd_pg_sql *sql, const char *schema,
-                             const struct hd_table *table)
+static void append_create_table(struct hd_pg_sql *sql, const char *schema,
+                                const struct hd_table *table)
 {
     sql_append(sql, "CREATE TABLE ");
-    say_table(sql, schema, table);
+    append_table(sql, schema, table);
     sql_append(sql, " (");
     for (unsigned i = 0; i < table->column_count; i++) {
         const struct hd_column *column = &table->columns[i];
@@ -430,17 +430,17 @@ static void say_create_table(struct hd_pg_sql *sql, const char *schema,
                    column->nullable ? "" : " NOT NULL");
     }
     sql_append(sql, "PRIMARY KEY (");
-    say_columns(sql, table, table->key_count);
+    append_columns(sql, table, table->key_count);
     sql_append(sql, "))");
 }
 
 /* Blobs are already compressed if that saves space: the server need not try. */
-static bool say_storage(struct hd_pg_sql *sql, const char *schema, const struct hd_table *table)
+static bool append_storage(struct hd_pg_sql *sql, const char *schema, const struct hd_table *table)
 {
     unsigned blobs = 0;
 
     sql_append(sql, "ALTER TABLE ");
-    say_table(sql, schema, table);
+    append_table(sql, schema, table);
     for (unsigned i = 0; i < table->column_count; i++) {
         if (table->columns[i].type == HD_COL_BLOB)
             sql_append(sql, "%s ALTER COLUMN \"%s\" SET STORAGE EXTERNAL", blobs++ ? "," : "",
@@ -449,22 +449,22 @@ static bool say_storage(struct hd_pg_sql *sql, const char *schema, const struct 
     return blobs > 0;
 }
 
-static void say_create_index(struct hd_pg_sql *sql, const char *schema,
-                             const struct hd_table *table, const struct hd_index *index)
+static void append_create_index(struct hd_pg_sql *sql, const char *schema,
+                                const struct hd_table *table, const struct hd_index *index)
 {
     sql_append(sql, "CREATE INDEX \"%s\" ON ", index->name);
-    say_table(sql, schema, table);
+    append_table(sql, schema, table);
     for (unsigned i = 0; i < index->column_count; i++)
         sql_append(sql, "%s\"%s\"", i ? ", " : " (", table->columns[index->columns[i]].name);
     sql_append(sql, ")");
-    say_index_condition(sql, table, index, " WHERE");
+    append_index_condition(sql, table, index, " WHERE");
 }
 
 /*
  * Bytes as text if they are text, otherwise escaped. Not parallel safe: an exception block is a
  * subtransaction.
  */
-static void say_readable(struct hd_pg_sql *sql, const char *schema)
+static void append_readable(struct hd_pg_sql *sql, const char *schema)
 {
     sql_append(sql,
                "CREATE FUNCTION \"%s\".readable(bytes bytea) RETURNS text"
@@ -474,16 +474,16 @@ static void say_readable(struct hd_pg_sql *sql, const char *schema)
                schema);
 }
 
-static void say_readable_column(struct hd_pg_sql *sql, const char *schema,
-                                const struct hd_column *column, const char *between)
+static void append_readable_column(struct hd_pg_sql *sql, const char *schema,
+                                   const struct hd_column *column, const char *between)
 {
     sql_append(sql, "%s\"%s\".readable(\"%s\") AS \"%s\"", between, schema, column->name,
                column->name);
 }
 
 /* The two halves of a stored thread key, `principal:thread_id`. */
-static void say_thread_key(struct hd_pg_sql *sql, const char *schema,
-                           const struct hd_column *column)
+static void append_thread_key(struct hd_pg_sql *sql, const char *schema,
+                              const struct hd_column *column)
 {
     const char *name = column->name;
 
@@ -496,7 +496,7 @@ static void say_thread_key(struct hd_pg_sql *sql, const char *schema,
 }
 
 /* Microseconds as a time, or null. */
-static void say_time(struct hd_pg_sql *sql, const struct hd_column *column, const char *between)
+static void append_time(struct hd_pg_sql *sql, const struct hd_column *column, const char *between)
 {
     sql_append(sql,
                "%sCASE WHEN \"%s\" BETWEEN 0 AND 253402300799999999"
@@ -504,30 +504,30 @@ static void say_time(struct hd_pg_sql *sql, const struct hd_column *column, cons
                between, column->name, column->name, column->name);
 }
 
-static void say_thread_list(struct hd_pg_sql *sql, const char *schema)
+static void append_thread_list(struct hd_pg_sql *sql, const char *schema)
 {
     const struct hd_table *table = &hd_tables[HD_THREADS];
 
     sql_append(sql, "CREATE VIEW \"%s\".thread_list AS SELECT ", schema);
-    say_thread_key(sql, schema, &table->columns[HD_THREADS_ID]);
-    say_time(sql, &table->columns[HD_THREADS_CREATED], ", ");
-    say_time(sql, &table->columns[HD_THREADS_UPDATED], ", ");
+    append_thread_key(sql, schema, &table->columns[HD_THREADS_ID]);
+    append_time(sql, &table->columns[HD_THREADS_CREATED], ", ");
+    append_time(sql, &table->columns[HD_THREADS_UPDATED], ", ");
     sql_append(sql, " FROM ");
-    say_table(sql, schema, table);
+    append_table(sql, schema, table);
 }
 
-static void say_checkpoint_list(struct hd_pg_sql *sql, const char *schema)
+static void append_checkpoint_list(struct hd_pg_sql *sql, const char *schema)
 {
     const struct hd_table *table = &hd_tables[HD_CHECKPOINTS];
 
     sql_append(sql, "CREATE VIEW \"%s\".checkpoint_list AS SELECT ", schema);
-    say_thread_key(sql, schema, &table->columns[HD_CHECKPOINTS_THREAD]);
+    append_thread_key(sql, schema, &table->columns[HD_CHECKPOINTS_THREAD]);
     for (unsigned i = HD_CHECKPOINTS_NS; i < table->column_count; i++) {
         if (table->columns[i].type == HD_COL_TEXT)
-            say_readable_column(sql, schema, &table->columns[i], ", ");
+            append_readable_column(sql, schema, &table->columns[i], ", ");
     }
     sql_append(sql, " FROM ");
-    say_table(sql, schema, table);
+    append_table(sql, schema, table);
 }
 
 /* True when an INT column is a time, by its name. */
@@ -539,8 +539,8 @@ static bool is_time(const struct hd_column *column)
 }
 
 /* A table of the server, all but its blobs: ids and bodies as text, times as times. */
-static void say_table_list(struct hd_pg_sql *sql, const char *schema, const struct hd_table *table,
-                           const char *name)
+static void append_table_list(struct hd_pg_sql *sql, const char *schema,
+                              const struct hd_table *table, const char *name)
 {
     sql_append(sql, "CREATE VIEW \"%s\".%s AS SELECT ", schema, name);
     for (unsigned i = 0; i < table->column_count; i++) {
@@ -548,39 +548,39 @@ static void say_table_list(struct hd_pg_sql *sql, const char *schema, const stru
         const char *between = i ? ", " : "";
 
         if (column->type == HD_COL_TEXT)
-            say_readable_column(sql, schema, column, between);
+            append_readable_column(sql, schema, column, between);
         else if (is_time(column))
-            say_time(sql, column, between);
+            append_time(sql, column, between);
         else if (column->type == HD_COL_INT)
             sql_append(sql, "%s\"%s\"", between, column->name);
     }
     sql_append(sql, " FROM ");
-    say_table(sql, schema, table);
+    append_table(sql, schema, table);
 }
 
-static void say_assistant_list(struct hd_pg_sql *sql, const char *schema)
+static void append_assistant_list(struct hd_pg_sql *sql, const char *schema)
 {
-    say_table_list(sql, schema, &hd_tables[HD_ASSISTANTS], "assistant_list");
+    append_table_list(sql, schema, &hd_tables[HD_ASSISTANTS], "assistant_list");
 }
 
-static void say_thread_info_list(struct hd_pg_sql *sql, const char *schema)
+static void append_thread_info_list(struct hd_pg_sql *sql, const char *schema)
 {
-    say_table_list(sql, schema, &hd_tables[HD_THREAD_INFO], "thread_info_list");
+    append_table_list(sql, schema, &hd_tables[HD_THREAD_INFO], "thread_info_list");
 }
 
-static void say_run_list(struct hd_pg_sql *sql, const char *schema)
+static void append_run_list(struct hd_pg_sql *sql, const char *schema)
 {
-    say_table_list(sql, schema, &hd_tables[HD_RUNS], "run_list");
+    append_table_list(sql, schema, &hd_tables[HD_RUNS], "run_list");
 }
 
-static void say_item_list(struct hd_pg_sql *sql, const char *schema)
+static void append_item_list(struct hd_pg_sql *sql, const char *schema)
 {
-    say_table_list(sql, schema, &hd_tables[HD_ITEMS], "item_list");
+    append_table_list(sql, schema, &hd_tables[HD_ITEMS], "item_list");
 }
 
-static void say_cron_list(struct hd_pg_sql *sql, const char *schema)
+static void append_cron_list(struct hd_pg_sql *sql, const char *schema)
 {
-    say_table_list(sql, schema, &hd_tables[HD_CRONS], "cron_list");
+    append_table_list(sql, schema, &hd_tables[HD_CRONS], "cron_list");
 }
 
 /* The indexes that `version` adds to a table that is older. */
@@ -593,7 +593,7 @@ static int create_indexes(struct hd_pg_sql *sql, const char *schema, const struc
         if (table->indexes[i].since != version)
             continue;
         sql_start(sql);
-        say_create_index(sql, schema, table, &table->indexes[i]);
+        append_create_index(sql, schema, table, &table->indexes[i]);
         err = emit(arg, sql->text);
     }
     return err;
@@ -605,10 +605,10 @@ static int create_table(struct hd_pg_sql *sql, const char *schema, const struct 
     int err;
 
     sql_start(sql);
-    say_create_table(sql, schema, table);
+    append_create_table(sql, schema, table);
     err = emit(arg, sql->text);
     sql_start(sql);
-    if (!err && say_storage(sql, schema, table))
+    if (!err && append_storage(sql, schema, table))
         err = emit(arg, sql->text);
     return err ? err : create_indexes(sql, schema, table, 0, emit, arg);
 }
@@ -616,11 +616,11 @@ static int create_table(struct hd_pg_sql *sql, const char *schema, const struct 
 /* The objects besides tables, by the version that added them. */
 static const struct {
     int since;
-    void (*say)(struct hd_pg_sql *, const char *);
+    void (*append)(struct hd_pg_sql *, const char *);
 } others[] = {
-    {1, say_readable},       {1, say_thread_list},      {1, say_checkpoint_list},
-    {2, say_assistant_list}, {2, say_thread_info_list}, {2, say_run_list},
-    {2, say_item_list},      {2, say_cron_list},
+    {1, append_readable},       {1, append_thread_list},      {1, append_checkpoint_list},
+    {2, append_assistant_list}, {2, append_thread_info_list}, {2, append_run_list},
+    {2, append_item_list},      {2, append_cron_list},
 };
 
 int hd_pg_sql_create(const char *schema, int version, hd_pg_emit emit, void *arg)
@@ -638,7 +638,7 @@ int hd_pg_sql_create(const char *schema, int version, hd_pg_emit emit, void *arg
         if (others[i].since != version)
             continue;
         sql_start(&sql);
-        others[i].say(&sql, schema);
+        others[i].append(&sql, schema);
         err = emit(arg, sql.text);
     }
     return err;
