@@ -210,7 +210,7 @@ PyObject *hd_py_decode(struct hd_py_codec *codec, enum hd_py_mode mode, struct h
 {
     struct hd_py_dec dec = {.codec = codec, .mode = mode};
     struct hd_json json = {NULL};
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     PyObject *obj = NULL;
     int err = hd_json_parse(&json, text, &fault);
 

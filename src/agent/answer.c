@@ -233,7 +233,7 @@ bool hd_completion_is_empty(const struct hd_completion *answer)
 int hd_completion_read(struct hd_completion *answer, struct hd_slice text,
                        int (*read)(struct hd_completion *answer, hd_json_val root))
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_json json;
     int err = hd_json_parse(&json, text, &fault);
 

@@ -179,37 +179,37 @@ static enum hd_verdict find_verdict(struct hd_slice name)
     return (enum hd_verdict)i;
 }
 
-static int check_allow(const struct hd_val *allow, struct hd_fault *fault)
+static int check_allow(const struct hd_val *allow, struct heddle_error *fault)
 {
     if (hd_val_is_null(allow))
         return 0;
     if (!hd_val_is_list(allow) || hd_val_count(allow) == 0)
-        return hd_fault_set(fault, HD_EINVAL, "\"allow\" must be a list of answers");
+        return hd_error_set(fault, HD_EINVAL, "\"allow\" must be a list of answers");
     for (size_t i = 0; i < hd_val_count(allow); i++) {
         if (find_verdict(hd_val_get_string(hd_val_at(allow, i))) == HD_VERDICT_COUNT)
-            return hd_fault_set(fault, HD_EINVAL,
+            return hd_error_set(fault, HD_EINVAL,
                                 "\"allow\" may contain only accept, edit, respond and ignore");
     }
     return 0;
 }
 
-static int check_conditions(const struct hd_val *conditions, struct hd_fault *fault)
+static int check_conditions(const struct hd_val *conditions, struct heddle_error *fault)
 {
     struct hd_val *key;
 
     if (!hd_val_is_null(conditions) && !hd_val_is_object(conditions))
-        return hd_fault_set(fault, HD_EINVAL, "\"args\" must be an object of arguments");
+        return hd_error_set(fault, HD_EINVAL, "\"args\" must be an object of arguments");
     for (size_t i = 0; i < hd_val_count(conditions); i++) {
         const struct hd_val *condition = hd_val_member(conditions, i, &key);
         const struct hd_val *like = hd_val_get(condition, HD_S("like"));
 
         if (is_condition(condition) && like && !hd_val_is_string(like))
-            return hd_fault_set(fault, HD_EINVAL, "\"like\" must be a string");
+            return hd_error_set(fault, HD_EINVAL, "\"like\" must be a string");
     }
     return 0;
 }
 
-static int check_rule(const struct hd_val *rule, struct hd_fault *fault)
+static int check_rule(const struct hd_val *rule, struct heddle_error *fault)
 {
     static const char *const members[] = {"tool", "args", "allow", "description"};
     const struct hd_val *description = hd_val_get(rule, HD_S("description"));
@@ -219,7 +219,7 @@ static int check_rule(const struct hd_val *rule, struct hd_fault *fault)
     if (hd_val_is_string(rule))
         return 0;
     if (!hd_val_is_object(rule) || !hd_val_is_string(hd_val_get(rule, HD_S("tool"))))
-        return hd_fault_set(fault, HD_EINVAL,
+        return hd_error_set(fault, HD_EINVAL,
                             "a rule must be the name of a tool, or an object with \"tool\"");
     for (size_t i = 0; i < hd_val_count(rule); i++) {
         size_t known = 0;
@@ -229,24 +229,24 @@ static int check_rule(const struct hd_val *rule, struct hd_fault *fault)
                !hd_slice_eq(hd_val_get_string(key), hd_slice_cstr(members[known])))
             known++;
         if (known == HD_COUNT(members))
-            return hd_fault_set(
+            return hd_error_set(
                 fault, HD_EINVAL,
                 "a rule may have only \"tool\", \"args\", \"allow\" and \"description\"");
     }
     if (!hd_val_is_null(description) && !hd_val_is_string(description))
-        return hd_fault_set(fault, HD_EINVAL, "\"description\" must be a string");
+        return hd_error_set(fault, HD_EINVAL, "\"description\" must be a string");
     err = check_conditions(hd_val_get(rule, HD_S("args")), fault);
     return err ? err : check_allow(hd_val_get(rule, HD_S("allow")), fault);
 }
 
-int hd_approval_check(const struct hd_val *policy, struct hd_fault *fault)
+int hd_approval_check(const struct hd_val *policy, struct heddle_error *fault)
 {
     int err = 0;
 
     if (hd_val_is_null(policy) || hd_val_type(policy) == HD_VAL_BOOL)
         return 0;
     if (!hd_val_is_list(policy))
-        return hd_fault_set(fault, HD_EINVAL, "must be true, false or a list of rules");
+        return hd_error_set(fault, HD_EINVAL, "must be true, false or a list of rules");
     for (size_t i = 0; i < hd_val_count(policy) && !err; i++)
         err = check_rule(hd_val_at(policy, i), fault);
     return err;
@@ -273,7 +273,7 @@ static void apply_rule(const struct hd_val *rule, struct hd_approval *out)
 }
 
 int hd_approval_find(const struct hd_val *policy, struct hd_slice name, struct hd_slice own_name,
-                     const struct hd_val *args, struct hd_approval *out, struct hd_fault *fault)
+                     const struct hd_val *args, struct hd_approval *out, struct heddle_error *fault)
 {
     int err = hd_approval_check(policy, fault);
 
@@ -387,7 +387,7 @@ void hd_decision_fini(struct hd_decision *answer)
  * arguments alone.
  */
 static int read_edit(const struct hd_val *edit, struct hd_slice name, struct hd_decision *out,
-                     struct hd_fault *fault)
+                     struct heddle_error *fault)
 {
     const struct hd_val *args = hd_val_get(edit, HD_S("args"));
     const struct hd_val *whose = hd_val_get(edit, HD_S("action"));
@@ -396,12 +396,12 @@ static int read_edit(const struct hd_val *edit, struct hd_slice name, struct hd_
         whose = hd_val_get(edit, HD_S("name"));
     if (hd_val_is_object(args) && hd_val_count(edit) == (whose ? 2u : 1u)) {
         if (whose && !hd_slice_eq(hd_val_get_string(whose), name))
-            return hd_fault_set(fault, HD_EINVAL,
+            return hd_error_set(fault, HD_EINVAL,
                                 "an edit changes the arguments, not the tool that is called");
         edit = args;
     }
     if (!hd_val_is_object(edit))
-        return hd_fault_set(fault, HD_EINVAL, "\"args\" of an edit must be an object");
+        return hd_error_set(fault, HD_EINVAL, "\"args\" of an edit must be an object");
     out->args = hd_val_ref(edit);
     return 0;
 }
@@ -426,7 +426,7 @@ static int read_decision_text(const struct hd_val *val, struct hd_decision *out)
 
 /* `args` of the older form, `edited_action` and `message` of the newer one. */
 static int read_members(const struct hd_val *answer, struct hd_slice name, struct hd_decision *out,
-                        struct hd_fault *fault)
+                        struct heddle_error *fault)
 {
     const struct hd_val *args = hd_val_get(answer, HD_S("args"));
     const struct hd_val *message = hd_val_get(answer, HD_S("message"));
@@ -437,7 +437,7 @@ static int read_members(const struct hd_val *answer, struct hd_slice name, struc
         return read_edit(edited ? edited : args, name, out, fault);
     case HD_RESPOND:
         if (hd_val_is_null(message) && hd_val_is_null(args))
-            return hd_fault_set(fault, HD_EINVAL, "a response needs its text in \"args\"");
+            return hd_error_set(fault, HD_EINVAL, "a response needs its text in \"args\"");
         return read_decision_text(hd_val_is_null(message) ? args : message, out);
     case HD_IGNORE:
         if (hd_val_is_string(message) || hd_val_is_string(args))
@@ -449,7 +449,7 @@ static int read_members(const struct hd_val *answer, struct hd_slice name, struc
 }
 
 static int read_decision(const struct hd_val *answer, const struct hd_approval *approval,
-                         struct hd_slice name, struct hd_decision *out, struct hd_fault *fault)
+                         struct hd_slice name, struct hd_decision *out, struct heddle_error *fault)
 {
     struct hd_slice type =
         hd_val_get_string(hd_val_is_string(answer) ? answer : hd_val_get(answer, HD_S("type")));
@@ -458,18 +458,18 @@ static int read_decision(const struct hd_val *answer, const struct hd_approval *
     while (i < HD_COUNT(types) && !hd_slice_eq(type, hd_slice_cstr(types[i].type)))
         i++;
     if (i == HD_COUNT(types))
-        return hd_fault_set(
+        return hd_error_set(
             fault, HD_EINVAL,
             "a reply is an object whose \"type\" is accept, edit, response or ignore");
     out->verdict = types[i].verdict;
     if (!approval->allows[out->verdict])
-        return hd_fault_set(fault, HD_EINVAL, "the reply \"%.*s\" is not allowed here",
+        return hd_error_set(fault, HD_EINVAL, "the reply \"%.*s\" is not allowed here",
                             (int)type.len, type.ptr);
     return read_members(answer, name, out, fault);
 }
 
 /* `{"decisions": [ANSWER]}`, `[ANSWER]`, ANSWER. */
-static int unwrap(const struct hd_val **answer, struct hd_fault *fault)
+static int unwrap(const struct hd_val **answer, struct heddle_error *fault)
 {
     const struct hd_val *decisions = hd_val_get(*answer, HD_S("decisions"));
 
@@ -478,14 +478,14 @@ static int unwrap(const struct hd_val **answer, struct hd_fault *fault)
     if (!hd_val_is_list(*answer))
         return 0;
     if (hd_val_count(*answer) != 1)
-        return hd_fault_set(fault, HD_EINVAL, "one call needs one reply, not %zu",
+        return hd_error_set(fault, HD_EINVAL, "one call needs one reply, not %zu",
                             hd_val_count(*answer));
     *answer = hd_val_at(*answer, 0);
     return 0;
 }
 
 int hd_approval_answer(const struct hd_val *answer, const struct hd_approval *approval,
-                       struct hd_slice name, struct hd_decision *out, struct hd_fault *fault)
+                       struct hd_slice name, struct hd_decision *out, struct heddle_error *fault)
 {
     struct hd_val *parsed = NULL;
     int err = 0;

@@ -24,12 +24,12 @@ struct hd_approval {
 };
 
 /* HD_EINVAL with the reason. */
-HD_MUST_CHECK int hd_approval_check(const struct hd_val *policy, struct hd_fault *fault);
+HD_MUST_CHECK int hd_approval_check(const struct hd_val *policy, struct heddle_error *fault);
 
 /* `own_name` is the source's name of the tool: a rule for either name matches. */
 HD_MUST_CHECK int hd_approval_find(const struct hd_val *policy, struct hd_slice name,
                                    struct hd_slice own_name, const struct hd_val *args,
-                                   struct hd_approval *out, struct hd_fault *fault);
+                                   struct hd_approval *out, struct heddle_error *fault);
 
 /* The interrupt's value; `error`, or NULL, says why the last reply was invalid. NULL: HD_ENOMEM. */
 HD_MUST_CHECK struct hd_val *hd_approval_question(const struct hd_approval *approval,
@@ -51,7 +51,7 @@ struct hd_decision {
 /* HD_EINVAL: invalid, or not allowed; the reason is in `fault`. */
 HD_MUST_CHECK int hd_approval_answer(const struct hd_val *answer,
                                      const struct hd_approval *approval, struct hd_slice name,
-                                     struct hd_decision *out, struct hd_fault *fault);
+                                     struct hd_decision *out, struct heddle_error *fault);
 void hd_decision_fini(struct hd_decision *answer);
 
 /* `*` matches any characters, also none. */

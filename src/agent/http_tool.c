@@ -35,60 +35,60 @@ static size_t host_end(struct hd_slice url)
     return i;
 }
 
-static int check_url(const struct hd_val *val, struct hd_fault *fault)
+static int check_url(const struct hd_val *val, struct heddle_error *fault)
 {
     struct hd_slice url = hd_val_get_string(val);
     bool is_open = false;
     size_t host;
 
     if (!hd_slice_starts(url, HD_S("http://")) && !hd_slice_starts(url, HD_S("https://")))
-        return hd_fault_set(fault, HD_EINVAL, "\"url\" must begin with http:// or https://");
+        return hd_error_set(fault, HD_EINVAL, "\"url\" must begin with http:// or https://");
     if (has_control(url) || memchr(url.ptr, ' ', url.len) || memchr(url.ptr, '#', url.len))
-        return hd_fault_set(fault, HD_EINVAL,
+        return hd_error_set(fault, HD_EINVAL,
                             "\"url\" must have no spaces, control characters or #");
     host = host_end(url);
     if (url.ptr[host - 1] == '/')
-        return hd_fault_set(fault, HD_EINVAL, "\"url\" has no host");
+        return hd_error_set(fault, HD_EINVAL, "\"url\" has no host");
     for (size_t i = 0; i < url.len; i++) {
         bool is_brace = url.ptr[i] == '{' || url.ptr[i] == '}';
 
         if (is_brace && i < host)
-            return hd_fault_set(fault, HD_EINVAL, "\"url\" must have no {name} in its host");
+            return hd_error_set(fault, HD_EINVAL, "\"url\" must have no {name} in its host");
         if (is_brace && is_open != (url.ptr[i] == '}'))
-            return hd_fault_set(fault, HD_EINVAL, "\"url\" has an unmatched brace");
+            return hd_error_set(fault, HD_EINVAL, "\"url\" has an unmatched brace");
         is_open = is_brace ? !is_open : is_open;
     }
-    return is_open ? hd_fault_set(fault, HD_EINVAL, "\"url\" has an unmatched brace") : 0;
+    return is_open ? hd_error_set(fault, HD_EINVAL, "\"url\" has an unmatched brace") : 0;
 }
 
-static int check_headers(const struct hd_val *headers, struct hd_fault *fault)
+static int check_headers(const struct hd_val *headers, struct heddle_error *fault)
 {
     if (!hd_val_is_object(headers))
-        return hd_fault_set(fault, HD_EINVAL, "\"headers\" must be an object of names to texts");
+        return hd_error_set(fault, HD_EINVAL, "\"headers\" must be an object of names to texts");
     if (hd_val_count(headers) > HD_TOOL_HTTP_MAX_HEADERS)
-        return hd_fault_set(fault, HD_EINVAL, "a tool has at most %d headers",
+        return hd_error_set(fault, HD_EINVAL, "a tool has at most %d headers",
                             HD_TOOL_HTTP_MAX_HEADERS);
     for (size_t i = 0; i < hd_val_count(headers); i++) {
         struct hd_val *key;
         const struct hd_val *val = hd_val_member(headers, i, &key);
 
         if (!hd_slice_is_token(hd_val_get_string(key)))
-            return hd_fault_set(fault, HD_EINVAL, "invalid header name in \"headers\"");
+            return hd_error_set(fault, HD_EINVAL, "invalid header name in \"headers\"");
         /* null: not sent */
         if (!hd_val_is_null(val) && (!hd_val_is_string(val) || has_control(hd_val_get_string(val))))
-            return hd_fault_set(fault, HD_EINVAL, "header \"%.*s\" must be a line of text",
+            return hd_error_set(fault, HD_EINVAL, "header \"%.*s\" must be a line of text",
                                 (int)hd_val_get_string(key).len, hd_val_get_string(key).ptr);
     }
     return 0;
 }
 
-static int check_method(const struct hd_val *val, struct hd_fault *fault)
+static int check_method(const struct hd_val *val, struct heddle_error *fault)
 {
     for (size_t i = 0; i < HD_COUNT(methods); i++) {
         if (hd_slice_eq(hd_val_get_string(val), hd_slice_cstr(methods[i])))
             return 0;
     }
-    return hd_fault_set(fault, HD_EINVAL,
+    return hd_error_set(fault, HD_EINVAL,
                         "\"method\" must be GET, POST, PUT, PATCH, DELETE or HEAD");
 }
 
@@ -101,64 +101,64 @@ static bool is_names(const struct hd_val *val)
     return hd_val_is_list(val);
 }
 
-static int check_query(const struct hd_val *val, struct hd_fault *fault)
+static int check_query(const struct hd_val *val, struct heddle_error *fault)
 {
     if (is_names(val))
         return 0;
-    return hd_fault_set(fault, HD_EINVAL, "\"query\" must be a list of arguments");
+    return hd_error_set(fault, HD_EINVAL, "\"query\" must be a list of arguments");
 }
 
-static int check_body(const struct hd_val *val, struct hd_fault *fault)
+static int check_body(const struct hd_val *val, struct heddle_error *fault)
 {
     if (is_names(val) || hd_val_type(val) == HD_VAL_BOOL)
         return 0;
-    return hd_fault_set(fault, HD_EINVAL, "\"body\" must be true or a list of arguments");
+    return hd_error_set(fault, HD_EINVAL, "\"body\" must be true or a list of arguments");
 }
 
-static int check_result(const struct hd_val *val, struct hd_fault *fault)
+static int check_result(const struct hd_val *val, struct heddle_error *fault)
 {
     struct hd_slice text = hd_val_get_string(val);
 
     if (hd_slice_eq(text, HD_S("text")) || hd_slice_eq(text, HD_S("json")) ||
         (hd_val_count(val) == 1 && hd_val_is_string(hd_val_get(val, HD_S("json")))))
         return 0;
-    return hd_fault_set(fault, HD_EINVAL,
+    return hd_error_set(fault, HD_EINVAL,
                         "\"result\" must be \"text\", \"json\" or {\"json\": \"a.path\"}");
 }
 
-static int check_timeout(const struct hd_val *val, struct hd_fault *fault)
+static int check_timeout(const struct hd_val *val, struct heddle_error *fault)
 {
     int64_t ms;
 
     if (hd_val_get_int(val, &ms) && ms >= 1 && ms <= MAX_MS)
         return 0;
-    return hd_fault_set(fault, HD_EINVAL, "\"timeout_ms\" must be from 1 to a day");
+    return hd_error_set(fault, HD_EINVAL, "\"timeout_ms\" must be from 1 to a day");
 }
 
-static int check_name(const struct hd_val *val, struct hd_fault *fault)
+static int check_name(const struct hd_val *val, struct heddle_error *fault)
 {
     if (hd_val_get_string(val).len > 0)
         return 0;
-    return hd_fault_set(fault, HD_EINVAL, "\"name\" must be a string");
+    return hd_error_set(fault, HD_EINVAL, "\"name\" must be a string");
 }
 
-static int check_description(const struct hd_val *val, struct hd_fault *fault)
+static int check_description(const struct hd_val *val, struct heddle_error *fault)
 {
     if (hd_val_is_string(val))
         return 0;
-    return hd_fault_set(fault, HD_EINVAL, "\"description\" must be a string");
+    return hd_error_set(fault, HD_EINVAL, "\"description\" must be a string");
 }
 
-static int check_parameters(const struct hd_val *val, struct hd_fault *fault)
+static int check_parameters(const struct hd_val *val, struct heddle_error *fault)
 {
     if (hd_val_is_object(val))
         return 0;
-    return hd_fault_set(fault, HD_EINVAL, "\"parameters\" must be a JSON Schema");
+    return hd_error_set(fault, HD_EINVAL, "\"parameters\" must be a JSON Schema");
 }
 
 static const struct {
     const char *name;
-    int (*check)(const struct hd_val *val, struct hd_fault *fault);
+    int (*check)(const struct hd_val *val, struct heddle_error *fault);
     bool is_required;
 } members[] = {
     {"name", check_name, true},
@@ -173,13 +173,13 @@ static const struct {
     {"timeout_ms", check_timeout, false},
 };
 
-int hd_tool_http_check(const struct hd_val *tool, struct hd_fault *fault)
+int hd_tool_http_check(const struct hd_val *tool, struct heddle_error *fault)
 {
     size_t known = 0;
     int err = 0;
 
     if (!hd_val_is_object(tool))
-        return hd_fault_set(fault, HD_EINVAL, "a tool must be an object, not %s",
+        return hd_error_set(fault, HD_EINVAL, "a tool must be an object, not %s",
                             hd_val_type_name(tool));
     for (size_t i = 0; i < HD_COUNT(members) && !err; i++) {
         const struct hd_val *val = hd_val_get(tool, hd_slice_cstr(members[i].name));
@@ -198,7 +198,7 @@ int hd_tool_http_check(const struct hd_val *tool, struct hd_fault *fault)
             j++;
         if (j == HD_COUNT(members))
             err =
-                hd_fault_set(fault, HD_EINVAL, "unknown member \"%.*s\"",
+                hd_error_set(fault, HD_EINVAL, "unknown member \"%.*s\"",
                              hd_val_get_string(key).len > 80 ? 80 : (int)hd_val_get_string(key).len,
                              hd_val_get_string(key).ptr);
     }
@@ -223,17 +223,17 @@ static int encode_val(struct hd_buf *out, const struct hd_val *val)
 }
 
 static int fill_name(struct hd_buf *url, struct hd_slice name, const struct hd_val *args,
-                     struct hd_fault *fault)
+                     struct heddle_error *fault)
 {
     const struct hd_val *val = hd_val_get(args, name);
     size_t before = url->len;
     int err;
 
     if (hd_val_is_null(val))
-        return hd_fault_set(fault, HD_EINVAL, "\"%.*s\" is required", (int)name.len, name.ptr);
+        return hd_error_set(fault, HD_EINVAL, "\"%.*s\" is required", (int)name.len, name.ptr);
     err = encode_val(url, val);
     if (!err && url->len == before)
-        err = hd_fault_set(fault, HD_EINVAL, "\"%.*s\" must not be empty", (int)name.len, name.ptr);
+        err = hd_error_set(fault, HD_EINVAL, "\"%.*s\" must not be empty", (int)name.len, name.ptr);
     return err;
 }
 
@@ -255,7 +255,7 @@ static bool has_dots(struct hd_slice url)
 }
 
 static int fill_path(struct hd_buf *out, struct hd_slice url, const struct hd_val *args,
-                     struct hd_fault *fault)
+                     struct heddle_error *fault)
 {
     const char *pos = url.ptr, *end = url.ptr + url.len;
     int err = 0;
@@ -270,7 +270,7 @@ static int fill_path(struct hd_buf *out, struct hd_slice url, const struct hd_va
             err = fill_name(out, hd_slice(brace + 1, (size_t)(close - brace - 1)), args, fault);
     }
     if (!err && has_dots(hd_buf_slice(out)))
-        err = hd_fault_set(fault, HD_EINVAL, "an argument must not be . or .. in a path");
+        err = hd_error_set(fault, HD_EINVAL, "an argument must not be . or .. in a path");
     return err;
 }
 
@@ -369,7 +369,7 @@ static int place_args(struct hd_tool_http_request *request, const struct places 
 }
 
 static int fill_args(struct hd_tool_http_request *request, const struct hd_val *tool,
-                     const struct hd_val *args, struct hd_fault *fault)
+                     const struct hd_val *args, struct heddle_error *fault)
 {
     struct places places = find_places(tool, request->method);
     struct hd_val *body = hd_val_object();
@@ -390,7 +390,7 @@ static int fill_args(struct hd_tool_http_request *request, const struct hd_val *
 
 /* A marker may be part of a text: "Bearer heddle:secret:…". */
 static int add_value(struct hd_tool_http_request *request, struct hd_slice text,
-                     const struct hd_val *secrets, struct hd_fault *fault)
+                     const struct hd_val *secrets, struct heddle_error *fault)
 {
     struct hd_slice prefix = HD_S(HD_SECRET_PREFIX);
     int err = 0;
@@ -402,10 +402,10 @@ static int add_value(struct hd_tool_http_request *request, struct hd_slice text,
             const struct hd_val *secret = hd_secrets_first(text, secrets, &len);
 
             if (!secret)
-                return hd_fault_set(fault, HD_EINVAL,
+                return hd_error_set(fault, HD_EINVAL,
                                     "the credentials of this tool are no longer available");
             if (hd_val_is_string(secret) && has_control(hd_val_get_string(secret)))
-                return hd_fault_set(fault, HD_EINVAL, "the credentials of this tool are not text");
+                return hd_error_set(fault, HD_EINVAL, "the credentials of this tool are not text");
             if (request->secret_count < HD_TOOL_HTTP_MAX_HEADERS && hd_val_is_string(secret))
                 request->secrets[request->secret_count++] = hd_val_get_string(secret);
             err = hd_val_write_text(&request->text, secret);
@@ -418,7 +418,8 @@ static int add_value(struct hd_tool_http_request *request, struct hd_slice text,
 }
 
 static int add_header(struct hd_tool_http_request *request, struct hd_slice name,
-                      struct hd_slice value, const struct hd_val *secrets, struct hd_fault *fault)
+                      struct hd_slice value, const struct hd_val *secrets,
+                      struct heddle_error *fault)
 {
     int err = hd_buf_append_slice(&request->text, name);
 
@@ -446,7 +447,7 @@ static void find_lines(struct hd_tool_http_request *request)
 }
 
 static int fill_headers(struct hd_tool_http_request *request, const struct hd_val *headers,
-                        const struct hd_val *secrets, struct hd_fault *fault)
+                        const struct hd_val *secrets, struct heddle_error *fault)
 {
     bool has_type = false;
     int err = 0;
@@ -500,7 +501,7 @@ static const char *find_method(const struct hd_val *tool)
 
 int hd_tool_http_request(struct hd_tool_http_request *request, const struct hd_val *tool,
                          const struct hd_val *args, const struct hd_val *secrets,
-                         struct hd_fault *fault)
+                         struct heddle_error *fault)
 {
     int err;
 
@@ -509,7 +510,7 @@ int hd_tool_http_request(struct hd_tool_http_request *request, const struct hd_v
     if (!err)
         err = fill_headers(request, hd_val_get(tool, HD_S("headers")), secrets, fault);
     if (err == HD_ELIMIT)
-        err = hd_fault_set(fault, HD_EINVAL, "the arguments are too large");
+        err = hd_error_set(fault, HD_EINVAL, "the arguments are too large");
     return err;
 }
 
@@ -543,7 +544,7 @@ static const struct hd_val *walk(const struct hd_val *val, struct hd_slice path)
 }
 
 int hd_tool_http_result(const struct hd_val *tool, struct hd_slice body, struct hd_val **out,
-                        struct hd_fault *fault)
+                        struct heddle_error *fault)
 {
     const struct hd_val *result = hd_val_get(tool, HD_S("result")), *found;
     struct hd_slice path = hd_val_get_string(hd_val_get(result, HD_S("json")));
@@ -556,12 +557,12 @@ int hd_tool_http_result(const struct hd_val *tool, struct hd_slice body, struct 
     }
     err = hd_val_parse_json(body, &json, NULL);
     if (err)
-        return err == HD_ENOMEM ? err : hd_fault_set(fault, HD_EINVAL, "the response is not JSON");
+        return err == HD_ENOMEM ? err : hd_error_set(fault, HD_EINVAL, "the response is not JSON");
     found = walk(json, path);
     if (found)
         *out = hd_val_ref(found);
     else
-        err = hd_fault_set(fault, HD_EINVAL, "the response has no \"%.*s\"",
+        err = hd_error_set(fault, HD_EINVAL, "the response has no \"%.*s\"",
                            path.len > 100 ? 100 : (int)path.len, path.ptr);
     hd_val_unref(json);
     return err;

@@ -19,7 +19,7 @@
 #define HD_TOOL_HTTP_MAX_HEADERS 64
 
 /* HD_EINVAL with the reason. */
-HD_MUST_CHECK int hd_tool_http_check(const struct hd_val *tool, struct hd_fault *fault);
+HD_MUST_CHECK int hd_tool_http_check(const struct hd_val *tool, struct heddle_error *fault);
 
 struct hd_tool_http_request {
     const char *method;
@@ -43,10 +43,10 @@ void hd_tool_http_request_fini(struct hd_tool_http_request *request);
  */
 HD_MUST_CHECK int hd_tool_http_request(struct hd_tool_http_request *request,
                                        const struct hd_val *tool, const struct hd_val *args,
-                                       const struct hd_val *secrets, struct hd_fault *fault);
+                                       const struct hd_val *secrets, struct heddle_error *fault);
 
 /* The result for the model from a response body. HD_EINVAL: it does not match `result`. */
 HD_MUST_CHECK int hd_tool_http_result(const struct hd_val *tool, struct hd_slice body,
-                                      struct hd_val **out, struct hd_fault *fault);
+                                      struct hd_val **out, struct heddle_error *fault);
 
 #endif

@@ -47,7 +47,7 @@ static int read_source(struct hd_decl *decl, const struct hd_decl_at *at,
                        struct hd_tools_source *out)
 {
     struct hd_json_iter it = hd_json_iter(at->val);
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     const struct hd_val *literal;
     struct hd_decl_at member;
     int err;
@@ -96,7 +96,7 @@ static int read_approval(struct hd_decl *decl, const struct hd_decl_at *at,
                          const struct hd_field *field, void *out)
 {
     const struct hd_expr **expr = out;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     int err = hd_decl_read_expr(decl, at, field, out);
 
     if (err || !hd_expr_literal(*expr))
@@ -409,7 +409,7 @@ static int next_answer(struct tool_work *work, struct hd_val **out)
 
 /* Whether approval is required; also when the policy has changed since. */
 static int find_approval(struct tool_work *work, struct hd_val *policy, struct hd_approval *out,
-                         struct hd_fault *fault)
+                         struct heddle_error *fault)
 {
     const struct hd_tool *tool = work->call.tool;
     const struct hd_val *question = hd_val_at(work->asked, 0);
@@ -424,7 +424,7 @@ static int find_approval(struct tool_work *work, struct hd_val *policy, struct h
 
 /* The first valid reply. HD_ENOTFOUND: none; `fault` may have the reason. */
 static int find_decision(struct tool_work *work, const struct hd_approval *approval,
-                         struct hd_decision *out, struct hd_fault *fault)
+                         struct hd_decision *out, struct heddle_error *fault)
 {
     struct hd_val *answer;
     int err;
@@ -433,7 +433,7 @@ static int find_decision(struct tool_work *work, const struct hd_approval *appro
         err = next_answer(work, &answer);
         if (err)
             return err;
-        *fault = (struct hd_fault){0};
+        *fault = (struct heddle_error){0};
         err = hd_approval_answer(answer, approval, work->name, out, fault);
         if (!err && out->verdict == HD_EDIT) {
             err = hd_tool_args_check(work->call.tool->parameters, out->args, fault);
@@ -497,7 +497,7 @@ static void approve(struct tool_work *work, struct hd_val *policy)
 {
     struct hd_decision decision = {0};
     struct hd_approval approval;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     int err = find_approval(work, policy, &approval, &fault);
 
     if (err) {
@@ -563,7 +563,7 @@ static void on_tools(void *ctx, const struct hd_toolset *set)
 {
     struct tool_work *work = ctx;
     struct hd_task *task = work->call.task;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
 
     work->wait = NULL;
     if (!set) {

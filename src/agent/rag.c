@@ -44,17 +44,17 @@ int hd_rag_ask(const struct hd_rag_ask *ask, struct hd_agent_exchange **out)
     return err;
 }
 
-int hd_rag_check(const struct hd_reply *reply, struct hd_fault *fault)
+int hd_rag_check(const struct hd_reply *reply, struct heddle_error *fault)
 {
     if (reply->error)
-        return hd_fault_set(fault, HD_EIO, "%s", reply->error);
+        return hd_error_set(fault, HD_EIO, "%s", reply->error);
     if (reply->status == 401 || reply->status == 403)
-        return hd_fault_set(fault, HD_EIO, "it does not accept the token (HTTP status %ld)",
+        return hd_error_set(fault, HD_EIO, "it does not accept the token (HTTP status %ld)",
                             reply->status);
     if (reply->status == 404)
-        return hd_fault_set(fault, HD_EIO, "it does not exist (HTTP status 404)");
+        return hd_error_set(fault, HD_EIO, "it does not exist (HTTP status 404)");
     if (reply->status < 200 || reply->status > 299)
-        return hd_fault_set(fault, HD_EIO, "HTTP status %ld", reply->status);
+        return hd_error_set(fault, HD_EIO, "HTTP status %ld", reply->status);
     return 0;
 }
 

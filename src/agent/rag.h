@@ -35,7 +35,7 @@ struct hd_rag_ask {
 
 HD_MUST_CHECK int hd_rag_ask(const struct hd_rag_ask *ask, struct hd_agent_exchange **out);
 /* Checks a response: HD_EIO with the reason, or 0. */
-HD_MUST_CHECK int hd_rag_check(const struct hd_reply *reply, struct hd_fault *fault);
+HD_MUST_CHECK int hd_rag_check(const struct hd_reply *reply, struct heddle_error *fault);
 
 /* Appends `base` without trailing slashes. */
 HD_MUST_CHECK int hd_rag_put_base(struct hd_buf *out, struct hd_slice base);

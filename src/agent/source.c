@@ -289,18 +289,18 @@ static int limit_opening(struct hd_tool_source *source)
 }
 
 /* The value of a marker may be invalid: the check sees it only after revealing. */
-static void explain(const struct hd_tool_source *source, struct hd_fault *fault)
+static void explain(const struct hd_tool_source *source, struct heddle_error *fault)
 {
     struct hd_val *value = hd_secrets_reveal(source->value, source->run->options.secrets);
 
     if (value && source->kind->check && source->kind->check(value, fault) == 0)
-        *fault = (struct hd_fault){0};
+        *fault = (struct heddle_error){0};
     hd_val_unref(value);
 }
 
 static void open_checked_source(struct hd_tool_source *source)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     int err = source->kind->check ? source->kind->check(source->value, &fault) : 0;
 
     if (!err)

@@ -28,7 +28,7 @@ struct a2a {
     size_t waiting; /* for cards */
 };
 
-static int check_agents(const struct hd_val *value, struct hd_fault *fault)
+static int check_agents(const struct hd_val *value, struct heddle_error *fault)
 {
     struct hd_a2a_peer *peers;
     struct hd_arena arena;
@@ -147,7 +147,7 @@ static int read_card(struct hd_a2a_peer *peer, struct hd_slice text)
         peer->card.url = url;
     } else if (peer->secret_count > 0 &&
                !hd_a2a_same_origin(hd_slice_cstr(peer->url), hd_slice_cstr(peer->card.url))) {
-        return hd_fault_set(&peer->fault, HD_EACCESS,
+        return hd_error_set(&peer->fault, HD_EACCESS,
                             "its card names another server, which must not receive its "
                             "credentials; set `endpoint` to allow it");
     }
@@ -160,7 +160,7 @@ static void got_card(struct hd_a2a_peer *peer, struct hd_slice text)
     int err = read_card(peer, text);
 
     if (err)
-        (void)hd_fault_set(&peer->fault, err, "%s", hd_error_text(err));
+        (void)hd_error_set(&peer->fault, err, "%s", hd_error_text(err));
 }
 
 static void on_card(void *ctx, const struct hd_reply *reply)
@@ -172,9 +172,9 @@ static void on_card(void *ctx, const struct hd_reply *reply)
 
     peer->exchange = NULL;
     if (reply->error) {
-        (void)hd_fault_set(&peer->fault, HD_EIO, "%s", reply->error);
+        (void)hd_error_set(&peer->fault, HD_EIO, "%s", reply->error);
     } else if (reply->status != 200) {
-        (void)hd_fault_set(&peer->fault, HD_EIO, "cannot fetch its card: HTTP status %ld",
+        (void)hd_error_set(&peer->fault, HD_EIO, "cannot fetch its card: HTTP status %ld",
                            reply->status);
     } else {
         got_card(peer, reply->body);
@@ -240,7 +240,7 @@ static void find_card(struct a2a *a2a, struct hd_a2a_peer *peer)
     }
     err = fetch_card(peer);
     if (err)
-        (void)hd_fault_set(&peer->fault, err, "%s", hd_error_text(err));
+        (void)hd_error_set(&peer->fault, err, "%s", hd_error_text(err));
     else
         a2a->waiting++;
 }
@@ -270,7 +270,7 @@ static int find_lost(struct a2a *a2a, const struct hd_val *value)
 
     for (size_t i = 0; i < count && !err; i++) {
         if (given[i].line_count > a2a->peers[i].line_count)
-            (void)hd_fault_set(&a2a->peers[i].fault, HD_EACCESS,
+            (void)hd_error_set(&a2a->peers[i].fault, HD_EACCESS,
                                "this run has no credentials for it");
     }
     return err;

@@ -21,21 +21,21 @@ static const struct hd_val *list_of(const struct hd_val *value)
     return hd_val_is_object(value) ? hd_val_get(value, HD_S("assistants")) : value;
 }
 
-static int check_assistants(const struct hd_val *value, struct hd_fault *fault)
+static int check_assistants(const struct hd_val *value, struct heddle_error *fault)
 {
     const struct hd_val *list = list_of(value);
 
     if (!hd_val_is_list(list))
-        return hd_fault_set(fault, HD_EINVAL, "must be a list of assistants, not %s",
+        return hd_error_set(fault, HD_EINVAL, "must be a list of assistants, not %s",
                             hd_val_type_name(list));
     if (hd_val_count(list) > MAX_ASSISTANTS)
-        return hd_fault_set(fault, HD_EINVAL, "must not be more than %d assistants",
+        return hd_error_set(fault, HD_EINVAL, "must not be more than %d assistants",
                             MAX_ASSISTANTS);
     for (size_t i = 0; i < hd_val_count(list); i++) {
         struct hd_slice name = hd_val_get_string(hd_val_at(list, i));
 
         if (name.len == 0 || hd_slice_eq(name, HD_S("*")))
-            return hd_fault_set(fault, HD_EINVAL, "assistant %zu must be an id, a name or a graph",
+            return hd_error_set(fault, HD_EINVAL, "assistant %zu must be an id, a name or a graph",
                                 i);
     }
     return 0;

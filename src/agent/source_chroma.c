@@ -48,7 +48,7 @@ struct chroma {
 
 /* ---- configuration -------------------------------------------------------- */
 
-static int check_archive(const struct hd_val *archive, struct hd_fault *fault)
+static int check_archive(const struct hd_val *archive, struct heddle_error *fault)
 {
     static const char *const keys[] = {"name", "collection_name", "chromadb_url",
                                        "embedding_model"};
@@ -59,27 +59,27 @@ static int check_archive(const struct hd_val *archive, struct hd_fault *fault)
         struct hd_val *val = hd_val_get(archive, hd_slice_cstr(keys[i]));
 
         if (!hd_val_is_null(val) && !hd_val_is_string(val))
-            return hd_fault_set(fault, HD_EINVAL, "`%s` of an archive must be a string", keys[i]);
+            return hd_error_set(fault, HD_EINVAL, "`%s` of an archive must be a string", keys[i]);
     }
     if (collection.len == 0 || collection.len > 512 || collection.ptr[0] == '.')
-        return hd_fault_set(fault, HD_EINVAL, "an archive must have a `collection_name`");
+        return hd_error_set(fault, HD_EINVAL, "an archive must have a `collection_name`");
     if (hd_val_get_string(url).len && !hd_a2a_is_url(hd_val_get_string(url)))
-        return hd_fault_set(fault, HD_EINVAL, "`chromadb_url` must be an http or https URL");
+        return hd_error_set(fault, HD_EINVAL, "`chromadb_url` must be an http or https URL");
     return 0;
 }
 
-static int check_archives(const struct hd_val *value, struct hd_fault *fault)
+static int check_archives(const struct hd_val *value, struct heddle_error *fault)
 {
     const struct hd_val *list = hd_val_get(value, HD_S("archives"));
     struct hd_slice url = hd_val_get_string(hd_val_get(value, HD_S("embeddings_url")));
     int err = 0;
 
     if (!hd_val_is_object(value) || (!hd_val_is_null(list) && !hd_val_is_list(list)))
-        return hd_fault_set(fault, HD_EINVAL, "must be {\"archives\": [{\"collection_name\", …}]}");
+        return hd_error_set(fault, HD_EINVAL, "must be {\"archives\": [{\"collection_name\", …}]}");
     if (hd_val_count(list) > MAX_ARCHIVES)
-        return hd_fault_set(fault, HD_EINVAL, "has at most %d archives", MAX_ARCHIVES);
+        return hd_error_set(fault, HD_EINVAL, "has at most %d archives", MAX_ARCHIVES);
     if (url.len && !hd_a2a_is_url(url))
-        return hd_fault_set(fault, HD_EINVAL, "`embeddings_url` must be an http or https URL");
+        return hd_error_set(fault, HD_EINVAL, "`embeddings_url` must be an http or https URL");
     for (size_t i = 0; i < hd_val_count(list) && !err; i++)
         err = check_archive(hd_val_at(list, i), fault);
     return err;
@@ -230,7 +230,7 @@ struct vector {
     struct hd_slice model;
     struct hd_agent_exchange *exchange;
     struct hd_buf text; /* [number, …]; empty: not received */
-    struct hd_fault fault;
+    struct heddle_error fault;
 };
 
 struct archive_search {
@@ -240,7 +240,7 @@ struct archive_search {
     struct hd_agent_exchange *exchange;
     bool is_asked; /* the query was sent */
     bool is_over;
-    struct hd_fault fault;
+    struct heddle_error fault;
 };
 
 struct archive_work {
@@ -342,7 +342,7 @@ static void finish_if_over(struct archive_work *work)
 
 static void fail_search(struct archive_search *search, int err, const char *text)
 {
-    (void)hd_fault_set(&search->fault, err, "%s", text && text[0] ? text : hd_error_text(err));
+    (void)hd_error_set(&search->fault, err, "%s", text && text[0] ? text : hd_error_text(err));
     search->is_over = true;
 }
 
@@ -446,17 +446,18 @@ static void advance(struct archive_search *search)
 
 /* ---- collections ---------------------------------------------------------------- */
 
-static int read_collection(struct archive *archive, struct hd_slice body, struct hd_fault *fault)
+static int read_collection(struct archive *archive, struct hd_slice body,
+                           struct heddle_error *fault)
 {
     struct hd_json json;
     struct hd_slice id;
     int err = hd_json_parse(&json, body, NULL);
 
     if (err)
-        return err == HD_EINVAL ? hd_fault_set(fault, err, "its response is not JSON") : err;
+        return err == HD_EINVAL ? hd_error_set(fault, err, "its response is not JSON") : err;
     id = hd_json_string(hd_json_get(hd_json_root(&json), HD_S("id")));
     if (id.len == 0 || id.len > 256 || id.ptr[0] == '.') {
-        err = hd_fault_set(fault, HD_EINVAL, "its response is not a collection");
+        err = hd_error_set(fault, HD_EINVAL, "its response is not a collection");
     } else {
         hd_val_unref(archive->id);
         archive->id = hd_val_string(id);
@@ -521,17 +522,17 @@ static void on_vector(void *ctx, const struct hd_reply *reply)
 {
     struct vector *vector = ctx;
     struct archive_work *work = vector->work;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     int err = hd_rag_check(reply, &fault);
 
     vector->exchange = NULL;
     if (!err) {
         err = read_vector(vector, reply->body);
         if (err == HD_EINVAL)
-            (void)hd_fault_set(&fault, err, "its response is invalid");
+            (void)hd_error_set(&fault, err, "its response is invalid");
     }
     if (err)
-        (void)hd_fault_set(&vector->fault, err, "no embedding of the query: %s",
+        (void)hd_error_set(&vector->fault, err, "no embedding of the query: %s",
                            fault.text[0] ? fault.text : hd_error_text(err));
     for (size_t i = 0; i < work->own->count; i++) {
         if (work->searches[i].vector == vector)
@@ -592,7 +593,7 @@ static void ask_vector(struct vector *vector, struct hd_slice query)
     if (!err)
         err = hd_rag_ask(&what, &vector->exchange);
     if (err)
-        (void)hd_fault_set(&vector->fault, err, "no embedding of the query: %s",
+        (void)hd_error_set(&vector->fault, err, "no embedding of the query: %s",
                            hd_error_text(err));
     hd_buf_fini(&url);
     hd_buf_fini(&body);

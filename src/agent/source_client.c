@@ -14,28 +14,28 @@ static const struct hd_val *function_of(const struct hd_val *item)
     return hd_val_is_object(function) ? function : item;
 }
 
-static int check_item(const struct hd_val *item, size_t index, struct hd_fault *fault)
+static int check_item(const struct hd_val *item, size_t index, struct heddle_error *fault)
 {
     const struct hd_val *function = function_of(item);
     const struct hd_val *name = hd_val_get(function, HD_S("name"));
     const struct hd_val *parameters = hd_val_get(function, HD_S("parameters"));
 
     if (!hd_val_is_object(function) || hd_val_get_string(name).len == 0)
-        return hd_fault_set(fault, HD_EINVAL, "tool %zu must be an object with \"name\"", index);
+        return hd_error_set(fault, HD_EINVAL, "tool %zu must be an object with \"name\"", index);
     if (!hd_val_is_null(parameters) && !hd_val_is_object(parameters) &&
         !hd_val_is_string(parameters))
-        return hd_fault_set(fault, HD_EINVAL,
+        return hd_error_set(fault, HD_EINVAL,
                             "\"parameters\" of tool %zu must be a JSON Schema, not %s", index,
                             hd_val_type_name(parameters));
     return 0;
 }
 
-static int check_client_tools(const struct hd_val *value, struct hd_fault *fault)
+static int check_client_tools(const struct hd_val *value, struct heddle_error *fault)
 {
     int err = 0;
 
     if (!hd_val_is_list(value))
-        return hd_fault_set(fault, HD_EINVAL, "must be a list of tools, not %s",
+        return hd_error_set(fault, HD_EINVAL, "must be a list of tools, not %s",
                             hd_val_type_name(value));
     for (size_t i = 0; i < hd_val_count(value) && !err; i++)
         err = check_item(hd_val_at(value, i), i, fault);

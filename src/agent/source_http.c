@@ -30,19 +30,19 @@ static const struct hd_val *tool_at(const struct hd_val *value, size_t index)
     return hd_val_is_list(value) ? hd_val_at(value, index) : value;
 }
 
-static int check_http_tools(const struct hd_val *value, struct hd_fault *fault)
+static int check_http_tools(const struct hd_val *value, struct heddle_error *fault)
 {
     int err = 0;
 
     if (!hd_val_is_list(value) && !hd_val_is_object(value))
-        return hd_fault_set(fault, HD_EINVAL, "must be a list of tools, not %s",
+        return hd_error_set(fault, HD_EINVAL, "must be a list of tools, not %s",
                             hd_val_type_name(value));
     for (size_t i = 0; i < count_tools(value) && !err; i++) {
-        struct hd_fault inner = {0};
+        struct heddle_error inner = {0};
 
         err = hd_tool_http_check(tool_at(value, i), &inner);
         if (err)
-            hd_fault_set(fault, err, "tool %zu: %s", i, inner.text);
+            hd_error_set(fault, err, "tool %zu: %s", i, inner.text);
     }
     return err;
 }
@@ -96,7 +96,7 @@ static void end_answered(struct http_tool_request *pending, struct hd_slice body
 {
     struct hd_tool_call *call = pending->call;
     struct hd_val *result = NULL;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     int err = hd_tool_http_result(call->tool->own, body, &result, &fault);
 
     free_request(pending);
@@ -170,7 +170,7 @@ static int call_http_tool(struct hd_tool_call *call)
 {
     const struct hd_val *secrets = call->task->loop->run->options.secrets;
     struct http_tool_request *pending = hd_calloc(1, sizeof(*pending));
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     int err;
 
     if (!pending)

@@ -26,7 +26,7 @@ struct collection {
     struct hd_slice id;
     struct hd_agent_exchange *exchange;
     struct hd_val *name, *description; /* strings; NULL: unknown */
-    struct hd_fault fault;
+    struct heddle_error fault;
 };
 
 struct langconnect {
@@ -37,25 +37,25 @@ struct langconnect {
     size_t waiting;
 };
 
-static int check_collections(const struct hd_val *value, struct hd_fault *fault)
+static int check_collections(const struct hd_val *value, struct heddle_error *fault)
 {
     const struct hd_val *list = hd_val_get(value, HD_S("collections"));
 
     if (!hd_val_is_object(value))
-        return hd_fault_set(fault, HD_EINVAL, "must be {\"rag_url\", \"collections\"}");
+        return hd_error_set(fault, HD_EINVAL, "must be {\"rag_url\", \"collections\"}");
     if (hd_val_count(list) == 0 && hd_val_is_null(hd_val_get(value, HD_S("rag_url"))))
         return 0;
     if (!hd_a2a_is_url(hd_val_get_string(hd_val_get(value, HD_S("rag_url")))))
-        return hd_fault_set(fault, HD_EINVAL, "`rag_url` must be an http or https URL");
+        return hd_error_set(fault, HD_EINVAL, "`rag_url` must be an http or https URL");
     if (!hd_val_is_null(list) && !hd_val_is_list(list))
-        return hd_fault_set(fault, HD_EINVAL, "`collections` must be a list of ids");
+        return hd_error_set(fault, HD_EINVAL, "`collections` must be a list of ids");
     if (hd_val_count(list) > MAX_COLLECTIONS)
-        return hd_fault_set(fault, HD_EINVAL, "`collections` has at most %d", MAX_COLLECTIONS);
+        return hd_error_set(fault, HD_EINVAL, "`collections` has at most %d", MAX_COLLECTIONS);
     for (size_t i = 0; i < hd_val_count(list); i++) {
         struct hd_slice id = hd_val_get_string(hd_val_at(list, i));
 
         if (id.len == 0 || id.len > 256 || id.ptr[0] == '.')
-            return hd_fault_set(fault, HD_EINVAL, "`collections` must be a list of ids");
+            return hd_error_set(fault, HD_EINVAL, "`collections` must be a list of ids");
     }
     return 0;
 }
@@ -150,12 +150,12 @@ static int read_collection(struct collection *collection, struct hd_slice body)
     int err = hd_json_parse(&json, body, NULL);
 
     if (err)
-        return err == HD_EINVAL ? hd_fault_set(&collection->fault, err, "its response is not JSON")
+        return err == HD_EINVAL ? hd_error_set(&collection->fault, err, "its response is not JSON")
                                 : err;
     name = hd_json_string(hd_json_get(hd_json_root(&json), HD_S("name")));
     metadata = hd_json_get(hd_json_root(&json), HD_S("metadata"));
     if (name.len == 0) {
-        err = hd_fault_set(&collection->fault, HD_EINVAL, "its response is not a collection");
+        err = hd_error_set(&collection->fault, HD_EINVAL, "its response is not a collection");
     } else {
         collection->description =
             hd_val_string(hd_json_string(hd_json_get(metadata, HD_S("description"))));
@@ -176,7 +176,7 @@ static void on_collection(void *ctx, const struct hd_reply *reply)
     if (!err)
         err = read_collection(collection, reply->body);
     if (err)
-        (void)hd_fault_set(&collection->fault, err, "%s", hd_error_text(err));
+        (void)hd_error_set(&collection->fault, err, "%s", hd_error_text(err));
     if (--own->waiting == 0)
         finish_collections(collection->source);
 }
@@ -230,7 +230,7 @@ static void ask_all(struct hd_tool_source *source)
         int err = ask_collection(collection, "", &what, &collection->exchange);
 
         if (err)
-            (void)hd_fault_set(&collection->fault, err, "%s", hd_error_text(err));
+            (void)hd_error_set(&collection->fault, err, "%s", hd_error_text(err));
         else
             own->waiting++;
     }
@@ -288,7 +288,7 @@ static void on_documents_found(void *ctx, const struct hd_reply *reply)
 {
     struct collection_search *search = ctx;
     struct hd_tool_call *call = search->call;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_val *content = NULL;
     struct hd_buf text;
     int err = hd_rag_check(reply, &fault);
@@ -299,7 +299,7 @@ static void on_documents_found(void *ctx, const struct hd_reply *reply)
     if (!err) {
         err = hd_rag_documents(reply->body, HD_RAG_MAX_TEXT, &text);
         if (err == HD_EINVAL)
-            (void)hd_fault_set(&fault, err, "its response is not a list of documents");
+            (void)hd_error_set(&fault, err, "its response is not a list of documents");
     }
     if (!err)
         content = hd_val_string(hd_buf_slice(&text));

@@ -54,7 +54,7 @@ struct own_tool {
     struct mcp_place *place;
 };
 
-static int check_servers(const struct hd_val *value, struct hd_fault *fault)
+static int check_servers(const struct hd_val *value, struct heddle_error *fault)
 {
     struct hd_mcp_server *servers;
     struct hd_arena arena;
@@ -83,7 +83,7 @@ static int add_server_tool(struct mcp_place *place, const struct hd_val *item)
     const struct hd_val *schema = hd_val_get(item, HD_S("inputSchema"));
     struct hd_slice name = hd_val_get_string(hd_val_get(item, HD_S("name")));
     struct hd_slice text = hd_val_get_string(hd_val_get(item, HD_S("description")));
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct own_tool *own;
     int err;
 
@@ -400,7 +400,7 @@ static void end_result(struct mcp_work *work, const struct hd_val *result)
 {
     struct hd_tool_call *call = work->call;
     struct hd_mcp_outcome outcome;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     int err = hd_mcp_result_read(result, &outcome, &fault);
 
     free_mcp_work(work);

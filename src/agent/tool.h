@@ -45,7 +45,7 @@ struct hd_source_kind {
      * Checks the value: when the graph is read, if it has no expressions, and before opening. Not
      * called for null, a source without tools. HD_EINVAL with the reason.
      */
-    int (*check)(const struct hd_val *value, struct hd_fault *fault);
+    int (*check)(const struct hd_val *value, struct heddle_error *fault);
 
     /*
      * Adds its tools, then calls hd_source_ready(), also before it returns: waiting tasks continue

@@ -47,14 +47,14 @@ static bool fits(const struct hd_val *val, const struct hd_val *type)
 }
 
 static int fail_type(struct hd_slice name, const struct hd_val *val, const struct hd_val *type,
-                     struct hd_fault *fault)
+                     struct heddle_error *fault)
 {
     struct hd_buf wanted;
     int err;
 
     hd_buf_init(&wanted, 128);
     err = hd_val_write_text(&wanted, type);
-    hd_fault_set(fault, HD_EINVAL, "\"%.*s\" must be of type %.*s, not %s",
+    hd_error_set(fault, HD_EINVAL, "\"%.*s\" must be of type %.*s, not %s",
                  name.len > 80 ? 80 : (int)name.len, name.ptr, err ? 0 : (int)wanted.len,
                  wanted.ptr ? wanted.ptr : "", hd_val_type_name(val));
     hd_buf_fini(&wanted);
@@ -73,19 +73,19 @@ static bool is_left_out(const struct hd_val *val, const struct hd_val *key,
 }
 
 int hd_tool_args_check(const struct hd_val *schema, const struct hd_val *args,
-                       struct hd_fault *fault)
+                       struct heddle_error *fault)
 {
     const struct hd_val *required = hd_val_get(schema, HD_S("required"));
     const struct hd_val *properties = hd_val_get(schema, HD_S("properties"));
 
     if (!hd_val_is_object(args))
-        return hd_fault_set(fault, HD_EINVAL, "the arguments must be an object, not %s",
+        return hd_error_set(fault, HD_EINVAL, "the arguments must be an object, not %s",
                             hd_val_type_name(args));
     for (size_t i = 0; hd_val_is_list(required) && i < hd_val_count(required); i++) {
         struct hd_slice name = hd_val_get_string(hd_val_at(required, i));
 
         if (hd_val_is_string(hd_val_at(required, i)) && !hd_val_get(args, name))
-            return hd_fault_set(fault, HD_EINVAL, "\"%.*s\" is required",
+            return hd_error_set(fault, HD_EINVAL, "\"%.*s\" is required",
                                 name.len > 80 ? 80 : (int)name.len, name.ptr);
     }
     for (size_t i = 0; i < hd_val_count(args); i++) {

@@ -35,7 +35,7 @@ struct hd_tools_spec {
 
 /* tool_args.c: HD_EINVAL with the reason, for the model to read. */
 HD_MUST_CHECK int hd_tool_args_check(const struct hd_val *schema, const struct hd_val *args,
-                                     struct hd_fault *fault);
+                                     struct heddle_error *fault);
 
 /* tool_result.c: a tool's result (taken), as message content. NULL: HD_ENOMEM. */
 HD_MUST_CHECK struct hd_val *hd_tool_content(struct hd_val *content, size_t max);

@@ -25,18 +25,18 @@ bool hd_access_is_thread(const struct hd_endpoint *route)
            route->access == HD_ACCESS_OWNER;
 }
 
-int hd_access_check(const struct hd_endpoint *route, struct hd_fault *fault)
+int hd_access_check(const struct hd_endpoint *route, struct heddle_error *fault)
 {
     static const char threads[] = "/threads/{";
 
     if (route->access == HD_ACCESS_UNSET)
-        return hd_fault_set(fault, HD_EINVAL, "%s %s declares no access",
+        return hd_error_set(fault, HD_EINVAL, "%s %s declares no access",
                             hd_method_name(route->method), route->pattern);
     if (route->on == HD_ON_UNSET)
-        return hd_fault_set(fault, HD_EINVAL, "%s %s declares no custom auth event",
+        return hd_error_set(fault, HD_EINVAL, "%s %s declares no custom auth event",
                             hd_method_name(route->method), route->pattern);
     if (hd_access_is_thread(route) && strncmp(route->pattern, threads, strlen(threads)) != 0)
-        return hd_fault_set(fault, HD_EINVAL, "%s %s requires a thread that is not in its path",
+        return hd_error_set(fault, HD_EINVAL, "%s %s requires a thread that is not in its path",
                             hd_method_name(route->method), route->pattern);
     return 0;
 }
@@ -333,7 +333,7 @@ static int hide_unseen(struct hd_call *call, struct hd_slice thread_id, struct h
     err =
         hd_thread_read(call->app->store, *principal, thread_id, call->arena, &thread, &call->fault);
     if (err == HD_ENOTFOUND) {
-        call->fault = (struct hd_fault){0};
+        call->fault = (struct heddle_error){0};
         return 0;
     }
     if (!err)
@@ -367,7 +367,7 @@ int hd_access_find(struct hd_call *call, struct hd_slice thread_id, struct hd_sl
     }
     if (err && err != HD_ENOTFOUND)
         return err;
-    call->fault = (struct hd_fault){0};
+    call->fault = (struct heddle_error){0};
     return hide_unseen(call, thread_id, principal);
 }
 

@@ -16,7 +16,7 @@
  * HD_EINVAL: the route declares no access or no custom auth event, or requires a thread that its
  * path does not name.
  */
-HD_MUST_CHECK int hd_access_check(const struct hd_endpoint *route, struct hd_fault *fault);
+HD_MUST_CHECK int hd_access_check(const struct hd_endpoint *route, struct heddle_error *fault);
 /* The first part of the route's path is a thread. */
 bool hd_access_is_thread(const struct hd_endpoint *route);
 

@@ -234,7 +234,7 @@ static size_t count_routes(void)
     return count;
 }
 
-int hd_api_create(struct hd_app *app, struct hd_api **out, struct hd_fault *fault)
+int hd_api_create(struct hd_app *app, struct hd_api **out, struct heddle_error *fault)
 {
     struct hd_api *api = hd_calloc(1, sizeof(*api));
     size_t count = count_routes(), kept = 0;

@@ -169,7 +169,7 @@ struct hd_call {
     struct hd_slice content_type;
     struct hd_buf out;
     struct hd_jw jw; /* writes to `out` */
-    struct hd_fault fault;
+    struct heddle_error fault;
     struct hd_budget budget;         /* memory of the response */
     void *state;                     /* the route's state, in the arena */
     void (*free_state)(void *state); /* when the call ends, for memory outside; may be NULL */
@@ -245,7 +245,8 @@ void hd_call_free(struct hd_call *call);
 
 /* ---- the API object --------------------------------------------------- */
 
-HD_MUST_CHECK int hd_api_create(struct hd_app *app, struct hd_api **out, struct hd_fault *fault);
+HD_MUST_CHECK int hd_api_create(struct hd_app *app, struct hd_api **out,
+                                struct heddle_error *fault);
 void hd_api_destroy(struct hd_api *api);
 /* The handler of the HTTP server; ctx is the struct hd_api. */
 void hd_api_handle(void *ctx, struct hd_exchange *ex);

@@ -85,7 +85,7 @@ static struct hd_step graph_query_worker(struct hd_call *call, hd_worker_reply_f
 /* true, false, or the number of levels of subgraphs to open. */
 static int read_levels(struct hd_call *call, int *out)
 {
-    struct hd_fault ignored = {0};
+    struct heddle_error ignored = {0};
     int64_t levels = 0;
     bool opens = false;
 
@@ -95,7 +95,7 @@ static int read_levels(struct hd_call *call, int *out)
         return 0;
     }
     if (hd_params_bool(&call->query, HD_S("xray"), false, &opens, &ignored))
-        return hd_fault_set(&call->fault, HD_EINVAL,
+        return hd_error_set(&call->fault, HD_EINVAL,
                             "xray: expected true, false or a number of levels");
     if (opens)
         *out = HD_DRAW_ALL_LEVELS;
@@ -109,7 +109,7 @@ static int read_format(struct hd_call *call, bool *is_picture)
     hd_params_get(&call->query, HD_S("format"), &format);
     *is_picture = hd_slice_eq(format, HD_S("svg"));
     if (!*is_picture && !hd_slice_eq(format, HD_S("json")))
-        return hd_fault_set(&call->fault, HD_EINVAL, "format: expected json or svg");
+        return hd_error_set(&call->fault, HD_EINVAL, "format: expected json or svg");
     return 0;
 }
 
@@ -150,7 +150,7 @@ static struct hd_step draw_picture(struct hd_call *call)
     hd_json_fini(&json);
     if (err == HD_ELIMIT)
         return hd_step_fail(
-            hd_fault_set(&call->fault, HD_EINVAL, "format: the graph is too large for a picture"));
+            hd_error_set(&call->fault, HD_EINVAL, "format: the graph is too large for a picture"));
     if (err)
         return hd_step_fail(err);
     err = put_picture(call, &drawing);
@@ -199,7 +199,7 @@ static struct hd_step draw_graph(struct hd_call *call)
     err = hd_drawing_init(&drawing, graph->graph, levels);
     if (err == HD_ELIMIT)
         return hd_step_fail(
-            hd_fault_set(&call->fault, HD_EINVAL, "xray: the graph is too large to expand"));
+            hd_error_set(&call->fault, HD_EINVAL, "xray: the graph is too large to expand"));
     if (err)
         return hd_step_fail(err);
     err = is_picture ? put_picture(call, &drawing) : hd_draw_json(&drawing, &call->out);
@@ -373,7 +373,7 @@ static struct hd_step put_subgraphs(struct hd_call *call, struct hd_slice ns)
         return query_subgraphs(call, graph, &assistant, ns, recurse);
     err = hd_graph_subgraphs(&call->out, graph->graph, ns, recurse);
     if (err == HD_ENOTFOUND)
-        return hd_step_fail(hd_fault_set(&call->fault, err, "Subgraph not found"));
+        return hd_step_fail(hd_error_set(&call->fault, err, "Subgraph not found"));
     return hd_step_done(err);
 }
 

@@ -88,7 +88,7 @@ int hd_assistant_view_select(struct hd_call *call, const struct hd_slice *names,
         unsigned member = find_member(names[i]);
 
         if (member == 0)
-            return hd_fault_set(&call->fault, HD_EINVAL, "select: assistants have no \"%.*s\"",
+            return hd_error_set(&call->fault, HD_EINVAL, "select: assistants have no \"%.*s\"",
                                 (int)(names[i].len < 80 ? names[i].len : 80), names[i].ptr);
         *members |= member;
     }
@@ -113,7 +113,7 @@ int hd_call_assistant(struct hd_call *call, struct hd_assistant_rec *out)
 {
     struct hd_slice id = call->params[0];
     struct hd_slice uuid;
-    struct hd_fault none = {0};
+    struct heddle_error none = {0};
     bool is_seen = true;
     int err;
 
@@ -127,7 +127,7 @@ int hd_call_assistant(struct hd_call *call, struct hd_assistant_rec *out)
     if (is_seen && err != HD_ENOTFOUND)
         return err;
     call->fault = none;
-    return hd_fault_set(&call->fault, HD_ENOTFOUND, "Assistant not found");
+    return hd_error_set(&call->fault, HD_ENOTFOUND, "Assistant not found");
 }
 
 int hd_call_graph(struct hd_call *call, struct hd_slice graph_id, const struct hd_app_graph **out)
@@ -135,6 +135,6 @@ int hd_call_graph(struct hd_call *call, struct hd_slice graph_id, const struct h
     *out = hd_app_graph(call->app, graph_id);
     if (*out)
         return 0;
-    return hd_fault_set(&call->fault, HD_ENOTFOUND, "Graph with id \"%.*s\" not found",
+    return hd_error_set(&call->fault, HD_ENOTFOUND, "Graph with id \"%.*s\" not found",
                         (int)(graph_id.len < 80 ? graph_id.len : 80), graph_id.ptr);
 }

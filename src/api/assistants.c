@@ -52,7 +52,7 @@ static int check_tags(struct hd_call *call, hd_json_val tags)
         is_good = hd_json_is_string(it.val);
     return is_good
                ? 0
-               : hd_fault_set(&call->fault, HD_EINVAL, "config.tags: expected a list of strings");
+               : hd_error_set(&call->fault, HD_EINVAL, "config.tags: expected a list of strings");
 }
 
 /* Runs use these members of their assistant without another check. */
@@ -63,9 +63,9 @@ static int check_config(struct hd_call *call, struct assistant_draft *draft)
 
     draft->configurable = assistant_member(draft->config, "configurable");
     if (draft->configurable && !hd_json_is_object(draft->configurable))
-        return hd_fault_set(&call->fault, HD_EINVAL, "config.configurable: expected an object");
+        return hd_error_set(&call->fault, HD_EINVAL, "config.configurable: expected an object");
     if (limit && (!hd_json_whole(limit, &number) || number < 1 || number > MAX_RECURSION))
-        return hd_fault_set(&call->fault, HD_EINVAL,
+        return hd_error_set(&call->fault, HD_EINVAL,
                             "config.recursion_limit: expected an integer from 1 to %d",
                             MAX_RECURSION);
     return check_tags(call, assistant_member(draft->config, "tags"));
@@ -229,7 +229,7 @@ struct assistant_addition {
 };
 
 /* HD_ECONFLICT: the existing one was deleted before it was read. */
-static int add_or_read_once(void *arg, struct hd_fault *fault)
+static int add_or_read_once(void *arg, struct heddle_error *fault)
 {
     const struct assistant_addition *addition = arg;
     struct hd_assistant_rec *assistant = addition->assistant, found;
@@ -238,7 +238,7 @@ static int add_or_read_once(void *arg, struct hd_fault *fault)
 
     if (err != HD_ECONFLICT)
         return err;
-    *fault = (struct hd_fault){0};
+    *fault = (struct heddle_error){0};
     err = hd_assistant_read(call->app->store, assistant->principal, assistant->id, call->arena,
                             &found, fault);
     if (err)
@@ -294,7 +294,7 @@ static struct hd_step create_assistant(struct hd_call *call)
     if (!err)
         err = read_draft(call, &draft);
     if (!err && draft.graph_id.len == 0)
-        return hd_step_fail(hd_fault_set(&call->fault, HD_EINVAL, "graph_id: required"));
+        return hd_step_fail(hd_error_set(&call->fault, HD_EINVAL, "graph_id: required"));
     if (!err)
         err = hd_body_word(call, "if_exists", words, &word);
     if (!err)
@@ -348,10 +348,10 @@ static int read_own(struct hd_call *call, struct hd_assistant_rec *assistant)
     if (err || hd_slice_eq(assistant->principal, call->actor))
         return err;
     if (is_system(call, assistant))
-        return hd_fault_set(&call->fault, HD_EACCESS,
+        return hd_error_set(&call->fault, HD_EACCESS,
                             "the default assistant of a graph cannot be changed");
     if (!is_admin(call))
-        return hd_fault_set(&call->fault, HD_EACCESS,
+        return hd_error_set(&call->fault, HD_EACCESS,
                             "only administrators may change shared assistants");
     return 0;
 }
@@ -377,7 +377,7 @@ struct assistant_patch {
     struct assistant_draft draft;
 };
 
-static int assistant_patch_once(void *arg, struct hd_fault *fault)
+static int assistant_patch_once(void *arg, struct heddle_error *fault)
 {
     const struct assistant_patch *patch = arg;
     const struct assistant_draft *draft = &patch->draft;
@@ -420,7 +420,7 @@ struct version_choice {
     int64_t version;
 };
 
-static int set_latest_once(void *arg, struct hd_fault *fault)
+static int set_latest_once(void *arg, struct heddle_error *fault)
 {
     const struct version_choice *choice = arg;
     struct hd_call *call = choice->call;
@@ -433,7 +433,7 @@ static int set_latest_once(void *arg, struct hd_fault *fault)
     err = hd_assistant_read_version(call->app->store, now.principal, now.id, version, call->arena,
                                     &then, fault);
     if (err == HD_ENOTFOUND)
-        return hd_fault_set(fault, HD_ENOTFOUND, "Assistant version %lld not found",
+        return hd_error_set(fault, HD_ENOTFOUND, "Assistant version %lld not found",
                             (long long)version);
     if (err)
         return err;
@@ -452,7 +452,7 @@ static struct hd_step set_latest(struct hd_call *call)
     int err = hd_body_int(call, "version", 1, INT64_MAX, &version);
 
     if (!err && version == 0)
-        return hd_step_fail(hd_fault_set(&call->fault, HD_EINVAL, "version: required"));
+        return hd_step_fail(hd_error_set(&call->fault, HD_EINVAL, "version: required"));
     if (err)
         return hd_step_fail(err);
     choice.version = version;

@@ -74,7 +74,7 @@ static bool is_concerned(struct hd_call *call)
 
     if (call->route->on == HD_ON_ASSISTANTS_DELETE &&
         hd_params_bool(&call->query, HD_S("delete_threads"), false, &deletes, &call->fault))
-        call->fault = (struct hd_fault){0};
+        call->fault = (struct heddle_error){0};
     return deletes;
 }
 
@@ -180,7 +180,7 @@ static int change_list(struct hd_call *call)
 static struct hd_step keep_filter(struct hd_call *call, hd_json_val filter)
 {
     struct hd_json *kept = &call->authorized->filters[event_of(call)->of];
-    struct hd_fault why = {0};
+    struct heddle_error why = {0};
     struct hd_slice text;
     int err = hd_auth_filter_check(filter, &why);
 

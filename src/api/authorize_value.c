@@ -308,7 +308,7 @@ int hd_authorize_value_of_copy(struct hd_call *call, const struct hd_authorize_e
     int err = hd_call_thread(call, &thread);
 
     *is_there = !err;
-    call->fault = (struct hd_fault){0};
+    call->fault = (struct heddle_error){0};
     if (err) /* refused by the route */
         return err == HD_ENOMEM ? err : 0;
     if (thread.metadata.len > 0)

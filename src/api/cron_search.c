@@ -142,7 +142,7 @@ int hd_cron_view_check_names(struct hd_call *call, const struct hd_slice *names,
         for (size_t n = 0; n < HD_COUNT(views); n++)
             is_known = is_known || hd_slice_eq(hd_slice_cstr(views[n].name), names[i]);
         if (!is_known)
-            return hd_fault_set(&call->fault, HD_EINVAL, "select: a cron has no member \"%.*s\"",
+            return hd_error_set(&call->fault, HD_EINVAL, "select: a cron has no member \"%.*s\"",
                                 (int)(names[i].len < 80 ? names[i].len : 80), names[i].ptr);
     }
     return 0;
@@ -192,7 +192,7 @@ static int read_assistant(struct hd_call *call, struct cron_search *search)
         return err;
     err = hd_assistant_lookup(call->app, call->actor, id, call->arena, &assistant, &call->fault);
     if (err == HD_ENOTFOUND) { /* deleted: its crons may still exist */
-        call->fault = (struct hd_fault){0};
+        call->fault = (struct heddle_error){0};
         search->assistant_id = id;
         return 0;
     }

@@ -146,7 +146,7 @@ static int read_end(struct hd_call *call, int64_t *end_at)
     *end_at = 0;
     if (hd_json_is_null(val) || hd_iso_parse(hd_json_string(val), end_at))
         return 0;
-    return hd_fault_set(&call->fault, HD_EINVAL,
+    return hd_error_set(&call->fault, HD_EINVAL,
                         "end_time: expected a time such as \"2030-01-31T12:00:00Z\"");
 }
 
@@ -164,7 +164,7 @@ static int read_times(struct hd_call *call, struct hd_cron_rec *cron)
     int err = hd_body_string(call, "schedule", &cron->schedule);
 
     if (!err && cron->schedule.len == 0)
-        err = hd_fault_set(&call->fault, HD_EINVAL, "schedule: required");
+        err = hd_error_set(&call->fault, HD_EINVAL, "schedule: required");
     if (!err)
         err = hd_body_string(call, "timezone", &cron->timezone);
     if (!err)
@@ -192,13 +192,13 @@ static int find_assistant(struct hd_call *call, struct hd_cron_rec *cron)
     int err = hd_body_string(call, "assistant_id", &id);
 
     if (!err && id.len == 0)
-        err = hd_fault_set(&call->fault, HD_EINVAL, "assistant_id: required");
+        err = hd_error_set(&call->fault, HD_EINVAL, "assistant_id: required");
     if (err)
         return err;
     err = hd_assistant_lookup(call->app, call->actor, id, call->arena, &assistant, &call->fault);
     if (err == HD_ENOTFOUND) {
-        call->fault = (struct hd_fault){0};
-        return hd_fault_set(&call->fault, err,
+        call->fault = (struct heddle_error){0};
+        return hd_error_set(&call->fault, err,
                             "No assistant found for \"%.*s\". Make sure the assistant ID is for a "
                             "valid assistant or a valid graph ID.",
                             (int)(id.len < 60 ? id.len : 60), id.ptr);
@@ -240,7 +240,7 @@ static int read_cron(struct hd_call *call, struct hd_cron_rec *cron)
 }
 
 static int cron_apply(struct hd_call *call, const struct hd_cron_rec *cron,
-                      struct hd_batch_builder *batch, struct hd_fault *fault)
+                      struct hd_batch_builder *batch, struct heddle_error *fault)
 {
     struct hd_batch view = hd_batch_view(batch);
 
@@ -287,7 +287,7 @@ static int check_share(struct hd_call *call, struct hd_slice thread_id, bool *is
     *is_good = !err && role >= HD_ROLE_EDITOR && hd_slice_eq(owner, call->principal);
     if (err != HD_ENOTFOUND)
         return err;
-    call->fault = (struct hd_fault){0};
+    call->fault = (struct heddle_error){0};
     return 0;
 }
 
@@ -325,7 +325,7 @@ static int read_stored(struct hd_call *call, struct hd_cron_rec *cron)
     if (!err)
         err = hd_call_sees(call, HD_OF_CRONS, cron->metadata, &is_seen);
     if (err == HD_ENOTFOUND || !is_seen)
-        return hd_fault_set(&call->fault, HD_ENOTFOUND, "Cron not found");
+        return hd_error_set(&call->fault, HD_ENOTFOUND, "Cron not found");
     return err;
 }
 
@@ -352,7 +352,7 @@ struct cron_patch {
     struct hd_cron_rec cron;
 };
 
-static int cron_patch_once(void *arg, struct hd_fault *fault)
+static int cron_patch_once(void *arg, struct heddle_error *fault)
 {
     struct cron_patch *patch = arg;
     struct hd_batch_builder batch;
@@ -373,13 +373,13 @@ static int cron_patch_once(void *arg, struct hd_fault *fault)
 static struct hd_step patch_cron(struct hd_call *call)
 {
     struct cron_patch patch = {.call = call, .cron = {.schedule = HD_S("* * * * *")}};
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     int err = read_times(call, &patch.cron); /* 422 for a bad value, even of an unknown cron */
 
     if (!err)
         err = hd_rows_change(call->app->store, cron_patch_once, &patch, &fault);
     if (err)
-        return hd_step_fail(fault.code ? hd_fault_set(&call->fault, err, "%s", fault.text) : err);
+        return hd_step_fail(fault.code ? hd_error_set(&call->fault, err, "%s", fault.text) : err);
     hd_cron_view(&call->jw, &patch.cron, NULL, 0);
     return HD_NEXT;
 }

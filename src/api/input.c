@@ -11,7 +11,7 @@
 
 static int input_wrong(struct hd_call *call, const char *name, const char *wanted, hd_json_val val)
 {
-    return hd_fault_set(&call->fault, HD_EINVAL, "%s: expected %s, not %s", name, wanted,
+    return hd_error_set(&call->fault, HD_EINVAL, "%s: expected %s, not %s", name, wanted,
                         hd_json_type_name(val));
 }
 
@@ -63,7 +63,7 @@ int hd_call_refuse_secrets(struct hd_call *call, const char *name, hd_json_val j
 
     hd_buf_init(&path, MAX_PATH);
     if (!err && val && hd_secrets_find(val, by_text, &path))
-        err = hd_fault_set(&call->fault, HD_EINVAL,
+        err = hd_error_set(&call->fault, HD_EINVAL,
                            "%s%s%.*s: keys are not stored; send it with each run, or set it in the "
                            "server's environment",
                            name, path.len > 0 ? "." : "", (int)(path.len < 120 ? path.len : 120),
@@ -92,7 +92,7 @@ int hd_body_int(struct hd_call *call, const char *name, int64_t min, int64_t max
     if (!val)
         return 0;
     if (!hd_json_whole(val, &number) || number < min || number > max)
-        return hd_fault_set(&call->fault, HD_EINVAL, "%s: expected an integer from %lld to %lld",
+        return hd_error_set(&call->fault, HD_EINVAL, "%s: expected an integer from %lld to %lld",
                             name, (long long)min, (long long)max);
     *out = number;
     return 0;
@@ -115,7 +115,7 @@ int hd_body_word(struct hd_call *call, const char *name, const char *const *word
         }
         snprintf(list + len, sizeof(list) - len, "%s\"%s\"", i > 0 ? ", " : "", words[i]);
     }
-    return hd_fault_set(&call->fault, HD_EINVAL, "%s: expected one of %s", name, list);
+    return hd_error_set(&call->fault, HD_EINVAL, "%s: expected one of %s", name, list);
 }
 
 int hd_body_strings(struct hd_call *call, const char *name, struct hd_slice **out, size_t *count)
@@ -146,7 +146,7 @@ int hd_call_uuid(struct hd_call *call, const char *what, struct hd_slice text, s
     char *copy;
 
     if (!hd_uuid_parse(text, bytes))
-        return hd_fault_set(&call->fault, HD_EINVAL, "%s: \"%.*s\" is not a UUID", what,
+        return hd_error_set(&call->fault, HD_EINVAL, "%s: \"%.*s\" is not a UUID", what,
                             (int)(text.len < 80 ? text.len : 80), text.ptr);
     copy = hd_arena_alloc(call->arena, HD_UUID_SIZE);
     if (!copy)

@@ -139,7 +139,7 @@ static int store_invitation(struct hd_call *call, const struct hd_thread_rec *th
     }
     err = hd_api_participants_apply(call, call->principal, thread->id, &batch);
     if (err == HD_ECONFLICT) /* the thread was deleted meanwhile */
-        return hd_fault_set(&call->fault, HD_ENOTFOUND, "Thread with ID %.*s not found",
+        return hd_error_set(&call->fault, HD_ENOTFOUND, "Thread with ID %.*s not found",
                             (int)thread->id.len, thread->id.ptr);
     return err;
 }
@@ -292,7 +292,7 @@ static struct hd_step check_participants(struct hd_call *call, const struct acce
 }
 
 /* A participant who accepts again changes nothing and consumes no use. */
-static int accept_once(void *arg, struct hd_fault *fault)
+static int accept_once(void *arg, struct heddle_error *fault)
 {
     struct acceptance *a = arg;
     struct hd_call *call = a->call;
@@ -343,7 +343,7 @@ static struct hd_step accept_invitation(struct hd_call *call)
         return step;
     err = hd_body_string(call, "token", &token);
     if (!err && (token.len == 0 || token.len > MAX_TOKEN))
-        err = hd_fault_set(&call->fault, HD_EINVAL, "token: expected the token of an invitation");
+        err = hd_error_set(&call->fault, HD_EINVAL, "token: expected the token of an invitation");
     if (!err)
         err = hd_invitation_id(token, a.id);
     if (!err)

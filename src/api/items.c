@@ -34,7 +34,7 @@ static int place_of_body(struct hd_call *call, struct hd_item_place *place)
     int err;
 
     if (!list)
-        return hd_fault_set(&call->fault, HD_EINVAL, "namespace: expected a list of labels");
+        return hd_error_set(&call->fault, HD_EINVAL, "namespace: expected a list of labels");
     err = hd_item_namespace_parse(&labels, list, "namespace", call->arena, &call->fault);
     if (!err)
         err = hd_body_string(call, "key", &key);
@@ -60,7 +60,7 @@ static int labels_of_query(struct hd_call *call, const char *name, struct hd_ite
             err = hd_buf_append_slice(&buf, pair->value);
     }
     if (err == HD_ELIMIT)
-        err = hd_fault_set(&call->fault, HD_EINVAL, "%s: longer than %d bytes", name,
+        err = hd_error_set(&call->fault, HD_EINVAL, "%s: longer than %d bytes", name,
                            HD_ITEM_NAMESPACE_MAX_TEXT);
     if (!err)
         err = hd_arena_copy(call->arena, hd_buf_slice(&buf), &text);
@@ -76,9 +76,9 @@ static int place_of_query(struct hd_call *call, struct hd_item_place *place)
     int err = labels_of_query(call, "namespace", &labels);
 
     if (!err && labels.count == 0)
-        return hd_fault_set(&call->fault, HD_EINVAL, "namespace: expected labels, joined by dots");
+        return hd_error_set(&call->fault, HD_EINVAL, "namespace: expected labels, joined by dots");
     if (!err && !hd_params_get(&call->query, HD_S("key"), &key))
-        return hd_fault_set(&call->fault, HD_EINVAL, "key: expected a non-empty string");
+        return hd_error_set(&call->fault, HD_EINVAL, "key: expected a non-empty string");
     return err ? err : hd_item_service_place(&items, &labels, key, place);
 }
 
@@ -169,7 +169,7 @@ static struct hd_step use_vectors(struct hd_call *call)
                                            : hd_item_service_change(&items, &meaning->change, 1));
 }
 
-static void on_embedded(void *ctx, int err, const struct hd_fault *fault)
+static void on_embedded(void *ctx, int err, const struct heddle_error *fault)
 {
     struct hd_call *call = ctx;
 
@@ -201,7 +201,7 @@ static int read_item(struct hd_call *call, struct hd_item_change *change,
     if (!err)
         err = hd_body_object(call, "value", &value);
     if (!err && !value)
-        err = hd_fault_set(&call->fault, HD_EINVAL, "value: expected an object");
+        err = hd_error_set(&call->fault, HD_EINVAL, "value: expected an object");
     if (!err)
         err = hd_item_service_texts(&items, value, hd_body_get(call, "index"), texts,
                                     &change->text_count);
@@ -230,7 +230,7 @@ static int may_put(struct hd_call *call, const struct hd_item_change *change, bo
             err = hd_call_sees_item(call, &before, out);
     }
     if (err == HD_ENOTFOUND) {
-        call->fault = (struct hd_fault){0};
+        call->fault = (struct heddle_error){0};
         err = 0;
     }
     return err;

@@ -396,7 +396,7 @@ static struct hd_step get_metrics(struct hd_call *call)
         call->content_type = TYPE_PROMETHEUS;
         err = write_prometheus(&call->out, &source);
     } else {
-        err = hd_fault_set(&call->fault, HD_EINVAL, "format: expected prometheus or json");
+        err = hd_error_set(&call->fault, HD_EINVAL, "format: expected prometheus or json");
     }
     return hd_step_done(err);
 }

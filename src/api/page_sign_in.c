@@ -112,13 +112,13 @@ static int read_body(struct hd_call *call, struct hd_slice *name, struct hd_oidc
     int err;
 
     if (body.len == 0)
-        return hd_fault_set(&call->fault, HD_EINVAL, "a JSON body is required");
+        return hd_error_set(&call->fault, HD_EINVAL, "a JSON body is required");
     err = hd_json_parse(&call->json, body, &call->fault);
     if (err)
         return err;
     call->body = hd_json_root(&call->json);
     if (!hd_json_is_object(call->body))
-        return hd_fault_set(&call->fault, HD_EINVAL, "the body must be an object");
+        return hd_error_set(&call->fault, HD_EINVAL, "the body must be an object");
     err = hd_json_check_names(call->body, &call->fault);
     if (!err)
         err = hd_body_string(call, "name", name);
@@ -158,7 +158,7 @@ static struct hd_step get_token(struct hd_call *call)
     err = read_body(call, &name, &grant);
     if (!err && !is_own_address(call, grant.redirect_uri))
         err =
-            hd_fault_set(&call->fault, HD_EINVAL, "redirect_uri: must be the address of the page");
+            hd_error_set(&call->fault, HD_EINVAL, "redirect_uri: must be the address of the page");
     if (err)
         return hd_step_fail(err);
     err = hd_signer_exchange(signer, name, &grant, hd_exchange_peer(call->exchange), on_signed,

@@ -32,7 +32,7 @@ int hd_api_participants_apply(struct hd_call *call, struct hd_slice owner,
     if (!err)
         err = hd_rows_apply(call->app->store, lane, &view, NULL, &call->fault);
     if (err == HD_ECONFLICT)
-        call->fault = (struct hd_fault){0};
+        call->fault = (struct heddle_error){0};
     hd_batch_fini(batch);
     return err;
 }
@@ -44,7 +44,7 @@ int hd_api_participants_role(struct hd_call *call, bool is_needed, enum hd_role 
     int err = hd_body_word(call, "role", words, &word);
 
     if (!err && is_needed && !hd_body_get(call, "role"))
-        err = hd_fault_set(&call->fault, HD_EINVAL, "role: expected \"viewer\" or \"editor\"");
+        err = hd_error_set(&call->fault, HD_EINVAL, "role: expected \"viewer\" or \"editor\"");
     *out = word == 0 ? HD_ROLE_VIEWER : HD_ROLE_EDITOR;
     return err;
 }
@@ -97,7 +97,7 @@ static int read_subject(struct hd_call *call, struct hd_slice *out)
         return hd_body_string(call, "subject", out);
     err = hd_body_strings(call, "subject", &claims, &count);
     if (!err && (count == 0 || count > HD_MAX_SUBJECT_CLAIMS))
-        err = hd_fault_set(&call->fault, HD_EINVAL, "subject: expected 1 to %d claims",
+        err = hd_error_set(&call->fault, HD_EINVAL, "subject: expected 1 to %d claims",
                            HD_MAX_SUBJECT_CLAIMS);
     return err ? err : hd_subject_join(call->arena, claims, count, out);
 }
@@ -116,15 +116,15 @@ static int read_participant(struct hd_call *call, struct hd_participant_rec *out
     if (err)
         return err;
     if ((out->subject.len > 0) == (organisation.len > 0))
-        return hd_fault_set(&call->fault, HD_EINVAL,
+        return hd_error_set(&call->fault, HD_EINVAL,
                             "expected either a \"subject\" or an \"organisation\"");
     out->is_organisation = organisation.len > 0;
     if (out->is_organisation)
         out->subject = organisation;
     if (!hd_auth_has_alias(hd_auth_service_auth(call->app->auth_service), out->issuer))
-        return hd_fault_set(&call->fault, HD_EINVAL, "issuer: expected the alias of an issuer");
+        return hd_error_set(&call->fault, HD_EINVAL, "issuer: expected the alias of an issuer");
     if (out->subject.len > HD_MAX_SUBJECT)
-        return hd_fault_set(&call->fault, HD_EINVAL, "%s: longer than %d bytes",
+        return hd_error_set(&call->fault, HD_EINVAL, "%s: longer than %d bytes",
                             out->is_organisation ? "organisation" : "subject", HD_MAX_SUBJECT);
     out->created_at = hd_clock_now_us();
     return 0;
@@ -225,7 +225,7 @@ struct participant_change {
     struct hd_participant_rec *out;
 };
 
-static int participant_change_once(void *arg, struct hd_fault *fault)
+static int participant_change_once(void *arg, struct heddle_error *fault)
 {
     const struct participant_change *change = arg;
     struct hd_call *call = change->call;
@@ -234,7 +234,7 @@ static int participant_change_once(void *arg, struct hd_fault *fault)
                                   change->thread_id, call->arena, change->out, fault);
 
     if (err == HD_ENOTFOUND)
-        return hd_fault_set(fault, HD_ENOTFOUND, "Participant not found");
+        return hd_error_set(fault, HD_ENOTFOUND, "Participant not found");
     if (err)
         return err;
     hd_batch_init(&batch);

@@ -37,7 +37,7 @@ static int parse_body(struct hd_call *call)
     if (request->body.len == 0) {
         if (call->route->body[0] == '?')
             return 0;
-        return hd_fault_set(&call->fault, HD_EINVAL, "a JSON body is required");
+        return hd_error_set(&call->fault, HD_EINVAL, "a JSON body is required");
     }
     err = hd_json_parse(&call->json, request->body, &call->fault);
     if (err)
@@ -49,10 +49,10 @@ static int parse_body(struct hd_call *call)
     if (hd_json_is_null(call->body))
         call->body = NULL;
     if (call->body && !hd_json_is_object(call->body) && call->route->body[0] != '[')
-        return hd_fault_set(&call->fault, HD_EINVAL, "the body must be an object, not %s",
+        return hd_error_set(&call->fault, HD_EINVAL, "the body must be an object, not %s",
                             hd_json_type_name(call->body));
     if (!call->body && call->route->body[0] != '?')
-        return hd_fault_set(&call->fault, HD_EINVAL, "a JSON body is required");
+        return hd_error_set(&call->fault, HD_EINVAL, "a JSON body is required");
     return 0;
 }
 

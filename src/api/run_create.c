@@ -166,7 +166,7 @@ static struct hd_step work_batch(struct hd_call *call)
     int err = 0;
 
     if (!hd_json_is_array(call->body) || count == 0 || count > MAX_BATCH)
-        return hd_step_fail(hd_fault_set(&call->fault, HD_EINVAL,
+        return hd_step_fail(hd_error_set(&call->fault, HD_EINVAL,
                                          "the body must be a list of 1 to %d runs", MAX_BATCH));
     if (!all)
         return hd_step_fail(HD_ENOMEM);

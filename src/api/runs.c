@@ -120,8 +120,8 @@ static int read_run(struct hd_call *call, struct hd_run_rec *run)
         err = hd_run_read(call->app->store, call->principal, thread_id, run_id, call->arena, run,
                           &call->fault);
     if (err == HD_ENOTFOUND) {
-        call->fault = (struct hd_fault){0};
-        return hd_fault_set(&call->fault, HD_ENOTFOUND, "Run not found");
+        call->fault = (struct heddle_error){0};
+        return hd_error_set(&call->fault, HD_ENOTFOUND, "Run not found");
     }
     return err;
 }
@@ -147,7 +147,7 @@ static int read_status(struct hd_call *call, enum hd_run_state *room, const enum
     if (!hd_params_get(&call->query, HD_S("status"), &name))
         return 0;
     if (!hd_run_state_find(name, room))
-        return hd_fault_set(
+        return hd_error_set(
             &call->fault, HD_EINVAL,
             "status: expected pending, running, error, success, timeout or interrupted");
     *out = room;
@@ -220,7 +220,7 @@ static int read_action(struct hd_call *call, enum hd_cancel *action)
     *action = HD_CANCEL_ROLLBACK;
     if (hd_slice_eq(name, HD_S("rollback")))
         return 0;
-    return hd_fault_set(&call->fault, HD_EINVAL, "action: expected interrupt or rollback");
+    return hd_error_set(&call->fault, HD_EINVAL, "action: expected interrupt or rollback");
 }
 
 static struct hd_step cancel_work(struct hd_call *call)
@@ -351,7 +351,7 @@ static int read_many(struct hd_call *call, struct many *many)
     int err;
 
     if (has_status == has_ids)
-        return hd_fault_set(&call->fault, HD_EINVAL,
+        return hd_error_set(&call->fault, HD_EINVAL,
                             "expected either status, or thread_id and run_ids");
     err = hd_body_word(call, "status", words, &word);
     many->pending = has_status && word != 1;
@@ -361,7 +361,7 @@ static int read_many(struct hd_call *call, struct many *many)
     if (!err)
         err = hd_body_strings(call, "run_ids", &many->ids, &many->count);
     if (!err && has_ids && (many->thread_id.len == 0 || many->count == 0))
-        return hd_fault_set(&call->fault, HD_EINVAL, "expected both thread_id and run_ids");
+        return hd_error_set(&call->fault, HD_EINVAL, "expected both thread_id and run_ids");
     return err;
 }
 
@@ -542,7 +542,7 @@ static int renew_head(struct hd_call *call, const struct hd_run_rec *run)
         err = hd_head_renew(call, &target);
     if (err != HD_ENOTFOUND)
         return err;
-    call->fault = (struct hd_fault){0}; /* the thread was deleted, too */
+    call->fault = (struct heddle_error){0}; /* the thread was deleted, too */
     return 0;
 }
 
@@ -563,7 +563,7 @@ static struct hd_step delete_stored(struct hd_call *call)
     int err = heddle_delete_runs(call->app->store, principal, &id, 1, &error);
 
     if (err)
-        return hd_step_fail(hd_fault_set(&call->fault, err, "%s", error.text));
+        return hd_step_fail(hd_error_set(&call->fault, err, "%s", error.text));
     err = hd_thread_lane(call->arena, run->principal, run->thread_id, &lane);
     hd_batch_init(&batch);
     if (!err)

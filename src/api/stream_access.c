@@ -77,7 +77,7 @@ struct look {
     struct glance *glances;
     size_t count;
     struct hd_map keys; /* key ids to good_key or bad_key: each key is read once */
-    struct hd_fault fault;
+    struct heddle_error fault;
     int err;
 };
 

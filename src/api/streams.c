@@ -116,8 +116,8 @@ static int find_run(struct hd_call *call, struct join *join, struct hd_thread_re
     if (!err)
         join->event_seq = thread->event_seq;
     if (err == HD_ENOTFOUND) {
-        call->fault = (struct hd_fault){0};
-        return hd_fault_set(&call->fault, HD_ENOTFOUND, "Run not found");
+        call->fault = (struct heddle_error){0};
+        return hd_error_set(&call->fault, HD_ENOTFOUND, "Run not found");
     }
     return err;
 }
@@ -271,7 +271,7 @@ static int read_thread_modes(struct hd_call *call, struct hd_events *events)
         else if (hd_slice_eq(names[i], HD_S("lifecycle")))
             events->is_lifecycle = true;
         else
-            err = hd_fault_set(&call->fault, HD_EINVAL,
+            err = hd_error_set(&call->fault, HD_EINVAL,
                                "stream_mode: expected run_modes, lifecycle or state_update");
     }
     if (has_runs || count == 0) {

@@ -19,7 +19,7 @@
 /* ---- health ----------------------------------------------------------- */
 
 /* A write that changes nothing: it fails when the disk of the database is full. */
-static int write_nothing(struct hd_call *call, struct hd_fault *fault)
+static int write_nothing(struct hd_call *call, struct heddle_error *fault)
 {
     const struct hd_cell cells[] = {
         [HD_ITEMS_PRINCIPAL] = hd_cell_bytes(HD_S("")),
@@ -64,7 +64,7 @@ static int check_space(const struct hd_call *call)
 }
 
 /* This route needs no credentials, so it does not write to the database each time. */
-static int check_writes(struct hd_call *call, struct hd_fault *fault)
+static int check_writes(struct hd_call *call, struct heddle_error *fault)
 {
     static _Atomic int64_t written_at;
     int64_t now = hd_clock_monotonic_us(), last = atomic_load(&written_at);
@@ -82,7 +82,7 @@ static int check_writes(struct hd_call *call, struct hd_fault *fault)
 static int read_and_write_store(struct hd_call *call)
 {
     struct hd_assistant_rec assistant;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     int err = hd_assistant_read(call->app->store, call->principal,
                                 hd_slice_cstr(call->app->graphs[0].assistant_id), call->arena,
                                 &assistant, &fault);
@@ -91,7 +91,7 @@ static int read_and_write_store(struct hd_call *call)
         err = check_writes(call, &fault);
     if (!err)
         return 0;
-    return hd_fault_set(&call->fault, err, "%s", fault.code ? fault.text : hd_error_text(err));
+    return hd_error_set(&call->fault, err, "%s", fault.code ? fault.text : hd_error_text(err));
 }
 
 static void put_ok(struct hd_call *call)

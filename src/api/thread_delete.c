@@ -97,7 +97,7 @@ static int delete_quiet(struct hd_call *call, const struct removal *removal, str
     int err = hd_thread_read(store, call->principal, id, call->arena, &thread, &call->fault);
 
     if (err == HD_ENOTFOUND || removal->rounds >= MAX_ROUNDS) {
-        call->fault = (struct hd_fault){0};
+        call->fault = (struct heddle_error){0};
         return hd_run_commit_delete_thread(store, call->principal, id, &call->fault);
     }
     if (!err && thread.status == HD_THREAD_BUSY)
@@ -120,7 +120,7 @@ static struct hd_step delete_threads(struct hd_call *call)
     removal->is_repeated = err == HD_ECONFLICT;
     if (!removal->is_repeated)
         return hd_step_next(err);
-    call->fault = (struct hd_fault){0};
+    call->fault = (struct heddle_error){0};
     return HD_NEXT;
 }
 
@@ -251,9 +251,9 @@ static int read_ids(struct hd_call *call, struct removal *removal)
     int err = hd_body_strings(call, "thread_ids", &removal->ids, &removal->count);
 
     if (!err && !hd_body_get(call, "thread_ids"))
-        err = hd_fault_set(&call->fault, HD_EINVAL, "thread_ids: expected a list of UUIDs");
+        err = hd_error_set(&call->fault, HD_EINVAL, "thread_ids: expected a list of UUIDs");
     if (!err && removal->count > MAX_THREADS)
-        err = hd_fault_set(&call->fault, HD_EINVAL, "thread_ids: more than %d", MAX_THREADS);
+        err = hd_error_set(&call->fault, HD_EINVAL, "thread_ids: more than %d", MAX_THREADS);
     for (size_t i = 0; !err && i < removal->count; i++)
         err = hd_call_uuid(call, "thread_ids", removal->ids[i], &removal->ids[i]);
     return err;

@@ -91,7 +91,7 @@ static int read_filters(struct hd_call *call, struct thread_search *search)
     if (!err)
         err = hd_body_string(call, "text", &search->text);
     if (!err && search->text.len > MAX_TEXT)
-        err = hd_fault_set(&call->fault, HD_EINVAL, "text: longer than %d bytes", MAX_TEXT);
+        err = hd_error_set(&call->fault, HD_EINVAL, "text: longer than %d bytes", MAX_TEXT);
     /* Every object contains the empty object. */
     if (hd_json_size(search->metadata) == 0)
         search->metadata = NULL;
@@ -111,7 +111,7 @@ static int read_ids(struct hd_call *call, struct thread_search *search)
     int err = hd_body_strings(call, "ids", &search->ids, &search->id_count);
 
     if (!err && search->id_count > MAX_IDS)
-        return hd_fault_set(&call->fault, HD_EINVAL, "ids: more than %d", MAX_IDS);
+        return hd_error_set(&call->fault, HD_EINVAL, "ids: more than %d", MAX_IDS);
     for (size_t i = 0; !err && i < search->id_count; i++)
         err = hd_call_uuid(call, "ids", search->ids[i], &search->ids[i]);
     if (err || search->id_count == 0)

@@ -64,7 +64,7 @@ int hd_thread_view_values(struct hd_call *call, struct hd_slice thread_id, struc
 }
 
 int hd_thread_view_messages(struct hd_app *app, const struct hd_thread_rec *thread,
-                            struct hd_arena *arena, struct hd_buf *out, struct hd_fault *fault)
+                            struct hd_arena *arena, struct hd_buf *out, struct heddle_error *fault)
 {
     /* The search index has no request: reads as the owner. */
     struct hd_call call = {.app = app,
@@ -194,11 +194,10 @@ static int put_usage(struct thread_view *view)
     const struct hd_slice principal = view->thread->principal, id = view->thread->id;
     const struct heddle_thread thread = {{principal.ptr, principal.len}, {id.ptr, id.len}};
     struct heddle_usage usage = {0};
-    struct heddle_error error = {0};
-    int err = heddle_thread_usage(view->call->app->store, &thread, &usage, &error);
+    int err = heddle_thread_usage(view->call->app->store, &thread, &usage, &view->call->fault);
 
     if (err)
-        return hd_fault_set(&view->call->fault, err, "%s", error.text);
+        return err;
     hd_jw_object(view->jw);
     hd_jw_put_int(view->jw, "bytes", usage.bytes);
     hd_jw_put_int(view->jw, "checkpoints", usage.checkpoints);
@@ -270,7 +269,7 @@ int hd_thread_view_select(struct hd_call *call, const struct hd_slice *names, si
         unsigned member = hd_thread_view_member(names[i]);
 
         if (member == 0)
-            return hd_fault_set(&call->fault, HD_EINVAL, "select: threads have no \"%.*s\"",
+            return hd_error_set(&call->fault, HD_EINVAL, "select: threads have no \"%.*s\"",
                                 (int)(names[i].len < 80 ? names[i].len : 80), names[i].ptr);
         *members |= member;
     }

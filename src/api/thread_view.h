@@ -41,6 +41,6 @@ HD_MUST_CHECK int hd_thread_view_rec_values(struct hd_call *call,
 /* Reads the messages of a thread for the search index: a hd_thread_texts_reader. */
 HD_MUST_CHECK int hd_thread_view_messages(struct hd_app *app, const struct hd_thread_rec *thread,
                                           struct hd_arena *arena, struct hd_buf *out,
-                                          struct hd_fault *fault);
+                                          struct heddle_error *fault);
 
 #endif

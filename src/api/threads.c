@@ -141,10 +141,10 @@ static struct hd_step handle_existing(struct hd_call *call, struct thread_creati
 /* A failed creation leaves no thread behind. */
 static int undo(struct hd_call *call, const struct thread_creation *creation, int err)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
 
     if (hd_run_commit_delete_thread(call->app->store, call->principal, creation->thread.id, &fault))
-        hd_fault_set(&call->fault, err, "%s", fault.text);
+        hd_error_set(&call->fault, err, "%s", fault.text);
     return err;
 }
 
@@ -158,7 +158,7 @@ static int apply_supersteps(struct hd_call *call, struct thread_creation *creati
     *target = (struct hd_checkpoint_target){.thread = creation->thread};
     err = hd_checkpoint_target_of_thread(call, target);
     if (!err && !target->graph)
-        err = hd_fault_set(&call->fault, HD_EINVAL,
+        err = hd_error_set(&call->fault, HD_EINVAL,
                            "supersteps: need metadata.graph_id, the name of a graph");
     if (!err && target->graph->is_remote)
         err = hd_supersteps_prepare(call, target, false, &creation->remote);
@@ -177,7 +177,7 @@ static struct hd_step create_new(struct hd_call *call, struct thread_creation *c
 
     *exists = err == HD_ECONFLICT;
     if (*exists)
-        call->fault = (struct hd_fault){0};
+        call->fault = (struct heddle_error){0};
     if (err)
         return *exists ? HD_DONE : hd_step_fail(err);
     if (creation->supersteps.count > 0)
@@ -228,7 +228,7 @@ static struct hd_step thread_undo(struct hd_call *call)
 static struct hd_step on_supersteps_error(struct hd_call *call, int err)
 {
     if (!call->fault.code)
-        hd_fault_set(&call->fault, err, "%s", hd_error_text(err));
+        hd_error_set(&call->fault, err, "%s", hd_error_text(err));
     return hd_call_visit(call, thread_undo, NULL);
 }
 
@@ -376,7 +376,7 @@ static struct hd_step copy_thread(struct hd_call *call)
     struct hd_thread_rec source, target;
     struct heddle_error error = {0};
     struct heddle_thread from, to;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     int err = hd_call_thread(call, &source);
 
     if (err == HD_ENOTFOUND)
@@ -391,7 +391,7 @@ static struct hd_step copy_thread(struct hd_call *call)
     to = (struct heddle_thread){hd_to_public(call->actor), hd_to_public(target.id)};
     err = heddle_copy_thread(call->app->store, &from, &to, &error);
     if (err)
-        return hd_step_fail(hd_fault_set(&call->fault, err, "%s", error.text));
+        return hd_step_fail(hd_error_set(&call->fault, err, "%s", error.text));
     call->principal = call->actor;
     err = settle_copy(call, &target, source.status == HD_THREAD_BUSY);
     if (!err)

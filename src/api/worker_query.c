@@ -50,13 +50,13 @@ static int read_refusal(struct hd_call *call, struct hd_slice head)
     int err;
 
     if (hd_json_parse(&json, head, NULL))
-        return hd_fault_set(&call->fault, HD_ECORRUPT, "the worker's reply is invalid");
+        return hd_error_set(&call->fault, HD_ECORRUPT, "the worker's reply is invalid");
     type = hd_json_string(hd_json_get(hd_json_root(&json), HD_S("type")));
     message = hd_json_string(hd_json_get(hd_json_root(&json), HD_S("message")));
     err = error_of_code(hd_json_string(hd_json_get(hd_json_root(&json), HD_S("code"))));
     if (!err)
         err = error_of_type(type);
-    hd_fault_set(&call->fault, err, "%.*s%s%.*s", (int)type.len, type.ptr, type.len > 0 ? ": " : "",
+    hd_error_set(&call->fault, err, "%.*s%s%.*s", (int)type.len, type.ptr, type.len > 0 ? ": " : "",
                  (int)message.len, message.ptr);
     hd_json_fini(&json);
     return err;
@@ -75,12 +75,12 @@ static struct hd_step read_query_end(struct worker_query_call *pending, enum hd_
         return hd_step_fail(read_refusal(call, message->head));
     case HD_RT_LATE:
         return hd_step_fail(
-            hd_fault_set(&call->fault, HD_EBUSY, "the worker did not respond in time"));
+            hd_error_set(&call->fault, HD_EBUSY, "the worker did not respond in time"));
     case HD_RT_LOST:
         break;
     }
     (void)read_refusal(call, message->head);
-    return hd_step_fail(hd_fault_set(&call->fault, HD_ECLOSED, "no worker is available"));
+    return hd_step_fail(hd_error_set(&call->fault, HD_ECLOSED, "no worker is available"));
 }
 
 static void on_query_end(void *ctx, enum hd_rt_end how, const struct hd_rt_message *message)
@@ -104,7 +104,7 @@ int hd_call_check_loaded(struct hd_call *call, const struct hd_app_graph *graph)
         return HD_ENOMEM;
     type = hd_json_string(hd_json_get(hd_json_root(&json), HD_S("type")));
     message = hd_json_string(hd_json_get(hd_json_root(&json), HD_S("message")));
-    err = hd_fault_set(&call->fault, HD_EINVAL, "graph \"%.*s\" cannot be loaded: %.*s: %.*s",
+    err = hd_error_set(&call->fault, HD_EINVAL, "graph \"%.*s\" cannot be loaded: %.*s: %.*s",
                        (int)graph->id.len, graph->id.ptr, (int)type.len, type.ptr, (int)message.len,
                        message.ptr);
     hd_json_fini(&json);
@@ -140,7 +140,7 @@ int hd_worker_query_reply_text(struct hd_call *call, const struct hd_rt_message 
                                struct hd_slice *out)
 {
     if (message->blob_count == 0 || message->blobs[0].len == 0)
-        return hd_fault_set(&call->fault, HD_ECORRUPT, "the worker's reply is empty");
+        return hd_error_set(&call->fault, HD_ECORRUPT, "the worker's reply is empty");
     *out = message->blobs[0];
     return 0;
 }

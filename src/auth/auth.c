@@ -598,7 +598,7 @@ bool hd_auth_is_native(const struct hd_auth *auth, struct hd_slice authorization
 /* ---- create and destroy ----------------------------------------------- */
 
 int hd_auth_create(hd_json_val config, const struct hd_auth_host *host, struct hd_auth **out,
-                   struct hd_fault *fault)
+                   struct heddle_error *fault)
 {
     struct hd_auth *auth = hd_calloc(1, sizeof(*auth));
     int err;

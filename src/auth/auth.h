@@ -83,7 +83,7 @@ struct hd_auth_host {
      * Reads a secret from a file or an environment variable. Called only during hd_auth_create().
      */
     int (*secret)(void *ctx, bool is_file, const char *name, struct hd_buf *out,
-                  struct hd_fault *fault);
+                  struct heddle_error *fault);
 };
 
 /*
@@ -92,7 +92,7 @@ struct hd_auth_host {
  * HD_EINVAL names the invalid member. Borrows the configuration until it is destroyed.
  */
 HD_MUST_CHECK int hd_auth_create(hd_json_val config, const struct hd_auth_host *host,
-                                 struct hd_auth **out, struct hd_fault *fault);
+                                 struct hd_auth **out, struct heddle_error *fault);
 void hd_auth_destroy(struct hd_auth *auth);
 bool hd_auth_is_on(const struct hd_auth *auth);
 /*

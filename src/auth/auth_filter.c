@@ -15,47 +15,47 @@ static bool is_group(struct hd_slice name)
 
 /* ---- checking --------------------------------------------------------- */
 
-static int check_operators(hd_json_val wanted, struct hd_fault *fault)
+static int check_operators(hd_json_val wanted, struct heddle_error *fault)
 {
     struct hd_json_iter it = hd_json_iter(wanted);
 
     while (hd_json_next(&it)) {
         if (!hd_slice_eq(it.key, HD_S("$eq")) && !hd_slice_eq(it.key, HD_S("$contains")))
-            return hd_fault_set(fault, HD_EINVAL, "unknown operator \"%.*s\" of a filter",
+            return hd_error_set(fault, HD_EINVAL, "unknown operator \"%.*s\" of a filter",
                                 (int)(it.key.len < 40 ? it.key.len : 40), it.key.ptr);
     }
     return 0;
 }
 
-static int check_filter(hd_json_val filter, int depth, struct hd_fault *fault);
+static int check_filter(hd_json_val filter, int depth, struct heddle_error *fault);
 
-static int check_group(hd_json_val list, int depth, struct hd_fault *fault)
+static int check_group(hd_json_val list, int depth, struct heddle_error *fault)
 {
     struct hd_json_iter it = hd_json_iter(list);
     int err = 0;
 
     if (!hd_json_is_array(list) || hd_json_size(list) == 0)
-        return hd_fault_set(fault, HD_EINVAL, "$or and $and of a filter need a list of filters");
+        return hd_error_set(fault, HD_EINVAL, "$or and $and of a filter need a list of filters");
     if (depth >= HD_AUTH_FILTER_MAX_DEPTH)
-        return hd_fault_set(fault, HD_EINVAL, "a filter is nested too deeply");
+        return hd_error_set(fault, HD_EINVAL, "a filter is nested too deeply");
     while (!err && hd_json_next(&it))
         err = check_filter(it.val, depth + 1, fault);
     return err;
 }
 
-static int check_filter(hd_json_val filter, int depth, struct hd_fault *fault)
+static int check_filter(hd_json_val filter, int depth, struct heddle_error *fault)
 {
     struct hd_json_iter it = hd_json_iter(filter);
     int err = 0;
 
     if (!hd_json_is_object(filter))
-        return hd_fault_set(fault, HD_EINVAL, "a filter must be an object, not %s",
+        return hd_error_set(fault, HD_EINVAL, "a filter must be an object, not %s",
                             hd_json_type_name(filter));
     while (!err && hd_json_next(&it)) {
         if (is_group(it.key))
             err = check_group(it.val, depth, fault);
         else if (hd_slice_starts(it.key, HD_S("$")))
-            err = hd_fault_set(fault, HD_EINVAL,
+            err = hd_error_set(fault, HD_EINVAL,
                                "operator \"%.*s\" of a filter must be inside a member",
                                (int)(it.key.len < 40 ? it.key.len : 40), it.key.ptr);
         else if (has_operator(it.val))
@@ -64,7 +64,7 @@ static int check_filter(hd_json_val filter, int depth, struct hd_fault *fault)
     return err;
 }
 
-int hd_auth_filter_check(hd_json_val filter, struct hd_fault *fault)
+int hd_auth_filter_check(hd_json_val filter, struct heddle_error *fault)
 {
     return !filter || hd_json_is_null(filter) ? 0 : check_filter(filter, 0, fault);
 }

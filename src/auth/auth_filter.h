@@ -20,7 +20,7 @@
 #define HD_AUTH_FILTER_MAX_DEPTH 8 /* of nested $or and $and */
 
 /* HD_EINVAL with an error text when it is invalid; NULL and null match everything. */
-HD_MUST_CHECK int hd_auth_filter_check(hd_json_val filter, struct hd_fault *fault);
+HD_MUST_CHECK int hd_auth_filter_check(hd_json_val filter, struct heddle_error *fault);
 
 /* `filter` must have been checked. `object` NULL: one without members. */
 bool hd_auth_filter_allows(hd_json_val filter, hd_json_val object);

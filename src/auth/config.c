@@ -38,12 +38,12 @@ struct hd_auth_place hd_auth_item(const struct hd_auth_place *at, size_t index, 
 
 int hd_auth_fail(const struct hd_auth_place *at, const char *why)
 {
-    return hd_fault_set(at->reader->fault, HD_EINVAL, "%s: %s", at->path, why);
+    return hd_error_set(at->reader->fault, HD_EINVAL, "%s: %s", at->path, why);
 }
 
 int hd_auth_fail_memory(const struct hd_auth_place *at)
 {
-    return hd_fault_set(at->reader->fault, HD_ENOMEM,
+    return hd_error_set(at->reader->fault, HD_ENOMEM,
                         "out of memory while reading the configuration");
 }
 
@@ -60,10 +60,10 @@ int hd_auth_members(const struct hd_auth_place *at, const char *const *known)
         while (known[i] && !hd_slice_eq(hd_slice_cstr(known[i]), it.key))
             i++;
         if (!known[i])
-            return hd_fault_set(at->reader->fault, HD_EINVAL, "%s: unknown member \"%.*s\"",
+            return hd_error_set(at->reader->fault, HD_EINVAL, "%s: unknown member \"%.*s\"",
                                 at->path, (int)(it.key.len < 64 ? it.key.len : 64), it.key.ptr);
         if (seen >> i & 1)
-            return hd_fault_set(at->reader->fault, HD_EINVAL, "%s.%s: is a duplicate", at->path,
+            return hd_error_set(at->reader->fault, HD_EINVAL, "%s.%s: is a duplicate", at->path,
                                 known[i]);
         seen |= (size_t)1 << i;
     }
@@ -112,7 +112,7 @@ static int ask_host(const struct hd_auth_place *at, bool is_file, struct hd_slic
                     struct hd_buf *out)
 {
     const struct hd_auth_host *host = at->reader->host;
-    struct hd_fault why = {0};
+    struct heddle_error why = {0};
     int err;
 
     if (!host->secret)
@@ -268,7 +268,7 @@ int hd_auth_number(const struct hd_auth_place *at, int64_t max, int64_t *out)
     if (!at->val)
         return 0;
     if (!hd_json_int(at->val, &number) || number < 0 || number > max)
-        return hd_fault_set(at->reader->fault, HD_EINVAL, "%s: must be an integer from 0 to %lld",
+        return hd_error_set(at->reader->fault, HD_EINVAL, "%s: must be an integer from 0 to %lld",
                             at->path, (long long)max);
     *out = number;
     return 0;
@@ -385,7 +385,7 @@ static int read_auth(const struct hd_auth_place *auth)
 }
 
 int hd_auth_config_read(struct hd_auth_config *config, hd_json_val val,
-                        const struct hd_auth_host *host, struct hd_fault *fault)
+                        const struct hd_auth_host *host, struct heddle_error *fault)
 {
     struct hd_auth_reader reader = {config, host, fault};
     struct hd_auth_place auth = {.reader = &reader, .path = "auth", .val = val};

@@ -35,7 +35,7 @@ struct hd_auth_config {
 
 /* HD_EINVAL names the member; nothing to free then. Borrows the document. */
 HD_MUST_CHECK int hd_auth_config_read(struct hd_auth_config *config, hd_json_val auth,
-                                      const struct hd_auth_host *host, struct hd_fault *fault);
+                                      const struct hd_auth_host *host, struct heddle_error *fault);
 /* Overwrites secrets. */
 void hd_auth_config_fini(struct hd_auth_config *config);
 

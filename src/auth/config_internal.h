@@ -9,7 +9,7 @@
 struct hd_auth_reader {
     struct hd_auth_config *config;
     const struct hd_auth_host *host;
-    struct hd_fault *fault;
+    struct heddle_error *fault;
 };
 
 struct hd_auth_place {

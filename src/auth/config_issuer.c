@@ -116,7 +116,7 @@ static int read_algorithms(const struct hd_auth_place *at, struct hd_issuer *iss
         enum hd_alg alg = hd_alg_find(names[i]);
 
         if (alg == HD_ALG_COUNT)
-            return hd_fault_set(
+            return hd_error_set(
                 at->reader->fault, HD_EINVAL,
                 "%s: \"%.*s\" is not one of HS256, HS384, HS512, RS256, RS384, RS512, "
                 "PS256, PS384, PS512, ES256, ES384, EdDSA",

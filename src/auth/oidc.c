@@ -172,7 +172,7 @@ static int read_sign_ins(const struct hd_auth_place *at, const struct hd_auth_co
 }
 
 int hd_sign_ins_read(struct hd_sign_ins *out, hd_json_val list, const struct hd_auth_config *auth,
-                     const struct hd_auth_host *host, struct hd_fault *fault)
+                     const struct hd_auth_host *host, struct heddle_error *fault)
 {
     struct hd_auth_reader reader = {&out->own, host, fault};
     struct hd_auth_place at = {.reader = &reader, .path = "page.sign_in", .val = list};

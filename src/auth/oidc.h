@@ -50,7 +50,7 @@ struct hd_sign_ins {
  */
 HD_MUST_CHECK int hd_sign_ins_read(struct hd_sign_ins *out, hd_json_val list,
                                    const struct hd_auth_config *auth,
-                                   const struct hd_auth_host *host, struct hd_fault *fault);
+                                   const struct hd_auth_host *host, struct heddle_error *fault);
 /* Overwrites secrets. */
 void hd_sign_ins_fini(struct hd_sign_ins *sign_ins);
 

@@ -53,7 +53,7 @@ int hd_error_http_status(int err)
     }
 }
 
-int hd_fault_set(struct hd_fault *fault, int code, const char *fmt, ...)
+int hd_error_set(struct heddle_error *fault, int code, const char *fmt, ...)
 {
     va_list args;
     int len;

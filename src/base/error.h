@@ -2,31 +2,33 @@
  * One list defines the error codes, their texts and the HTTP status each maps to.
  *
  * Functions return 0 or one of these (always negative). If a sentence helps the user, it is
- * returned beside the code in a struct hd_fault, written by the function that detects the cause.
+ * returned beside the code in a struct heddle_error, written by the function that detects the
+ * cause. The struct and the numbers are those of the public header.
  */
 #ifndef HD_BASE_ERROR_H
 #define HD_BASE_ERROR_H
 
+#include <heddle.h>
 #include <stdbool.h>
 
 #include "base/compiler.h"
 
-#define HD_ERRORS(X)                                               \
-    X(HD_ENOMEM, -1, 503, "out of memory")                         \
-    X(HD_ENOTFOUND, -2, 404, "no such object")                     \
-    X(HD_ECONFLICT, -3, 409, "changed by another writer")          \
-    X(HD_EINVAL, -4, 422, "invalid argument")                      \
-    X(HD_ELIMIT, -5, 413, "over a configured limit")               \
-    X(HD_EIO, -6, 503, "input or output failed")                   \
-    X(HD_EFULL, -7, 507, "no space left on the device")            \
-    X(HD_ECORRUPT, -8, 500, "stored data is damaged")              \
-    X(HD_EVERSION, -9, 500, "written by a newer version")          \
-    X(HD_EBUSY, -10, 503, "busy")                                  \
-    X(HD_EUNAVAILABLE, -11, 503, "the database cannot be reached") \
-    X(HD_EEXISTS, -12, 409, "exists already")                      \
-    X(HD_EUNSUPPORTED, -13, 501, "not supported")                  \
-    X(HD_ECLOSED, -14, 503, "closed")                              \
-    X(HD_EACCESS, -15, 403, "permission denied")
+#define HD_ERRORS(X)                                                               \
+    X(HD_ENOMEM, HEDDLE_ENOMEM, 503, "out of memory")                              \
+    X(HD_ENOTFOUND, HEDDLE_ENOTFOUND, 404, "no such object")                       \
+    X(HD_ECONFLICT, HEDDLE_ECONFLICT, 409, "changed by another writer")            \
+    X(HD_EINVAL, HEDDLE_EINVAL, 422, "invalid argument")                           \
+    X(HD_ELIMIT, HEDDLE_ELIMIT, 413, "over a configured limit")                    \
+    X(HD_EIO, HEDDLE_EIO, 503, "input or output failed")                           \
+    X(HD_EFULL, HEDDLE_EFULL, 507, "no space left on the device")                  \
+    X(HD_ECORRUPT, HEDDLE_ECORRUPT, 500, "stored data is damaged")                 \
+    X(HD_EVERSION, HEDDLE_EVERSION, 500, "written by a newer version")             \
+    X(HD_EBUSY, HEDDLE_EBUSY, 503, "busy")                                         \
+    X(HD_EUNAVAILABLE, HEDDLE_EUNAVAILABLE, 503, "the database cannot be reached") \
+    X(HD_EEXISTS, HEDDLE_EEXISTS, 409, "exists already")                           \
+    X(HD_EUNSUPPORTED, HEDDLE_EUNSUPPORTED, 501, "not supported")                  \
+    X(HD_ECLOSED, HEDDLE_ECLOSED, 503, "closed")                                   \
+    X(HD_EACCESS, HEDDLE_EACCESS, 403, "permission denied")
 
 enum {
 #define X(name, code, http, text) name = code,
@@ -53,17 +55,11 @@ int hd_error_http_status(int err);
 bool hd_error_is_transient(int err);
 
 /*
- * A code with a sentence for the user. Zero-initialise it; every function that takes one accepts
- * NULL. The first cause set wins, so outer layers may call hd_fault_set() without hiding the
- * original cause.
+ * Records a code with a sentence for the user, and returns the code, so that callers write `return
+ * hd_error_set(...)`. Zero-initialise the struct; every function that takes one accepts NULL. The
+ * first cause set wins, so outer layers may call this function without hiding the original cause.
  */
-struct hd_fault {
-    int code;
-    char text[252];
-};
-
-/* Records the cause and returns code, so that callers write `return hd_fault_set(...)`. */
-int hd_fault_set(struct hd_fault *fault, int code, const char *fmt, ...) HD_PRINTF(3, 4);
+int hd_error_set(struct heddle_error *fault, int code, const char *fmt, ...) HD_PRINTF(3, 4);
 
 /*
  * Error texts may contain files, folders, hosts and databases of this machine. A process that

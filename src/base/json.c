@@ -55,7 +55,7 @@ static bool is_too_deep(yyjson_doc *doc)
 }
 
 static int json_parse_text(struct hd_json *json, struct hd_slice text, yyjson_read_flag flags,
-                           struct hd_fault *fault)
+                           struct heddle_error *fault)
 {
     /* yyjson does not write to its source without the flag for that, but takes char *. */
     char *source = (char *)(text.ptr ? text.ptr : "");
@@ -64,26 +64,26 @@ static int json_parse_text(struct hd_json *json, struct hd_slice text, yyjson_re
     json->doc =
         yyjson_read_opts(source, text.len, YYJSON_READ_NUMBER_AS_RAW | flags, &allocator, &cause);
     if (!json->doc && cause.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
-        return hd_fault_set(fault, HD_ENOMEM, "out of memory while reading JSON");
+        return hd_error_set(fault, HD_ENOMEM, "out of memory while reading JSON");
     if (!json->doc && text.len == 0)
-        return hd_fault_set(fault, HD_EINVAL, "not valid JSON: the text is empty");
+        return hd_error_set(fault, HD_EINVAL, "not valid JSON: the text is empty");
     if (!json->doc)
-        return hd_fault_set(fault, HD_EINVAL, "not valid JSON at byte %zu: %s", cause.pos,
+        return hd_error_set(fault, HD_EINVAL, "not valid JSON at byte %zu: %s", cause.pos,
                             cause.msg);
     if (is_too_deep(json->doc)) {
         hd_json_fini(json);
-        return hd_fault_set(fault, HD_EINVAL, "JSON nested deeper than %d levels",
+        return hd_error_set(fault, HD_EINVAL, "JSON nested deeper than %d levels",
                             HD_JSON_MAX_DEPTH);
     }
     return 0;
 }
 
-int hd_json_parse(struct hd_json *json, struct hd_slice text, struct hd_fault *fault)
+int hd_json_parse(struct hd_json *json, struct hd_slice text, struct heddle_error *fault)
 {
     return json_parse_text(json, text, 0, fault);
 }
 
-int hd_json_parse_commented(struct hd_json *json, struct hd_slice text, struct hd_fault *fault)
+int hd_json_parse_commented(struct hd_json *json, struct hd_slice text, struct heddle_error *fault)
 {
     return json_parse_text(json, text, YYJSON_READ_ALLOW_COMMENTS, fault);
 }
@@ -99,15 +99,15 @@ void hd_json_fini(struct hd_json *json)
 /* Objects with more members than this are sorted to find equal names. */
 enum { FEW_MEMBERS = 16 };
 
-static int refuse_name(struct hd_slice name, struct hd_fault *fault)
+static int refuse_name(struct hd_slice name, struct heddle_error *fault)
 {
     size_t len = name.len < 80 ? name.len : 80;
 
-    return hd_fault_set(fault, HD_EINVAL, "the member \"%.*s\" occurs twice in an object",
+    return hd_error_set(fault, HD_EINVAL, "the member \"%.*s\" occurs twice in an object",
                         (int)hd_utf8_cut(name.ptr, len), name.ptr);
 }
 
-static int check_few(hd_json_val object, struct hd_fault *fault)
+static int check_few(hd_json_val object, struct heddle_error *fault)
 {
     struct hd_slice names[FEW_MEMBERS];
     struct hd_json_iter it = hd_json_iter(object);
@@ -127,7 +127,7 @@ static int compare_names(const void *a, const void *b)
     return hd_slice_cmp(*(const struct hd_slice *)a, *(const struct hd_slice *)b);
 }
 
-static int check_many(hd_json_val object, struct hd_fault *fault)
+static int check_many(hd_json_val object, struct heddle_error *fault)
 {
     size_t count = 0, size = hd_json_size(object);
     struct hd_slice *names = hd_malloc(size * sizeof(*names));
@@ -147,7 +147,7 @@ static int check_many(hd_json_val object, struct hd_fault *fault)
     return err;
 }
 
-int hd_json_check_names(hd_json_val val, struct hd_fault *fault)
+int hd_json_check_names(hd_json_val val, struct heddle_error *fault)
 {
     struct hd_json_iter it = hd_json_iter(val);
     int err = 0;

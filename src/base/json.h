@@ -41,17 +41,18 @@ enum hd_json_type {
 };
 
 /* HD_EINVAL with the position and cause in `fault`, or HD_ENOMEM. */
-HD_MUST_CHECK int hd_json_parse(struct hd_json *json, struct hd_slice text, struct hd_fault *fault);
+HD_MUST_CHECK int hd_json_parse(struct hd_json *json, struct hd_slice text,
+                                struct heddle_error *fault);
 /* The same for text that may contain C comments; for files that people write. */
 HD_MUST_CHECK int hd_json_parse_commented(struct hd_json *json, struct hd_slice text,
-                                          struct hd_fault *fault);
+                                          struct heddle_error *fault);
 void hd_json_fini(struct hd_json *json);
 
 /*
  * HD_EINVAL, with the name in `fault`, when an object anywhere in `val` has two members of one
  * name: parsers disagree about which of them counts. Or HD_ENOMEM.
  */
-HD_MUST_CHECK int hd_json_check_names(hd_json_val val, struct hd_fault *fault);
+HD_MUST_CHECK int hd_json_check_names(hd_json_val val, struct heddle_error *fault);
 
 static inline hd_json_val hd_json_root(const struct hd_json *json)
 {

@@ -86,7 +86,7 @@ static void check_database_file(struct checkup *c, const char *file)
 /* Other rows have no checksum: only their format is checked. */
 static void check_rows(struct checkup *c, struct heddle *store)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     uint64_t rows = 0;
     int err = hd_row_check(store, &rows, &fault);
 
@@ -141,7 +141,7 @@ static void check_store(struct checkup *c)
 
 static void check_host(struct checkup *c)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
 
     if (hd_config_check_host(c->config.host, c->config.auth.val != NULL, &fault) != 0)
         report(c, FAILURE, "network", "%s", fault.text);
@@ -182,7 +182,7 @@ static void check_key_files(struct checkup *c, hd_json_val val)
 static void check_auth(struct checkup *c)
 {
     hd_json_val auth = c->config.auth.val;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
 
     if (!auth) {
         report(c, FINE, "authentication", "off: every client that can connect has full access");
@@ -217,7 +217,7 @@ static int check_all(struct checkup *c)
 static int check_up(int argc, char **argv)
 {
     struct hd_config_source source = {.argc = argc, .argv = argv, .env = environ};
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct checkup c = {.warnings = 0};
     int status;
 

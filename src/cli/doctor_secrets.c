@@ -123,7 +123,7 @@ int hd_doctor_secrets(const char *url)
     struct hd_secret_scan scan = {.found = on_secret_found,
                                   .progress = doctor.has_progress ? on_scan_progress : NULL,
                                   .ctx = &doctor};
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct heddle *store;
     int err;
 

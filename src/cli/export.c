@@ -21,7 +21,7 @@ static int write_export(const struct export_options *options, struct hd_ops *ops
 {
     struct hd_export export = {
         .store = ops->store, .principal = hd_slice_cstr(ops->principal), .out = out};
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     int err = options->is_all ? hd_export_all(&export, &fault)
                               : hd_export_thread(&export, hd_slice_cstr(options->thread), &fault);
 

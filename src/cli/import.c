@@ -15,7 +15,7 @@ struct import_options {
 };
 
 static void report_failure(const struct import_options *options, const struct hd_import *import,
-                           int err, const struct hd_fault *fault)
+                           int err, const struct heddle_error *fault)
 {
     (void)fprintf(stderr, "heddle import: %s", options->file);
     if (import->line > 0)
@@ -28,7 +28,7 @@ static void report_failure(const struct import_options *options, const struct hd
 static int bring_in(const struct import_options *options, struct hd_ops *ops)
 {
     struct hd_import import = {.store = ops->store, .principal = hd_slice_cstr(ops->principal)};
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     int err;
 
     import.replaces = options->if_exists && strcmp(options->if_exists, "replace") == 0;

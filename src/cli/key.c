@@ -114,7 +114,7 @@ static bool read_expiry(struct key_options *o, int64_t now)
 static struct heddle *open_store(struct key_options *o, bool is_new)
 {
     struct hd_config_source source = {o->setting_count, o->settings, environ};
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct heddle *store = NULL;
     struct hd_config config;
 
@@ -130,7 +130,7 @@ static struct heddle *open_store(struct key_options *o, bool is_new)
     return store;
 }
 
-static int fail_key_command(int err, const struct hd_fault *fault)
+static int fail_key_command(int err, const struct heddle_error *fault)
 {
     (void)fprintf(stderr, "heddle key: %s\n", fault->code ? fault->text : hd_error_text(err));
     return HD_EXIT_FAILED;
@@ -158,7 +158,7 @@ static void make_secret(char out[HD_API_KEY_SECRET_LEN])
     explicit_bzero(bytes, sizeof(bytes));
 }
 
-static int store_key(struct heddle *store, struct hd_key_rec *key, struct hd_fault *fault)
+static int store_key(struct heddle *store, struct hd_key_rec *key, struct heddle_error *fault)
 {
     struct hd_batch_builder builder;
     struct hd_batch batch;
@@ -177,7 +177,7 @@ static int create_in(struct heddle *store, const struct key_options *o, int64_t 
 {
     char id[HD_API_KEY_ID_LEN], secret[HD_API_KEY_SECRET_LEN], hash[HD_SHA256_HEX_LEN + 1];
     struct hd_key_rec key = {.created_at = now};
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     int err;
 
     make_id(id);
@@ -255,7 +255,7 @@ static int on_key(void *arg, const struct hd_key_rec *rec)
 static int list(struct key_options *o)
 {
     int64_t now = hd_clock_now_us();
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct heddle *store;
     int err;
 
@@ -273,7 +273,7 @@ static int list(struct key_options *o)
 
 static int revoke_in(struct heddle *store, struct hd_slice id)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_key_rec key;
     struct hd_arena arena;
     int err;

@@ -377,7 +377,7 @@ static int open_signals(struct mocking *m)
     return 0;
 }
 
-static int open_server(struct mocking *m, struct hd_fault *fault)
+static int open_server(struct mocking *m, struct heddle_error *fault)
 {
     struct hd_http_server_config config;
     int err = hd_router_create(&m->router, routes, HD_COUNT(routes), fault);
@@ -397,7 +397,7 @@ static int open_server(struct mocking *m, struct hd_fault *fault)
 
 static int serve(struct mocking *m)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     int err;
 
     if (uv_loop_init(&m->loop))
@@ -422,7 +422,7 @@ static int serve(struct mocking *m)
 
 static bool read_script(struct mocking *m, const char *path)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_buf text;
     int err;
 
@@ -430,7 +430,7 @@ static bool read_script(struct mocking *m, const char *path)
     if (path && !hd_cli_read_file(path, HD_MOCK_MAX_SCRIPT, &text))
         return false;
     if (path && text.len == 0)
-        err = hd_fault_set(&fault, HD_EINVAL, "the file is empty");
+        err = hd_error_set(&fault, HD_EINVAL, "the file is empty");
     else
         err = hd_mock_create(&m->mock, hd_buf_slice(&text), &fault);
     if (err)

@@ -64,7 +64,7 @@ static int load_ops_config(const struct hd_command *command, const struct hd_ops
     char name[] = "heddle", store[] = "--store", file[] = "--config";
     char *argv[5] = {name};
     struct hd_config_source source = {.argc = 1, .argv = argv, .env = environ};
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
 
     if (options->store) {
         argv[source.argc++] = store;
@@ -150,7 +150,7 @@ static int find_principal(const struct hd_command *command, struct hd_ops *ops, 
 static int set_principal(const struct hd_command *command, const struct hd_ops_options *options,
                          bool is_new, struct hd_ops *ops)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
 
     if (options->principal && options->subject)
         return hd_usage_error(command, "--principal and --subject exclude each other");
@@ -172,7 +172,7 @@ static int set_principal(const struct hd_command *command, const struct hd_ops_o
 int hd_ops_begin(const struct hd_command *command, const struct hd_ops_options *options,
                  bool is_new, struct hd_ops *ops)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     int status;
 
     memset(ops, 0, sizeof(*ops));

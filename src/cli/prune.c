@@ -38,7 +38,7 @@ struct pruning {
     struct hd_removed removed;
     size_t looked, changed, busy;
     struct hd_arena arena;
-    struct hd_fault fault;
+    struct heddle_error fault;
 };
 
 /* ---- arguments -------------------------------------------------------- */
@@ -188,7 +188,7 @@ static int on_record(void *arg, const struct hd_thread_rec *thread)
 
     if (!choose_strategy(p, thread, &prune))
         return 0;
-    p->fault = (struct hd_fault){0};
+    p->fault = (struct heddle_error){0};
     err = hd_thread_prune(p->ops->store, thread, &prune, &p->removed, &p->fault);
     if (err == HD_ECONFLICT) {
         p->busy++;
@@ -209,11 +209,10 @@ static int prune_bare(struct pruning *p, const struct heddle_thread *thread)
                                                  .keep_last = p->options->prune.keep_last,
                                                  .dry_run = p->options->is_dry};
     struct heddle_usage usage = {0};
-    struct heddle_error error = {0};
-    int err = heddle_prune_with(p->ops->store, thread, 1, &options, &usage, &error);
+    int err = heddle_prune_with(p->ops->store, thread, 1, &options, &usage, &p->fault);
 
     if (err)
-        return hd_fault_set(&p->fault, err, "%s", error.text);
+        return err;
     p->removed.checkpoints += usage.checkpoints;
     p->removed.writes += usage.writes;
     p->removed.bytes += usage.bytes;

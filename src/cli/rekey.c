@@ -39,7 +39,7 @@ static int rekey_all(struct hd_ops *ops, bool only_counts, int64_t wait_s)
                              .only_counts = only_counts,
                              .patience_us = wait_s * SECOND,
                              .progress = has_progress ? on_rekey_progress : NULL};
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     int err;
 
     if (!ops->auth || hd_auth_key(ops->auth, 0)->id.len == 0)

@@ -83,7 +83,7 @@ static int replay(const struct hd_config *config, struct heddle *store, const ch
     uv_loop_t loop;
     struct hd_app app = {.loop = &loop, .config = &own};
     struct replaying replaying = {0, 0};
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     int err = HD_ENOMEM;
 
     own.store = "memory:";
@@ -125,7 +125,7 @@ static int replay_run(int argc, char **argv)
 {
     struct hd_config_source source = {.env = environ};
     char *flags[MAX_ARGUMENTS];
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_config config;
     const char *thread;
     int status;

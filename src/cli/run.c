@@ -289,7 +289,7 @@ static int run_parse_args(int argc, char **argv, struct run_options *options)
 /* A JSON argument, "-" for standard input. False after printing the error. */
 static bool read_argument(const char *name, const char *text, struct hd_val **out)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_buf all;
     bool is_read;
 

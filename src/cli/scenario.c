@@ -83,7 +83,7 @@ static int replace_server(struct hd_buf *text)
 
 static struct hd_val *load_scenario(const char *folder)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_val *scenario = NULL;
     struct hd_buf text;
 

@@ -93,7 +93,7 @@ static void on_signal(uv_signal_t *handle, int signum)
 static void on_reload(uv_signal_t *handle, int signum)
 {
     struct serving *s = handle->data;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
 
     (void)signum;
     hd_audit_reopen(s->app.audit);
@@ -171,7 +171,7 @@ static int set_cors(struct serving *s, struct hd_cors *cors)
     return 0;
 }
 
-static int open_server(struct serving *s, struct hd_fault *fault)
+static int open_server(struct serving *s, struct heddle_error *fault)
 {
     const struct hd_config *config = &s->config;
     struct hd_http_server_config http;
@@ -298,7 +298,7 @@ static void print_address(struct serving *s)
     (void)fflush(stdout);
 }
 
-static int start_serving(struct serving *s, struct hd_fault *fault)
+static int start_serving(struct serving *s, struct heddle_error *fault)
 {
     int err = hd_config_check_host(s->config.host, s->config.auth.val != NULL, fault);
 
@@ -334,7 +334,7 @@ static void abandon_serving(struct serving *s)
 /* Serves until a signal ends it. */
 static int serve(struct serving *s)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     int err;
 
     if (uv_loop_init(&s->loop))
@@ -360,7 +360,7 @@ static int serve(struct serving *s)
 /* `--check`: reads everything as for serving, opens nothing. */
 static int check_serving(struct serving *s)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_rt_settings settings;
     struct hd_arena arena;
     int err = 0;
@@ -398,7 +398,7 @@ static bool take_check(int *argc, char **argv)
 }
 
 /* Reads settings that must be known before anything is opened. */
-static int prepare(struct serving *s, struct hd_fault *fault)
+static int prepare(struct serving *s, struct heddle_error *fault)
 {
     const struct hd_config_list *warnings = &s->config.warnings;
     int err;
@@ -417,7 +417,7 @@ int hd_serve(const char *command, int argc, char **argv, hd_greet_fn greet_user)
 {
     bool is_check = take_check(&argc, argv);
     struct hd_config_source source = {.argc = argc, .argv = argv, .env = environ};
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct serving *s = hd_calloc(1, sizeof(*s));
     int status = HD_EXIT_FAILED;
 

@@ -19,7 +19,7 @@ struct thread_listing {
     const char *principal; /* NULL: threads of all principals */
     size_t count;
     struct hd_arena arena;
-    struct hd_fault fault;
+    struct heddle_error fault;
 };
 
 static bool is_listed_principal(const struct thread_listing *l, struct hd_slice principal)
@@ -66,7 +66,7 @@ static int on_listed_thread(void *arg, size_t which, const struct hd_cell *cells
     err = hd_thread_read(l->store, principal, id, &l->arena, &record, &l->fault);
     if (err != HD_ENOTFOUND)
         return err;
-    l->fault = (struct hd_fault){0};
+    l->fault = (struct heddle_error){0};
     print_thread(l, principal, id, "-", cells[HD_THREADS_UPDATED].number);
     return 0;
 }

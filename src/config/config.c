@@ -49,7 +49,7 @@ struct members {
     struct hd_slice folder;
     bool is_langgraph;
     bool seen[MAX_SETTINGS];
-    struct hd_fault *fault;
+    struct heddle_error *fault;
 };
 
 void hd_config_warn(struct hd_config *config, const char *fmt, ...)
@@ -95,7 +95,7 @@ static int unknown_member(const struct members *members, struct hd_slice name)
     for (size_t i = 0; members->is_langgraph && (alias = hd_config_alias_at(i)); i++)
         try_name(&near, alias->name, name);
     if (!members->is_langgraph)
-        return hd_fault_set(members->fault, HD_EINVAL, "%s: unknown setting \"%.*s\"%s",
+        return hd_error_set(members->fault, HD_EINVAL, "%s: unknown setting \"%.*s\"%s",
                             members->path, HD_SHOW(name), hd_near_text(&near));
     hd_config_warn(members->config, "%s: ignored member \"%.*s\"%s", members->path, HD_SHOW(name),
                    hd_near_text(&near));
@@ -119,7 +119,7 @@ static int read_member(struct members *members, const struct hd_setting *setting
     };
 
     if (members->seen[index_of(setting)])
-        return hd_fault_set(members->fault, HD_EINVAL, "%s: duplicate setting \"%s\"",
+        return hd_error_set(members->fault, HD_EINVAL, "%s: duplicate setting \"%s\"",
                             members->path, setting->name);
     members->seen[index_of(setting)] = true;
     if (hd_json_is_null(val))
@@ -148,7 +148,7 @@ static int read_opposite(struct members *members, const struct hd_setting *setti
     if (hd_json_is_null(val))
         return 0;
     if (!hd_json_is_bool(val))
-        return hd_fault_set(members->fault, HD_EINVAL, "%s: %s: must be a boolean, not %s",
+        return hd_error_set(members->fault, HD_EINVAL, "%s: %s: must be a boolean, not %s",
                             members->path, name, hd_json_type_name(val));
     members->seen[index_of(setting)] = true;
     *(bool *)((char *)members->config + setting->offset) = !hd_json_is_true(val);
@@ -162,7 +162,7 @@ static int read_alias(struct members *members, const struct hd_config_alias *ali
     if (alias->kind == HD_ALIAS_QUIET || hd_json_is_null(val))
         return 0;
     if (alias->kind == HD_ALIAS_REFUSE)
-        return hd_fault_set(members->fault, HD_EINVAL, "%s: %s: %s", members->path, alias->name,
+        return hd_error_set(members->fault, HD_EINVAL, "%s: %s: %s", members->path, alias->name,
                             alias->to);
     if (alias->kind == HD_ALIAS_WARN) {
         hd_config_warn(members->config, "%s: %s is not used: %s", members->path, alias->name,
@@ -217,14 +217,14 @@ static int read_members(struct members *members, struct hd_slice prefix, hd_json
         else if (hd_json_is_object(it.val))
             err = read_members(members, name, it.val);
         else if (!hd_json_is_null(it.val))
-            err = hd_fault_set(members->fault, HD_EINVAL, "%s: %s: must be an object, not %s",
+            err = hd_error_set(members->fault, HD_EINVAL, "%s: %s: must be an object, not %s",
                                members->path, text, hd_json_type_name(it.val));
     }
     return err;
 }
 
 int hd_config_read_json(struct hd_config *config, const char *path, struct hd_slice text,
-                        struct hd_fault *fault)
+                        struct heddle_error *fault)
 {
     const char *slash = strrchr(path, '/');
     struct members members = {
@@ -233,7 +233,7 @@ int hd_config_read_json(struct hd_config *config, const char *path, struct hd_sl
         .folder = hd_slice(path, slash ? (size_t)(slash - path) : 0),
         .fault = fault,
     };
-    struct hd_fault why = {0};
+    struct heddle_error why = {0};
     struct hd_json json;
     int err;
 
@@ -241,17 +241,17 @@ int hd_config_read_json(struct hd_config *config, const char *path, struct hd_sl
         members.folder = HD_S("/.");
     err = hd_json_parse_commented(&json, text, &why);
     if (err != 0)
-        return hd_fault_set(fault, err, "%s: %s", path, why.text);
+        return hd_error_set(fault, err, "%s: %s", path, why.text);
     members.is_langgraph = hd_config_is_langgraph(path, hd_json_root(&json));
     config->file = hd_arena_printf(&config->arena, "%s", path);
     config->folder = hd_arena_printf(&config->arena, "%.*s", (int)members.folder.len,
                                      members.folder.len > 0 ? members.folder.ptr : "");
     if (!config->file || !config->folder)
-        err = hd_fault_set(fault, HD_ENOMEM, "out of memory while reading the configuration");
+        err = hd_error_set(fault, HD_ENOMEM, "out of memory while reading the configuration");
     else if (hd_json_is_object(hd_json_root(&json)))
         err = read_members(&members, HD_S(""), hd_json_root(&json));
     else
-        err = hd_fault_set(fault, HD_EINVAL, "%s: must be an object, not %s", path,
+        err = hd_error_set(fault, HD_EINVAL, "%s: must be an object, not %s", path,
                            hd_json_type_name(hd_json_root(&json)));
     hd_json_fini(&json);
     return err;
@@ -275,21 +275,21 @@ static int read_descriptor(int fd, struct hd_buf *out)
     }
 }
 
-static int read_config_file(struct hd_config *config, const char *path, struct hd_fault *fault)
+static int read_config_file(struct hd_config *config, const char *path, struct heddle_error *fault)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC), err;
     struct hd_buf text;
 
     if (fd < 0)
-        return hd_fault_set(fault, HD_EINVAL, "%s: %s", path, strerror(errno));
+        return hd_error_set(fault, HD_EINVAL, "%s: %s", path, strerror(errno));
     hd_buf_init(&text, HD_CONFIG_MAX_FILE + 4096);
     err = read_descriptor(fd, &text);
     if (err == HD_EIO)
-        err = hd_fault_set(fault, HD_EINVAL, "%s: %s", path, strerror(errno));
+        err = hd_error_set(fault, HD_EINVAL, "%s: %s", path, strerror(errno));
     else if (err == HD_ELIMIT || (err == 0 && text.len > HD_CONFIG_MAX_FILE))
-        err = hd_fault_set(fault, HD_EINVAL, "%s: larger than %d bytes", path, HD_CONFIG_MAX_FILE);
+        err = hd_error_set(fault, HD_EINVAL, "%s: larger than %d bytes", path, HD_CONFIG_MAX_FILE);
     else if (err != 0)
-        (void)hd_fault_set(fault, err, "out of memory while reading the configuration");
+        (void)hd_error_set(fault, err, "out of memory while reading the configuration");
     (void)close(fd);
     if (err == 0)
         err = hd_config_read_json(config, path, hd_buf_slice(&text), fault);
@@ -318,7 +318,7 @@ static const char *find_variable(char **env, const char *name)
     return NULL;
 }
 
-static int read_variable(struct hd_config *config, const char *variable, struct hd_fault *fault)
+static int read_variable(struct hd_config *config, const char *variable, struct heddle_error *fault)
 {
     struct hd_slice given = hd_slice(variable, strcspn(variable, "="));
     char names[MAX_SETTINGS][HD_CONFIG_MAX_NAME];
@@ -345,7 +345,7 @@ static int read_variable(struct hd_config *config, const char *variable, struct 
         return hd_config_set_text(&place, hd_slice_cstr(value));
     }
     if (near.best.len > 0 && near.distance <= MISSPELT)
-        return hd_fault_set(fault, HD_EINVAL, "%.*s: unknown variable%s", HD_SHOW(given),
+        return hd_error_set(fault, HD_EINVAL, "%.*s: unknown variable%s", HD_SHOW(given),
                             hd_near_text(&near));
     return 0;
 }
@@ -359,14 +359,14 @@ struct flag {
     bool is_no; /* --no-metrics */
 };
 
-static int unknown_flag(struct hd_slice given, struct hd_fault *fault)
+static int unknown_flag(struct hd_slice given, struct heddle_error *fault)
 {
     char names[MAX_SETTINGS][HD_CONFIG_MAX_NAME];
     const struct hd_setting *setting;
     struct hd_near near;
 
     if (!hd_slice_starts(given, HD_S("-")))
-        return hd_fault_set(fault, HD_EINVAL,
+        return hd_error_set(fault, HD_EINVAL,
                             "\"%.*s\" is not an option; the value of a switch follows \"=\"",
                             HD_SHOW(given));
     hd_near_init(&near, given);
@@ -375,7 +375,7 @@ static int unknown_flag(struct hd_slice given, struct hd_fault *fault)
         if (!hd_setting_is_json(setting))
             hd_near_try(&near, hd_slice_cstr(names[i]));
     }
-    return hd_fault_set(fault, HD_EINVAL, "%.*s: unknown option%s", HD_SHOW(given),
+    return hd_error_set(fault, HD_EINVAL, "%.*s: unknown option%s", HD_SHOW(given),
                         hd_near_text(&near));
 }
 
@@ -398,7 +398,7 @@ static bool find_flag(struct hd_slice given, struct flag *flag)
 
 /* Takes one option, and its value from the next argument when it needs one. */
 static int next_flag(const struct hd_config_source *source, int *index, struct flag *flag,
-                     struct hd_fault *fault)
+                     struct heddle_error *fault)
 {
     const char *arg = source->argv[*index], *sign = strchr(arg, '=');
     struct hd_slice given = hd_slice(arg, sign ? (size_t)(sign - arg) : strlen(arg));
@@ -407,7 +407,7 @@ static int next_flag(const struct hd_config_source *source, int *index, struct f
     if (!find_flag(given, flag))
         return unknown_flag(given, fault);
     if (flag->is_no && sign)
-        return hd_fault_set(fault, HD_EINVAL, "%.*s: takes no value", HD_SHOW(given));
+        return hd_error_set(fault, HD_EINVAL, "%.*s: takes no value", HD_SHOW(given));
     if (flag->setting->type == HD_SETTING_BOOL && !sign)
         flag->value = flag->is_no ? HD_S("false") : HD_S("true");
     else if (sign)
@@ -415,12 +415,12 @@ static int next_flag(const struct hd_config_source *source, int *index, struct f
     else if (*index < source->argc)
         flag->value = hd_slice_cstr(source->argv[(*index)++]);
     else
-        return hd_fault_set(fault, HD_EINVAL, "%s: needs a value", flag->name);
+        return hd_error_set(fault, HD_EINVAL, "%s: needs a value", flag->name);
     return 0;
 }
 
 static int read_flags(struct hd_config *config, const struct hd_config_source *source,
-                      struct hd_fault *fault)
+                      struct heddle_error *fault)
 {
     bool seen[MAX_SETTINGS] = {false};
     int err = 0;
@@ -444,7 +444,7 @@ static int read_flags(struct hd_config *config, const struct hd_config_source *s
 
 /* The last --config, or the environment's. Flags that are wrong are found here already. */
 static int find_file(const struct hd_config_source *source, const char **path,
-                     struct hd_fault *fault)
+                     struct heddle_error *fault)
 {
     *path = find_variable(source->env, VARIABLE_PREFIX "CONFIG");
     for (int i = 1; i < source->argc;) {
@@ -461,7 +461,7 @@ static int find_file(const struct hd_config_source *source, const char **path,
 
 /* ---- all of it ------------------------------------------------------------ */
 
-static int read_defaults(struct hd_config *config, struct hd_fault *fault)
+static int read_defaults(struct hd_config *config, struct heddle_error *fault)
 {
     const struct hd_setting *setting;
     int err = 0;
@@ -475,7 +475,7 @@ static int read_defaults(struct hd_config *config, struct hd_fault *fault)
 }
 
 /* Checks that involve several settings. */
-static int derive(struct hd_config *config, struct hd_fault *fault)
+static int derive(struct hd_config *config, struct heddle_error *fault)
 {
     bool is_strict = config->outgoing_private == HD_OUTGOING_DENY ||
                      (config->outgoing_private == HD_OUTGOING_AUTO && config->auth.val);
@@ -488,25 +488,25 @@ static int derive(struct hd_config *config, struct hd_fault *fault)
         struct hd_slice text = config->trusted_proxies.items[i];
 
         if (!hd_net_parse(text, &proxies[i]))
-            return hd_fault_set(
+            return hd_error_set(
                 fault, HD_EINVAL,
                 "trusted_proxies: \"%.*s\" is not an address or a network such as 10.0.0.0/8",
                 HD_SHOW(text));
     }
     config->proxies = proxies;
     if ((config->tls_certificate[0] == '\0') != (config->tls_key[0] == '\0'))
-        return hd_fault_set(fault, HD_EINVAL,
+        return hd_error_set(fault, HD_EINVAL,
                             "tls.certificate and tls.key belong together: one is not set");
     if (config->page_sign_in.val && !config->auth.val)
-        return hd_fault_set(fault, HD_EINVAL, "page.sign_in: needs `auth` with its issuers");
+        return hd_error_set(fault, HD_EINVAL, "page.sign_in: needs `auth` with its issuers");
     return hd_outgoing_init(&config->outgoing, is_strict, config->outgoing_allowed_hosts.items,
                             config->outgoing_allowed_hosts.count, &config->arena, fault);
 }
 
 int hd_config_load(struct hd_config *config, const struct hd_config_source *source,
-                   struct hd_fault *fault)
+                   struct heddle_error *fault)
 {
-    struct hd_fault own = {0};
+    struct heddle_error own = {0};
     const char *path = NULL;
     int err;
 
@@ -573,11 +573,11 @@ bool hd_config_is_loopback(const char *host)
     return IN6_IS_ADDR_LOOPBACK(&six) || (IN6_IS_ADDR_V4MAPPED(&six) && six.s6_addr[12] == 127);
 }
 
-int hd_config_check_host(const char *host, bool has_authentication, struct hd_fault *fault)
+int hd_config_check_host(const char *host, bool has_authentication, struct heddle_error *fault)
 {
     if (has_authentication || hd_config_is_loopback(host))
         return 0;
-    return hd_fault_set(fault, HD_EINVAL,
+    return hd_error_set(fault, HD_EINVAL,
                         "host %.64s is reachable from other machines and authentication is off: "
                         "listen on 127.0.0.1, ::1 or localhost, or configure `auth` in the file "
                         "(docs/authentication.md)",

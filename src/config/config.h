@@ -213,7 +213,7 @@ struct hd_config_source {
  * with a sentence; then nothing needs to be freed.
  */
 HD_MUST_CHECK int hd_config_load(struct hd_config *config, const struct hd_config_source *source,
-                                 struct hd_fault *fault);
+                                 struct heddle_error *fault);
 void hd_config_fini(struct hd_config *config);
 
 /* 127.0.0.0/8, ::1 (with or without brackets, also as ::ffff:127.0.0.1), localhost. */
@@ -222,7 +222,7 @@ bool hd_config_is_loopback(const char *host);
  * HD_EINVAL, with the remedy in the text, when authentication is off and the host is not loopback.
  */
 HD_MUST_CHECK int hd_config_check_host(const char *host, bool has_authentication,
-                                       struct hd_fault *fault);
+                                       struct heddle_error *fault);
 
 /* ---- the table -------------------------------------------------------- */
 
@@ -255,7 +255,7 @@ struct hd_setting {
     const char *const *choices; /* NULL after the last */
     bool is_secret;             /* never shown */
     int (*check)(const char *text,
-                 struct hd_fault *fault); /* texts, or each of a list; may be NULL */
+                 struct heddle_error *fault); /* texts, or each of a list; may be NULL */
 };
 
 /* NULL after the last. */

@@ -11,7 +11,7 @@ struct hd_config_place {
     const char *origin;     /* "--port", "HEDDLE_PORT", "heddle.json: port" */
     struct hd_slice folder; /* paths are relative to it; may be empty */
     bool is_more;           /* adds to a list instead of replacing it */
-    struct hd_fault *fault;
+    struct heddle_error *fault;
 };
 
 /* From a flag or the environment. HD_EINVAL names the origin. */
@@ -20,7 +20,7 @@ HD_MUST_CHECK int hd_config_set_text(const struct hd_config_place *place, struct
 HD_MUST_CHECK int hd_config_set_json(const struct hd_config_place *place, hd_json_val val);
 /* Reads a file's text. `path` is for messages and for the folder of the paths in it. */
 HD_MUST_CHECK int hd_config_read_json(struct hd_config *config, const char *path,
-                                      struct hd_slice text, struct hd_fault *fault);
+                                      struct hd_slice text, struct heddle_error *fault);
 
 /* The target of a path such as "./agent.py:graph". */
 enum hd_code_kind {

@@ -22,16 +22,16 @@ static const char *const middleware_orders[] = {"default", "auth_first", "middle
 static const char *const outgoing[] = {"auto", "allow", "deny", NULL};
 static const char *const formats[] = {"text", "json", NULL};
 
-static int check_host(const char *text, struct hd_fault *fault)
+static int check_host(const char *text, struct heddle_error *fault)
 {
     for (const char *c = text; *c; c++) {
         if (*c <= ' ' || *c > '~' || *c == '/')
-            return hd_fault_set(fault, HD_EINVAL, "not a host name or address");
+            return hd_error_set(fault, HD_EINVAL, "not a host name or address");
     }
-    return *text ? 0 : hd_fault_set(fault, HD_EINVAL, "a value is missing");
+    return *text ? 0 : hd_error_set(fault, HD_EINVAL, "a value is missing");
 }
 
-static int check_regex(const char *text, struct hd_fault *fault)
+static int check_regex(const char *text, struct heddle_error *fault)
 {
     char why[128];
     regex_t regex;
@@ -42,48 +42,48 @@ static int check_regex(const char *text, struct hd_fault *fault)
         return 0;
     }
     (void)regerror(err, NULL, why, sizeof(why));
-    return hd_fault_set(fault, HD_EINVAL, "not a regular expression: %s", why);
+    return hd_error_set(fault, HD_EINVAL, "not a regular expression: %s", why);
 }
 
 /* Names of methods and headers. */
-static int check_token(const char *text, struct hd_fault *fault)
+static int check_token(const char *text, struct heddle_error *fault)
 {
     return hd_slice_is_token(hd_slice_cstr(text))
                ? 0
-               : hd_fault_set(fault, HD_EINVAL, "not a valid name");
+               : hd_error_set(fault, HD_EINVAL, "not a valid name");
 }
 
-static int check_prefix(const char *text, struct hd_fault *fault)
+static int check_prefix(const char *text, struct heddle_error *fault)
 {
     size_t len = strlen(text);
 
     for (const char *c = text; *c; c++) {
         if (*c <= ' ' || *c > '~' || strchr("?#%{}\\", *c))
-            return hd_fault_set(fault, HD_EINVAL, "not a path such as /agents");
+            return hd_error_set(fault, HD_EINVAL, "not a path such as /agents");
     }
     if (len > 0 && (text[0] != '/' || text[len - 1] == '/' || len > 256 || strstr(text, "//")))
-        return hd_fault_set(fault, HD_EINVAL, "not a path such as /agents");
+        return hd_error_set(fault, HD_EINVAL, "not a path such as /agents");
     return 0;
 }
 
-static int check_listen(const char *text, struct hd_fault *fault)
+static int check_listen(const char *text, struct heddle_error *fault)
 {
     const char *colon = strrchr(text, ':');
     size_t digits = colon ? strspn(colon + 1, "0123456789") : 0;
 
     if (!*text || (colon && colon > text && digits > 0 && digits < 6 && !colon[1 + digits]))
         return 0;
-    return hd_fault_set(fault, HD_EINVAL, "not a host and a port, such as 0.0.0.0:2025");
+    return hd_error_set(fault, HD_EINVAL, "not a host and a port, such as 0.0.0.0:2025");
 }
 
-static int check_key(const char *text, struct hd_fault *fault)
+static int check_key(const char *text, struct heddle_error *fault)
 {
     if (!*text || strlen(text) >= 16)
         return 0;
-    return hd_fault_set(fault, HD_EINVAL, "too short: at least 16 characters");
+    return hd_error_set(fault, HD_EINVAL, "too short: at least 16 characters");
 }
 
-static int check_store(const char *text, struct hd_fault *fault)
+static int check_store(const char *text, struct heddle_error *fault)
 {
     struct hd_arena arena;
     struct hd_url url;

@@ -18,7 +18,7 @@ static void *target(const struct hd_config_place *place)
 
 static int no_memory(const struct hd_config_place *place)
 {
-    return hd_fault_set(place->fault, HD_ENOMEM, "out of memory while reading the configuration");
+    return hd_error_set(place->fault, HD_ENOMEM, "out of memory while reading the configuration");
 }
 
 /* "--port: "x" is not …"; a secret is not repeated. */
@@ -34,8 +34,8 @@ static int refuse_value(const struct hd_config_place *place, struct hd_slice tex
     (void)vsnprintf(why, sizeof(why), fmt, args);
     va_end(args);
     if (place->setting->is_secret)
-        return hd_fault_set(place->fault, HD_EINVAL, "%s: the value %s", place->origin, why);
-    return hd_fault_set(place->fault, HD_EINVAL, "%s: \"%.*s\" %s", place->origin, HD_SHOW(text),
+        return hd_error_set(place->fault, HD_EINVAL, "%s: the value %s", place->origin, why);
+    return hd_error_set(place->fault, HD_EINVAL, "%s: \"%.*s\" %s", place->origin, HD_SHOW(text),
                         why);
 }
 
@@ -54,7 +54,7 @@ static struct hd_slice trim_blanks(struct hd_slice text)
 
 static int set_string(const struct hd_config_place *place, struct hd_slice text)
 {
-    struct hd_fault why = {0};
+    struct heddle_error why = {0};
     struct hd_slice copy;
 
     if (text.len > 0 && memchr(text.ptr, '\0', text.len))
@@ -62,7 +62,7 @@ static int set_string(const struct hd_config_place *place, struct hd_slice text)
     if (hd_arena_copy(&place->config->arena, text, &copy) != 0)
         return no_memory(place);
     if (place->setting->check && place->setting->check(copy.ptr, &why) != 0)
-        return hd_fault_set(place->fault, why.code, "%s: %s", place->origin, why.text);
+        return hd_error_set(place->fault, why.code, "%s: %s", place->origin, why.text);
     *(const char **)target(place) = copy.ptr;
     return 0;
 }
@@ -208,7 +208,7 @@ static void *grow_items(const struct hd_config_place *place, void *items, size_t
     char *more;
 
     if (*count == HD_CONFIG_MAX_ITEMS) {
-        (void)hd_fault_set(place->fault, HD_EINVAL, "%s: more than %d values", place->origin,
+        (void)hd_error_set(place->fault, HD_EINVAL, "%s: more than %d values", place->origin,
                            HD_CONFIG_MAX_ITEMS);
         return NULL;
     }
@@ -232,7 +232,7 @@ static int grow_error(const struct hd_config_place *place)
 static int add_to_list(const struct hd_config_place *place, struct hd_slice text)
 {
     struct hd_config_list *list = target(place);
-    struct hd_fault why = {0};
+    struct heddle_error why = {0};
     struct hd_slice *items;
 
     if (text.len == 0 || memchr(text.ptr, '\0', text.len))
@@ -536,7 +536,7 @@ int hd_config_set_text(const struct hd_config_place *place, struct hd_slice text
 
 static int fail_type(const struct hd_config_place *place, const char *wanted, hd_json_val val)
 {
-    return hd_fault_set(place->fault, HD_EINVAL, "%s: must be %s, not %s", place->origin, wanted,
+    return hd_error_set(place->fault, HD_EINVAL, "%s: must be %s, not %s", place->origin, wanted,
                         hd_json_type_name(val));
 }
 

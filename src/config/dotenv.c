@@ -13,7 +13,7 @@ struct dotenv_reader {
     struct hd_arena *arena;
     struct hd_dotenv *out;
     struct hd_buf value;
-    struct hd_fault *fault;
+    struct heddle_error *fault;
 };
 
 static bool is_name_char(char c, bool is_first)
@@ -41,26 +41,26 @@ static struct hd_dotenv_item *find_dotenv_item(const struct hd_dotenv *env, cons
 }
 
 int hd_dotenv_put(struct hd_dotenv *env, struct hd_arena *arena, struct hd_slice name,
-                  struct hd_slice value, struct hd_fault *fault)
+                  struct hd_slice value, struct heddle_error *fault)
 {
     struct hd_dotenv_item *item;
     struct hd_slice copy, key;
 
     if (!hd_dotenv_is_name(name))
-        return hd_fault_set(fault, HD_EINVAL, "\"%.*s\" is not a variable name",
+        return hd_error_set(fault, HD_EINVAL, "\"%.*s\" is not a variable name",
                             (int)(name.len < 64 ? name.len : 64), name.ptr ? name.ptr : "");
     if (value.len > HD_DOTENV_MAX_VALUE || (value.len > 0 && memchr(value.ptr, '\0', value.len)))
-        return hd_fault_set(fault, HD_EINVAL, "%.*s: too long, or contains a NUL", (int)name.len,
+        return hd_error_set(fault, HD_EINVAL, "%.*s: too long, or contains a NUL", (int)name.len,
                             name.ptr);
     if (hd_arena_copy(arena, value, &copy) != 0 || hd_arena_copy(arena, name, &key) != 0)
-        return hd_fault_set(fault, HD_ENOMEM, "out of memory");
+        return hd_error_set(fault, HD_ENOMEM, "out of memory");
     if (!env->items)
         env->items = hd_arena_calloc(arena, HD_DOTENV_MAX, sizeof(*env->items));
     if (!env->items)
-        return hd_fault_set(fault, HD_ENOMEM, "out of memory");
+        return hd_error_set(fault, HD_ENOMEM, "out of memory");
     item = find_dotenv_item(env, key.ptr);
     if (!item && env->count == HD_DOTENV_MAX)
-        return hd_fault_set(fault, HD_EINVAL, "more than %d variables", HD_DOTENV_MAX);
+        return hd_error_set(fault, HD_EINVAL, "more than %d variables", HD_DOTENV_MAX);
     if (!item)
         item = &env->items[env->count++];
     *item = (struct hd_dotenv_item){.name = key.ptr, .value = copy.ptr};
@@ -69,7 +69,7 @@ int hd_dotenv_put(struct hd_dotenv *env, struct hd_arena *arena, struct hd_slice
 
 static int refuse_line(struct dotenv_reader *r, const char *what)
 {
-    return hd_fault_set(r->fault, HD_EINVAL, "line %d: %s", r->line, what);
+    return hd_error_set(r->fault, HD_EINVAL, "line %d: %s", r->line, what);
 }
 
 static bool at(const struct dotenv_reader *r, char c)
@@ -215,7 +215,7 @@ static int read_line(struct dotenv_reader *r)
 }
 
 int hd_dotenv_parse(struct hd_slice text, hd_dotenv_lookup lookup, void *ctx,
-                    struct hd_arena *arena, struct hd_dotenv *out, struct hd_fault *fault)
+                    struct hd_arena *arena, struct hd_dotenv *out, struct heddle_error *fault)
 {
     struct dotenv_reader r = {
         .line = 1, .lookup = lookup, .ctx = ctx, .arena = arena, .out = out, .fault = fault};

@@ -37,11 +37,11 @@ typedef const char *(*hd_dotenv_lookup)(void *ctx, const char *name);
 /* HD_EINVAL names the line, never the value. All is in the arena. `lookup` may be NULL. */
 HD_MUST_CHECK int hd_dotenv_parse(struct hd_slice text, hd_dotenv_lookup lookup, void *ctx,
                                   struct hd_arena *arena, struct hd_dotenv *out,
-                                  struct hd_fault *fault);
+                                  struct heddle_error *fault);
 /* [A-Za-z_][A-Za-z0-9_]* */
 bool hd_dotenv_is_name(struct hd_slice name);
 /* Sets one, or replaces it. HD_EINVAL: too many, too long, a NUL in it. */
 HD_MUST_CHECK int hd_dotenv_put(struct hd_dotenv *env, struct hd_arena *arena, struct hd_slice name,
-                                struct hd_slice value, struct hd_fault *fault);
+                                struct hd_slice value, struct heddle_error *fault);
 
 #endif

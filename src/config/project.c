@@ -153,7 +153,8 @@ static int write_project(const struct hd_config *config, enum hd_rt_language lan
 /* ---- all of it -------------------------------------------------------- */
 
 /* Code must exist as a file; only its worker can check that it loads. */
-static int check_parts(const struct hd_config *config, const char *folder, struct hd_fault *fault)
+static int check_parts(const struct hd_config *config, const char *folder,
+                       struct heddle_error *fault)
 {
     int err = 0;
 
@@ -174,7 +175,7 @@ static int check_parts(const struct hd_config *config, const char *folder, struc
             err = hd_project_find_file(folder, part_names[i], code.path, fault);
         else if (text.len > 0 && part != HD_PROJECT_EMBED)
             err =
-                hd_fault_set(fault, HD_EINVAL,
+                hd_error_set(fault, HD_EINVAL,
                              "%s: \"%.*s\" must be a file and a name in it, such as \"./%s.py:%s\"",
                              part_names[i], HD_SHOW(text), i ? "app" : "auth", i ? "app" : "auth");
     }
@@ -183,7 +184,7 @@ static int check_parts(const struct hd_config *config, const char *folder, struc
 
 static int add_program(const struct hd_config *config, enum hd_rt_language language,
                        const char *folder, struct hd_arena *arena, struct hd_rt_settings *out,
-                       struct hd_fault *fault)
+                       struct heddle_error *fault)
 {
     static const char *const none[] = {NULL};
     struct hd_rt_program *program = &out->programs[language];
@@ -199,7 +200,7 @@ static int add_program(const struct hd_config *config, enum hd_rt_language langu
 }
 
 int hd_project_settings(const struct hd_config *config, struct hd_arena *arena,
-                        struct hd_rt_settings *out, struct hd_fault *fault)
+                        struct hd_rt_settings *out, struct heddle_error *fault)
 {
     char real[PATH_MAX];
     const char *folder;
@@ -215,10 +216,10 @@ int hd_project_settings(const struct hd_config *config, struct hd_arena *arena,
         .drain_us = config->drain_us,
     };
     if (out->listen && !out->key)
-        return hd_fault_set(fault, HD_EINVAL,
+        return hd_error_set(fault, HD_EINVAL,
                             "runtime.listen needs runtime.key, the shared key of remote workers");
     if (!realpath(*config->folder ? config->folder : ".", real))
-        return hd_fault_set(fault, HD_EINVAL, "%s: %s", config->folder, strerror(errno));
+        return hd_error_set(fault, HD_EINVAL, "%s: %s", config->folder, strerror(errno));
     folder = hd_arena_printf(arena, "%s", real);
     if (!folder)
         return HD_ENOMEM;

@@ -48,21 +48,21 @@ bool hd_project_language(struct hd_slice path, enum hd_rt_language *out);
  * in the arena, which must live as long as the settings. HD_EINVAL with a sentence for the user.
  */
 HD_MUST_CHECK int hd_project_settings(const struct hd_config *config, struct hd_arena *arena,
-                                      struct hd_rt_settings *out, struct hd_fault *fault);
+                                      struct hd_rt_settings *out, struct heddle_error *fault);
 
 /*
  * HD_EINVAL when the environment holds what LangGraph's own servers would read and Heddle does
  * not, or a LANGGRAPH_CONFIG that cannot be used. After hd_project_set_environment().
  */
 HD_MUST_CHECK int hd_project_check_environment(const struct hd_config *config,
-                                               struct hd_fault *fault);
+                                               struct heddle_error *fault);
 /* JSON of the first assistant of a graph: LANGGRAPH_CONFIG's, else {}. In the arena. */
 HD_MUST_CHECK int hd_project_defaults(struct hd_slice graph_id, struct hd_arena *arena,
                                       struct hd_slice *config, struct hd_slice *context,
-                                      struct hd_fault *fault);
+                                      struct heddle_error *fault);
 
 /* Puts what `env` names into this process' environment. Before there are threads. */
 HD_MUST_CHECK int hd_project_set_environment(const struct hd_config *config,
-                                             struct hd_fault *fault);
+                                             struct heddle_error *fault);
 
 #endif

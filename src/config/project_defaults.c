@@ -51,14 +51,14 @@ static const char *value_of(const char *name)
     return value && *value ? value : NULL;
 }
 
-static int refuse_variable(const char *name, const char *instead, struct hd_fault *fault)
+static int refuse_variable(const char *name, const char *instead, struct heddle_error *fault)
 {
     if (!instead)
-        return hd_fault_set(fault, HD_EINVAL,
+        return hd_error_set(fault, HD_EINVAL,
                             "%s is set, but Heddle does not encrypt stored data: unset it, and "
                             "encrypt the disk or the database",
                             name);
-    return hd_fault_set(fault, HD_EINVAL,
+    return hd_error_set(fault, HD_EINVAL,
                         "%s is set, but Heddle does not read it: set \"%s\" in the "
                         "langgraph.json and unset the variable",
                         name, instead);
@@ -67,7 +67,7 @@ static int refuse_variable(const char *name, const char *instead, struct hd_faul
 /* ---- LANGGRAPH_CONFIG ------------------------------------------------- */
 
 /* {"graph": {"configurable": {…}, "context": {…}}}. The value is never in an error. */
-static int parse(struct hd_json *json, struct hd_fault *fault)
+static int parse(struct hd_json *json, struct heddle_error *fault)
 {
     struct hd_json_iter it;
     int err = hd_json_parse(json, hd_slice_cstr(value_of(VARIABLE)), NULL);
@@ -75,19 +75,19 @@ static int parse(struct hd_json *json, struct hd_fault *fault)
     if (err && err != HD_EINVAL)
         return err;
     if (err || !hd_json_is_object(hd_json_root(json)))
-        return hd_fault_set(fault, HD_EINVAL,
+        return hd_error_set(fault, HD_EINVAL,
                             VARIABLE ": must be a JSON object of graph ids and configurations");
     it = hd_json_iter(hd_json_root(json));
     while (hd_json_next(&it)) {
         if (!hd_json_is_object(it.val))
-            return hd_fault_set(fault, HD_EINVAL, VARIABLE ": %.*s: must be an object, not %s",
+            return hd_error_set(fault, HD_EINVAL, VARIABLE ": %.*s: must be an object, not %s",
                                 HD_SHOW(it.key), hd_json_type_name(it.val));
     }
     return 0;
 }
 
 /* As for assistants of clients: keys belong into the environment, not into the database. */
-static int check_secrets(hd_json_val object, struct hd_slice id, struct hd_fault *fault)
+static int check_secrets(hd_json_val object, struct hd_slice id, struct heddle_error *fault)
 {
     struct hd_val *val = NULL;
     struct hd_buf path;
@@ -95,7 +95,7 @@ static int check_secrets(hd_json_val object, struct hd_slice id, struct hd_fault
 
     hd_buf_init(&path, MAX_PATH);
     if (!err && hd_secrets_find(val, true, &path))
-        err = hd_fault_set(fault, HD_EINVAL,
+        err = hd_error_set(fault, HD_EINVAL,
                            VARIABLE ": %.*s.%.*s: keys are not stored; set it in its own variable",
                            HD_SHOW(id), (int)(path.len < 120 ? path.len : 120),
                            path.ptr ? path.ptr : "");
@@ -113,7 +113,7 @@ static bool is_served(const struct hd_config *config, struct hd_slice id)
     return false;
 }
 
-static int check_defaults(const struct hd_config *config, struct hd_fault *fault)
+static int check_defaults(const struct hd_config *config, struct heddle_error *fault)
 {
     struct hd_json json = {NULL};
     struct hd_json_iter it;
@@ -129,7 +129,7 @@ static int check_defaults(const struct hd_config *config, struct hd_fault *fault
     return err;
 }
 
-int hd_project_check_environment(const struct hd_config *config, struct hd_fault *fault)
+int hd_project_check_environment(const struct hd_config *config, struct heddle_error *fault)
 {
     for (size_t i = 0; i < HD_COUNT(refused); i++) {
         if (value_of(refused[i].name))
@@ -180,7 +180,7 @@ static int write_context(hd_json_val object, struct hd_arena *arena, struct hd_s
 }
 
 int hd_project_defaults(struct hd_slice graph_id, struct hd_arena *arena, struct hd_slice *config,
-                        struct hd_slice *context, struct hd_fault *fault)
+                        struct hd_slice *context, struct heddle_error *fault)
 {
     struct hd_json json = {NULL};
     hd_json_val object;

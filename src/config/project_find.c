@@ -68,7 +68,7 @@ static void near_name(const char *path, char *out, size_t size)
 }
 
 int hd_project_find_file(const char *folder, const char *name, struct hd_slice path,
-                         struct hd_fault *fault)
+                         struct heddle_error *fault)
 {
     struct hd_slice file = hd_config_code_file(path);
     bool is_absolute = hd_slice_starts(file, HD_S("/"));
@@ -81,7 +81,7 @@ int hd_project_find_file(const char *folder, const char *name, struct hd_slice p
     if (is_file(full))
         return 0;
     near_name(full, near, sizeof(near));
-    return hd_fault_set(fault, HD_EINVAL, "%s: %.*s: no such file%s", name, HD_SHOW(file), near);
+    return hd_error_set(fault, HD_EINVAL, "%s: %.*s: no such file%s", name, HD_SHOW(file), near);
 }
 
 /* ---- programs --------------------------------------------------------- */
@@ -146,43 +146,43 @@ static const char *environment_of(const char *python, struct hd_arena *arena)
 }
 
 static int no_program(const char *setting, const char *given, const char *otherwise,
-                      struct hd_fault *fault)
+                      struct heddle_error *fault)
 {
     if (*given)
-        return hd_fault_set(fault, HD_EINVAL, "%s: \"%.160s\" is not a program", setting, given);
-    return hd_fault_set(fault, HD_EINVAL, "%s", otherwise);
+        return hd_error_set(fault, HD_EINVAL, "%s: \"%.160s\" is not a program", setting, given);
+    return hd_error_set(fault, HD_EINVAL, "%s", otherwise);
 }
 
-static int check_python(const char *python, struct hd_fault *fault)
+static int check_python(const char *python, struct heddle_error *fault)
 {
     switch (hd_probe_python(python)) {
     case HD_PROBE_GOOD:
         return 0;
     case HD_PROBE_NO_PACKAGE:
-        return hd_fault_set(fault, HD_EINVAL,
+        return hd_error_set(fault, HD_EINVAL,
                             "%.90s has no package heddle, which runs the graphs. Install it: "
                             "%.90s -m pip install \"heddle[runtime]\"",
                             python, python);
     case HD_PROBE_NO_RUNTIME:
-        return hd_fault_set(fault, HD_EINVAL,
+        return hd_error_set(fault, HD_EINVAL,
                             "the package heddle of %.80s is too old for this server. Install "
                             "another: %.80s -m pip install -U \"heddle[runtime]\"",
                             python, python);
     case HD_PROBE_NO_LANGGRAPH:
-        return hd_fault_set(fault, HD_EINVAL,
+        return hd_error_set(fault, HD_EINVAL,
                             "%.90s has no package langgraph: is it the project's environment? "
                             "--runtime-python names another, or: %.60s -m pip install langgraph",
                             python, python);
     case HD_PROBE_OLD_LANGGRAPH:
-        return hd_fault_set(
+        return hd_error_set(
             fault, HD_EINVAL,
             "the package langgraph of %.80s is older than " HD_RT_LANGGRAPH
             ", which graphs need: %.80s -m pip install -U \"langgraph>=" HD_RT_LANGGRAPH "\"",
             python, python);
     case HD_PROBE_TOO_OLD:
-        return hd_fault_set(fault, HD_EINVAL, "%.160s is older than Python 3.10", python);
+        return hd_error_set(fault, HD_EINVAL, "%.160s is older than Python 3.10", python);
     default:
-        return hd_fault_set(fault, HD_EINVAL,
+        return hd_error_set(fault, HD_EINVAL,
                             "%.160s does not work: it cannot run a one-line program", python);
     }
 }
@@ -267,7 +267,7 @@ static const char *package_program(const char *package, struct hd_arena *arena)
 }
 
 /* A project without the package, or with another layout: its worker checks the version again. */
-static int check_langgraph(const char *folder, struct hd_arena *arena, struct hd_fault *fault)
+static int check_langgraph(const char *folder, struct hd_arena *arena, struct heddle_error *fault)
 {
     const char *package = find_package(folder, "@langchain/langgraph", arena);
     struct hd_json json = {NULL};
@@ -281,7 +281,7 @@ static int check_langgraph(const char *folder, struct hd_arena *arena, struct hd
         hd_json_parse(&json, hd_buf_slice(&text), NULL) == 0) {
         version = hd_json_string(hd_json_get(hd_json_root(&json), HD_S("version")));
         if (!hd_rt_is_new_enough(version))
-            err = hd_fault_set(fault, HD_EINVAL,
+            err = hd_error_set(fault, HD_EINVAL,
                                "the package @langchain/langgraph of %.100s is %.*s, and graphs "
                                "need " HD_RT_LANGGRAPH
                                " or newer: npm install @langchain/langgraph@latest",
@@ -305,7 +305,7 @@ static const char *const *list_of(struct hd_arena *arena, const char *const *ite
 
 /* Programs that a graph starts are those of its environment, as in a shell that activated it. */
 static int add_environment(const char *python, struct hd_arena *arena, struct hd_dotenv *env,
-                           struct hd_fault *fault)
+                           struct heddle_error *fault)
 {
     const char *folder = environment_of(python, arena), *path = getenv("PATH");
     const char *longer;
@@ -345,7 +345,7 @@ static int set_env(const struct hd_dotenv *env, struct hd_arena *arena,
 
 static int start_python(const struct hd_config *config, const char *folder, struct hd_arena *arena,
                         struct hd_dotenv *env, struct hd_rt_program *program,
-                        struct hd_fault *fault)
+                        struct heddle_error *fault)
 {
     const char *python = find_python(config, folder, arena);
     int err;
@@ -363,7 +363,7 @@ static int start_python(const struct hd_config *config, const char *folder, stru
 }
 
 static int start_node(const struct hd_config *config, const char *folder, struct hd_arena *arena,
-                      struct hd_rt_program *program, struct hd_fault *fault)
+                      struct hd_rt_program *program, struct heddle_error *fault)
 {
     const char *node = find_program(*config->runtime_node ? config->runtime_node : "node", arena);
     const char *package, *script;
@@ -377,12 +377,12 @@ static int start_node(const struct hd_config *config, const char *folder, struct
     package = find_package(folder, PACKAGE, arena);
     script = package ? package_program(package, arena) : NULL;
     if (!script && package)
-        return hd_fault_set(fault, HD_EINVAL,
+        return hd_error_set(fault, HD_EINVAL,
                             "the package heddle in the node_modules of %.100s is too old for this "
                             "server: npm install heddle@latest",
                             folder);
     if (!script)
-        return hd_fault_set(fault, HD_EINVAL,
+        return hd_error_set(fault, HD_EINVAL,
                             "%.120s has no package heddle in its node_modules, which runs the "
                             "graphs. Install it there: npm install heddle",
                             folder);
@@ -393,16 +393,16 @@ static int start_node(const struct hd_config *config, const char *folder, struct
 
 int hd_project_find_program(const struct hd_config *config, enum hd_rt_language language,
                             const char *folder, struct hd_arena *arena,
-                            struct hd_rt_program *program, struct hd_fault *fault)
+                            struct hd_rt_program *program, struct heddle_error *fault)
 {
-    struct hd_fault why = {0};
+    struct heddle_error why = {0};
     struct hd_dotenv env;
     int err = hd_project_read_env(config, arena, &env, &why);
 
     if (err == HD_ENOTFOUND) /* of which hd_project_set_environment() warns */
         err = 0;
     if (err)
-        return hd_fault_set(fault, err, "%s", why.text);
+        return hd_error_set(fault, err, "%s", why.text);
     if (language == HD_RT_PYTHON)
         err = start_python(config, folder, arena, &env, program, fault);
     else

@@ -10,7 +10,7 @@
  * the setting's. Modules ("agents.chat:graph") are not looked for.
  */
 HD_MUST_CHECK int hd_project_find_file(const char *folder, const char *name, struct hd_slice path,
-                                       struct hd_fault *fault);
+                                       struct heddle_error *fault);
 
 /*
  * argv and env of the program; HD_EINVAL: `fault` names the missing package and how to install it.
@@ -18,10 +18,10 @@ HD_MUST_CHECK int hd_project_find_file(const char *folder, const char *name, str
 HD_MUST_CHECK int hd_project_find_program(const struct hd_config *config,
                                           enum hd_rt_language language, const char *folder,
                                           struct hd_arena *arena, struct hd_rt_program *program,
-                                          struct hd_fault *fault);
+                                          struct heddle_error *fault);
 
 /* The variables of `env`: its file, or its members. In the arena. HD_ENOTFOUND: no such file. */
 HD_MUST_CHECK int hd_project_read_env(const struct hd_config *config, struct hd_arena *arena,
-                                      struct hd_dotenv *out, struct hd_fault *fault);
+                                      struct hd_dotenv *out, struct heddle_error *fault);
 
 #endif

@@ -81,9 +81,9 @@ int hd_ttl_write(const struct hd_ttl *ttl, struct hd_arena *arena, struct hd_sli
     return text ? 0 : HD_ENOMEM;
 }
 
-static int refuse_ttl(struct hd_fault *fault)
+static int refuse_ttl(struct heddle_error *fault)
 {
-    return hd_fault_set(fault, HD_EINVAL,
+    return hd_error_set(fault, HD_EINVAL,
                         "ttl: expected a number of minutes (0: no expiry), or an object with "
                         "\"ttl\" (such a number), \"strategy\" (\"delete\", \"keep_latest\" or "
                         "\"keep_branches\"), \"keep_last\" (at least 1) and \"sliding\"");
@@ -95,7 +95,7 @@ static bool is_given(hd_json_val val)
 }
 
 int hd_ttl_parse(const struct hd_config *config, hd_json_val val, struct hd_ttl *out,
-                 struct hd_fault *fault)
+                 struct heddle_error *fault)
 {
     bool is_object = hd_json_is_object(val);
     hd_json_val number = is_object ? hd_json_get(val, HD_S("ttl")) : val;

@@ -42,7 +42,7 @@ HD_MUST_CHECK int hd_ttl_write(const struct hd_ttl *ttl, struct hd_arena *arena,
  * for `sliding`); what it leaves out is as configured. HD_EINVAL with a sentence.
  */
 HD_MUST_CHECK int hd_ttl_parse(const struct hd_config *config, hd_json_val val, struct hd_ttl *out,
-                               struct hd_fault *fault);
+                               struct heddle_error *fault);
 /* The ttl that the configuration gives to a thread without one; empty: none. In the arena. */
 HD_MUST_CHECK int hd_ttl_standard(const struct hd_config *config, struct hd_arena *arena,
                                   struct hd_slice *out);

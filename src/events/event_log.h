@@ -171,7 +171,7 @@ void hd_event_log_on_reader(struct hd_event_log *log, void (*fn)(void *ctx), voi
 HD_MUST_CHECK int hd_event_log_pages_read(struct heddle *store, struct hd_slice principal,
                                           struct hd_slice thread, struct hd_slice run,
                                           uint64_t *after, struct hd_arena *arena,
-                                          struct hd_entry **out, struct hd_fault *fault);
+                                          struct hd_entry **out, struct heddle_error *fault);
 /*
  * Inserts stored events, all above number `after`, before those in memory, unless the log already
  * has them. HD_ENOMEM: the log is unchanged.
@@ -192,7 +192,7 @@ bool hd_event_log_has_hole(const struct hd_event_log *log, const struct hd_entry
 uint64_t hd_event_log_forgotten(const struct hd_event_log *log);
 /* Waits until all pages of the thread that were flushed before are stored. For store threads. */
 HD_MUST_CHECK int hd_event_log_pages_settle(struct heddle *store, struct hd_slice principal,
-                                            struct hd_slice thread, struct hd_fault *fault);
+                                            struct hd_slice thread, struct heddle_error *fault);
 
 /* ---- reading ---------------------------------------------------------- */
 

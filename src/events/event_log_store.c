@@ -274,7 +274,7 @@ static int on_event_page(void *arg, size_t which, const struct hd_cell *cells)
 
 int hd_event_log_pages_read(struct heddle *store, struct hd_slice principal, struct hd_slice thread,
                             struct hd_slice run, uint64_t *after, struct hd_arena *arena,
-                            struct hd_entry **out, struct hd_fault *fault)
+                            struct hd_entry **out, struct heddle_error *fault)
 {
     const struct hd_cell prefix[] = {hd_cell_bytes(principal), hd_cell_bytes(thread)};
     struct hd_query query = {.table = HD_EVENT_PAGES,
@@ -378,7 +378,7 @@ bool hd_event_log_has_hole(const struct hd_event_log *log, const struct hd_entry
  * which never exists.
  */
 int hd_event_log_pages_settle(struct heddle *store, struct hd_slice principal,
-                              struct hd_slice thread, struct hd_fault *fault)
+                              struct hd_slice thread, struct heddle_error *fault)
 {
     const struct hd_cell key[] = {hd_cell_bytes(principal), hd_cell_bytes(thread), hd_cell_int(0)};
     struct hd_batch_builder batch;

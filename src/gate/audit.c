@@ -59,7 +59,7 @@ static void on_prepare(uv_prepare_t *prepare)
 }
 
 int hd_audit_create(uv_loop_t *loop, const char *path, struct hd_audit **out,
-                    struct hd_fault *fault)
+                    struct heddle_error *fault)
 {
     struct hd_audit *audit = hd_calloc(1, sizeof(*audit));
     size_t size = strlen(path) + 1;
@@ -74,7 +74,7 @@ int hd_audit_create(uv_loop_t *loop, const char *path, struct hd_audit **out,
     memcpy(audit->path, path, size);
     audit->file = open_file(path);
     if (audit->file < 0) {
-        hd_fault_set(fault, HD_EIO, "audit.file: %s: %s", path, strerror(errno));
+        hd_error_set(fault, HD_EIO, "audit.file: %s: %s", path, strerror(errno));
         hd_free(audit->path);
         hd_free(audit);
         return HD_EIO;

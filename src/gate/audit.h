@@ -39,7 +39,7 @@ struct hd_audit_entry {
 
 /* Opens the file; creates it with mode 0600 when it does not exist. */
 HD_MUST_CHECK int hd_audit_create(uv_loop_t *loop, const char *path, struct hd_audit **out,
-                                  struct hd_fault *fault);
+                                  struct heddle_error *fault);
 /* Writes the remaining lines. The memory is freed when the loop has closed its handle. */
 void hd_audit_destroy(struct hd_audit *audit);
 

@@ -68,25 +68,25 @@ static int read_secret_bytes(int fd, struct hd_buf *out)
     return err;
 }
 
-static int read_secret_file(const char *path, struct hd_buf *out, struct hd_fault *fault)
+static int read_secret_file(const char *path, struct hd_buf *out, struct heddle_error *fault)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC), err;
     struct stat info;
 
     if (fd < 0)
-        return hd_fault_set(fault, HD_EINVAL, "%.128s: %s", path, strerror(errno));
+        return hd_error_set(fault, HD_EINVAL, "%.128s: %s", path, strerror(errno));
     if (!fstat(fd, &info) && (info.st_mode & (S_IRWXG | S_IRWXO)))
         hd_log(HD_LOG_WARN, "auth", "%s is readable by other users: chmod 600", path);
     err = read_secret_bytes(fd, out);
     if (err && err != HD_ENOMEM)
-        err = hd_fault_set(fault, HD_EINVAL, "%.128s: %s", path,
+        err = hd_error_set(fault, HD_EINVAL, "%.128s: %s", path,
                            err == HD_EIO ? strerror(errno) : "it is too large");
     (void)close(fd);
     return err;
 }
 
 static int read_secret(void *ctx, bool is_file, const char *name, struct hd_buf *out,
-                       struct hd_fault *fault)
+                       struct heddle_error *fault)
 {
     const struct hd_app *app = ctx;
     struct hd_slice folder = app->config->auth.folder;
@@ -99,12 +99,12 @@ static int read_secret(void *ctx, bool is_file, const char *name, struct hd_buf 
                       : snprintf(path, sizeof(path), "%.*s/%s", (int)folder.len, folder.ptr, name);
 
         if (len < 0 || (size_t)len >= sizeof(path))
-            return hd_fault_set(fault, HD_EINVAL, "the path is too long");
+            return hd_error_set(fault, HD_EINVAL, "the path is too long");
         return read_secret_file(path, out, fault);
     }
     value = getenv(name);
     if (!value || !*value)
-        return hd_fault_set(fault, HD_EINVAL, "the variable %.64s is not set", name);
+        return hd_error_set(fault, HD_EINVAL, "the variable %.64s is not set", name);
     return hd_buf_append(out, value, strlen(value));
 }
 
@@ -187,7 +187,7 @@ struct lookup {
 static void look_up(void *arg)
 {
     struct lookup *lookup = arg;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
 
     lookup->err =
         hd_key_read(lookup->auth_service->app->store, hd_slice(lookup->id, sizeof(lookup->id)),
@@ -283,7 +283,7 @@ static void settle_all(void *arg)
     const struct hd_identity *identity = s->identity;
     struct heddle *store = s->auth_service->app->store;
     struct hd_slice alias = identity->issuer, subject = identity->subject;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
 
     hd_auth_service_compartment(s->auth_service, &alias, &subject);
     s->err = hd_principal_settle(store, s->auth_service->auth, HD_PRINCIPAL_PERSON, alias, subject,
@@ -379,7 +379,8 @@ static struct hd_auth_host auth_host_of(struct hd_app *app)
                                  .secret = read_secret};
 }
 
-int hd_auth_service_create(struct hd_app *app, struct hd_auth_service **out, struct hd_fault *fault)
+int hd_auth_service_create(struct hd_app *app, struct hd_auth_service **out,
+                           struct heddle_error *fault)
 {
     struct hd_auth_service *auth_service = hd_calloc(1, sizeof(*auth_service));
     struct hd_auth_host host = auth_host_of(app);
@@ -455,7 +456,7 @@ const struct hd_auth *hd_auth_service_auth(const struct hd_auth_service *auth_se
     return auth_service->auth;
 }
 
-int hd_auth_service_check_config(const struct hd_config *config, struct hd_fault *fault)
+int hd_auth_service_check_config(const struct hd_config *config, struct heddle_error *fault)
 {
     struct hd_app app = {.config = config};
     struct hd_auth_host host = auth_host_of(&app);
@@ -476,7 +477,7 @@ int hd_auth_service_check_config(const struct hd_config *config, struct hd_fault
 }
 
 int hd_auth_service_keys(const struct hd_config *config, struct hd_auth **out,
-                         struct hd_fault *fault)
+                         struct heddle_error *fault)
 {
     struct hd_app app = {.config = config};
     struct hd_auth_host host = auth_host_of(&app);

@@ -22,7 +22,7 @@ struct hd_signer;
 
 /* Reads the configured keys. HD_EINVAL: `fault` names the invalid member. */
 HD_MUST_CHECK int hd_auth_service_create(struct hd_app *app, struct hd_auth_service **out,
-                                         struct hd_fault *fault);
+                                         struct heddle_error *fault);
 /* No check may be pending. */
 void hd_auth_service_destroy(struct hd_auth_service *auth_service);
 
@@ -66,9 +66,9 @@ const struct hd_auth *hd_auth_service_auth(const struct hd_auth_service *auth_se
  * member.
  */
 HD_MUST_CHECK int hd_auth_service_check_config(const struct hd_config *config,
-                                               struct hd_fault *fault);
+                                               struct heddle_error *fault);
 /* For commands: only the keys that principals are derived from (hd_auth_key()). */
 HD_MUST_CHECK int hd_auth_service_keys(const struct hd_config *config, struct hd_auth **out,
-                                       struct hd_fault *fault);
+                                       struct heddle_error *fault);
 
 #endif

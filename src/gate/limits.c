@@ -220,17 +220,16 @@ void hd_limits_give(struct hd_limits *limits, struct hd_slice principal, enum hd
 /* ---- bytes ------------------------------------------------------------- */
 
 static int add_threads(struct heddle *store, struct hd_slice principal, int64_t *sum,
-                       struct hd_fault *fault)
+                       struct heddle_error *fault)
 {
     const struct heddle_bytes owner = {principal.ptr, principal.len};
-    struct heddle_error error = {0};
     struct heddle_bytes after = {NULL, 0};
     struct heddle_threads *page = NULL, *next;
     size_t count = PAGE;
     int err = 0;
 
     while (!err && count == PAGE) {
-        err = heddle_list_threads(store, owner, after, PAGE, &next, &error);
+        err = heddle_list_threads(store, owner, after, PAGE, &next, fault);
         if (err)
             break;
         heddle_threads_free(page); /* only now: `after` was in it */
@@ -239,14 +238,14 @@ static int add_threads(struct heddle *store, struct hd_slice principal, int64_t 
         for (size_t i = 0; !err && i < count; i++) {
             struct heddle_usage usage = {0};
 
-            err = heddle_thread_usage(store, &page->threads[i].thread, &usage, &error);
+            err = heddle_thread_usage(store, &page->threads[i].thread, &usage, fault);
             *sum += usage.bytes;
         }
         if (count > 0)
             after = page->threads[count - 1].thread.id;
     }
     heddle_threads_free(page);
-    return err ? hd_fault_set(fault, err, "%s", error.text) : 0;
+    return err;
 }
 
 static int on_item(void *arg, const struct hd_item_rec *item)
@@ -272,7 +271,7 @@ static int on_cron(void *arg, const struct hd_cron_rec *cron)
 /* Every version of an assistant is kept. */
 struct versions {
     struct heddle *store;
-    struct hd_fault *fault;
+    struct heddle_error *fault;
     int64_t sum;
 };
 
@@ -294,7 +293,7 @@ static int on_assistant(void *arg, const struct hd_assistant_rec *assistant)
 }
 
 int hd_limits_principal_bytes(struct heddle *store, struct hd_slice principal, int64_t *out,
-                              struct hd_fault *fault)
+                              struct heddle_error *fault)
 {
     struct versions versions = {.store = store, .fault = fault};
     int64_t sum = 0;
@@ -356,7 +355,7 @@ static void end_measuring(struct hd_limits *limits, struct hd_slice principal, i
 }
 
 int hd_limits_room(struct hd_limits *limits, struct heddle *store, struct hd_slice principal,
-                   int *retry, struct hd_fault *fault)
+                   int *retry, struct heddle_error *fault)
 {
     int64_t bytes = 0;
     int err = 0;

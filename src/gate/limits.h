@@ -51,12 +51,12 @@ void hd_limits_hold(struct hd_limits *limits, struct hd_slice principal, enum hd
  * threads. On error *retry is untouched.
  */
 HD_MUST_CHECK int hd_limits_room(struct hd_limits *limits, struct heddle *store,
-                                 struct hd_slice principal, int *retry, struct hd_fault *fault);
+                                 struct hd_slice principal, int *retry, struct heddle_error *fault);
 /* Measures again at the next check, after a deletion. */
 void hd_limits_freed(struct hd_limits *limits, struct hd_slice principal);
 
 /* Bytes of a principal's threads, assistants, crons and items. Waits for the store. */
 HD_MUST_CHECK int hd_limits_principal_bytes(struct heddle *store, struct hd_slice principal,
-                                            int64_t *out, struct hd_fault *fault);
+                                            int64_t *out, struct heddle_error *fault);
 
 #endif

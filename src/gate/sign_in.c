@@ -445,7 +445,7 @@ static const struct hd_limits_config peer_limits = {.most = {[HD_LIMIT_REQUESTS]
 
 int hd_signer_create(struct hd_auth_service *auth_service, struct hd_client *http, hd_json_val list,
                      const struct hd_auth_host *host, struct hd_signer **out,
-                     struct hd_fault *fault)
+                     struct heddle_error *fault)
 {
     struct hd_signer *signer = hd_calloc(1, sizeof(*signer));
     int err;

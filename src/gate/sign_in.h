@@ -26,7 +26,7 @@ struct hd_signer;
  */
 HD_MUST_CHECK int hd_signer_create(struct hd_auth_service *auth_service, struct hd_client *http,
                                    hd_json_val list, const struct hd_auth_host *host,
-                                   struct hd_signer **out, struct hd_fault *fault);
+                                   struct hd_signer **out, struct heddle_error *fault);
 void hd_signer_destroy(struct hd_signer *signer);
 
 /*

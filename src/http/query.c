@@ -95,7 +95,7 @@ static size_t count_pairs(struct hd_slice query)
 }
 
 static int parse_pair(struct hd_param *out, struct hd_slice pair, struct hd_arena *arena,
-                      struct hd_fault *fault)
+                      struct heddle_error *fault)
 {
     const char *equals = memchr(pair.ptr, '=', pair.len);
     struct hd_slice name = pair, value = hd_slice("", 0);
@@ -109,12 +109,12 @@ static int parse_pair(struct hd_param *out, struct hd_slice pair, struct hd_aren
     if (!err)
         err = hd_percent_decode(value, true, arena, &out->value);
     if (err == HD_EINVAL)
-        return hd_fault_set(fault, err, "the query string is not percent-encoded UTF-8");
+        return hd_error_set(fault, err, "the query string is not percent-encoded UTF-8");
     return err;
 }
 
 int hd_params_parse(struct hd_params *out, struct hd_slice query, struct hd_arena *arena,
-                    struct hd_fault *fault)
+                    struct heddle_error *fault)
 {
     size_t most = count_pairs(query);
     struct hd_params params = {0};
@@ -122,7 +122,7 @@ int hd_params_parse(struct hd_params *out, struct hd_slice query, struct hd_aren
 
     /* Empty pairs ("a=1&&b=2") count too: this limits the work. */
     if (most > HD_PARAMS_MAX)
-        return hd_fault_set(fault, HD_ELIMIT, "the query string has more than %d parameters",
+        return hd_error_set(fault, HD_ELIMIT, "the query string has more than %d parameters",
                             HD_PARAMS_MAX);
     params.pairs = hd_arena_calloc(arena, most, sizeof(*params.pairs));
     if (!params.pairs)
@@ -157,19 +157,19 @@ bool hd_params_get(const struct hd_params *params, struct hd_slice name, struct 
 struct gathering {
     struct hd_slice name;
     struct hd_arena *arena;
-    struct hd_fault *fault;
+    struct heddle_error *fault;
     struct hd_slice *items;
     size_t count;
     size_t cap;
 };
 
-static int refuse_parameter(struct hd_fault *fault, struct hd_slice name, struct hd_slice value,
+static int refuse_parameter(struct heddle_error *fault, struct hd_slice name, struct hd_slice value,
                             const char *what)
 {
     bool is_long = value.len > SHOWN;
     size_t shown = is_long ? hd_utf8_cut(value.ptr, SHOWN) : value.len;
 
-    return hd_fault_set(fault, HD_EINVAL, "query parameter '%.*s' must be %s, not '%.*s%s'",
+    return hd_error_set(fault, HD_EINVAL, "query parameter '%.*s' must be %s, not '%.*s%s'",
                         (int)(name.len < SHOWN ? name.len : SHOWN), name.ptr, what, (int)shown,
                         value.ptr, is_long ? "…" : "");
 }
@@ -180,7 +180,7 @@ static int gather_item(struct gathering *g, struct hd_slice item)
     size_t cap = g->cap ? g->cap * 2 : 8;
 
     if (g->count == HD_PARAMS_MAX_LIST)
-        return hd_fault_set(g->fault, HD_EINVAL, "query parameter '%.*s' has more than %d elements",
+        return hd_error_set(g->fault, HD_EINVAL, "query parameter '%.*s' has more than %d elements",
                             (int)g->name.len, g->name.ptr, HD_PARAMS_MAX_LIST);
     if (g->count == g->cap) {
         items = hd_arena_alloc(g->arena, cap * sizeof(*items));
@@ -274,7 +274,7 @@ static int add_commas(struct gathering *g, struct hd_slice text)
 }
 
 int hd_params_list(const struct hd_params *params, struct hd_slice name, struct hd_arena *arena,
-                   struct hd_slice **items, size_t *count, struct hd_fault *fault)
+                   struct hd_slice **items, size_t *count, struct heddle_error *fault)
 {
     struct gathering g = {.name = name, .arena = arena, .fault = fault};
     int err;
@@ -295,7 +295,7 @@ int hd_params_list(const struct hd_params *params, struct hd_slice name, struct 
 }
 
 int hd_params_bool(const struct hd_params *params, struct hd_slice name, bool otherwise, bool *out,
-                   struct hd_fault *fault)
+                   struct heddle_error *fault)
 {
     static const struct {
         struct hd_slice text;
@@ -345,7 +345,7 @@ static bool read_int(struct hd_slice text, int64_t *out)
 }
 
 int hd_params_int(const struct hd_params *params, struct hd_slice name, int64_t min, int64_t max,
-                  int64_t otherwise, int64_t *out, struct hd_fault *fault)
+                  int64_t otherwise, int64_t *out, struct heddle_error *fault)
 {
     struct hd_slice text;
     char what[96];

@@ -39,7 +39,7 @@ HD_MUST_CHECK int hd_percent_decode(struct hd_slice text, bool plus, struct hd_a
 
 /* `query` is the part after '?'. HD_EINVAL, HD_ELIMIT (too many) or HD_ENOMEM. */
 HD_MUST_CHECK int hd_params_parse(struct hd_params *out, struct hd_slice query,
-                                  struct hd_arena *arena, struct hd_fault *fault);
+                                  struct hd_arena *arena, struct heddle_error *fault);
 
 /* The first nonempty value; false when there is none. */
 bool hd_params_get(const struct hd_params *params, struct hd_slice name, struct hd_slice *out);
@@ -51,15 +51,15 @@ bool hd_params_get(const struct hd_params *params, struct hd_slice name, struct 
  */
 HD_MUST_CHECK int hd_params_list(const struct hd_params *params, struct hd_slice name,
                                  struct hd_arena *arena, struct hd_slice **items, size_t *count,
-                                 struct hd_fault *fault);
+                                 struct heddle_error *fault);
 
 /* 1, 0, true, false, yes or no, case-insensitive; `otherwise` when missing. */
 HD_MUST_CHECK int hd_params_bool(const struct hd_params *params, struct hd_slice name,
-                                 bool otherwise, bool *out, struct hd_fault *fault);
+                                 bool otherwise, bool *out, struct heddle_error *fault);
 
 /* A decimal integer from min to max; `otherwise` (any value) when missing. */
 HD_MUST_CHECK int hd_params_int(const struct hd_params *params, struct hd_slice name, int64_t min,
                                 int64_t max, int64_t otherwise, int64_t *out,
-                                struct hd_fault *fault);
+                                struct heddle_error *fault);
 
 #endif

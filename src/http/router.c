@@ -182,7 +182,7 @@ static int add_route(struct hd_router *router, size_t index, const struct hd_rou
 }
 
 int hd_router_create(struct hd_router **out, const struct hd_router_entry *entries, size_t count,
-                     struct hd_fault *fault)
+                     struct heddle_error *fault)
 {
     struct hd_router *router = hd_calloc(1, sizeof(*router));
     int err = 0;
@@ -198,7 +198,7 @@ int hd_router_create(struct hd_router **out, const struct hd_router_entry *entri
     for (size_t i = 0; !err && i < count; i++) {
         err = add_route(router, i, &entries[i]);
         if (err == HD_EINVAL)
-            (void)hd_fault_set(fault, err, "route %s %s is malformed or a duplicate",
+            (void)hd_error_set(fault, err, "route %s %s is malformed or a duplicate",
                                hd_method_name(entries[i].method),
                                entries[i].pattern ? entries[i].pattern : "(none)");
     }

@@ -47,7 +47,7 @@ struct hd_match {
 
 /* HD_EINVAL for an invalid or duplicate pattern. Copies the table. */
 HD_MUST_CHECK int hd_router_create(struct hd_router **out, const struct hd_router_entry *entries,
-                                   size_t count, struct hd_fault *fault);
+                                   size_t count, struct heddle_error *fault);
 void hd_router_destroy(struct hd_router *router);
 
 /*

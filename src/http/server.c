@@ -266,24 +266,24 @@ static void ignore_broken_pipes(void)
         (void)signal(SIGPIPE, SIG_IGN);
 }
 
-static int check_config(const struct hd_http_server_config *config, struct hd_fault *fault)
+static int check_config(const struct hd_http_server_config *config, struct heddle_error *fault)
 {
     const struct hd_http_server_limits *l = &config->limits;
 
     if (!config->handler)
-        return hd_fault_set(fault, HD_EINVAL, "the server has no handler");
+        return hd_error_set(fault, HD_EINVAL, "the server has no handler");
     if (l->head < 256 || l->head > (size_t)16 << 20 || l->headers == 0 || l->connections == 0 ||
         l->rate == 0 || l->stream_buffer < 64 || l->stream_buffer > (size_t)1 << 24 ||
         l->stream_kernel > (size_t)1 << 30 || l->pipelined > (size_t)1 << 30)
-        return hd_fault_set(fault, HD_EINVAL, "a size limit of the HTTP server is out of range");
+        return hd_error_set(fault, HD_EINVAL, "a size limit of the HTTP server is out of range");
     if (l->idle_ms <= 0 || l->head_ms <= 0 || l->body_ms <= 0 || l->write_ms <= 0 ||
         l->linger_ms <= 0)
-        return hd_fault_set(fault, HD_EINVAL, "a time limit of the HTTP server is not positive");
+        return hd_error_set(fault, HD_EINVAL, "a time limit of the HTTP server is not positive");
     return 0;
 }
 
 int hd_http_server_create(struct hd_http_server **out, uv_loop_t *loop,
-                          const struct hd_http_server_config *config, struct hd_fault *fault)
+                          const struct hd_http_server_config *config, struct heddle_error *fault)
 {
     struct hd_http_server *server;
     int err;
@@ -433,17 +433,17 @@ static int resolve(uv_loop_t *loop, const char *host, struct sockaddr_storage *o
 }
 
 int hd_http_server_listen(struct hd_http_server *server, const char *host, int port, bool or_next,
-                          int *port_out, struct hd_fault *fault)
+                          int *port_out, struct heddle_error *fault)
 {
     struct sockaddr_storage addresses[MOST_ADDRESSES];
     int err, tried = port;
     size_t count;
 
     if (port < 0 || port > 65535)
-        return hd_fault_set(fault, HD_EINVAL, "%d is not a port (0 to 65535)", port);
+        return hd_error_set(fault, HD_EINVAL, "%d is not a port (0 to 65535)", port);
     err = resolve(server->loop, host, addresses, &count);
     if (err)
-        return hd_fault_set(fault, HD_EINVAL, "unknown address '%s': %s", host, uv_strerror(err));
+        return hd_error_set(fault, HD_EINVAL, "unknown address '%s': %s", host, uv_strerror(err));
     err = listen_on_all(server, addresses, count, tried);
     /* Also retries port 0 when the chosen port was free for the first address only. */
     for (int i = 0; i < PORTS_TO_TRY && err == UV_EADDRINUSE && tried < 65535; i++) {
@@ -453,9 +453,9 @@ int hd_http_server_listen(struct hd_http_server *server, const char *host, int p
         err = listen_on_all(server, addresses, count, tried);
     }
     if (err == UV_EADDRINUSE)
-        return hd_fault_set(fault, HD_EEXISTS, "port %d on %s is in use", port, host);
+        return hd_error_set(fault, HD_EEXISTS, "port %d on %s is in use", port, host);
     if (err)
-        return hd_fault_set(fault, err == UV_EACCES ? HD_EACCESS : HD_EIO,
+        return hd_error_set(fault, err == UV_EACCES ? HD_EACCESS : HD_EIO,
                             "cannot listen on %s port %d: %s", host, tried, uv_strerror(err));
     if (port_out)
         *port_out = port_of(server->listeners[server->listener_count - 1]);

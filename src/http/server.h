@@ -113,7 +113,7 @@ void hd_http_server_config_init(struct hd_http_server_config *config);
  */
 HD_MUST_CHECK int hd_http_server_create(struct hd_http_server **out, uv_loop_t *loop,
                                         const struct hd_http_server_config *config,
-                                        struct hd_fault *fault);
+                                        struct heddle_error *fault);
 
 /*
  * Listens on every address of `host` (a name or a number), with one port; skips unsupported address
@@ -122,7 +122,7 @@ HD_MUST_CHECK int hd_http_server_create(struct hd_http_server **out, uv_loop_t *
  * NULL.
  */
 HD_MUST_CHECK int hd_http_server_listen(struct hd_http_server *server, const char *host, int port,
-                                        bool or_next, int *port_out, struct hd_fault *fault);
+                                        bool or_next, int *port_out, struct heddle_error *fault);
 
 const struct hd_http_server_stats *hd_http_server_stats(const struct hd_http_server *server);
 

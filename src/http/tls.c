@@ -16,7 +16,7 @@ struct hd_tls {
 };
 
 /* Adds the system's error if there is one, else OpenSSL's last; neither is secret. */
-static int fail_tls(struct hd_fault *fault, const char *what, const char *file)
+static int fail_tls(struct heddle_error *fault, const char *what, const char *file)
 {
     const char *reason = NULL, *system = NULL;
     unsigned long code;
@@ -29,7 +29,7 @@ static int fail_tls(struct hd_fault *fault, const char *what, const char *file)
     }
     if (system)
         reason = system;
-    return hd_fault_set(fault, HD_EINVAL, "%s %.200s: %s", what, file,
+    return hd_error_set(fault, HD_EINVAL, "%s %.200s: %s", what, file,
                         reason ? reason : "cannot be used");
 }
 
@@ -74,7 +74,7 @@ static int set_up(SSL_CTX *ctx)
                : HD_EIO;
 }
 
-static int load_context(struct hd_tls *tls, SSL_CTX **out, struct hd_fault *fault)
+static int load_context(struct hd_tls *tls, SSL_CTX **out, struct heddle_error *fault)
 {
     SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
     int err = ctx ? set_up(ctx) : HD_ENOMEM;
@@ -104,7 +104,7 @@ static char *copy(const char *text)
 }
 
 int hd_tls_create(const char *certificate, const char *key, struct hd_tls **out,
-                  struct hd_fault *fault)
+                  struct heddle_error *fault)
 {
     struct hd_tls *tls = hd_calloc(1, sizeof(*tls));
     int err = HD_ENOMEM;
@@ -133,7 +133,7 @@ void hd_tls_destroy(struct hd_tls *tls)
     hd_free(tls);
 }
 
-int hd_tls_reload(struct hd_tls *tls, struct hd_fault *fault)
+int hd_tls_reload(struct hd_tls *tls, struct heddle_error *fault)
 {
     SSL_CTX *ctx;
     int err = load_context(tls, &ctx, fault);

@@ -12,11 +12,11 @@ struct hd_tls;
  * reason. Copies the file names.
  */
 HD_MUST_CHECK int hd_tls_create(const char *certificate, const char *key, struct hd_tls **out,
-                                struct hd_fault *fault);
+                                struct heddle_error *fault);
 /* No connection may be open. */
 void hd_tls_destroy(struct hd_tls *tls);
 
 /* Reads both files again, for new connections. On failure the current certificate stays. */
-HD_MUST_CHECK int hd_tls_reload(struct hd_tls *tls, struct hd_fault *fault);
+HD_MUST_CHECK int hd_tls_reload(struct hd_tls *tls, struct heddle_error *fault);
 
 #endif

@@ -263,7 +263,7 @@ int hd_mock_chat(struct hd_mock *mock, const struct hd_mock_ask *ask, struct hd_
 {
     struct hd_mock_seen seen;
     struct hd_mock_reply reply;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     int err = hd_mock_see(&seen, ask, &fault);
 
     if (!err)

@@ -83,14 +83,14 @@ static int add_message(struct hd_mock_seen *seen, struct hd_slice role, struct h
 }
 
 static int see_openai_message(struct hd_mock_seen *seen, hd_json_val message,
-                              struct hd_fault *fault)
+                              struct heddle_error *fault)
 {
     struct hd_slice role = hd_json_string(hd_json_get(message, HD_S("role"))), text;
     hd_json_val content = hd_json_get(message, HD_S("content"));
     int err;
 
     if (role.len == 0)
-        return hd_fault_set(fault, HD_EINVAL, "a message has no role");
+        return hd_error_set(fault, HD_EINVAL, "a message has no role");
     if (hd_slice_eq(role, HD_S("system")) || hd_slice_eq(role, HD_S("developer")))
         return add_system(seen, content);
     err = read_content_text(seen, content, &text);
@@ -99,7 +99,7 @@ static int see_openai_message(struct hd_mock_seen *seen, hd_json_val message,
 
 /* Tool results are blocks of a user message. */
 static int see_anthropic_message(struct hd_mock_seen *seen, hd_json_val message,
-                                 struct hd_fault *fault)
+                                 struct heddle_error *fault)
 {
     struct hd_slice role = hd_json_string(hd_json_get(message, HD_S("role"))), text;
     hd_json_val content = hd_json_get(message, HD_S("content"));
@@ -108,7 +108,7 @@ static int see_anthropic_message(struct hd_mock_seen *seen, hd_json_val message,
     int err = 0;
 
     if (role.len == 0)
-        return hd_fault_set(fault, HD_EINVAL, "a message has no role");
+        return hd_error_set(fault, HD_EINVAL, "a message has no role");
     while (!err && hd_json_is_array(content) && hd_json_next(&it)) {
         if (!hd_slice_eq(hd_json_string(hd_json_get(it.val, HD_S("type"))), HD_S("tool_result")))
             continue;
@@ -125,7 +125,7 @@ static int see_anthropic_message(struct hd_mock_seen *seen, hd_json_val message,
 }
 
 static int see_gemini_message(struct hd_mock_seen *seen, hd_json_val message,
-                              struct hd_fault *fault)
+                              struct heddle_error *fault)
 {
     struct hd_slice role = hd_json_string(hd_json_get(message, HD_S("role"))), text;
     hd_json_val parts = hd_json_get(message, HD_S("parts"));
@@ -134,7 +134,7 @@ static int see_gemini_message(struct hd_mock_seen *seen, hd_json_val message,
     int err = 0;
 
     if (!hd_json_is_array(parts))
-        return hd_fault_set(fault, HD_EINVAL, "contents without parts");
+        return hd_error_set(fault, HD_EINVAL, "contents without parts");
     while (!err && hd_json_next(&it)) {
         hd_json_val result = hd_json_get(it.val, HD_S("functionResponse"));
         struct hd_buf buf;
@@ -161,22 +161,22 @@ static int see_gemini_message(struct hd_mock_seen *seen, hd_json_val message,
 /* ---- the request ------------------------------------------------------ */
 
 typedef int (*see_message_fn)(struct hd_mock_seen *seen, hd_json_val message,
-                              struct hd_fault *fault);
+                              struct heddle_error *fault);
 
 static int see_messages(struct hd_mock_seen *seen, hd_json_val list, see_message_fn see,
-                        struct hd_fault *fault)
+                        struct heddle_error *fault)
 {
     struct hd_json_iter it = hd_json_iter(list);
     int err = 0;
 
     if (!hd_json_is_array(list) || hd_json_size(list) == 0)
-        return hd_fault_set(fault, HD_EINVAL, "messages must be a non-empty list");
+        return hd_error_set(fault, HD_EINVAL, "messages must be a non-empty list");
     while (!err && hd_json_next(&it))
         err = see(seen, it.val, fault);
     return err;
 }
 
-static int see_root(struct hd_mock_seen *seen, hd_json_val root, struct hd_fault *fault)
+static int see_root(struct hd_mock_seen *seen, hd_json_val root, struct heddle_error *fault)
 {
     static const struct {
         const char *messages;
@@ -190,7 +190,7 @@ static int see_root(struct hd_mock_seen *seen, hd_json_val root, struct hd_fault
     int err = 0;
 
     if (!hd_json_is_object(root))
-        return hd_fault_set(fault, HD_EINVAL, "the body must be an object");
+        return hd_error_set(fault, HD_EINVAL, "the body must be an object");
     seen->tools = hd_json_get(root, HD_S("tools"));
     if (seen->form == HD_MOCK_GEMINI)
         system = hd_json_get(hd_json_get(root, HD_S("systemInstruction")), HD_S("parts"));
@@ -201,7 +201,7 @@ static int see_root(struct hd_mock_seen *seen, hd_json_val root, struct hd_fault
     seen->wants_usage = hd_json_is_true(
         hd_json_get(hd_json_get(root, HD_S("stream_options")), HD_S("include_usage")));
     if (seen->model.len == 0)
-        return hd_fault_set(fault, HD_EINVAL, "you must provide a model parameter");
+        return hd_error_set(fault, HD_EINVAL, "you must provide a model parameter");
     if (system)
         err = add_system(seen, system);
     if (err)
@@ -210,7 +210,8 @@ static int see_root(struct hd_mock_seen *seen, hd_json_val root, struct hd_fault
                         forms[seen->form].see, fault);
 }
 
-int hd_mock_see(struct hd_mock_seen *seen, const struct hd_mock_ask *ask, struct hd_fault *fault)
+int hd_mock_see(struct hd_mock_seen *seen, const struct hd_mock_ask *ask,
+                struct heddle_error *fault)
 {
     int err;
 

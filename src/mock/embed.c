@@ -113,7 +113,7 @@ static int embed(hd_json_val root, int64_t dimensions, struct hd_mock_answer *ou
 
 int hd_mock_embed(struct hd_slice body, struct hd_mock_answer *out)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_json json = {0};
     int err = hd_json_parse(&json, body, &fault);
     hd_json_val root = err ? NULL : hd_json_root(&json);

@@ -27,7 +27,7 @@ struct hd_mock;
 
 /* Empty text: the default script. HD_EINVAL with the path of the invalid member, or HD_ENOMEM. */
 HD_MUST_CHECK int hd_mock_create(struct hd_mock **out, struct hd_slice text,
-                                 struct hd_fault *fault);
+                                 struct heddle_error *fault);
 void hd_mock_destroy(struct hd_mock *mock);
 
 /* Resets all counters. */

@@ -69,7 +69,7 @@ struct hd_mock_seen {
 
 /* HD_EINVAL with the reason if the request is invalid. Call fini in any case. */
 HD_MUST_CHECK int hd_mock_see(struct hd_mock_seen *seen, const struct hd_mock_ask *ask,
-                              struct hd_fault *fault);
+                              struct heddle_error *fault);
 void hd_mock_seen_fini(struct hd_mock_seen *seen);
 
 /* Offered tool number `index`; false after the last. The schema may be NULL. */

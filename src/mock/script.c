@@ -31,12 +31,12 @@ static const char default_script[] =
 
 struct script_reader {
     char path[96];
-    struct hd_fault *fault;
+    struct heddle_error *fault;
 };
 
 static int bad(const struct script_reader *r, const char *name, const char *what)
 {
-    return hd_fault_set(r->fault, HD_EINVAL, "%s%s%s: %s", r->path, *name ? "/" : "", name, what);
+    return hd_error_set(r->fault, HD_EINVAL, "%s%s%s: %s", r->path, *name ? "/" : "", name, what);
 }
 
 /* Every member of the object must be one of the names. */
@@ -53,7 +53,7 @@ static int check_members(const struct script_reader *r, hd_json_val object,
         for (size_t i = 0; names[i] && !is_known; i++)
             is_known = hd_slice_eq(hd_slice_cstr(names[i]), it.key);
         if (!is_known)
-            return hd_fault_set(r->fault, HD_EINVAL, "%s/%.*s: unknown member", r->path,
+            return hd_error_set(r->fault, HD_EINVAL, "%s/%.*s: unknown member", r->path,
                                 (int)(it.key.len < 64 ? it.key.len : 64), it.key.ptr);
     }
     return 0;
@@ -306,14 +306,14 @@ static int read_rule(const struct script_reader *r, hd_json_val val, struct hd_m
     return err;
 }
 
-static int read_rules(struct hd_mock *mock, hd_json_val rules, struct hd_fault *fault)
+static int read_rules(struct hd_mock *mock, hd_json_val rules, struct heddle_error *fault)
 {
     struct hd_json_iter it = hd_json_iter(rules);
     struct script_reader r = {.fault = fault};
     int err = 0;
 
     if (!hd_json_is_array(rules) || hd_json_size(rules) == 0 || hd_json_size(rules) > MAX_RULES)
-        return hd_fault_set(fault, HD_EINVAL, "/rules: must be a list of 1 to %d rules", MAX_RULES);
+        return hd_error_set(fault, HD_EINVAL, "/rules: must be a list of 1 to %d rules", MAX_RULES);
     mock->rules = hd_calloc(hd_json_size(rules), sizeof(*mock->rules));
     if (!mock->rules)
         return HD_ENOMEM;
@@ -324,7 +324,7 @@ static int read_rules(struct hd_mock *mock, hd_json_val rules, struct hd_fault *
     return err;
 }
 
-static int read_script(struct hd_mock *mock, struct hd_fault *fault)
+static int read_script(struct hd_mock *mock, struct heddle_error *fault)
 {
     static const char *const names[] = {"rules",    "models", "key", "latency_ms",
                                         "delay_ms", "pieces", NULL};
@@ -346,7 +346,7 @@ static int read_script(struct hd_mock *mock, struct hd_fault *fault)
     return read_rules(mock, hd_json_get(root, HD_S("rules")), fault);
 }
 
-int hd_mock_create(struct hd_mock **out, struct hd_slice text, struct hd_fault *fault)
+int hd_mock_create(struct hd_mock **out, struct hd_slice text, struct heddle_error *fault)
 {
     struct hd_mock *mock = hd_calloc(1, sizeof(*mock));
     int err;

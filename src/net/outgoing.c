@@ -43,7 +43,7 @@ static int read_rule(struct hd_outgoing_rule *rule, struct hd_slice text, struct
 }
 
 int hd_outgoing_init(struct hd_outgoing *outgoing, bool is_strict, const struct hd_slice *hosts,
-                     size_t count, struct hd_arena *arena, struct hd_fault *fault)
+                     size_t count, struct hd_arena *arena, struct heddle_error *fault)
 {
     int err = 0;
 
@@ -54,7 +54,7 @@ int hd_outgoing_init(struct hd_outgoing *outgoing, bool is_strict, const struct 
     for (size_t i = 0; i < count && !err; i++) {
         err = read_rule(&outgoing->rules[i], hosts[i], arena);
         if (err == HD_EINVAL)
-            return hd_fault_set(fault, HD_EINVAL,
+            return hd_error_set(fault, HD_EINVAL,
                                 "outgoing.allowed_hosts: \"%.*s\" is not a host, a host with a "
                                 "port, or a network such as 10.0.0.0/8",
                                 HD_SHOW(hosts[i]));
@@ -219,7 +219,7 @@ static bool is_private(const struct hd_outgoing *outgoing, const struct url_part
 }
 
 int hd_outgoing_check(const struct hd_outgoing *outgoing, struct hd_slice url,
-                      struct hd_fault *fault)
+                      struct heddle_error *fault)
 {
     struct url_parts place = {0};
     char *text;
@@ -235,5 +235,5 @@ int hd_outgoing_check(const struct hd_outgoing *outgoing, struct hd_slice url,
     is_bad = !find_place(text, &place) || is_private(outgoing, &place);
     free_place(&place);
     hd_free(text);
-    return is_bad ? hd_fault_set(fault, HD_EINVAL, "%s", HD_OUTGOING_REFUSAL) : 0;
+    return is_bad ? hd_error_set(fault, HD_EINVAL, "%s", HD_OUTGOING_REFUSAL) : 0;
 }

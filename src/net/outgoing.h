@@ -43,7 +43,7 @@ struct hd_outgoing {
  */
 HD_MUST_CHECK int hd_outgoing_init(struct hd_outgoing *outgoing, bool is_strict,
                                    const struct hd_slice *hosts, size_t count,
-                                   struct hd_arena *arena, struct hd_fault *fault);
+                                   struct hd_arena *arena, struct heddle_error *fault);
 
 /* Whether the host of a URL is listed: then any address is allowed. */
 bool hd_outgoing_lists(const struct hd_outgoing *outgoing, struct hd_slice host, int port);
@@ -65,6 +65,6 @@ bool hd_outgoing_permits(const struct hd_outgoing *outgoing,
  * address or a name of one. Other private hosts are found when connecting.
  */
 HD_MUST_CHECK int hd_outgoing_check(const struct hd_outgoing *outgoing, struct hd_slice url,
-                                    struct hd_fault *fault);
+                                    struct heddle_error *fault);
 
 #endif

@@ -39,14 +39,14 @@ static const struct hd_record_type key_type = {
 /* ---- reading and writing ---------------------------------------------- */
 
 int hd_key_read(struct heddle *store, struct hd_slice id, struct hd_arena *arena,
-                struct hd_key_rec *out, struct hd_fault *fault)
+                struct hd_key_rec *out, struct heddle_error *fault)
 {
     const struct hd_cell key = hd_cell_bytes(id);
 
     return hd_record_read(store, &key_type, &key, 1, arena, out, fault);
 }
 
-int hd_keys_scan(struct heddle *store, hd_key_fn fn, void *arg, struct hd_fault *fault)
+int hd_keys_scan(struct heddle *store, hd_key_fn fn, void *arg, struct heddle_error *fault)
 {
     const struct hd_query query = {.index = HD_PRIMARY};
 

@@ -23,11 +23,11 @@ struct hd_key_rec {
 
 /* HD_ENOTFOUND: no such key. */
 HD_MUST_CHECK int hd_key_read(struct heddle *store, struct hd_slice id, struct hd_arena *arena,
-                              struct hd_key_rec *out, struct hd_fault *fault);
+                              struct hd_key_rec *out, struct heddle_error *fault);
 /* A positive answer ends the scan. */
 typedef int (*hd_key_fn)(void *arg, const struct hd_key_rec *key);
 HD_MUST_CHECK int hd_keys_scan(struct heddle *store, hd_key_fn fn, void *arg,
-                               struct hd_fault *fault);
+                               struct heddle_error *fault);
 /* Conflicts when the id exists. */
 HD_MUST_CHECK int hd_key_add(struct hd_batch_builder *batch, struct hd_key_rec *key);
 /* Conflicts unless the stored one has key->rev. */

@@ -16,12 +16,12 @@ struct parser {
     size_t pos;
     struct hd_extract_step *steps;
     size_t count;
-    struct hd_fault *fault;
+    struct heddle_error *fault;
 };
 
 static int refuse_extract_path(const struct parser *p, const char *what)
 {
-    return hd_fault_set(p->fault, HD_EINVAL, "extract: \"%.*s\": %s at character %zu of \"%.*s\"",
+    return hd_error_set(p->fault, HD_EINVAL, "extract: \"%.*s\": %s at character %zu of \"%.*s\"",
                         HD_SHOW(p->name), what, p->pos + 1, HD_SHOW(p->text));
 }
 
@@ -108,7 +108,7 @@ static int check_member(const struct parser *p)
             return 0;
         hd_near_try(&near, hd_slice_cstr(members[i]));
     }
-    return hd_fault_set(
+    return hd_error_set(
         p->fault, HD_EINVAL,
         "extract: \"%.*s\": a thread has no \"%.*s\" (it has values, metadata, …)%s",
         HD_SHOW(p->name), HD_SHOW(p->steps[0].key), hd_near_text(&near));
@@ -132,17 +132,17 @@ static int parse_steps(struct parser *p)
 }
 
 static int parse_path(struct hd_extract_path *path, struct hd_slice name, hd_json_val val,
-                      struct hd_arena *arena, struct hd_fault *fault)
+                      struct hd_arena *arena, struct heddle_error *fault)
 {
     struct hd_extract_step steps[HD_EXTRACT_MAX_STEPS] = {0};
     struct parser p = {.name = name, .text = hd_json_string(val), .steps = steps, .fault = fault};
     int err;
 
     if (!hd_json_is_string(val))
-        return hd_fault_set(fault, HD_EINVAL, "extract: \"%.*s\" must be a path, not %s",
+        return hd_error_set(fault, HD_EINVAL, "extract: \"%.*s\" must be a path, not %s",
                             HD_SHOW(name), hd_json_type_name(val));
     if (p.text.len > HD_EXTRACT_MAX_TEXT)
-        return hd_fault_set(fault, HD_EINVAL, "extract: \"%.*s\": longer than %d bytes",
+        return hd_error_set(fault, HD_EINVAL, "extract: \"%.*s\": longer than %d bytes",
                             HD_SHOW(name), HD_EXTRACT_MAX_TEXT);
     err = parse_steps(&p);
     if (err != 0)
@@ -151,13 +151,13 @@ static int parse_path(struct hd_extract_path *path, struct hd_slice name, hd_jso
     path->count = p.count;
     path->steps = hd_arena_calloc(arena, p.count, sizeof(*steps));
     if (!path->steps)
-        return hd_fault_set(fault, HD_ENOMEM, "out of memory");
+        return hd_error_set(fault, HD_ENOMEM, "out of memory");
     memcpy(path->steps, steps, p.count * sizeof(*steps));
     return 0;
 }
 
 int hd_extract_parse(struct hd_extract *extract, hd_json_val val, struct hd_arena *arena,
-                     struct hd_fault *fault)
+                     struct heddle_error *fault)
 {
     struct hd_json_iter it = hd_json_iter(val);
     int err = 0;
@@ -166,11 +166,11 @@ int hd_extract_parse(struct hd_extract *extract, hd_json_val val, struct hd_aren
     if (!val || hd_json_is_null(val))
         return 0;
     if (!hd_json_is_object(val))
-        return hd_fault_set(fault, HD_EINVAL,
+        return hd_error_set(fault, HD_EINVAL,
                             "extract must be an object of names and paths, not %s",
                             hd_json_type_name(val));
     if (hd_json_size(val) > HD_EXTRACT_MAX_PATHS)
-        return hd_fault_set(fault, HD_EINVAL, "extract: %zu paths, at most %d are allowed",
+        return hd_error_set(fault, HD_EINVAL, "extract: %zu paths, at most %d are allowed",
                             hd_json_size(val), HD_EXTRACT_MAX_PATHS);
     while (err == 0 && hd_json_next(&it)) {
         err = parse_path(&extract->paths[extract->count], it.key, it.val, arena, fault);

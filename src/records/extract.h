@@ -44,7 +44,7 @@ struct hd_extract {
  * `extract` are in `arena`, except strings, which are borrowed from `val`.
  */
 HD_MUST_CHECK int hd_extract_parse(struct hd_extract *extract, hd_json_val val,
-                                   struct hd_arena *arena, struct hd_fault *fault);
+                                   struct hd_arena *arena, struct heddle_error *fault);
 
 /* The member of the thread that a path begins with, e.g. to find out whether values are needed. */
 static inline struct hd_slice hd_extract_member(const struct hd_extract_path *path)

@@ -81,7 +81,7 @@ static bool is_over(const struct hd_invitation_rec *invitation, int64_t now)
 
 int hd_invitation_read(struct heddle *store, struct hd_slice id, int64_t now,
                        struct hd_arena *arena, struct hd_invitation_rec *out,
-                       struct hd_fault *fault)
+                       struct heddle_error *fault)
 {
     const struct hd_cell key = hd_cell_bytes(id);
     int err = hd_record_read(store, &invitation_type, &key, 1, arena, out, fault);
@@ -90,7 +90,7 @@ int hd_invitation_read(struct heddle *store, struct hd_slice id, int64_t now,
 }
 
 int hd_invitations_scan(struct heddle *store, struct hd_slice owner, struct hd_slice thread_id,
-                        hd_invitation_fn fn, void *arg, struct hd_fault *fault)
+                        hd_invitation_fn fn, void *arg, struct heddle_error *fault)
 {
     const struct hd_cell prefix[] = {hd_cell_bytes(owner), hd_cell_bytes(thread_id)};
     const struct hd_query query = {
@@ -145,7 +145,7 @@ static int on_expired(void *arg, size_t which, const struct hd_cell *cells)
 }
 
 int hd_invitations_expire(struct heddle *store, int64_t now, size_t most, size_t *count,
-                          struct hd_fault *fault)
+                          struct heddle_error *fault)
 {
     /*
      * The life of an invitation is never extended, so an expired one is deleted without a

@@ -34,28 +34,28 @@ static bool has_operators(hd_json_val wanted)
 
 /* ---- checking ------------------------------------------------------------ */
 
-static int check_operator(struct hd_slice name, hd_json_val operand, struct hd_fault *fault)
+static int check_operator(struct hd_slice name, hd_json_val operand, struct heddle_error *fault)
 {
     enum operator op = find_operator(name);
     struct hd_near near;
 
     if (!is_dollar(name))
-        return hd_fault_set(fault, HD_EINVAL,
+        return hd_error_set(fault, HD_EINVAL,
                             "filter: \"%.*s\" cannot be combined with operators such as $gt",
                             HD_SHOW(name));
     hd_near_init(&near, name);
     for (size_t i = 0; i < HD_COUNT(operators); i++)
         hd_near_try(&near, hd_slice_cstr(operators[i]));
     if (op == NONE)
-        return hd_fault_set(fault, HD_EINVAL, "filter: unknown operator \"%.*s\"%s", HD_SHOW(name),
+        return hd_error_set(fault, HD_EINVAL, "filter: unknown operator \"%.*s\"%s", HD_SHOW(name),
                             hd_near_text(&near));
     if (op != EQ && op != NE && !hd_json_is_number(operand) && !hd_json_is_string(operand))
-        return hd_fault_set(fault, HD_EINVAL, "filter: %s needs a number or a string, not %s",
+        return hd_error_set(fault, HD_EINVAL, "filter: %s needs a number or a string, not %s",
                             operators[op], hd_json_type_name(operand));
     return 0;
 }
 
-static int check_wanted(hd_json_val wanted, struct hd_fault *fault)
+static int check_wanted(hd_json_val wanted, struct heddle_error *fault)
 {
     struct hd_json_iter it = hd_json_iter(wanted);
     bool is_operators = has_operators(wanted);
@@ -66,15 +66,15 @@ static int check_wanted(hd_json_val wanted, struct hd_fault *fault)
     return err;
 }
 
-int hd_filter_check(hd_json_val filter, struct hd_fault *fault)
+int hd_filter_check(hd_json_val filter, struct heddle_error *fault)
 {
     if (!filter || hd_json_is_null(filter))
         return 0;
     if (!hd_json_is_object(filter))
-        return hd_fault_set(fault, HD_EINVAL, "filter must be an object, not %s",
+        return hd_error_set(fault, HD_EINVAL, "filter must be an object, not %s",
                             hd_json_type_name(filter));
     if (has_operators(filter))
-        return hd_fault_set(fault, HD_EINVAL,
+        return hd_error_set(fault, HD_EINVAL,
                             "filter: operators belong to a field: {\"field\": {\"$gt\": 1}}");
     return check_wanted(filter, fault);
 }

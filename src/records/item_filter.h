@@ -16,7 +16,7 @@
 #include "base/json.h"
 
 /* HD_EINVAL with a sentence when it is no filter; NULL and null match everything. */
-HD_MUST_CHECK int hd_filter_check(hd_json_val filter, struct hd_fault *fault);
+HD_MUST_CHECK int hd_filter_check(hd_json_val filter, struct heddle_error *fault);
 
 /* Only for a filter that was checked. */
 bool hd_filter_matches(hd_json_val filter, hd_json_val value);

@@ -5,55 +5,55 @@
 
 #include "base/suggest.h"
 
-static int check_label(struct hd_slice label, const char *what, struct hd_fault *fault)
+static int check_label(struct hd_slice label, const char *what, struct heddle_error *fault)
 {
     if (label.len == 0)
-        return hd_fault_set(fault, HD_EINVAL, "%s: a label is empty", what);
+        return hd_error_set(fault, HD_EINVAL, "%s: a label is empty", what);
     if (memchr(label.ptr, '.', label.len))
-        return hd_fault_set(fault, HD_EINVAL, "%s: the label \"%.*s\" contains a \".\"", what,
+        return hd_error_set(fault, HD_EINVAL, "%s: the label \"%.*s\" contains a \".\"", what,
                             HD_SHOW(label));
     if (memchr(label.ptr, '\0', label.len))
-        return hd_fault_set(fault, HD_EINVAL, "%s: a label contains a NUL", what);
+        return hd_error_set(fault, HD_EINVAL, "%s: a label contains a NUL", what);
     return 0;
 }
 
 static int reserve(struct hd_item_namespace *labels, size_t count, const char *what,
-                   struct hd_arena *arena, struct hd_fault *fault)
+                   struct hd_arena *arena, struct heddle_error *fault)
 {
     *labels = (struct hd_item_namespace){0};
     if (count > HD_ITEM_NAMESPACE_MAX)
-        return hd_fault_set(fault, HD_EINVAL, "%s: more than %d labels", what,
+        return hd_error_set(fault, HD_EINVAL, "%s: more than %d labels", what,
                             HD_ITEM_NAMESPACE_MAX);
     labels->items = hd_arena_calloc(arena, count, sizeof(*labels->items));
-    return labels->items ? 0 : hd_fault_set(fault, HD_ENOMEM, "out of memory");
+    return labels->items ? 0 : hd_error_set(fault, HD_ENOMEM, "out of memory");
 }
 
 static int check_size(const struct hd_item_namespace *labels, const char *what,
-                      struct hd_fault *fault)
+                      struct heddle_error *fault)
 {
     size_t size = 0;
 
     for (size_t i = 0; i < labels->count; i++)
         size += labels->items[i].len + 1;
     if (size > HD_ITEM_NAMESPACE_MAX_TEXT)
-        return hd_fault_set(fault, HD_EINVAL, "%s: longer than %d bytes", what,
+        return hd_error_set(fault, HD_EINVAL, "%s: longer than %d bytes", what,
                             HD_ITEM_NAMESPACE_MAX_TEXT);
     return 0;
 }
 
 int hd_item_namespace_parse(struct hd_item_namespace *labels, hd_json_val val, const char *what,
-                            struct hd_arena *arena, struct hd_fault *fault)
+                            struct hd_arena *arena, struct heddle_error *fault)
 {
     struct hd_json_iter it = hd_json_iter(val);
     int err;
 
     if (val && !hd_json_is_null(val) && !hd_json_is_array(val))
-        return hd_fault_set(fault, HD_EINVAL, "%s must be an array of labels, not %s", what,
+        return hd_error_set(fault, HD_EINVAL, "%s must be an array of labels, not %s", what,
                             hd_json_type_name(val));
     err = reserve(labels, hd_json_size(val), what, arena, fault);
     while (err == 0 && hd_json_next(&it)) {
         if (!hd_json_is_string(it.val))
-            return hd_fault_set(fault, HD_EINVAL, "%s: a label must be a string, not %s", what,
+            return hd_error_set(fault, HD_EINVAL, "%s: a label must be a string, not %s", what,
                                 hd_json_type_name(it.val));
         labels->items[labels->count++] = hd_json_string(it.val);
         err = check_label(hd_json_string(it.val), what, fault);
@@ -71,7 +71,7 @@ static size_t count_labels(struct hd_slice text)
 }
 
 int hd_item_namespace_split(struct hd_item_namespace *labels, struct hd_slice text,
-                            const char *what, struct hd_arena *arena, struct hd_fault *fault)
+                            const char *what, struct hd_arena *arena, struct heddle_error *fault)
 {
     size_t count = count_labels(text);
     int err = reserve(labels, count, what, arena, fault);
@@ -101,12 +101,12 @@ int hd_item_namespace_join(const struct hd_item_namespace *labels, struct hd_buf
     return err;
 }
 
-int hd_item_namespace_check_put(const struct hd_item_namespace *labels, struct hd_fault *fault)
+int hd_item_namespace_check_put(const struct hd_item_namespace *labels, struct heddle_error *fault)
 {
     if (labels->count == 0)
-        return hd_fault_set(fault, HD_EINVAL, "namespace: must have at least one label");
+        return hd_error_set(fault, HD_EINVAL, "namespace: must have at least one label");
     if (hd_slice_eq(labels->items[0], HD_S("langgraph")))
-        return hd_fault_set(fault, HD_EINVAL,
+        return hd_error_set(fault, HD_EINVAL,
                             "namespace: the first label \"langgraph\" is reserved");
     return 0;
 }

@@ -30,18 +30,18 @@ struct hd_item_namespace {
  */
 HD_MUST_CHECK int hd_item_namespace_parse(struct hd_item_namespace *labels, hd_json_val val,
                                           const char *what, struct hd_arena *arena,
-                                          struct hd_fault *fault);
+                                          struct heddle_error *fault);
 /* From "a.b"; "" is the empty list. Borrows the text. */
 HD_MUST_CHECK int hd_item_namespace_split(struct hd_item_namespace *labels, struct hd_slice text,
                                           const char *what, struct hd_arena *arena,
-                                          struct hd_fault *fault);
+                                          struct heddle_error *fault);
 /* Appends "a.b". */
 HD_MUST_CHECK int hd_item_namespace_join(const struct hd_item_namespace *labels,
                                          struct hd_buf *out);
 
 /* May items be put there? Not under no label, and not under "langgraph", which is reserved. */
 HD_MUST_CHECK int hd_item_namespace_check_put(const struct hd_item_namespace *labels,
-                                              struct hd_fault *fault);
+                                              struct heddle_error *fault);
 
 /* `*` in the pattern matches any one label. */
 bool hd_item_namespace_start_with(const struct hd_item_namespace *labels,

@@ -83,7 +83,7 @@ static int choose_grant(const struct grant *grants, struct hd_slice *owner, enum
 int hd_participation_find(struct heddle *store, struct hd_slice actor,
                           const struct hd_slice *organisations, size_t count,
                           struct hd_slice thread_id, struct hd_arena *arena, struct hd_slice *owner,
-                          enum hd_role *role, struct hd_fault *fault)
+                          enum hd_role *role, struct heddle_error *fault)
 {
     struct hd_cell keys[1 + HD_MAX_ORGANISATIONS][2];
     struct hd_query queries[1 + HD_MAX_ORGANISATIONS];
@@ -91,7 +91,7 @@ int hd_participation_find(struct heddle *store, struct hd_slice actor,
     int err;
 
     if (count > HD_MAX_ORGANISATIONS)
-        return hd_fault_set(fault, HD_ELIMIT, "more than %d organisations", HD_MAX_ORGANISATIONS);
+        return hd_error_set(fault, HD_ELIMIT, "more than %d organisations", HD_MAX_ORGANISATIONS);
     for (size_t i = 0; i <= count; i++) {
         keys[i][0] = hd_cell_bytes(i == 0 ? actor : organisations[i - 1]);
         keys[i][1] = hd_cell_bytes(thread_id);
@@ -154,7 +154,7 @@ static const struct hd_record_type participant_type = {
 
 int hd_participant_read(struct heddle *store, struct hd_slice member, struct hd_slice owner,
                         struct hd_slice thread_id, struct hd_arena *arena,
-                        struct hd_participant_rec *out, struct hd_fault *fault)
+                        struct hd_participant_rec *out, struct heddle_error *fault)
 {
     const struct hd_cell key[] = {hd_cell_bytes(member), hd_cell_bytes(thread_id),
                                   hd_cell_bytes(owner)};
@@ -163,7 +163,7 @@ int hd_participant_read(struct heddle *store, struct hd_slice member, struct hd_
 }
 
 int hd_participations_scan(struct heddle *store, struct hd_slice member, hd_participant_fn fn,
-                           void *arg, struct hd_fault *fault)
+                           void *arg, struct heddle_error *fault)
 {
     const struct hd_cell prefix = hd_cell_bytes(member);
     const struct hd_query query = {.index = HD_PRIMARY, .prefix = &prefix, .prefix_count = 1};
@@ -172,7 +172,7 @@ int hd_participations_scan(struct heddle *store, struct hd_slice member, hd_part
 }
 
 int hd_participants_scan(struct heddle *store, struct hd_slice owner, struct hd_slice thread_id,
-                         hd_participant_fn fn, void *arg, struct hd_fault *fault)
+                         hd_participant_fn fn, void *arg, struct heddle_error *fault)
 {
     const struct hd_cell prefix[] = {hd_cell_bytes(owner), hd_cell_bytes(thread_id)};
     const struct hd_query query = {
@@ -192,7 +192,7 @@ static int on_counted(void *arg, size_t which, const struct hd_cell *cells)
 }
 
 int hd_participants_count(struct heddle *store, struct hd_slice owner, struct hd_slice thread_id,
-                          size_t most, size_t *out, struct hd_fault *fault)
+                          size_t most, size_t *out, struct heddle_error *fault)
 {
     const struct hd_cell prefix[] = {hd_cell_bytes(owner), hd_cell_bytes(thread_id)};
     const struct hd_query query = {.table = HD_PARTICIPANTS,
@@ -212,7 +212,7 @@ struct shared_list {
     struct hd_arena *arena;
     struct hd_shared *items;
     size_t count, cap;
-    struct hd_fault *fault;
+    struct heddle_error *fault;
 };
 
 static int on_shared(void *arg, size_t which, const struct hd_cell *cells)
@@ -225,7 +225,7 @@ static int on_shared(void *arg, size_t which, const struct hd_cell *cells)
     if (role_of(cells) == HD_ROLE_NONE)
         return 0;
     if (list->count == HD_MAX_SHARED)
-        return hd_fault_set(list->fault, HD_ELIMIT, "more than %d threads are shared",
+        return hd_error_set(list->fault, HD_ELIMIT, "more than %d threads are shared",
                             HD_MAX_SHARED);
     if (list->count == list->cap) {
         size_t cap = list->cap ? list->cap * 2 : 16;
@@ -278,7 +278,7 @@ static size_t drop_doubles(struct hd_shared *items, size_t count)
 int hd_participations_list(struct heddle *store, struct hd_slice actor,
                            const struct hd_slice *organisations, size_t count,
                            struct hd_arena *arena, struct hd_shared **out, size_t *out_count,
-                           struct hd_fault *fault)
+                           struct heddle_error *fault)
 {
     struct shared_list list = {.arena = arena, .fault = fault};
     int err = 0;
@@ -362,7 +362,8 @@ static int on_doomed(void *arg, size_t which, const struct hd_cell *cells)
 }
 
 int hd_participants_delete(struct heddle *store, struct hd_batch_builder *batch,
-                           struct hd_slice owner, struct hd_slice thread_id, struct hd_fault *fault)
+                           struct hd_slice owner, struct hd_slice thread_id,
+                           struct heddle_error *fault)
 {
     const struct hd_cell prefix[] = {hd_cell_bytes(owner), hd_cell_bytes(thread_id)};
     const struct hd_query queries[] = {{.table = HD_PARTICIPANTS,

@@ -59,7 +59,7 @@ HD_MUST_CHECK int hd_participation_find(struct heddle *store, struct hd_slice ac
                                         const struct hd_slice *organisations, size_t count,
                                         struct hd_slice thread_id, struct hd_arena *arena,
                                         struct hd_slice *owner, enum hd_role *role,
-                                        struct hd_fault *fault);
+                                        struct heddle_error *fault);
 
 /* A thread that is shared with a participant. */
 struct hd_shared {
@@ -73,26 +73,27 @@ struct hd_shared {
 HD_MUST_CHECK int hd_participations_list(struct heddle *store, struct hd_slice actor,
                                          const struct hd_slice *organisations, size_t count,
                                          struct hd_arena *arena, struct hd_shared **out,
-                                         size_t *out_count, struct hd_fault *fault);
+                                         size_t *out_count, struct heddle_error *fault);
 
 /* As hd_thread_fn: a negative answer ends the scan with this error, a positive one without. */
 typedef int (*hd_participant_fn)(void *arg, const struct hd_participant_rec *participant);
 
 /* Everything that is shared with a principal, by thread and owner; `fn` may use the store. */
 HD_MUST_CHECK int hd_participations_scan(struct heddle *store, struct hd_slice member,
-                                         hd_participant_fn fn, void *arg, struct hd_fault *fault);
+                                         hd_participant_fn fn, void *arg,
+                                         struct heddle_error *fault);
 /* The participants of a thread, in the order of their principals. */
 HD_MUST_CHECK int hd_participants_scan(struct heddle *store, struct hd_slice owner,
                                        struct hd_slice thread_id, hd_participant_fn fn, void *arg,
-                                       struct hd_fault *fault);
+                                       struct heddle_error *fault);
 /* The number of participants of a thread; counts up to `most`. */
 HD_MUST_CHECK int hd_participants_count(struct heddle *store, struct hd_slice owner,
                                         struct hd_slice thread_id, size_t most, size_t *out,
-                                        struct hd_fault *fault);
+                                        struct heddle_error *fault);
 HD_MUST_CHECK int hd_participant_read(struct heddle *store, struct hd_slice member,
                                       struct hd_slice owner, struct hd_slice thread_id,
                                       struct hd_arena *arena, struct hd_participant_rec *out,
-                                      struct hd_fault *fault);
+                                      struct heddle_error *fault);
 
 /* Conflicts when the participant exists, or `thread` was deleted. */
 HD_MUST_CHECK int hd_participant_add(struct hd_batch_builder *batch,
@@ -134,7 +135,7 @@ HD_MUST_CHECK int hd_invitation_id(struct hd_slice token, char id[HD_INVITATION_
 /* HD_ENOTFOUND also when it has expired. */
 HD_MUST_CHECK int hd_invitation_read(struct heddle *store, struct hd_slice id, int64_t now,
                                      struct hd_arena *arena, struct hd_invitation_rec *out,
-                                     struct hd_fault *fault);
+                                     struct heddle_error *fault);
 /* Conflicts when `thread` was deleted. */
 HD_MUST_CHECK int hd_invitation_add(struct hd_batch_builder *batch,
                                     const struct hd_thread_rec *thread,
@@ -153,16 +154,16 @@ typedef int (*hd_invitation_fn)(void *arg, const struct hd_invitation_rec *invit
 /* The invitations of a thread, also those that have expired, by id. */
 HD_MUST_CHECK int hd_invitations_scan(struct heddle *store, struct hd_slice owner,
                                       struct hd_slice thread_id, hd_invitation_fn fn, void *arg,
-                                      struct hd_fault *fault);
+                                      struct heddle_error *fault);
 /* Removes up to `most` expired invitations of all principals; *count is their number. */
 HD_MUST_CHECK int hd_invitations_expire(struct heddle *store, int64_t now, size_t most,
-                                        size_t *count, struct hd_fault *fault);
+                                        size_t *count, struct heddle_error *fault);
 
 /* ---- deleting a thread ------------------------------------------------ */
 
 /* Appends the deletion of all participants and invitations that a thread has now. */
 HD_MUST_CHECK int hd_participants_delete(struct heddle *store, struct hd_batch_builder *batch,
                                          struct hd_slice owner, struct hd_slice thread_id,
-                                         struct hd_fault *fault);
+                                         struct heddle_error *fault);
 
 #endif

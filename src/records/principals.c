@@ -47,7 +47,7 @@ static const struct hd_record_type principal_type = {
 /* ---- reading ---------------------------------------------------------- */
 
 int hd_principal_read(struct heddle *store, struct hd_slice id, struct hd_arena *arena,
-                      struct hd_principal_rec *out, struct hd_fault *fault)
+                      struct hd_principal_rec *out, struct heddle_error *fault)
 {
     const struct hd_cell key = hd_cell_bytes(id);
 
@@ -55,7 +55,7 @@ int hd_principal_read(struct heddle *store, struct hd_slice id, struct hd_arena 
 }
 
 int hd_principals_scan(struct heddle *store, struct hd_slice after, hd_principal_fn fn, void *arg,
-                       struct hd_fault *fault)
+                       struct heddle_error *fault)
 {
     const struct hd_cell last = hd_cell_bytes(after);
     const struct hd_query query = {
@@ -121,7 +121,7 @@ static int on_candidate(void *arg, size_t which, const struct hd_cell *cells)
     return 0;
 }
 
-static int read_candidates(struct heddle *store, struct candidates *all, struct hd_fault *fault)
+static int read_candidates(struct heddle *store, struct candidates *all, struct heddle_error *fault)
 {
     struct hd_query queries[MAX_KEYS];
     struct hd_cell keys[MAX_KEYS];
@@ -153,7 +153,7 @@ static int choose_candidate(const struct candidates *all, size_t *out)
 }
 
 static int add_principal(struct heddle *store, struct hd_principal_rec *principal,
-                         struct hd_fault *fault)
+                         struct heddle_error *fault)
 {
     struct hd_batch_builder builder;
     struct hd_batch batch;
@@ -172,7 +172,7 @@ static int add_principal(struct heddle *store, struct hd_principal_rec *principa
  * The row of a moved principal stays: it is used again when an operator makes an older key the
  * newest.
  */
-static int bring_back(struct heddle *store, struct hd_slice id, struct hd_fault *fault)
+static int bring_back(struct heddle *store, struct hd_slice id, struct heddle_error *fault)
 {
     struct hd_principal_rec principal;
     struct hd_batch_builder builder;
@@ -198,7 +198,7 @@ static int bring_back(struct heddle *store, struct hd_slice id, struct hd_fault 
 
 int hd_principal_settle(struct heddle *store, const struct hd_auth *auth,
                         enum hd_principal_kind kind, struct hd_slice alias, struct hd_slice subject,
-                        char out[HD_PRINCIPAL_SIZE], struct hd_fault *fault)
+                        char out[HD_PRINCIPAL_SIZE], struct heddle_error *fault)
 {
     struct hd_principal_rec principal = {
         .kind = kind, .issuer = alias, .subject = subject, .created_at = hd_clock_now_us()};

@@ -42,12 +42,12 @@ struct hd_principal_rec {
 /* HD_ENOTFOUND: no such row. */
 HD_MUST_CHECK int hd_principal_read(struct heddle *store, struct hd_slice id,
                                     struct hd_arena *arena, struct hd_principal_rec *out,
-                                    struct hd_fault *fault);
+                                    struct heddle_error *fault);
 /* A positive answer ends the scan. */
 typedef int (*hd_principal_fn)(void *arg, const struct hd_principal_rec *principal);
 /* All of them, in the order of their ids, from behind `after` (may be empty). */
 HD_MUST_CHECK int hd_principals_scan(struct heddle *store, struct hd_slice after,
-                                     hd_principal_fn fn, void *arg, struct hd_fault *fault);
+                                     hd_principal_fn fn, void *arg, struct heddle_error *fault);
 /* Does nothing when it exists. */
 HD_MUST_CHECK int hd_principal_add(struct hd_batch_builder *batch,
                                    struct hd_principal_rec *principal);
@@ -65,6 +65,6 @@ struct hd_slice hd_principal_lane(void);
 HD_MUST_CHECK int hd_principal_settle(struct heddle *store, const struct hd_auth *auth,
                                       enum hd_principal_kind kind, struct hd_slice alias,
                                       struct hd_slice subject, char out[HD_PRINCIPAL_SIZE],
-                                      struct hd_fault *fault);
+                                      struct heddle_error *fault);
 
 #endif

@@ -79,7 +79,7 @@ void hd_thread_init(struct hd_thread_rec *thread, struct hd_slice principal, str
 /* HD_ENOTFOUND: it does not exist. */
 HD_MUST_CHECK int hd_thread_read(struct heddle *store, struct hd_slice principal,
                                  struct hd_slice id, struct hd_arena *arena,
-                                 struct hd_thread_rec *out, struct hd_fault *fault);
+                                 struct hd_thread_rec *out, struct heddle_error *fault);
 /* Conflicts when it exists. */
 HD_MUST_CHECK int hd_thread_add(struct hd_batch_builder *batch, struct hd_thread_rec *thread);
 /* Conflicts unless the stored one has thread->rev. */
@@ -94,17 +94,17 @@ typedef int (*hd_thread_fn)(void *arg, const struct hd_thread_rec *thread);
 /* All threads of a principal, by their time of creation. */
 HD_MUST_CHECK int hd_threads_scan(struct heddle *store, struct hd_slice principal,
                                   bool is_newest_first, hd_thread_fn fn, void *arg,
-                                  struct hd_fault *fault);
+                                  struct heddle_error *fault);
 /* The same by the time of their last change. */
 HD_MUST_CHECK int hd_threads_scan_updated(struct heddle *store, struct hd_slice principal,
                                           bool is_newest_first, hd_thread_fn fn, void *arg,
-                                          struct hd_fault *fault);
+                                          struct heddle_error *fault);
 /* All threads of all principals, by principal and id. */
 HD_MUST_CHECK int hd_threads_scan_all(struct heddle *store, hd_thread_fn fn, void *arg,
-                                      struct hd_fault *fault);
+                                      struct heddle_error *fault);
 /* Expired threads of all principals, the first to expire first. */
 HD_MUST_CHECK int hd_threads_expired(struct heddle *store, int64_t now, hd_thread_fn fn, void *arg,
-                                     struct hd_fault *fault);
+                                     struct heddle_error *fault);
 
 /* ---- runs ------------------------------------------------------------- */
 
@@ -153,11 +153,11 @@ HD_MUST_CHECK int hd_run_rec_copy(struct hd_arena *arena, const struct hd_run_re
 HD_MUST_CHECK int hd_run_read(struct heddle *store, struct hd_slice principal,
                               struct hd_slice thread_id, struct hd_slice run_id,
                               struct hd_arena *arena, struct hd_run_rec *out,
-                              struct hd_fault *fault);
+                              struct heddle_error *fault);
 /* The same without the thread id. */
 HD_MUST_CHECK int hd_run_find(struct heddle *store, struct hd_slice principal,
                               struct hd_slice run_id, struct hd_arena *arena,
-                              struct hd_run_rec *out, struct hd_fault *fault);
+                              struct hd_run_rec *out, struct heddle_error *fault);
 /* Conflicts when it exists. */
 HD_MUST_CHECK int hd_run_add(struct hd_batch_builder *batch, struct hd_run_rec *run);
 /* Conflicts unless the stored one has run->rev. */
@@ -170,12 +170,13 @@ int64_t hd_run_not_before(const struct hd_run_rec *run);
 /* The pending and running runs of a thread: running ones first, then in their order. */
 HD_MUST_CHECK int hd_runs_active(struct heddle *store, struct hd_slice principal,
                                  struct hd_slice thread_id, struct hd_arena *arena,
-                                 struct hd_run_rec **out, size_t *count, struct hd_fault *fault);
+                                 struct hd_run_rec **out, size_t *count,
+                                 struct heddle_error *fault);
 /* A page of the runs of a thread, newest first; only those of `status` unless it is NULL. */
 HD_MUST_CHECK int hd_runs_list(struct heddle *store, struct hd_slice principal,
                                struct hd_slice thread_id, const enum hd_run_state *status,
                                size_t offset, size_t limit, struct hd_arena *arena,
-                               struct hd_run_rec **out, size_t *count, struct hd_fault *fault);
+                               struct hd_run_rec **out, size_t *count, struct heddle_error *fault);
 
 /*
  * Marks a pending run as running; one that is marked already stays as it is, since the answer to
@@ -183,14 +184,14 @@ HD_MUST_CHECK int hd_runs_list(struct heddle *store, struct hd_slice principal,
  * is neither pending nor running, or not there.
  */
 HD_MUST_CHECK int hd_run_mark_running(struct heddle *store, struct hd_run_rec *run,
-                                      struct hd_fault *fault);
+                                      struct heddle_error *fault);
 
 /*
  * Leaves a running run to the next process. Changes `run` too: is_suspended, rev and time.
  * HD_ENOTFOUND: it is no longer running, or does not exist.
  */
 HD_MUST_CHECK int hd_run_mark_suspended(struct heddle *store, struct hd_run_rec *run,
-                                        struct hd_fault *fault);
+                                        struct heddle_error *fault);
 
 /* `event_seq` is that of its thread. An error ends the recovery. */
 typedef int (*hd_run_recovered_fn)(void *arg, const struct hd_run_rec *run, int64_t event_seq);
@@ -201,7 +202,7 @@ typedef int (*hd_run_recovered_fn)(void *arg, const struct hd_run_rec *run, int6
  * `max_losses` ends with an error instead, and its thread with it.
  */
 HD_MUST_CHECK int hd_run_recover(struct heddle *store, int max_losses, hd_run_recovered_fn fn,
-                                 void *arg, struct hd_fault *fault);
+                                 void *arg, struct heddle_error *fault);
 
 /* ---- assistants ------------------------------------------------------- */
 
@@ -222,16 +223,16 @@ struct hd_assistant_rec {
 
 HD_MUST_CHECK int hd_assistant_read(struct heddle *store, struct hd_slice principal,
                                     struct hd_slice id, struct hd_arena *arena,
-                                    struct hd_assistant_rec *out, struct hd_fault *fault);
+                                    struct hd_assistant_rec *out, struct heddle_error *fault);
 /* An assistant in one of its versions. */
 HD_MUST_CHECK int hd_assistant_read_version(struct heddle *store, struct hd_slice principal,
                                             struct hd_slice id, int64_t version,
                                             struct hd_arena *arena, struct hd_assistant_rec *out,
-                                            struct hd_fault *fault);
+                                            struct heddle_error *fault);
 /* The greatest number of its versions, 0: none. */
 HD_MUST_CHECK int hd_assistant_last_version(struct heddle *store, struct hd_slice principal,
                                             struct hd_slice id, int64_t *out,
-                                            struct hd_fault *fault);
+                                            struct heddle_error *fault);
 /* The assistant and its version. Conflicts when either exists. */
 HD_MUST_CHECK int hd_assistant_add(struct hd_batch_builder *batch,
                                    const struct hd_assistant_rec *assistant);
@@ -251,11 +252,11 @@ typedef int (*hd_assistant_fn)(void *arg, const struct hd_assistant_rec *assista
 
 /* All assistants of a principal, by id. */
 HD_MUST_CHECK int hd_assistants_scan(struct heddle *store, struct hd_slice principal,
-                                     hd_assistant_fn fn, void *arg, struct hd_fault *fault);
+                                     hd_assistant_fn fn, void *arg, struct heddle_error *fault);
 /* All versions of an assistant, newest first. */
 HD_MUST_CHECK int hd_assistant_versions_scan(struct heddle *store, struct hd_slice principal,
                                              struct hd_slice id, hd_assistant_fn fn, void *arg,
-                                             struct hd_fault *fault);
+                                             struct heddle_error *fault);
 
 /* ---- items ------------------------------------------------------------ */
 
@@ -271,10 +272,11 @@ struct hd_item_rec {
 };
 
 /* HD_ELIMIT: a key or namespace that no database could index. */
-HD_MUST_CHECK int hd_item_check(struct hd_slice ns, struct hd_slice key, struct hd_fault *fault);
+HD_MUST_CHECK int hd_item_check(struct hd_slice ns, struct hd_slice key,
+                                struct heddle_error *fault);
 HD_MUST_CHECK int hd_item_read(struct heddle *store, struct hd_slice principal, struct hd_slice ns,
                                struct hd_slice key, struct hd_arena *arena, struct hd_item_rec *out,
-                               struct hd_fault *fault);
+                               struct heddle_error *fault);
 /* Replaces an existing item. */
 HD_MUST_CHECK int hd_item_put(struct hd_batch_builder *batch, const struct hd_item_rec *item);
 HD_MUST_CHECK int hd_item_delete(struct hd_batch_builder *batch, struct hd_slice principal,
@@ -287,7 +289,7 @@ HD_MUST_CHECK int hd_item_refresh(struct hd_batch_builder *batch, const struct h
 HD_MUST_CHECK int hd_item_expire(struct hd_batch_builder *batch, const struct hd_item_rec *item);
 /* Applies refreshes, or expiries, without those that conflict. The batch may be empty. */
 HD_MUST_CHECK int hd_items_apply(struct heddle *store, struct hd_slice lane_key,
-                                 struct hd_batch_builder *batch, struct hd_fault *fault);
+                                 struct hd_batch_builder *batch, struct heddle_error *fault);
 
 /* As hd_thread_fn. */
 typedef int (*hd_item_fn)(void *arg, const struct hd_item_rec *item);
@@ -299,11 +301,11 @@ typedef int (*hd_ns_fn)(void *arg, struct hd_slice ns);
  */
 HD_MUST_CHECK int hd_items_scan(struct heddle *store, struct hd_slice principal,
                                 struct hd_slice prefix, bool with_values, hd_item_fn fn, void *arg,
-                                struct hd_fault *fault);
+                                struct heddle_error *fault);
 /* Every namespace once that has items, in byte order from `from` on, one read for each. */
 HD_MUST_CHECK int hd_namespaces_scan(struct heddle *store, struct hd_slice principal,
                                      struct hd_slice from, hd_ns_fn fn, void *arg,
-                                     struct hd_fault *fault);
+                                     struct heddle_error *fault);
 /* The vectors of an item, one for each of its texts. They belong to the item's revision. */
 struct hd_vectors_rec {
     struct hd_slice principal;
@@ -323,7 +325,7 @@ typedef int (*hd_vectors_fn)(void *arg, const struct hd_vectors_rec *vectors);
 /* Those of the items that hd_items_scan() finds, and in its order. */
 HD_MUST_CHECK int hd_vectors_scan(struct heddle *store, struct hd_slice principal,
                                   struct hd_slice prefix, hd_vectors_fn fn, void *arg,
-                                  struct hd_fault *fault);
+                                  struct heddle_error *fault);
 
 typedef int (*hd_near_fn)(void *arg, size_t which, const struct hd_vectors_rec *vectors);
 /*
@@ -333,7 +335,7 @@ typedef int (*hd_near_fn)(void *arg, size_t which, const struct hd_vectors_rec *
  */
 HD_MUST_CHECK int hd_vectors_nearest(struct heddle *store, struct hd_slice principal,
                                      struct hd_slice prefix, struct hd_slice vector, size_t limit,
-                                     hd_near_fn fn, void *arg, struct hd_fault *fault);
+                                     hd_near_fn fn, void *arg, struct heddle_error *fault);
 
 /* The name of an item. */
 struct hd_item_name {
@@ -344,11 +346,11 @@ struct hd_item_name {
 /* As hd_items_scan(), for those of these items that exist. `fn` must not use the store. */
 HD_MUST_CHECK int hd_items_pick(struct heddle *store, struct hd_slice principal,
                                 const struct hd_item_name *names, size_t count, bool with_values,
-                                hd_item_fn fn, void *arg, struct hd_fault *fault);
+                                hd_item_fn fn, void *arg, struct heddle_error *fault);
 
 /* Expired items of all principals; `value` is empty. */
 HD_MUST_CHECK int hd_items_expired(struct heddle *store, int64_t now, hd_item_fn fn, void *arg,
-                                   struct hd_fault *fault);
+                                   struct heddle_error *fault);
 
 /* ---- crons ------------------------------------------------------------ */
 
@@ -373,7 +375,7 @@ struct hd_cron_rec {
 
 HD_MUST_CHECK int hd_cron_read(struct heddle *store, struct hd_slice principal, struct hd_slice id,
                                struct hd_arena *arena, struct hd_cron_rec *out,
-                               struct hd_fault *fault);
+                               struct heddle_error *fault);
 /* Conflicts when it exists. */
 HD_MUST_CHECK int hd_cron_add(struct hd_batch_builder *batch, struct hd_cron_rec *cron);
 /* Conflicts unless the stored one has cron->rev. */
@@ -386,10 +388,10 @@ typedef int (*hd_cron_fn)(void *arg, const struct hd_cron_rec *cron);
 
 /* All crons of a principal, by id. */
 HD_MUST_CHECK int hd_crons_scan(struct heddle *store, struct hd_slice principal, hd_cron_fn fn,
-                                void *arg, struct hd_fault *fault);
+                                void *arg, struct heddle_error *fault);
 /* Crons of all principals with next_at < before, the first due first. */
 HD_MUST_CHECK int hd_crons_due(struct heddle *store, int64_t before, hd_cron_fn fn, void *arg,
-                               struct hd_fault *fault);
+                               struct heddle_error *fault);
 
 /* ---- time to live (config/ttl.h) -------------------------------------- */
 

@@ -72,7 +72,8 @@ static const struct hd_record_type version_type = {
 /* ---- reading ---------------------------------------------------------- */
 
 int hd_assistant_read(struct heddle *store, struct hd_slice principal, struct hd_slice id,
-                      struct hd_arena *arena, struct hd_assistant_rec *out, struct hd_fault *fault)
+                      struct hd_arena *arena, struct hd_assistant_rec *out,
+                      struct heddle_error *fault)
 {
     const struct hd_cell key[] = {hd_cell_bytes(principal), hd_cell_bytes(id)};
 
@@ -81,7 +82,7 @@ int hd_assistant_read(struct heddle *store, struct hd_slice principal, struct hd
 
 int hd_assistant_read_version(struct heddle *store, struct hd_slice principal, struct hd_slice id,
                               int64_t version, struct hd_arena *arena, struct hd_assistant_rec *out,
-                              struct hd_fault *fault)
+                              struct heddle_error *fault)
 {
     const struct hd_cell key[] = {hd_cell_bytes(principal), hd_cell_bytes(id),
                                   hd_cell_int(version)};
@@ -97,7 +98,7 @@ static int on_last(void *arg, size_t which, const struct hd_cell *cells)
 }
 
 int hd_assistant_last_version(struct heddle *store, struct hd_slice principal, struct hd_slice id,
-                              int64_t *out, struct hd_fault *fault)
+                              int64_t *out, struct heddle_error *fault)
 {
     const struct hd_cell prefix[] = {hd_cell_bytes(principal), hd_cell_bytes(id)};
     struct hd_query query = {.table = HD_ASSISTANT_VERSIONS,
@@ -112,7 +113,7 @@ int hd_assistant_last_version(struct heddle *store, struct hd_slice principal, s
 }
 
 int hd_assistants_scan(struct heddle *store, struct hd_slice principal, hd_assistant_fn fn,
-                       void *arg, struct hd_fault *fault)
+                       void *arg, struct heddle_error *fault)
 {
     const struct hd_cell prefix = hd_cell_bytes(principal);
     const struct hd_query query = {.index = HD_PRIMARY, .prefix = &prefix, .prefix_count = 1};
@@ -121,7 +122,7 @@ int hd_assistants_scan(struct heddle *store, struct hd_slice principal, hd_assis
 }
 
 int hd_assistant_versions_scan(struct heddle *store, struct hd_slice principal, struct hd_slice id,
-                               hd_assistant_fn fn, void *arg, struct hd_fault *fault)
+                               hd_assistant_fn fn, void *arg, struct heddle_error *fault)
 {
     const struct hd_cell prefix[] = {hd_cell_bytes(principal), hd_cell_bytes(id)};
     const struct hd_query query = {.index = HD_PRIMARY,

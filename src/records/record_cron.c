@@ -44,7 +44,7 @@ static const struct hd_record_type cron_type = {
 /* ---- reading ---------------------------------------------------------- */
 
 int hd_cron_read(struct heddle *store, struct hd_slice principal, struct hd_slice id,
-                 struct hd_arena *arena, struct hd_cron_rec *out, struct hd_fault *fault)
+                 struct hd_arena *arena, struct hd_cron_rec *out, struct heddle_error *fault)
 {
     const struct hd_cell key[] = {hd_cell_bytes(principal), hd_cell_bytes(id)};
 
@@ -52,7 +52,7 @@ int hd_cron_read(struct heddle *store, struct hd_slice principal, struct hd_slic
 }
 
 int hd_crons_scan(struct heddle *store, struct hd_slice principal, hd_cron_fn fn, void *arg,
-                  struct hd_fault *fault)
+                  struct heddle_error *fault)
 {
     const struct hd_cell prefix = hd_cell_bytes(principal);
     const struct hd_query query = {.index = HD_PRIMARY, .prefix = &prefix, .prefix_count = 1};
@@ -61,7 +61,7 @@ int hd_crons_scan(struct heddle *store, struct hd_slice principal, hd_cron_fn fn
 }
 
 int hd_crons_due(struct heddle *store, int64_t before, hd_cron_fn fn, void *arg,
-                 struct hd_fault *fault)
+                 struct heddle_error *fault)
 {
     const struct hd_cell high = hd_cell_int(before);
     const struct hd_query query = {.index = HD_CRONS_DUE, .high = &high};

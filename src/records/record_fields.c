@@ -250,7 +250,7 @@ static int decode_column(const struct hd_record_type *type, const struct hd_reco
 }
 
 int hd_record_decode(const struct hd_record_type *type, const struct hd_cell *cells,
-                     struct hd_arena *arena, void *out, struct hd_fault *fault)
+                     struct hd_arena *arena, void *out, struct heddle_error *fault)
 {
     unsigned count = hd_tables[type->table].column_count;
     int err = 0;

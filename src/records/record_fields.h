@@ -86,7 +86,7 @@ extern const char *const hd_record_bool[];
  * names the table and the id.
  */
 HD_MUST_CHECK int hd_record_decode(const struct hd_record_type *type, const struct hd_cell *cells,
-                                   struct hd_arena *arena, void *out, struct hd_fault *fault);
+                                   struct hd_arena *arena, void *out, struct heddle_error *fault);
 /* Sets the cells of all columns. They borrow from the record; the body is in the arena. */
 HD_MUST_CHECK int hd_record_encode(const struct hd_record_type *type, const void *record,
                                    struct hd_arena *arena, struct hd_cell cells[HD_MAX_COLUMNS]);

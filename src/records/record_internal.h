@@ -56,31 +56,31 @@ HD_MUST_CHECK int hd_record_keep(struct hd_arena *arena, enum hd_table_id table,
 /* The first row of `query`, in the arena; HD_ENOTFOUND without a row. */
 HD_MUST_CHECK int hd_record_first(struct heddle *store, struct hd_query query,
                                   struct hd_arena *arena, struct hd_cell cells[HD_MAX_COLUMNS],
-                                  struct hd_fault *fault);
+                                  struct heddle_error *fault);
 
 /* hd_record_first() of the row with this key. */
 HD_MUST_CHECK int hd_record_get(struct heddle *store, enum hd_table_id table,
                                 const struct hd_cell *key, unsigned key_count,
                                 struct hd_arena *arena, struct hd_cell cells[HD_MAX_COLUMNS],
-                                struct hd_fault *fault);
+                                struct heddle_error *fault);
 
 /* ---- records ---------------------------------------------------------- */
 
 /* The record of the first row of `query`, whose table is set here; HD_ENOTFOUND without a row. */
 HD_MUST_CHECK int hd_record_find(struct heddle *store, const struct hd_record_type *type,
                                  struct hd_query query, struct hd_arena *arena, void *out,
-                                 struct hd_fault *fault);
+                                 struct heddle_error *fault);
 /* The record with this key. */
 HD_MUST_CHECK int hd_record_read(struct heddle *store, const struct hd_record_type *type,
                                  const struct hd_cell *key, unsigned key_count,
-                                 struct hd_arena *arena, void *out, struct hd_fault *fault);
+                                 struct hd_arena *arena, void *out, struct heddle_error *fault);
 /*
  * hd_rows_scan() of all columns: type->call() with each record. `fn` points to a pointer to the
  * function. The record is valid during the call.
  */
 HD_MUST_CHECK int hd_records_scan(struct heddle *store, const struct hd_record_type *type,
                                   struct hd_query query, const void *fn, void *arg,
-                                  struct hd_fault *fault);
+                                  struct heddle_error *fault);
 
 /* Appends the row as it is. */
 HD_MUST_CHECK int hd_record_write(struct hd_batch_builder *batch, const struct hd_record_type *type,
@@ -96,6 +96,6 @@ HD_MUST_CHECK int hd_record_delete(struct hd_batch_builder *batch,
                                    const struct hd_record_type *type, const void *record);
 
 /* HD_ECORRUPT with a fault that names the record's table and id. */
-int hd_record_damaged(enum hd_table_id table, struct hd_slice id, struct hd_fault *fault);
+int hd_record_damaged(enum hd_table_id table, struct hd_slice id, struct heddle_error *fault);
 
 #endif

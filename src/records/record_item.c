@@ -7,7 +7,7 @@ enum { MAX_PICKED = 64 }; /* items that are read at once */
 
 #define ALL_BUT_VALUE (HD_ALL_COLUMNS & ~(1u << HD_ITEMS_VALUE))
 
-int hd_item_check(struct hd_slice ns, struct hd_slice key, struct hd_fault *fault)
+int hd_item_check(struct hd_slice ns, struct hd_slice key, struct heddle_error *fault)
 {
     int err = hd_check_length(ns, MAX_NS, "namespace", fault);
 
@@ -57,7 +57,7 @@ static bool is_over(const struct hd_item_rec *item, int64_t now)
 
 int hd_item_read(struct heddle *store, struct hd_slice principal, struct hd_slice ns,
                  struct hd_slice key, struct hd_arena *arena, struct hd_item_rec *out,
-                 struct hd_fault *fault)
+                 struct heddle_error *fault)
 {
     const struct hd_cell prefix[] = {hd_cell_bytes(principal), hd_cell_bytes(ns),
                                      hd_cell_bytes(key)};
@@ -113,7 +113,7 @@ static bool look_below(struct below *below, struct hd_slice ns, struct hd_query 
 }
 
 static int scan_below(struct heddle *store, struct hd_query query, struct hd_slice ns, hd_row_fn fn,
-                      void *arg, struct hd_fault *fault)
+                      void *arg, struct heddle_error *fault)
 {
     struct below below;
 
@@ -121,7 +121,7 @@ static int scan_below(struct heddle *store, struct hd_query query, struct hd_sli
 }
 
 int hd_items_scan(struct heddle *store, struct hd_slice principal, struct hd_slice prefix,
-                  bool with_values, hd_item_fn fn, void *arg, struct hd_fault *fault)
+                  bool with_values, hd_item_fn fn, void *arg, struct heddle_error *fault)
 {
     const struct hd_cell cells[] = {hd_cell_bytes(principal), hd_cell_bytes(prefix)};
     struct item_scan scan = {.fn = fn, .arg = arg, .now = hd_clock_now_us()};
@@ -138,7 +138,7 @@ int hd_items_scan(struct heddle *store, struct hd_slice principal, struct hd_sli
 }
 
 int hd_items_expired(struct heddle *store, int64_t now, hd_item_fn fn, void *arg,
-                     struct hd_fault *fault)
+                     struct heddle_error *fault)
 {
     const struct hd_cell high = hd_cell_int(now + 1);
     struct hd_query query = {
@@ -150,7 +150,7 @@ int hd_items_expired(struct heddle *store, int64_t now, hd_item_fn fn, void *arg
 
 static int pick_some(struct heddle *store, struct hd_slice principal,
                      const struct hd_item_name *names, size_t count, unsigned columns,
-                     struct item_scan *scan, struct hd_fault *fault)
+                     struct item_scan *scan, struct heddle_error *fault)
 {
     struct hd_cell cells[MAX_PICKED][3];
     struct hd_query queries[MAX_PICKED];
@@ -169,7 +169,8 @@ static int pick_some(struct heddle *store, struct hd_slice principal,
 }
 
 int hd_items_pick(struct heddle *store, struct hd_slice principal, const struct hd_item_name *names,
-                  size_t count, bool with_values, hd_item_fn fn, void *arg, struct hd_fault *fault)
+                  size_t count, bool with_values, hd_item_fn fn, void *arg,
+                  struct heddle_error *fault)
 {
     struct item_scan scan = {.fn = fn, .arg = arg, .now = hd_clock_now_us()};
     int err = 0;
@@ -201,7 +202,7 @@ static int on_vectors(void *arg, size_t which, const struct hd_cell *cells)
 }
 
 int hd_vectors_scan(struct heddle *store, struct hd_slice principal, struct hd_slice prefix,
-                    hd_vectors_fn fn, void *arg, struct hd_fault *fault)
+                    hd_vectors_fn fn, void *arg, struct heddle_error *fault)
 {
     const struct hd_cell cells[] = {hd_cell_bytes(principal), hd_cell_bytes(prefix)};
     struct vectors_scan scan = {.fn = fn, .arg = arg};
@@ -233,7 +234,7 @@ static int on_near(void *arg, size_t which, const struct hd_cell *cells)
 
 int hd_vectors_nearest(struct heddle *store, struct hd_slice principal, struct hd_slice prefix,
                        struct hd_slice vector, size_t limit, hd_near_fn fn, void *arg,
-                       struct hd_fault *fault)
+                       struct heddle_error *fault)
 {
     const struct hd_cell cells[] = {hd_cell_bytes(principal), hd_cell_bytes(prefix)};
     struct near_scan scan = {.fn = fn, .arg = arg};
@@ -253,7 +254,7 @@ int hd_vectors_nearest(struct heddle *store, struct hd_slice principal, struct h
 }
 
 int hd_namespaces_scan(struct heddle *store, struct hd_slice principal, struct hd_slice from,
-                       hd_ns_fn fn, void *arg, struct hd_fault *fault)
+                       hd_ns_fn fn, void *arg, struct heddle_error *fault)
 {
     const struct hd_cell prefix = hd_cell_bytes(principal);
     struct hd_cell low = hd_cell_bytes(from.len > 0 ? from : HD_S(""));
@@ -343,16 +344,16 @@ static void drop_conflict(struct hd_batch_builder *batch, size_t at)
 }
 
 int hd_items_apply(struct heddle *store, struct hd_slice lane_key, struct hd_batch_builder *batch,
-                   struct hd_fault *fault)
+                   struct heddle_error *fault)
 {
     while (batch->count > 0) {
         struct hd_batch view = hd_batch_view(batch);
-        struct hd_fault failure = {0};
+        struct heddle_error failure = {0};
         size_t failed = 0;
         int err = hd_rows_apply(store, lane_key, &view, &failed, &failure);
 
         if (err != HD_ECONFLICT)
-            return failure.code ? hd_fault_set(fault, err, "%s", failure.text) : err;
+            return failure.code ? hd_error_set(fault, err, "%s", failure.text) : err;
         drop_conflict(batch, failed);
     }
     return 0;

@@ -33,7 +33,7 @@ static int on_first(void *arg, size_t which, const struct hd_cell *cells)
 }
 
 int hd_record_first(struct heddle *store, struct hd_query query, struct hd_arena *arena,
-                    struct hd_cell cells[HD_MAX_COLUMNS], struct hd_fault *fault)
+                    struct hd_cell cells[HD_MAX_COLUMNS], struct heddle_error *fault)
 {
     struct first first = {.table = query.table, .arena = arena, .cells = cells};
     int err;
@@ -45,7 +45,7 @@ int hd_record_first(struct heddle *store, struct hd_query query, struct hd_arena
 
 int hd_record_get(struct heddle *store, enum hd_table_id table, const struct hd_cell *key,
                   unsigned key_count, struct hd_arena *arena, struct hd_cell cells[HD_MAX_COLUMNS],
-                  struct hd_fault *fault)
+                  struct heddle_error *fault)
 {
     struct hd_query query = {.table = table,
                              .index = HD_PRIMARY,
@@ -57,7 +57,7 @@ int hd_record_get(struct heddle *store, enum hd_table_id table, const struct hd_
 }
 
 int hd_record_find(struct heddle *store, const struct hd_record_type *type, struct hd_query query,
-                   struct hd_arena *arena, void *out, struct hd_fault *fault)
+                   struct hd_arena *arena, void *out, struct heddle_error *fault)
 {
     struct hd_cell cells[HD_MAX_COLUMNS];
     int err;
@@ -70,7 +70,7 @@ int hd_record_find(struct heddle *store, const struct hd_record_type *type, stru
 
 int hd_record_read(struct heddle *store, const struct hd_record_type *type,
                    const struct hd_cell *key, unsigned key_count, struct hd_arena *arena, void *out,
-                   struct hd_fault *fault)
+                   struct heddle_error *fault)
 {
     const struct hd_query query = {.index = HD_PRIMARY, .prefix = key, .prefix_count = key_count};
 
@@ -81,7 +81,7 @@ struct records_scan {
     const struct hd_record_type *type;
     const void *fn;
     void *arg;
-    struct hd_fault *fault;
+    struct heddle_error *fault;
     struct hd_arena arena; /* of one record */
 };
 
@@ -101,7 +101,7 @@ static int on_scanned_row(void *arg, size_t which, const struct hd_cell *cells)
 }
 
 int hd_records_scan(struct heddle *store, const struct hd_record_type *type, struct hd_query query,
-                    const void *fn, void *arg, struct hd_fault *fault)
+                    const void *fn, void *arg, struct heddle_error *fault)
 {
     struct records_scan scan = {.type = type, .fn = fn, .arg = arg, .fault = fault};
     int err;
@@ -114,9 +114,9 @@ int hd_records_scan(struct heddle *store, const struct hd_record_type *type, str
     return err;
 }
 
-int hd_record_damaged(enum hd_table_id table, struct hd_slice id, struct hd_fault *fault)
+int hd_record_damaged(enum hd_table_id table, struct hd_slice id, struct heddle_error *fault)
 {
-    return hd_fault_set(fault, HD_ECORRUPT, "the row of %.*s in table %s is damaged",
+    return hd_error_set(fault, HD_ECORRUPT, "the row of %.*s in table %s is damaged",
                         (int)(id.len < 80 ? id.len : 80), id.ptr, hd_tables[table].name);
 }
 

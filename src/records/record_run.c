@@ -82,7 +82,7 @@ int hd_run_rec_copy(struct hd_arena *arena, const struct hd_run_rec *run, struct
 
 int hd_run_read(struct heddle *store, struct hd_slice principal, struct hd_slice thread_id,
                 struct hd_slice run_id, struct hd_arena *arena, struct hd_run_rec *out,
-                struct hd_fault *fault)
+                struct heddle_error *fault)
 {
     const struct hd_cell key[] = {hd_cell_bytes(principal), hd_cell_bytes(thread_id),
                                   hd_cell_bytes(run_id)};
@@ -91,7 +91,7 @@ int hd_run_read(struct heddle *store, struct hd_slice principal, struct hd_slice
 }
 
 int hd_run_find(struct heddle *store, struct hd_slice principal, struct hd_slice run_id,
-                struct hd_arena *arena, struct hd_run_rec *out, struct hd_fault *fault)
+                struct hd_arena *arena, struct hd_run_rec *out, struct heddle_error *fault)
 {
     const struct hd_cell key[] = {hd_cell_bytes(run_id), hd_cell_bytes(principal)};
     const struct hd_query query = {
@@ -103,7 +103,7 @@ int hd_run_find(struct heddle *store, struct hd_slice principal, struct hd_slice
 /* A list that grows in an arena. */
 struct run_list {
     struct hd_arena *arena;
-    struct hd_fault *fault;
+    struct heddle_error *fault;
     size_t skip; /* rows that are passed over first */
     struct hd_run_rec *runs;
     size_t count;
@@ -187,7 +187,7 @@ static int in_order(const void *a, const void *b)
 
 int hd_runs_active(struct heddle *store, struct hd_slice principal, struct hd_slice thread_id,
                    struct hd_arena *arena, struct hd_run_rec **out, size_t *count,
-                   struct hd_fault *fault)
+                   struct heddle_error *fault)
 {
     struct hd_cell running[3], pending[3];
     const struct hd_query queries[] = {
@@ -216,7 +216,7 @@ int64_t hd_run_not_before(const struct hd_run_rec *run)
 int hd_runs_list(struct heddle *store, struct hd_slice principal, struct hd_slice thread_id,
                  const enum hd_run_state *status, size_t offset, size_t limit,
                  struct hd_arena *arena, struct hd_run_rec **out, size_t *count,
-                 struct hd_fault *fault)
+                 struct heddle_error *fault)
 {
     struct hd_cell by_state[3];
     const struct hd_cell by_key[] = {hd_cell_bytes(principal), hd_cell_bytes(thread_id)};
@@ -258,7 +258,7 @@ int hd_run_delete(struct hd_batch_builder *batch, const struct hd_run_rec *run)
 /* ---- marking ---------------------------------------------------------- */
 
 /* Puts the run alone. */
-static int put_now(struct heddle *store, struct hd_run_rec *run, struct hd_fault *fault)
+static int put_now(struct heddle *store, struct hd_run_rec *run, struct heddle_error *fault)
 {
     struct hd_batch_builder batch;
     struct hd_batch view;
@@ -278,7 +278,7 @@ static int put_now(struct heddle *store, struct hd_run_rec *run, struct hd_fault
 
 /* The revision of a run that another request has changed, if it is still in the same state. */
 static int read_rev(struct heddle *store, struct hd_run_rec *run, enum hd_run_state state,
-                    struct hd_fault *fault)
+                    struct heddle_error *fault)
 {
     struct hd_run_rec stored;
     struct hd_arena arena;
@@ -301,7 +301,7 @@ struct run_change {
     bool is_retry;
 };
 
-static int run_change_once(void *arg, struct hd_fault *fault)
+static int run_change_once(void *arg, struct heddle_error *fault)
 {
     struct run_change *change = arg;
     int err = 0;
@@ -314,24 +314,24 @@ static int run_change_once(void *arg, struct hd_fault *fault)
 
 /* Puts `changed`, which is `run` with other values, while the stored run is in its state. */
 static int change_now(struct heddle *store, struct hd_run_rec *run, struct hd_run_rec *changed,
-                      struct hd_fault *fault)
+                      struct heddle_error *fault)
 {
     struct run_change change = {.store = store, .changed = changed, .state = run->status};
-    struct hd_fault failure = {0};
+    struct heddle_error failure = {0};
     int err;
 
     changed->updated_at = hd_clock_now_us();
     err = hd_rows_change(store, run_change_once, &change, &failure);
     if (err)
-        return hd_fault_set(fault, err, "%s", failure.code ? failure.text : hd_error_text(err));
+        return hd_error_set(fault, err, "%s", failure.code ? failure.text : hd_error_text(err));
     *run = *changed;
     return 0;
 }
 
-int hd_run_mark_running(struct heddle *store, struct hd_run_rec *run, struct hd_fault *fault)
+int hd_run_mark_running(struct heddle *store, struct hd_run_rec *run, struct heddle_error *fault)
 {
     struct hd_run_rec changed = *run;
-    struct hd_fault failure = {0};
+    struct heddle_error failure = {0};
     int err;
 
     changed.status = HD_RUN_STATE_RUNNING;
@@ -341,11 +341,11 @@ int hd_run_mark_running(struct heddle *store, struct hd_run_rec *run, struct hd_
         *run = changed;
         return 0;
     }
-    return err ? hd_fault_set(fault, err, "%s", failure.code ? failure.text : hd_error_text(err))
+    return err ? hd_error_set(fault, err, "%s", failure.code ? failure.text : hd_error_text(err))
                : 0;
 }
 
-int hd_run_mark_suspended(struct heddle *store, struct hd_run_rec *run, struct hd_fault *fault)
+int hd_run_mark_suspended(struct heddle *store, struct hd_run_rec *run, struct heddle_error *fault)
 {
     struct hd_run_rec changed = *run;
 

@@ -104,7 +104,7 @@ int hd_thread_lane(struct hd_arena *arena, struct hd_slice principal, struct hd_
 /* ---- reading ---------------------------------------------------------- */
 
 int hd_thread_read(struct heddle *store, struct hd_slice principal, struct hd_slice id,
-                   struct hd_arena *arena, struct hd_thread_rec *out, struct hd_fault *fault)
+                   struct hd_arena *arena, struct hd_thread_rec *out, struct heddle_error *fault)
 {
     const struct hd_cell key[] = {hd_cell_bytes(principal), hd_cell_bytes(id)};
 
@@ -113,7 +113,7 @@ int hd_thread_read(struct heddle *store, struct hd_slice principal, struct hd_sl
 
 static int scan_by_principal(struct heddle *store, int index, struct hd_slice principal,
                              bool is_newest_first, hd_thread_fn fn, void *arg,
-                             struct hd_fault *fault)
+                             struct heddle_error *fault)
 {
     const struct hd_cell prefix = hd_cell_bytes(principal);
     const struct hd_query query = {
@@ -123,20 +123,21 @@ static int scan_by_principal(struct heddle *store, int index, struct hd_slice pr
 }
 
 int hd_threads_scan(struct heddle *store, struct hd_slice principal, bool is_newest_first,
-                    hd_thread_fn fn, void *arg, struct hd_fault *fault)
+                    hd_thread_fn fn, void *arg, struct heddle_error *fault)
 {
     return scan_by_principal(store, HD_THREAD_INFO_BY_CREATED, principal, is_newest_first, fn, arg,
                              fault);
 }
 
 int hd_threads_scan_updated(struct heddle *store, struct hd_slice principal, bool is_newest_first,
-                            hd_thread_fn fn, void *arg, struct hd_fault *fault)
+                            hd_thread_fn fn, void *arg, struct heddle_error *fault)
 {
     return scan_by_principal(store, HD_THREAD_INFO_BY_UPDATED, principal, is_newest_first, fn, arg,
                              fault);
 }
 
-int hd_threads_scan_all(struct heddle *store, hd_thread_fn fn, void *arg, struct hd_fault *fault)
+int hd_threads_scan_all(struct heddle *store, hd_thread_fn fn, void *arg,
+                        struct heddle_error *fault)
 {
     const struct hd_query query = {.index = HD_PRIMARY};
 
@@ -144,7 +145,7 @@ int hd_threads_scan_all(struct heddle *store, hd_thread_fn fn, void *arg, struct
 }
 
 int hd_threads_expired(struct heddle *store, int64_t now, hd_thread_fn fn, void *arg,
-                       struct hd_fault *fault)
+                       struct heddle_error *fault)
 {
     const struct hd_cell high = hd_cell_int(now + 1);
     const struct hd_query query = {.index = HD_THREAD_INFO_BY_EXPIRY, .high = &high};

@@ -37,7 +37,7 @@ struct hd_replay_notes {
 /* Reads all that is recorded of a thread. */
 HD_MUST_CHECK int hd_replaying_create(struct heddle *store, struct hd_slice principal,
                                       struct hd_slice thread, struct hd_replaying **out,
-                                      struct hd_fault *fault);
+                                      struct heddle_error *fault);
 void hd_replaying_destroy(struct hd_replaying *replaying);
 struct hd_recorder *hd_replaying_recorder(struct hd_replaying *replaying);
 size_t hd_replaying_count(const struct hd_replaying *replaying);

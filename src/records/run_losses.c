@@ -15,7 +15,7 @@ static int on_loss_row(void *arg, size_t which, const struct hd_cell *cells)
 
 /* Reads keys alone. A step that is repeated replaces its writes, so their number does not grow. */
 static int count_rows(struct heddle *store, struct hd_slice thread, struct hd_slice run_id,
-                      int64_t counts[2], struct hd_fault *fault)
+                      int64_t counts[2], struct heddle_error *fault)
 {
     const struct hd_cell by_run[] = {hd_cell_bytes(run_id), hd_cell_bytes(thread)};
     const struct hd_cell by_thread[] = {hd_cell_bytes(thread)};
@@ -32,7 +32,7 @@ static int count_rows(struct heddle *store, struct hd_slice thread, struct hd_sl
 }
 
 int hd_run_losses_add(struct hd_run_losses *losses, struct heddle *store, struct hd_slice principal,
-                      struct hd_slice thread_id, struct hd_slice run_id, struct hd_fault *fault)
+                      struct hd_slice thread_id, struct hd_slice run_id, struct heddle_error *fault)
 {
     int64_t counts[2] = {0, 0};
     struct hd_arena arena;

@@ -26,6 +26,6 @@ struct hd_run_losses {
 /* Adds a loss at the run's present place. Waits for the store. */
 HD_MUST_CHECK int hd_run_losses_add(struct hd_run_losses *losses, struct heddle *store,
                                     struct hd_slice principal, struct hd_slice thread_id,
-                                    struct hd_slice run_id, struct hd_fault *fault);
+                                    struct hd_slice run_id, struct heddle_error *fault);
 
 #endif

@@ -25,15 +25,15 @@ static hd_json_val given_member(hd_json_val object, const char *name)
     return hd_json_is_null(val) ? NULL : val;
 }
 
-static int refuse_member_type(struct hd_fault *fault, const char *name, const char *wanted,
+static int refuse_member_type(struct heddle_error *fault, const char *name, const char *wanted,
                               hd_json_val val)
 {
-    return hd_fault_set(fault, HD_EINVAL, "%s: expected %s, not %s", name, wanted,
+    return hd_error_set(fault, HD_EINVAL, "%s: expected %s, not %s", name, wanted,
                         hd_json_type_name(val));
 }
 
 static int read_object_member(hd_json_val body, const char *name, hd_json_val *out,
-                              struct hd_fault *fault)
+                              struct heddle_error *fault)
 {
     hd_json_val val = given_member(body, name);
 
@@ -44,7 +44,7 @@ static int read_object_member(hd_json_val body, const char *name, hd_json_val *o
 }
 
 static int read_string(hd_json_val body, const char *name, struct hd_slice *out,
-                       struct hd_fault *fault)
+                       struct heddle_error *fault)
 {
     hd_json_val val = given_member(body, name);
 
@@ -55,7 +55,7 @@ static int read_string(hd_json_val body, const char *name, struct hd_slice *out,
     return 0;
 }
 
-static int read_bool(hd_json_val body, const char *name, bool *out, struct hd_fault *fault)
+static int read_bool(hd_json_val body, const char *name, bool *out, struct heddle_error *fault)
 {
     hd_json_val val = given_member(body, name);
 
@@ -68,7 +68,7 @@ static int read_bool(hd_json_val body, const char *name, bool *out, struct hd_fa
 
 /* One of some words; *out stays unchanged without a match. */
 static int read_word(hd_json_val body, const char *name, const char *const *words, int *out,
-                     struct hd_fault *fault)
+                     struct heddle_error *fault)
 {
     hd_json_val val = given_member(body, name);
     struct hd_slice word = hd_json_string(val);
@@ -82,16 +82,16 @@ static int read_word(hd_json_val body, const char *name, const char *const *word
         }
     }
     if (words[2])
-        return hd_fault_set(fault, HD_EINVAL, "%s: expected \"%s\", \"%s\", \"%s\"%s%s%s", name,
+        return hd_error_set(fault, HD_EINVAL, "%s: expected \"%s\", \"%s\", \"%s\"%s%s%s", name,
                             words[0], words[1], words[2], words[3] ? " or \"" : "",
                             words[3] ? words[3] : "", words[3] ? "\"" : "");
-    return hd_fault_set(fault, HD_EINVAL, "%s: expected \"%s\" or \"%s\"", name, words[0],
+    return hd_error_set(fault, HD_EINVAL, "%s: expected \"%s\" or \"%s\"", name, words[0],
                         words[1]);
 }
 
 /* A list of strings, or "*" where that is allowed. */
 static int read_names(hd_json_val body, const char *name, bool allows_all, hd_json_val *out,
-                      struct hd_fault *fault)
+                      struct heddle_error *fault)
 {
     hd_json_val val = given_member(body, name);
     struct hd_json_iter it = hd_json_iter(val);
@@ -111,7 +111,7 @@ static int read_names(hd_json_val body, const char *name, bool allows_all, hd_js
 
 /* ---- the groups of members -------------------------------------------- */
 
-static int read_what(struct hd_run_request *request, hd_json_val body, struct hd_fault *fault)
+static int read_what(struct hd_run_request *request, hd_json_val body, struct heddle_error *fault)
 {
     int err;
 
@@ -119,7 +119,7 @@ static int read_what(struct hd_run_request *request, hd_json_val body, struct hd
     if (err)
         return err;
     if (request->assistant_id.len == 0)
-        return hd_fault_set(fault, HD_EINVAL, "assistant_id: required");
+        return hd_error_set(fault, HD_EINVAL, "assistant_id: required");
     request->input = given_member(body, "input");
     err = read_object_member(body, "command", &request->command, fault);
     if (!err)
@@ -129,13 +129,13 @@ static int read_what(struct hd_run_request *request, hd_json_val body, struct hd
     if (!err && request->config) {
         err = read_object_member(request->config, "configurable", &request->configurable, fault);
         if (err && fault)
-            hd_fault_set(fault, err, "config.configurable: expected an object");
+            hd_error_set(fault, err, "config.configurable: expected an object");
     }
     request->context = given_member(body, "context");
     return err;
 }
 
-static int read_limit(const struct hd_run_request *request, struct hd_fault *fault)
+static int read_limit(const struct hd_run_request *request, struct heddle_error *fault)
 {
     hd_json_val val = given_member(request->config, "recursion_limit");
     int64_t limit;
@@ -143,12 +143,13 @@ static int read_limit(const struct hd_run_request *request, struct hd_fault *fau
     if (!val)
         return 0;
     if (!hd_json_whole(val, &limit) || limit < 1 || limit > 1000000)
-        return hd_fault_set(fault, HD_EINVAL,
+        return hd_error_set(fault, HD_EINVAL,
                             "config.recursion_limit: expected an integer from 1 to 1000000");
     return 0;
 }
 
-static int read_checkpoint(struct hd_run_request *request, hd_json_val body, struct hd_fault *fault)
+static int read_checkpoint(struct hd_run_request *request, hd_json_val body,
+                           struct heddle_error *fault)
 {
     hd_json_val checkpoint = NULL;
     int err;
@@ -166,7 +167,7 @@ static int read_checkpoint(struct hd_run_request *request, hd_json_val body, str
     return err;
 }
 
-static int read_modes(struct hd_run_request *request, hd_json_val body, struct hd_fault *fault)
+static int read_modes(struct hd_run_request *request, hd_json_val body, struct heddle_error *fault)
 {
     hd_json_val val = given_member(body, "stream_mode");
     struct hd_json_iter it = hd_json_iter(val);
@@ -186,7 +187,7 @@ static int read_modes(struct hd_run_request *request, hd_json_val body, struct h
     return err;
 }
 
-static int read_delay(struct hd_run_request *request, hd_json_val body, struct hd_fault *fault)
+static int read_delay(struct hd_run_request *request, hd_json_val body, struct heddle_error *fault)
 {
     hd_json_val val = given_member(body, "after_seconds");
     double seconds = 0;
@@ -194,13 +195,14 @@ static int read_delay(struct hd_run_request *request, hd_json_val body, struct h
     if (!val)
         return 0;
     if (!hd_json_double(val, &seconds) || seconds < 0 || seconds > MAX_DELAY_S)
-        return hd_fault_set(fault, HD_EINVAL, "after_seconds: expected a number from 0 to %.0f",
+        return hd_error_set(fault, HD_EINVAL, "after_seconds: expected a number from 0 to %.0f",
                             MAX_DELAY_S);
     request->delay_us = (int64_t)llround(seconds * 1e6);
     return 0;
 }
 
-static int read_durability(struct hd_run_request *request, hd_json_val body, struct hd_fault *fault)
+static int read_durability(struct hd_run_request *request, hd_json_val body,
+                           struct heddle_error *fault)
 {
     int durability = HD_DURABLE_ASYNC;
     bool during = true;
@@ -214,7 +216,7 @@ static int read_durability(struct hd_run_request *request, hd_json_val body, str
     return err;
 }
 
-static int read_how(struct hd_run_request *request, hd_json_val body, struct hd_fault *fault)
+static int read_how(struct hd_run_request *request, hd_json_val body, struct heddle_error *fault)
 {
     int multitask = HD_MULTITASK_ENQUEUE;
     int disconnect = 0, completion = 0, missing = 0;
@@ -242,13 +244,14 @@ static int read_how(struct hd_run_request *request, hd_json_val body, struct hd_
     return err;
 }
 
-int hd_run_request_read(struct hd_run_request *request, hd_json_val body, struct hd_fault *fault)
+int hd_run_request_read(struct hd_run_request *request, hd_json_val body,
+                        struct heddle_error *fault)
 {
     int err;
 
     *request = (struct hd_run_request){.modes = 0};
     if (!hd_json_is_object(body))
-        return hd_fault_set(fault, HD_EINVAL, "the body must be an object, not %s",
+        return hd_error_set(fault, HD_EINVAL, "the body must be an object, not %s",
                             hd_json_type_name(body));
     err = read_what(request, body, fault);
     if (!err)
@@ -258,7 +261,7 @@ int hd_run_request_read(struct hd_run_request *request, hd_json_val body, struct
     if (!err)
         err = read_string(body, "webhook", &request->webhook, fault);
     if (!err && request->webhook.len > MAX_WEBHOOK)
-        err = hd_fault_set(fault, HD_EINVAL, "webhook: longer than %d bytes", MAX_WEBHOOK);
+        err = hd_error_set(fault, HD_EINVAL, "webhook: longer than %d bytes", MAX_WEBHOOK);
     if (!err)
         err = read_names(body, "interrupt_before", true, &request->interrupt_before, fault);
     if (!err)

@@ -53,6 +53,6 @@ struct hd_run_request {
 
 /* HD_EINVAL: `fault` names the member and the cause. */
 HD_MUST_CHECK int hd_run_request_read(struct hd_run_request *request, hd_json_val body,
-                                      struct hd_fault *fault);
+                                      struct heddle_error *fault);
 
 #endif

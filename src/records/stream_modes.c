@@ -11,7 +11,7 @@ static const struct {
     {"custom", HD_MODE_CUSTOM},           {"tools", HD_MODE_TOOLS},
 };
 
-int hd_mode_add(struct hd_slice name, uint32_t *modes, struct hd_fault *fault)
+int hd_mode_add(struct hd_slice name, uint32_t *modes, struct heddle_error *fault)
 {
     for (size_t i = 0; i < HD_COUNT(modes_by_name); i++) {
         if (hd_slice_eq(name, hd_slice_cstr(modes_by_name[i].name))) {
@@ -19,7 +19,7 @@ int hd_mode_add(struct hd_slice name, uint32_t *modes, struct hd_fault *fault)
             return 0;
         }
     }
-    return hd_fault_set(fault, HD_EINVAL,
+    return hd_error_set(fault, HD_EINVAL,
                         "stream_mode: unknown mode \"%.*s\"; expected one of values, messages, "
                         "messages-tuple, updates, events, tasks, checkpoints, debug, custom, tools",
                         (int)(name.len < 40 ? name.len : 40), name.ptr ? name.ptr : "");

@@ -29,7 +29,7 @@ enum hd_mode {
      HD_MODE_CUSTOM | HD_MODE_TUPLES | HD_MODE_EVENTS | HD_MODE_MESSAGES | HD_MODE_TOOLS)
 
 /* Adds the mode of that name to *modes; HD_EINVAL lists the known modes. */
-HD_MUST_CHECK int hd_mode_add(struct hd_slice name, uint32_t *modes, struct hd_fault *fault);
+HD_MUST_CHECK int hd_mode_add(struct hd_slice name, uint32_t *modes, struct heddle_error *fault);
 /* The name of number `index`, *mode its bit; NULL after the last. */
 const char *hd_mode_at(size_t index, uint32_t *mode);
 

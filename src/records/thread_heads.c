@@ -58,7 +58,8 @@ int hd_thread_heads_set(struct hd_arena *arena, struct hd_slice *heads, struct h
  */
 static int find_checkpoint(struct heddle *store, const struct heddle_thread *thread,
                            struct hd_slice ns, struct hd_slice id, struct hd_arena *arena,
-                           struct hd_slice *found, struct hd_slice *run_id, struct hd_fault *fault)
+                           struct hd_slice *found, struct hd_slice *run_id,
+                           struct heddle_error *fault)
 {
     struct heddle_bytes wanted_ns = hd_to_public(ns), wanted = hd_to_public(id);
     struct heddle_query query = {.principal = thread->principal,
@@ -84,11 +85,11 @@ static int find_checkpoint(struct heddle *store, const struct heddle_thread *thr
         hd_json_fini(&json);
         heddle_list_close(list);
     }
-    return err && err != HD_ENOTFOUND ? hd_fault_set(fault, err, "%s", error.text) : err;
+    return err && err != HD_ENOTFOUND ? hd_error_set(fault, err, "%s", error.text) : err;
 }
 
 int hd_thread_heads_check(struct heddle *store, struct hd_slice principal, struct hd_slice thread,
-                          struct hd_slice ns, struct hd_slice id, struct hd_fault *fault)
+                          struct hd_slice ns, struct hd_slice id, struct heddle_error *fault)
 {
     const struct heddle_thread of = {hd_to_public(principal), hd_to_public(thread)};
 
@@ -97,7 +98,7 @@ int hd_thread_heads_check(struct heddle *store, struct hd_slice principal, struc
 
 int hd_thread_heads_follow(struct heddle *store, struct hd_thread_rec *thread, struct hd_slice ns,
                            struct hd_slice id, struct hd_slice run_id, struct hd_arena *arena,
-                           struct hd_fault *fault)
+                           struct heddle_error *fault)
 {
     const struct heddle_thread of = {hd_to_public(thread->principal), hd_to_public(thread->id)};
     struct hd_slice latest = {NULL, 0}, maker = run_id;
@@ -131,7 +132,7 @@ static int on_made(void *arg, size_t which, const struct hd_cell *cells)
 
 int hd_thread_heads_beside(struct heddle *store, struct hd_slice principal, struct hd_slice thread,
                            struct hd_slice ns, struct hd_slice run_id, struct hd_arena *arena,
-                           struct hd_slice *out, struct hd_fault *fault)
+                           struct hd_slice *out, struct heddle_error *fault)
 {
     const struct heddle_thread of = {hd_to_public(principal), hd_to_public(thread)};
     struct made_order made = {.arena = arena};
@@ -163,7 +164,7 @@ int hd_thread_heads_beside(struct heddle *store, struct hd_slice principal, stru
 }
 
 static int read_chosen(struct hd_arena *arena, struct hd_slice heads, struct hd_slice ns,
-                       struct hd_slice *out, struct hd_fault *fault)
+                       struct hd_slice *out, struct heddle_error *fault)
 {
     struct hd_json json = {NULL};
     int err = hd_json_parse(&json, heads, fault);
@@ -176,7 +177,7 @@ static int read_chosen(struct hd_arena *arena, struct hd_slice heads, struct hd_
 
 int hd_thread_heads_get(struct heddle *store, const struct hd_thread_rec *thread,
                         struct hd_slice ns, struct hd_arena *arena, struct hd_slice *out,
-                        struct hd_fault *fault)
+                        struct heddle_error *fault)
 {
     int err = 0;
 

@@ -23,7 +23,7 @@ HD_MUST_CHECK int hd_thread_heads_set(struct hd_arena *arena, struct hd_slice *h
  */
 HD_MUST_CHECK int hd_thread_heads_get(struct heddle *store, const struct hd_thread_rec *thread,
                                       struct hd_slice ns, struct hd_arena *arena,
-                                      struct hd_slice *out, struct hd_fault *fault);
+                                      struct hd_slice *out, struct heddle_error *fault);
 
 /*
  * A run (or an update, without a run_id) ended at `id`: the checkpoint is the head of `ns` from now
@@ -34,7 +34,7 @@ HD_MUST_CHECK int hd_thread_heads_get(struct heddle *store, const struct hd_thre
 HD_MUST_CHECK int hd_thread_heads_follow(struct heddle *store, struct hd_thread_rec *thread,
                                          struct hd_slice ns, struct hd_slice id,
                                          struct hd_slice run_id, struct hd_arena *arena,
-                                         struct hd_fault *fault);
+                                         struct heddle_error *fault);
 
 /*
  * The newest checkpoint of `ns` that a run has made, in the arena; empty: it has made none, or the
@@ -43,11 +43,11 @@ HD_MUST_CHECK int hd_thread_heads_follow(struct heddle *store, struct hd_thread_
 HD_MUST_CHECK int hd_thread_heads_beside(struct heddle *store, struct hd_slice principal,
                                          struct hd_slice thread, struct hd_slice ns,
                                          struct hd_slice run_id, struct hd_arena *arena,
-                                         struct hd_slice *out, struct hd_fault *fault);
+                                         struct hd_slice *out, struct heddle_error *fault);
 
 /* Looks up a checkpoint: 0, HD_ENOTFOUND (without a fault), or another error. */
 HD_MUST_CHECK int hd_thread_heads_check(struct heddle *store, struct hd_slice principal,
                                         struct hd_slice thread, struct hd_slice ns,
-                                        struct hd_slice id, struct hd_fault *fault);
+                                        struct hd_slice id, struct heddle_error *fault);
 
 #endif

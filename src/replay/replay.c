@@ -32,7 +32,7 @@ struct replay {
     struct hd_val *ids; /* object: ids of stored checkpoints to those made again */
     hd_replayed_fn fn;
     void *ctx;
-    struct hd_fault *fault;
+    struct heddle_error *fault;
 
     /* the current run */
     struct hd_waiter waiter;
@@ -94,7 +94,7 @@ static int read_states(const struct replay *r, struct heddle *store, const struc
         err = hd_state_history(&at, -1, hd_slice(NULL, 0), hd_buf_slice(&filter), on_state, out,
                                &failure);
     if (err && hd_failed(&failure))
-        hd_fault_set(r->fault, err, "%s", failure.text ? failure.text : failure.type);
+        hd_error_set(r->fault, err, "%s", failure.text ? failure.text : failure.type);
     hd_failure_fini(&failure);
     hd_buf_fini(&filter);
     return err;
@@ -203,13 +203,12 @@ static int take_over(struct replay *r, struct hd_slice root, struct hd_slice id)
     const struct heddle_key key = {.thread = {hd_to_public(r->principal), hd_to_public(r->thread)},
                                    hd_to_public(root),
                                    hd_to_public(id)};
-    struct heddle_error error = {0};
     struct heddle_tuple *tuple = NULL;
     char new_id[HD_UUID_SIZE];
-    int err = heddle_get(r->original, &key, &tuple, &error);
+    int err = heddle_get(r->original, &key, &tuple, r->fault);
 
     if (err)
-        return hd_fault_set(r->fault, err, "%s", error.text);
+        return err;
     hd_uuid_checkpoint(0, new_id);
     err = put_copy(r, tuple, new_id);
     heddle_tuple_free(tuple);
@@ -371,7 +370,7 @@ static int perform(struct replay *r, const struct hd_run_rec *stored, const stru
     r->waiter = (struct hd_waiter){.fn = on_outcome, .ctx = r};
     r->has_ended = false;
     if (!err && !hd_queue_wait(r->app->queue, r->principal, r->thread, run.run_id, &r->waiter))
-        err = hd_fault_set(r->fault, HD_ECLOSED, "a run could not be started");
+        err = hd_error_set(r->fault, HD_ECLOSED, "a run could not be started");
     while (!err && !r->has_ended)
         uv_run(r->app->loop, UV_RUN_ONCE);
     hd_buf_fini(&text);
@@ -426,7 +425,7 @@ static int replay_run(struct replay *r, size_t number)
         return err;
     place = run_place_of(r, kwargs);
     if (!place.graph)
-        err = hd_fault_set(r->fault, HD_ENOTFOUND, "the graph of run %.*s is not configured",
+        err = hd_error_set(r->fault, HD_ENOTFOUND, "the graph of run %.*s is not configured",
                            (int)out.run->run_id.len, out.run->run_id.ptr);
     else
         err = replay_in(r, &out, &place, kwargs);
@@ -489,7 +488,7 @@ static int replay_all(struct replay *r)
 }
 
 int hd_replay(struct hd_app *app, struct heddle *original, struct hd_slice principal,
-              struct hd_slice thread, hd_replayed_fn fn, void *ctx, struct hd_fault *fault)
+              struct hd_slice thread, hd_replayed_fn fn, void *ctx, struct heddle_error *fault)
 {
     struct replay r = {.app = app,
                        .original = original,

@@ -40,6 +40,6 @@ typedef void (*hd_replayed_fn)(void *ctx, const struct hd_replayed *replayed);
  */
 HD_MUST_CHECK int hd_replay(struct hd_app *app, struct heddle *original, struct hd_slice principal,
                             struct hd_slice thread, hd_replayed_fn fn, void *ctx,
-                            struct hd_fault *fault);
+                            struct heddle_error *fault);
 
 #endif

@@ -198,7 +198,7 @@ static int on_exchange_row(void *arg, size_t query, const struct hd_cell *cells)
 }
 
 int hd_replaying_create(struct heddle *store, struct hd_slice principal, struct hd_slice thread,
-                        struct hd_replaying **out, struct hd_fault *fault)
+                        struct hd_replaying **out, struct heddle_error *fault)
 {
     const struct hd_cell key[] = {hd_cell_bytes(principal), hd_cell_bytes(thread)};
     const struct hd_query query = {.table = HD_EXCHANGES,

@@ -114,7 +114,7 @@ struct hd_queue {
 /* run_execute.c: starts the run. Always ends in hd_run_complete(), also if the start fails. */
 void hd_run_execute(struct hd_active_run *active);
 /* Reads the record of a run that ends before it starts. */
-HD_MUST_CHECK int hd_run_execute_prepare(struct hd_active_run *active, struct hd_fault *fault);
+HD_MUST_CHECK int hd_run_execute_prepare(struct hd_active_run *active, struct heddle_error *fault);
 /* The stream modes that have a reader; 0: none. */
 unsigned hd_run_execute_modes(const struct hd_active_run *active);
 /* The modes that a later reader may request. */

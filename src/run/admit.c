@@ -26,7 +26,7 @@
 /* The state of one attempt. */
 struct attempt {
     struct hd_admission *a;
-    struct hd_fault *fault;
+    struct heddle_error *fault;
     struct hd_assistant_rec assistant;
     struct hd_thread_rec thread;
     bool is_new_thread;
@@ -50,7 +50,7 @@ static int refuse_run(struct attempt *t, int status, const char *fmt, ...)
     vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
     t->a->refusal = status;
-    return hd_fault_set(t->fault, HD_EINVAL, "%s", text);
+    return hd_error_set(t->fault, HD_EINVAL, "%s", text);
 }
 
 static int render_val(struct hd_arena *arena, struct hd_val *val, struct hd_slice *out)
@@ -789,17 +789,17 @@ static int try_once(struct attempt *t)
 }
 
 /* Takes one of the actor's slots (limits.runs); after hd_queue_add() the queue releases it. */
-static bool has_place(struct hd_admission *a, struct hd_fault *fault)
+static bool has_place(struct hd_admission *a, struct heddle_error *fault)
 {
     a->retry_s = hd_limits_take(a->app->limits, a->actor, HD_LIMIT_RUNS);
     if (a->retry_s == 0)
         return true;
     a->refusal = 429;
-    hd_fault_set(fault, HD_ELIMIT, "too many runs (limits.runs)");
+    hd_error_set(fault, HD_ELIMIT, "too many runs (limits.runs)");
     return false;
 }
 
-static int admit_once(void *arg, struct hd_fault *fault)
+static int admit_once(void *arg, struct heddle_error *fault)
 {
     struct hd_admission *a = arg;
     struct attempt t = {.a = a, .fault = fault};
@@ -812,7 +812,7 @@ static int admit_once(void *arg, struct hd_fault *fault)
     return err;
 }
 
-int hd_admit(struct hd_admission *a, struct hd_fault *fault)
+int hd_admit(struct hd_admission *a, struct heddle_error *fault)
 {
     char *id = hd_arena_alloc(a->arena, HD_UUID_SIZE);
     int err;

@@ -44,7 +44,7 @@ struct hd_admission {
 };
 
 /* Returns 0, also for a refusal, or the store's error. */
-HD_MUST_CHECK int hd_admit(struct hd_admission *admission, struct hd_fault *fault);
+HD_MUST_CHECK int hd_admit(struct hd_admission *admission, struct heddle_error *fault);
 
 /* The root namespace of an assistant's checkpoints: assistant:<id>. */
 HD_MUST_CHECK int hd_admit_assistant_ns(struct hd_arena *arena, struct hd_slice assistant_id,

@@ -28,7 +28,7 @@ static int write_description(const struct hd_app_graph *graph, struct hd_buf *ou
 }
 
 static int install(struct hd_app *app, const struct hd_app_graph *graph,
-                   struct hd_slice description, struct hd_arena *arena, struct hd_fault *fault)
+                   struct hd_slice description, struct hd_arena *arena, struct heddle_error *fault)
 {
     int64_t now = hd_clock_now_us();
     struct hd_assistant_rec assistant = {
@@ -58,7 +58,7 @@ static int install(struct hd_app *app, const struct hd_app_graph *graph,
 }
 
 static int install_missing(struct hd_app *app, const struct hd_app_graph *graph,
-                           struct hd_fault *fault)
+                           struct heddle_error *fault)
 {
     struct hd_assistant_rec found;
     struct hd_buf description;
@@ -79,7 +79,7 @@ static int install_missing(struct hd_app *app, const struct hd_app_graph *graph,
     return err;
 }
 
-int hd_system_assistants_install(struct hd_app *app, struct hd_fault *fault)
+int hd_system_assistants_install(struct hd_app *app, struct heddle_error *fault)
 {
     int err = 0;
 
@@ -90,7 +90,7 @@ int hd_system_assistants_install(struct hd_app *app, struct hd_fault *fault)
 
 int hd_assistant_lookup(const struct hd_app *app, struct hd_slice principal, struct hd_slice id,
                         struct hd_arena *arena, struct hd_assistant_rec *out,
-                        struct hd_fault *fault)
+                        struct heddle_error *fault)
 {
     const struct hd_app_graph *graph = hd_app_graph(app, id);
     int err;

@@ -10,7 +10,7 @@
 HD_MUST_CHECK int hd_system_assistant_id(struct hd_slice graph_id, char out[37]);
 
 /* Creates missing system assistants. Blocks on the store. */
-HD_MUST_CHECK int hd_system_assistants_install(struct hd_app *app, struct hd_fault *fault);
+HD_MUST_CHECK int hd_system_assistants_install(struct hd_app *app, struct heddle_error *fault);
 
 /*
  * Finds an assistant by its id, or a system assistant by the id of its graph. Assistants of the
@@ -18,6 +18,6 @@ HD_MUST_CHECK int hd_system_assistants_install(struct hd_app *app, struct hd_fau
  */
 HD_MUST_CHECK int hd_assistant_lookup(const struct hd_app *app, struct hd_slice principal,
                                       struct hd_slice id, struct hd_arena *arena,
-                                      struct hd_assistant_rec *out, struct hd_fault *fault);
+                                      struct hd_assistant_rec *out, struct heddle_error *fault);
 
 #endif

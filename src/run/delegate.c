@@ -30,7 +30,7 @@ struct assistant_finding {
     struct hd_slice actor, wanted;
     struct hd_assistant_rec found;
     bool is_found;
-    struct hd_fault fault;
+    struct heddle_error fault;
     void (*fn)(void *arg, const struct hd_val *assistant);
     void *arg;
 };
@@ -68,12 +68,12 @@ static int find_work(void *arg)
     struct assistant_finding *f = arg;
     int err;
 
-    f->fault = (struct hd_fault){0};
+    f->fault = (struct heddle_error){0};
     err = hd_assistant_lookup(f->app, f->actor, f->wanted, &f->arena, &f->found, &f->fault);
 
     f->is_found = !err;
     if (err == HD_ENOTFOUND) {
-        f->fault = (struct hd_fault){0};
+        f->fault = (struct heddle_error){0};
         err = find_by_name(f);
     }
     if (err)
@@ -180,7 +180,7 @@ static bool would_block(const struct hd_delegate *d, const struct hd_delegate *a
 }
 
 /* Refuses a call that is nested too deep, or of an assistant that already waits for this call. */
-static int check_chain(const struct hd_delegate *d, struct hd_fault *fault)
+static int check_chain(const struct hd_delegate *d, struct heddle_error *fault)
 {
     int depth = 1;
     bool is_circle = hd_slice_eq(d->active->rec.assistant_id, d->assistant_id);
@@ -190,9 +190,9 @@ static int check_chain(const struct hd_delegate *d, struct hd_fault *fault)
         depth++;
     }
     if (is_circle || would_block(d, holder(d)))
-        return hd_fault_set(fault, HD_EINVAL, "it is already running and waits for this call");
+        return hd_error_set(fault, HD_EINVAL, "it is already running and waits for this call");
     if (depth > HD_MAX_DELEGATES)
-        return hd_fault_set(fault, HD_EINVAL, "agents call each other more than %d levels deep",
+        return hd_error_set(fault, HD_EINVAL, "agents call each other more than %d levels deep",
                             HD_MAX_DELEGATES);
     return 0;
 }
@@ -262,7 +262,7 @@ static void end_delegate(struct hd_delegate *d, const struct hd_engine_run_resul
     start_waiting(delegation);
 }
 
-static void fail_delegate(struct hd_delegate *d, int err, const struct hd_fault *fault)
+static void fail_delegate(struct hd_delegate *d, int err, const struct heddle_error *fault)
 {
     const struct hd_engine_run_result result = {
         .status = HD_ENGINE_RUN_FAILED,
@@ -359,12 +359,12 @@ static int read_state(struct hd_delegate *d)
     int err = hd_state_get(&at, false, &d->stored_state, &failure);
 
     if (err)
-        hd_fault_set(&d->fault, err, "%s", failure.text ? failure.text : hd_error_text(err));
+        hd_error_set(&d->fault, err, "%s", failure.text ? failure.text : hd_error_text(err));
     hd_failure_fini(&failure);
     return err;
 }
 
-static int take_head_once(void *arg, struct hd_fault *fault)
+static int take_head_once(void *arg, struct heddle_error *fault)
 {
     struct hd_delegate *d = arg;
     struct heddle *store = d->delegation->app->store;
@@ -410,7 +410,7 @@ static int read_target(struct hd_delegate *d)
         return err;
     d->graph = hd_app_graph(app, d->assistant.graph_id);
     if (!d->graph)
-        return hd_fault_set(&d->fault, HD_EINVAL, "its graph is no longer served");
+        return hd_error_set(&d->fault, HD_EINVAL, "its graph is no longer served");
     err = hd_admit_assistant_ns(&d->arena, d->assistant.id, &d->root);
     if (!err && !d->answer)
         err = take_head(d);
@@ -426,7 +426,7 @@ static int read_work(void *arg)
 
     if (d->err && !hd_error_is_transient(d->err))
         return d->err;
-    d->fault = (struct hd_fault){0};
+    d->fault = (struct heddle_error){0};
     d->err = read_target(d);
     return d->err;
 }

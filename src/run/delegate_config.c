@@ -164,7 +164,7 @@ static int make_command(const struct hd_delegate *d, const struct hd_val *asked,
 
 /* Fails if another task has used the assistant since the interrupt. */
 static int answer_interrupts(const struct hd_delegate *d, struct hd_val **out,
-                             struct hd_fault *fault)
+                             struct heddle_error *fault)
 {
     const struct hd_val *metadata = hd_val_get(d->stored_state, HD_S("metadata"));
     struct hd_slice task = hd_val_get_string(hd_val_get(metadata, HD_S(HD_META_TASK)));
@@ -172,7 +172,7 @@ static int answer_interrupts(const struct hd_delegate *d, struct hd_val **out,
     int err;
 
     if (!hd_slice_eq(task, d->task_id))
-        return hd_fault_set(fault, HD_EINVAL, "its interrupt is no longer open");
+        return hd_error_set(fault, HD_EINVAL, "its interrupt is no longer open");
     asked = hd_task_asked(d->task);
     err = asked ? make_command(d, asked, out) : HD_ENOMEM;
     hd_val_unref(asked);
@@ -222,7 +222,7 @@ static bool is_begun(const struct hd_delegate *d)
 }
 
 int hd_delegate_options(const struct hd_delegate *d, struct hd_runner_options *out,
-                        struct hd_fault *fault)
+                        struct heddle_error *fault)
 {
     const struct hd_runner_options *caller = hd_runner_options(d->caller);
     struct hd_val *command = NULL;

@@ -50,7 +50,7 @@ struct hd_delegate {
     struct hd_slice chosen;      /* the checkpoint that a client chose as head; empty: none */
     struct hd_val *stored_state; /* to resume it or to apply an answer */
     int err;
-    struct hd_fault fault;
+    struct heddle_error fault;
 };
 
 /*
@@ -58,7 +58,7 @@ struct hd_delegate {
  * values with hd_runner_options_fini().
  */
 HD_MUST_CHECK int hd_delegate_options(const struct hd_delegate *delegate,
-                                      struct hd_runner_options *out, struct hd_fault *fault);
+                                      struct hd_runner_options *out, struct heddle_error *fault);
 
 /* delegate.c */
 

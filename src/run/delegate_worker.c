@@ -76,7 +76,7 @@ static void answer_call(struct hd_rt_request *request, struct hd_runner *caller)
 static void refuse_call(struct hd_rt_request *request, struct hd_runner *caller, int err,
                         const char *text)
 {
-    hd_fault_set(&request->fault, err, "%s", text ? text : hd_error_text(err));
+    hd_error_set(&request->fault, err, "%s", text ? text : hd_error_text(err));
     answer_call(request, caller);
 }
 
@@ -178,9 +178,9 @@ static void on_callee_found(void *arg, const struct hd_val *assistant)
     int err = 0;
 
     if (call->is_cancelled)
-        err = hd_fault_set(&request->fault, HD_ECLOSED, "the call was cancelled");
+        err = hd_error_set(&request->fault, HD_ECLOSED, "the call was cancelled");
     else if (!assistant)
-        err = hd_fault_set(&request->fault, HD_ENOTFOUND, "unknown assistant \"%.*s\"",
+        err = hd_error_set(&request->fault, HD_ENOTFOUND, "unknown assistant \"%.*s\"",
                            (int)(call->assistant.len < 100 ? call->assistant.len : 100),
                            call->assistant.ptr);
     if (!err)
@@ -213,7 +213,7 @@ static int read_request(struct delegate_call *call)
     if (!err)
         err = hd_wire_text(&in, "input", &call->input);
     if (!err && (call->assistant.len == 0 || call->key.len == 0 || call->key.len > MAX_KEY))
-        err = hd_fault_set(&request->fault, HD_EINVAL, "a delegate needs an assistant and a key");
+        err = hd_error_set(&request->fault, HD_EINVAL, "a delegate needs an assistant and a key");
     if (!err && call->input.len == 0)
         call->input = HD_S("null");
     return err;
@@ -226,7 +226,7 @@ static void start_call(struct hd_rt_request *request)
     int err = call ? 0 : HD_ENOMEM;
 
     if (!caller) {
-        hd_fault_set(&request->fault, HD_EINVAL, "only runs can call assistants");
+        hd_error_set(&request->fault, HD_EINVAL, "only runs can call assistants");
         hd_rt_request_answer(request);
         return;
     }

@@ -256,12 +256,12 @@ struct promotion {
     struct hd_active_run *active;
     int err;
     bool is_gone; /* cancelled or deleted meanwhile */
-    struct hd_fault fault;
+    struct heddle_error fault;
 };
 
 /* Reads the run's namespace (into its arena) and whether it names a checkpoint to start at. */
 static int read_place(struct hd_active_run *active, struct hd_slice *ns, bool *names_checkpoint,
-                      struct hd_fault *fault)
+                      struct heddle_error *fault)
 {
     struct hd_json json = {NULL};
     hd_json_val configurable;
@@ -279,7 +279,7 @@ static int read_place(struct hd_active_run *active, struct hd_slice *ns, bool *n
 
 /* Finds the stored head, unless the run names a checkpoint. */
 static int find_head(struct heddle *store, struct hd_active_run *active,
-                     const struct hd_thread_rec *thread, struct hd_fault *fault)
+                     const struct hd_thread_rec *thread, struct heddle_error *fault)
 {
     bool names_checkpoint;
     struct hd_slice ns;
@@ -291,7 +291,7 @@ static int find_head(struct heddle *store, struct hd_active_run *active,
 }
 
 /* Finds the checkpoint at which the run resumes, if that is not the latest one. */
-static int find_end(struct hd_active_run *active, struct hd_fault *fault)
+static int find_end(struct hd_active_run *active, struct heddle_error *fault)
 {
     const struct hd_run_rec *run = &active->rec;
     bool names_checkpoint;
@@ -304,7 +304,8 @@ static int find_end(struct hd_active_run *active, struct hd_fault *fault)
 }
 
 /* Finds the progress that an earlier process made. `asked`: the interrupts open at the start. */
-static int look_back(struct hd_active_run *active, struct hd_slice asked, struct hd_fault *fault)
+static int look_back(struct hd_active_run *active, struct hd_slice asked,
+                     struct heddle_error *fault)
 {
     struct hd_answers_left answers;
     int err = hd_run_commit_has_checkpoint(active->app->store, &active->rec, &active->is_continued,
@@ -323,7 +324,8 @@ static int look_back(struct hd_active_run *active, struct hd_slice asked, struct
 }
 
 /* Reads the changes that earlier runs made to the thread since this run was admitted. */
-static int read_thread(struct heddle *store, struct hd_active_run *active, struct hd_fault *fault)
+static int read_thread(struct heddle *store, struct hd_active_run *active,
+                       struct heddle_error *fault)
 {
     struct hd_thread_rec thread;
     struct hd_arena arena;
@@ -348,7 +350,7 @@ static int promote(void *arg)
     struct hd_active_run *active = promotion->active;
     struct heddle *store = active->app->store;
 
-    promotion->fault = (struct hd_fault){0};
+    promotion->fault = (struct heddle_error){0};
     promotion->err = read_thread(store, active, &promotion->fault);
     if (!promotion->err && active->rec.status == HD_RUN_STATE_PENDING)
         promotion->err = hd_run_mark_running(store, &active->rec, &promotion->fault);
@@ -796,7 +798,7 @@ int hd_queue_drain(struct hd_queue *queue, void (*done)(void *ctx), void *ctx)
 static int on_in_flight(void *arg, const struct hd_run_rec *run, int64_t event_seq)
 {
     struct hd_queue *queue = arg;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     bool is_continued = false;
     int err = 0;
 
@@ -809,7 +811,7 @@ static int on_in_flight(void *arg, const struct hd_run_rec *run, int64_t event_s
     return queue_add(queue, run, event_seq, false, is_continued);
 }
 
-int hd_queue_recover(struct hd_queue *queue, struct hd_fault *fault)
+int hd_queue_recover(struct hd_queue *queue, struct heddle_error *fault)
 {
     int err;
 

@@ -35,7 +35,7 @@ void hd_queue_destroy(struct hd_queue *queue);
  * last checkpoint, unless they were lost HD_MAX_LOSSES times in the same step. Blocks on the store;
  * for the start of the server.
  */
-HD_MUST_CHECK int hd_queue_recover(struct hd_queue *queue, struct hd_fault *fault);
+HD_MUST_CHECK int hd_queue_recover(struct hd_queue *queue, struct heddle_error *fault);
 
 /*
  * Announces a run whose record is about to be stored: it can be waited for and cancelled before

@@ -57,7 +57,7 @@ static void settle_thread(struct hd_thread_rec *thread, const struct hd_run_comm
 
 static int change_thread(struct heddle *store, struct hd_thread_rec *thread,
                          const struct hd_run_commit *outcome, struct hd_arena *arena,
-                         struct hd_fault *fault)
+                         struct heddle_error *fault)
 {
     int64_t now = hd_clock_now_us();
 
@@ -84,7 +84,7 @@ static int change_thread(struct heddle *store, struct hd_thread_rec *thread,
 /* The run leaves no result: sets the head to the latest other run, or clears it. */
 static int restore_head(struct heddle *store, struct hd_thread_rec *thread,
                         const struct hd_run_rec *run, struct hd_arena *arena,
-                        struct hd_fault *fault)
+                        struct heddle_error *fault)
 {
     struct hd_run_rec *runs = NULL, *latest = NULL;
     struct hd_json json = {NULL};
@@ -116,7 +116,7 @@ static int restore_head(struct heddle *store, struct hd_thread_rec *thread,
 
 /* Counts the other runs in flight on the thread. *rev: revision of this run; 0: not found. */
 static int count_others(struct heddle *store, const struct hd_run_rec *run, struct hd_arena *arena,
-                        size_t *others, int64_t *rev, struct hd_fault *fault)
+                        size_t *others, int64_t *rev, struct heddle_error *fault)
 {
     struct hd_run_rec *active = NULL;
     size_t count = 0;
@@ -172,7 +172,7 @@ static int add_end(struct hd_batch_builder *batch, const struct hd_run_commit *o
 /* Computes the thread's new record; HD_ENOTFOUND: the thread and its runs were deleted. */
 static int plan_thread(struct heddle *store, const struct hd_run_commit *outcome,
                        struct hd_arena *arena, struct hd_thread_rec *thread, int64_t *rev,
-                       struct hd_fault *fault)
+                       struct heddle_error *fault)
 {
     const struct hd_run_rec *run = outcome->run;
     size_t others = 0;
@@ -192,7 +192,7 @@ static int plan_thread(struct heddle *store, const struct hd_run_commit *outcome
 }
 
 static int try_once(struct heddle *store, const struct hd_run_commit *outcome,
-                    struct hd_arena *arena, struct hd_fault *fault)
+                    struct hd_arena *arena, struct heddle_error *fault)
 {
     const struct hd_run_rec *run = outcome->run;
     struct hd_batch_builder batch;
@@ -253,7 +253,8 @@ static int on_old_page(void *arg, size_t which, const struct hd_cell *cells)
 }
 
 static int delete_pages(struct heddle *store, const struct hd_run_rec *run,
-                        const struct old_pages *old, struct hd_arena *arena, struct hd_fault *fault)
+                        const struct old_pages *old, struct hd_arena *arena,
+                        struct heddle_error *fault)
 {
     struct hd_batch_builder batch;
     struct hd_batch view;
@@ -275,7 +276,7 @@ static int delete_pages(struct heddle *store, const struct hd_run_rec *run,
 }
 
 static int find_old_pages(struct heddle *store, const struct hd_run_rec *run, bool with_bytes,
-                          struct old_pages *old, struct hd_fault *fault)
+                          struct old_pages *old, struct heddle_error *fault)
 {
     const struct hd_cell prefix[] = {hd_cell_bytes(run->principal), hd_cell_bytes(run->thread_id)};
     const unsigned data = with_bytes ? 1u << HD_EVENT_PAGES_DATA : 0;
@@ -291,7 +292,7 @@ static int find_old_pages(struct heddle *store, const struct hd_run_rec *run, bo
 
 /* Reads the data of pages, for their sizes, only if the limit of bytes may be exceeded. */
 static int trim_pages(struct heddle *store, const struct hd_run_commit *outcome,
-                      struct hd_arena *arena, struct hd_fault *fault)
+                      struct hd_arena *arena, struct heddle_error *fault)
 {
     const struct hd_page_limits *keep = &outcome->pages;
     struct old_pages old;
@@ -317,7 +318,7 @@ static int trim_pages(struct heddle *store, const struct hd_run_commit *outcome,
 /* Deletes participants added during the deletion. None can be added to the deleted thread. */
 static int forget_latecomers(struct heddle *store, struct hd_slice principal,
                              struct hd_slice thread_id, struct hd_slice lane,
-                             struct hd_fault *fault)
+                             struct heddle_error *fault)
 {
     struct hd_batch_builder batch;
     struct hd_batch view;
@@ -337,7 +338,8 @@ static int forget_latecomers(struct heddle *store, struct hd_slice principal,
  * run, which is kept; NULL: all webhooks of the thread are deleted.
  */
 static int delete_thread(struct heddle *store, struct hd_slice principal, struct hd_slice thread_id,
-                         int64_t rev, const struct hd_outbox_row *webhook, struct hd_fault *fault)
+                         int64_t rev, const struct hd_outbox_row *webhook,
+                         struct heddle_error *fault)
 {
     const struct hd_cell key[] = {hd_cell_bytes(principal), hd_cell_bytes(thread_id)};
     struct hd_batch_builder batch;
@@ -379,21 +381,20 @@ static int delete_thread(struct heddle *store, struct hd_slice principal, struct
 
 /* Deletes the run's checkpoints, and its writes to the checkpoints from which it started. */
 static int roll_back(struct heddle *store, const struct hd_run_commit *outcome,
-                     struct hd_fault *fault)
+                     struct heddle_error *fault)
 {
     const struct hd_run_rec *run = outcome->run;
     const struct heddle_thread thread = {hd_to_public(run->principal),
                                          hd_to_public(run->thread_id)};
     const struct heddle_bytes id = hd_to_public(run->run_id);
-    struct heddle_error error = {0};
     int err = hd_origins_restore(store, outcome->origins, &thread, run->thread_created, fault);
 
     if (err == HD_ENOTFOUND)
         err = 0; /* the thread was deleted */
     if (err)
         return err;
-    err = heddle_delete_runs(store, hd_to_public(run->principal), &id, 1, &error);
-    return err ? hd_fault_set(fault, err, "%s", error.text) : 0;
+    err = heddle_delete_runs(store, hd_to_public(run->principal), &id, 1, fault);
+    return err;
 }
 
 struct commit {
@@ -402,7 +403,7 @@ struct commit {
     struct hd_arena arena;
 };
 
-static int commit_once(void *arg, struct hd_fault *fault)
+static int commit_once(void *arg, struct heddle_error *fault)
 {
     struct commit *commit = arg;
 
@@ -411,7 +412,7 @@ static int commit_once(void *arg, struct hd_fault *fault)
 }
 
 int hd_run_commit_store(struct hd_app *app, const struct hd_run_commit *outcome,
-                        struct hd_fault *fault)
+                        struct heddle_error *fault)
 {
     struct commit commit = {.store = app->store, .outcome = outcome};
     int err;
@@ -441,7 +442,7 @@ static int on_any_checkpoint(void *arg, size_t which, const struct hd_cell *cell
 }
 
 int hd_run_commit_has_checkpoint(struct heddle *store, const struct hd_run_rec *run, bool *out,
-                                 struct hd_fault *fault)
+                                 struct heddle_error *fault)
 {
     struct hd_arena arena;
     struct hd_slice thread;
@@ -466,13 +467,13 @@ int hd_run_commit_has_checkpoint(struct heddle *store, const struct hd_run_rec *
 }
 
 int hd_run_commit_delete_thread(struct heddle *store, struct hd_slice principal,
-                                struct hd_slice thread_id, struct hd_fault *fault)
+                                struct hd_slice thread_id, struct heddle_error *fault)
 {
     return delete_thread(store, principal, thread_id, 0, NULL, fault);
 }
 
 int hd_run_commit_expire_thread(struct heddle *store, const struct hd_thread_rec *thread,
-                                struct hd_fault *fault)
+                                struct heddle_error *fault)
 {
     return delete_thread(store, thread->principal, thread->id, thread->rev, NULL, fault);
 }

@@ -49,18 +49,19 @@ struct hd_run_commit {
  * one batch. Retries after conflicts.
  */
 HD_MUST_CHECK int hd_run_commit_store(struct hd_app *app, const struct hd_run_commit *outcome,
-                                      struct hd_fault *fault);
+                                      struct heddle_error *fault);
 
 /* Sets *out to whether the run has made a checkpoint. */
 HD_MUST_CHECK int hd_run_commit_has_checkpoint(struct heddle *store, const struct hd_run_rec *run,
-                                               bool *out, struct hd_fault *fault);
+                                               bool *out, struct heddle_error *fault);
 
 /* Deletes a thread with its checkpoints, runs and events. It must have no active run. */
 HD_MUST_CHECK int hd_run_commit_delete_thread(struct heddle *store, struct hd_slice principal,
-                                              struct hd_slice thread_id, struct hd_fault *fault);
+                                              struct hd_slice thread_id,
+                                              struct heddle_error *fault);
 /* Deletes an expired thread. HD_ECONFLICT: its record has changed; nothing was deleted. */
 HD_MUST_CHECK int hd_run_commit_expire_thread(struct heddle *store,
                                               const struct hd_thread_rec *thread,
-                                              struct hd_fault *fault);
+                                              struct heddle_error *fault);
 
 #endif

@@ -121,7 +121,7 @@ struct outcome_task {
     struct hd_run_commit outcome;
     struct hd_webhook *webhook; /* NULL: none */
     int err;
-    struct hd_fault fault;
+    struct heddle_error fault;
 };
 
 static void store_outcome(void *arg)
@@ -161,7 +161,7 @@ static void end_active_run(struct hd_active_run *active, struct hd_webhook *webh
  * this process ends first, the next one finds the run in flight. Waiters get an error after
  * outage_timeout.
  */
-static void try_later(struct hd_active_run *active, int err, const struct hd_fault *fault)
+static void try_later(struct hd_active_run *active, int err, const struct heddle_error *fault)
 {
     const char *text = fault->code ? fault->text : hd_error_text(err);
     int64_t now = hd_clock_monotonic_us();
@@ -280,7 +280,7 @@ void hd_run_complete_again(struct hd_active_run *active)
 struct suspension {
     struct hd_active_run *active;
     int err;
-    struct hd_fault fault;
+    struct heddle_error fault;
 };
 
 static void suspend(void *arg)
@@ -324,7 +324,7 @@ static void leave_to_next(struct hd_active_run *active)
 /* Never frees the active run before it returns: callers iterate over lists of runs. */
 void hd_run_complete(struct hd_active_run *active)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
 
     if (active->stop == HD_STOP_DRAIN) {
         leave_to_next(active);

@@ -412,7 +412,7 @@ static uint32_t modes_of(const struct hd_val *list)
     return modes ? modes : HD_MODE_VALUES;
 }
 
-int hd_run_execute_prepare(struct hd_active_run *active, struct hd_fault *fault)
+int hd_run_execute_prepare(struct hd_active_run *active, struct heddle_error *fault)
 {
     const struct hd_val *configurable;
     int err = hd_val_parse_json(active->rec.kwargs, &active->kwargs, fault);
@@ -542,7 +542,7 @@ static bool fail_unloaded(struct hd_active_run *active)
 void hd_run_execute(struct hd_active_run *active)
 {
     struct hd_app *app = active->app;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     int err = hd_run_execute_prepare(active, &fault);
 
     active->started_at = hd_clock_now_us();

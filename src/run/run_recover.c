@@ -19,7 +19,7 @@ struct recovery {
     int max_losses;
     hd_run_recovered_fn fn;
     void *arg;
-    struct hd_fault *fault;
+    struct heddle_error *fault;
     struct hd_arena arena; /* of one run */
 };
 
@@ -27,14 +27,14 @@ static int apply_recovery(struct recovery *r, const struct hd_run_rec *run,
                           const struct hd_batch_builder *builder)
 {
     struct hd_batch batch = hd_batch_view(builder);
-    struct hd_fault failure = {0};
+    struct heddle_error failure = {0};
     struct hd_slice lane;
     int err = hd_thread_lane(&r->arena, run->principal, run->thread_id, &lane);
 
     if (!err)
         err = hd_rows_apply(r->store, lane, &batch, NULL, &failure);
     if (err && err != HD_ECONFLICT)
-        hd_fault_set(r->fault, err, "%s", failure.code ? failure.text : hd_error_text(err));
+        hd_error_set(r->fault, err, "%s", failure.code ? failure.text : hd_error_text(err));
     return err;
 }
 
@@ -138,7 +138,7 @@ struct run_recovery {
     const struct hd_cell *cells; /* the key of the run; the record is read again */
 };
 
-static int recover_once(void *arg, struct hd_fault *fault)
+static int recover_once(void *arg, struct heddle_error *fault)
 {
     const struct run_recovery *of = arg;
     struct recovery *r = of->recovery;
@@ -171,7 +171,7 @@ static int recover_all(struct recovery *r, enum hd_run_state state)
 }
 
 int hd_run_recover(struct heddle *store, int max_losses, hd_run_recovered_fn fn, void *arg,
-                   struct hd_fault *fault)
+                   struct heddle_error *fault)
 {
     struct recovery r = {
         .store = store, .max_losses = max_losses, .fn = fn, .arg = arg, .fault = fault};

@@ -43,7 +43,7 @@ struct worker_run {
     struct hd_val *state;   /* final; NULL: not read */
     char own[HD_UUID_SIZE]; /* its newest checkpoint, if not the latest of the thread; or empty */
     int err;                /* of reading the state */
-    struct hd_fault fault;
+    struct heddle_error fault;
 };
 
 static void end_worker_run(struct worker_run *run);
@@ -171,10 +171,10 @@ static int get_state(struct worker_run *run, struct hd_slice checkpoint_id)
 
     hd_val_unref(run->state); /* of an earlier attempt */
     run->state = NULL;
-    run->fault = (struct hd_fault){0};
+    run->fault = (struct heddle_error){0};
     run->err = hd_state_get(&at, false, &run->state, &failure);
     if (run->err)
-        hd_fault_set(&run->fault, run->err, "%s",
+        hd_error_set(&run->fault, run->err, "%s",
                      failure.text ? failure.text : hd_error_text(run->err));
     hd_failure_fini(&failure);
     return run->err;
@@ -281,7 +281,7 @@ static void end_worker_run(struct worker_run *run)
                answer->message.ptr);
     run->err = hd_defer_patiently(run->base.app->defer, read_final_state, on_final_state, run);
     if (run->err) {
-        hd_fault_set(&run->fault, run->err, "%s", hd_error_text(run->err));
+        hd_error_set(&run->fault, run->err, "%s", hd_error_text(run->err));
         on_final_state(run);
     }
 }

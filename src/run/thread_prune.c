@@ -44,7 +44,7 @@ static int add_head(struct heads *heads, struct hd_slice ns, struct hd_slice id)
     return err;
 }
 
-static int add_chosen(struct heads *heads, struct hd_slice text, struct hd_fault *fault)
+static int add_chosen(struct heads *heads, struct hd_slice text, struct heddle_error *fault)
 {
     struct hd_json json = {NULL};
     struct hd_json_iter it;
@@ -72,7 +72,7 @@ static int add_map(struct heads *heads, struct hd_slice root, hd_json_val map)
     return err;
 }
 
-static int add_start(struct heads *heads, const struct hd_run_rec *run, struct hd_fault *fault)
+static int add_start(struct heads *heads, const struct hd_run_rec *run, struct heddle_error *fault)
 {
     struct hd_json json = {NULL};
     hd_json_val configurable, map;
@@ -93,7 +93,7 @@ static int add_start(struct heads *heads, const struct hd_run_rec *run, struct h
 }
 
 static int find_heads(struct heddle *store, const struct hd_thread_rec *thread,
-                      const struct hd_prune *prune, struct heads *heads, struct hd_fault *fault)
+                      const struct hd_prune *prune, struct heads *heads, struct heddle_error *fault)
 {
     struct hd_run_rec *runs = NULL;
     size_t count = 0;
@@ -137,7 +137,7 @@ static int change_record(struct hd_batch_builder *batch, struct hd_thread_rec th
 
 static int keep_some(struct heddle *store, const struct hd_thread_rec *thread,
                      const struct hd_prune *prune, struct heddle_usage *usage,
-                     struct hd_arena *arena, struct hd_fault *fault)
+                     struct hd_arena *arena, struct heddle_error *fault)
 {
     struct heads heads = {.arena = arena};
     struct hd_batch_builder batch;
@@ -166,7 +166,7 @@ static int keep_some(struct heddle *store, const struct hd_thread_rec *thread,
 }
 
 int hd_thread_prune_cut(struct heddle *store, struct hd_thread_rec *changed, struct hd_slice ns,
-                        struct hd_slice id, struct hd_fault *fault)
+                        struct hd_slice id, struct heddle_error *fault)
 {
     struct hd_key fall = {.ns = ns, .id = id};
     struct hd_prune_options keep = {.fall = &fall};
@@ -208,7 +208,7 @@ static int count_thread_row(void *arg, size_t which, const struct hd_cell *cells
 }
 
 static int count_rows(struct heddle *store, const struct hd_thread_rec *thread,
-                      struct hd_removed *removed, struct hd_fault *fault)
+                      struct hd_removed *removed, struct heddle_error *fault)
 {
     const struct hd_cell key[] = {hd_cell_bytes(thread->principal), hd_cell_bytes(thread->id)};
     int64_t others = 0;
@@ -233,14 +233,13 @@ static int count_rows(struct heddle *store, const struct hd_thread_rec *thread,
 
 static int delete_all(struct heddle *store, const struct hd_thread_rec *thread,
                       const struct hd_prune *prune, struct hd_removed *removed,
-                      struct heddle_usage *usage, struct hd_fault *fault)
+                      struct heddle_usage *usage, struct heddle_error *fault)
 {
     const struct heddle_thread key = {hd_to_public(thread->principal), hd_to_public(thread->id)};
-    struct heddle_error error = {0};
-    int err = heddle_thread_usage(store, &key, usage, &error);
+    int err = heddle_thread_usage(store, &key, usage, fault);
 
     if (err)
-        return hd_fault_set(fault, err, "%s", error.text);
+        return err;
     err = count_rows(store, thread, removed, fault);
     removed->threads++;
     return err || prune->is_dry ? err : hd_run_commit_expire_thread(store, thread, fault);
@@ -248,7 +247,7 @@ static int delete_all(struct heddle *store, const struct hd_thread_rec *thread,
 
 int hd_thread_prune(struct heddle *store, const struct hd_thread_rec *thread,
                     const struct hd_prune *prune, struct hd_removed *removed,
-                    struct hd_fault *fault)
+                    struct heddle_error *fault)
 {
     struct hd_removed sum = *removed;
     struct heddle_usage usage = {0};
@@ -277,7 +276,7 @@ struct prune_by_id {
     struct hd_removed *removed;
 };
 
-static int prune_once(void *arg, struct hd_fault *fault)
+static int prune_once(void *arg, struct heddle_error *fault)
 {
     const struct prune_by_id *by_id = arg;
     struct hd_thread_rec thread;
@@ -294,7 +293,7 @@ static int prune_once(void *arg, struct hd_fault *fault)
 
 int hd_thread_prune_by_id(struct heddle *store, struct hd_slice principal, struct hd_slice id,
                           const struct hd_prune *prune, struct hd_removed *removed,
-                          struct hd_fault *fault)
+                          struct heddle_error *fault)
 {
     struct prune_by_id by_id = {store, principal, id, prune, removed};
 

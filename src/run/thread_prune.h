@@ -36,11 +36,11 @@ struct hd_removed {
  */
 HD_MUST_CHECK int hd_thread_prune(struct heddle *store, const struct hd_thread_rec *thread,
                                   const struct hd_prune *prune, struct hd_removed *removed,
-                                  struct hd_fault *fault);
+                                  struct heddle_error *fault);
 /* Reads the thread and prunes it; retries after conflicts. HD_ENOTFOUND: no such thread. */
 HD_MUST_CHECK int hd_thread_prune_by_id(struct heddle *store, struct hd_slice principal,
                                         struct hd_slice id, const struct hd_prune *prune,
-                                        struct hd_removed *removed, struct hd_fault *fault);
+                                        struct hd_removed *removed, struct heddle_error *fault);
 
 /*
  * Deletes a checkpoint with its descendants (store/prune.h) and stores the thread's record
@@ -49,6 +49,6 @@ HD_MUST_CHECK int hd_thread_prune_by_id(struct heddle *store, struct hd_slice pr
  */
 HD_MUST_CHECK int hd_thread_prune_cut(struct heddle *store, struct hd_thread_rec *changed,
                                       struct hd_slice ns, struct hd_slice id,
-                                      struct hd_fault *fault);
+                                      struct heddle_error *fault);
 
 #endif

@@ -49,7 +49,7 @@ static void greet_guest(struct hd_rt_guest *guest, hd_json_val hello, uint32_t i
 {
     struct hd_runtime *runtime = guest->runtime;
     struct hd_rt_worker *worker = NULL;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
 
     if (hd_rt_worker_greet(runtime, hello, guest->is_remote, &worker, &fault)) {
         hd_log(HD_LOG_WARN, "runtime", "a worker was refused: %s", fault.text);
@@ -135,7 +135,7 @@ void hd_listen_tick(struct hd_runtime *runtime, int64_t now)
 
 /* ---- sockets ---------------------------------------------------------------- */
 
-static int make_folder(struct hd_runtime *runtime, struct hd_fault *fault)
+static int make_folder(struct hd_runtime *runtime, struct heddle_error *fault)
 {
     const char *base = getenv("XDG_RUNTIME_DIR");
 
@@ -146,14 +146,14 @@ static int make_folder(struct hd_runtime *runtime, struct hd_fault *fault)
     (void)snprintf(runtime->folder, sizeof(runtime->folder), "%s/heddle-XXXXXX", base);
     if (!mkdtemp(runtime->folder)) {
         runtime->folder[0] = '\0';
-        return hd_fault_set(fault, HD_EIO, "cannot create a folder in %s: %s", base,
+        return hd_error_set(fault, HD_EIO, "cannot create a folder in %s: %s", base,
                             strerror(errno));
     }
     (void)snprintf(runtime->path, sizeof(runtime->path), "%.90s/runtime", runtime->folder);
     return 0;
 }
 
-static int open_pipe(struct hd_runtime *runtime, struct hd_fault *fault)
+static int open_pipe(struct hd_runtime *runtime, struct heddle_error *fault)
 {
     int err = make_folder(runtime, fault);
 
@@ -169,7 +169,7 @@ static int open_pipe(struct hd_runtime *runtime, struct hd_fault *fault)
     if (!err)
         err = uv_listen((uv_stream_t *)&runtime->pipe, BACKLOG, on_connection);
     if (err)
-        return hd_fault_set(fault, HD_EIO, "cannot listen on %s: %s", runtime->path,
+        return hd_error_set(fault, HD_EIO, "cannot listen on %s: %s", runtime->path,
                             uv_strerror(err));
     return 0;
 }
@@ -210,7 +210,7 @@ static bool split_address(const char *text, char *host, size_t size, const char 
     return true;
 }
 
-static int open_tcp(struct hd_runtime *runtime, struct hd_fault *fault)
+static int open_tcp(struct hd_runtime *runtime, struct heddle_error *fault)
 {
     const char *text = runtime->settings->listen, *port;
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
@@ -219,9 +219,9 @@ static int open_tcp(struct hd_runtime *runtime, struct hd_fault *fault)
     int err;
 
     if (!split_address(text, host, sizeof(host), &port))
-        return hd_fault_set(fault, HD_EINVAL, "runtime.listen: `%s` is not host:port", text);
+        return hd_error_set(fault, HD_EINVAL, "runtime.listen: `%s` is not host:port", text);
     if (!runtime->settings->key || !runtime->settings->key[0])
-        return hd_fault_set(fault, HD_EINVAL, "runtime.listen needs a runtime.key");
+        return hd_error_set(fault, HD_EINVAL, "runtime.listen needs a runtime.key");
     err = uv_tcp_init(runtime->loop, &runtime->tcp);
     if (!err) {
         runtime->tcp.data = runtime;
@@ -234,11 +234,11 @@ static int open_tcp(struct hd_runtime *runtime, struct hd_fault *fault)
         uv_freeaddrinfo(query.addrinfo);
     }
     if (err)
-        return hd_fault_set(fault, HD_EIO, "cannot listen on %s: %s", text, uv_strerror(err));
+        return hd_error_set(fault, HD_EIO, "cannot listen on %s: %s", text, uv_strerror(err));
     return 0;
 }
 
-int hd_listen_open(struct hd_runtime *runtime, struct hd_fault *fault)
+int hd_listen_open(struct hd_runtime *runtime, struct heddle_error *fault)
 {
     int err = open_pipe(runtime, fault);
 

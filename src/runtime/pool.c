@@ -80,7 +80,7 @@ static void start_one(struct hd_runtime *runtime, enum hd_rt_language language, 
 {
     struct hd_rt_pool *pool = &runtime->pools[language];
     struct hd_rt_slot *slot = &pool->slots[i];
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
 
     if (hd_rt_worker_start(runtime, language, i, &slot->worker, &fault) == 0) {
         hd_log(HD_LOG_DEBUG, slot->worker->name, "started in slot %d, after %u failures", i,

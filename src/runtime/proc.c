@@ -273,7 +273,7 @@ static int await_start(struct pipes *pipes)
 }
 
 static int spawn(const struct hd_proc_options *options, struct pipes *pipes, pid_t *out,
-                 struct hd_fault *fault)
+                 struct heddle_error *fault)
 {
     const char **env;
     pid_t pid, parent = getpid();
@@ -281,7 +281,7 @@ static int spawn(const struct hd_proc_options *options, struct pipes *pipes, pid
     int number, err = make_env(options, &env);
 
     if (err)
-        return hd_fault_set(fault, err, "the environment of %s is too large", options->name);
+        return hd_error_set(fault, err, "the environment of %s is too large", options->name);
     /* No signal may run a handler of the server in the child before it has its own. */
     sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -292,11 +292,11 @@ static int spawn(const struct hd_proc_options *options, struct pipes *pipes, pid
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     hd_free(env);
     if (pid < 0)
-        return hd_fault_set(fault, HD_EIO, "cannot start a process: %s", strerror(number));
+        return hd_error_set(fault, HD_EIO, "cannot start a process: %s", strerror(number));
     number = await_start(pipes);
     if (number) {
         (void)waitpid(pid, NULL, 0);
-        return hd_fault_set(fault, HD_EIO, "cannot start %s%s%s: %s", options->argv[0],
+        return hd_error_set(fault, HD_EIO, "cannot start %s%s%s: %s", options->argv[0],
                             options->folder ? " in " : "", options->folder ? options->folder : "",
                             strerror(number));
     }
@@ -321,18 +321,18 @@ static void listen_to(uv_loop_t *loop, struct hd_proc *proc, int i, int *fd)
 }
 
 int hd_proc_start(uv_loop_t *loop, const struct hd_proc_options *options, struct hd_proc **out,
-                  struct hd_fault *fault)
+                  struct heddle_error *fault)
 {
     struct hd_proc *proc = hd_calloc(1, sizeof(*proc));
     struct pipes pipes;
     int err;
 
     if (!proc)
-        return hd_fault_set(fault, HD_ENOMEM, "out of memory");
+        return hd_error_set(fault, HD_ENOMEM, "out of memory");
     err = open_pipes(&pipes);
     if (err) {
         hd_free(proc);
-        return hd_fault_set(fault, err, "cannot create pipes: %s", strerror(errno));
+        return hd_error_set(fault, err, "cannot create pipes: %s", strerror(errno));
     }
     err = spawn(options, &pipes, &proc->pid, fault);
     if (err) {

@@ -26,7 +26,7 @@ struct hd_proc_options {
 };
 
 HD_MUST_CHECK int hd_proc_start(uv_loop_t *loop, const struct hd_proc_options *options,
-                                struct hd_proc **out, struct hd_fault *fault);
+                                struct hd_proc **out, struct heddle_error *fault);
 /* Whether it has ended; `how` becomes a phrase such as "was killed by signal 9". Does not wait. */
 bool hd_proc_has_ended(struct hd_proc *proc, char *how, size_t size);
 /* Signals the whole group. */

@@ -255,7 +255,7 @@ static void work_again(void *arg)
 {
     struct hd_rt_request_box *box = arg;
 
-    box->request.fault = (struct hd_fault){0};
+    box->request.fault = (struct heddle_error){0};
     run_box_work(box);
 }
 
@@ -269,7 +269,7 @@ static void run_box_work(struct hd_rt_request_box *box)
         box->op->work(&box->request);
         finish_box(box);
     } else if (heddle_defer(runtime->store, work_on_thread, box)) {
-        (void)hd_fault_set(&box->request.fault, HD_ENOMEM, "out of memory for a store thread");
+        (void)hd_error_set(&box->request.fault, HD_ENOMEM, "out of memory for a store thread");
         finish_box(box);
     }
 }
@@ -277,7 +277,7 @@ static void run_box_work(struct hd_rt_request_box *box)
 static void start_box(struct hd_rt_request_box *box)
 {
     if (box->worker->started_count > HD_RT_MAX_STARTED) {
-        (void)hd_fault_set(&box->request.fault, HD_ELIMIT, "more than %d such calls are open",
+        (void)hd_error_set(&box->request.fault, HD_ELIMIT, "more than %d such calls are open",
                            HD_RT_MAX_STARTED);
         hd_rt_request_answer(&box->request);
     } else {
@@ -312,12 +312,12 @@ static int find_scope(struct hd_rt_worker *worker, struct hd_rt_request_box *box
     if ((!number || hd_json_is_null(number)) && !box->op->needs_scope)
         return 0;
     if (!number || !hd_json_int(number, &id) || id < 0 || id > UINT32_MAX)
-        return hd_fault_set(&box->request.fault, HD_EINVAL, "`call` is not a call number");
+        return hd_error_set(&box->request.fault, HD_EINVAL, "`call` is not a call number");
     call = hd_rt_call_find_open(worker, (uint32_t)id);
     if (!call)
-        return hd_fault_set(&box->request.fault, HD_ECLOSED, "call %lld has ended", (long long)id);
+        return hd_error_set(&box->request.fault, HD_ECLOSED, "call %lld has ended", (long long)id);
     if (!call->scope)
-        return box->op->needs_scope ? hd_fault_set(&box->request.fault, HD_EINVAL,
+        return box->op->needs_scope ? hd_error_set(&box->request.fault, HD_EINVAL,
                                                    "call %lld has no thread", (long long)id)
                                     : 0;
     box->scope = hd_scope_ref(call->scope);
@@ -366,7 +366,7 @@ static void begin_box(struct hd_rt_worker *worker, struct hd_rt_request_box *box
 {
     box->op = find_op(worker->runtime, name, &box->request.ctx);
     if (!box->op)
-        (void)hd_fault_set(&box->request.fault, HD_EINVAL, "unknown operation `%.*s`",
+        (void)hd_error_set(&box->request.fault, HD_EINVAL, "unknown operation `%.*s`",
                            (int)(name.len < 64 ? name.len : 64), name.ptr);
     if (!box->op || find_scope(worker, box)) {
         refuse_request(worker, box->id, box->request.fault.code, box->request.fault.text);

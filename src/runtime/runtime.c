@@ -233,7 +233,7 @@ static struct hd_runtime *create_runtime(uv_loop_t *loop, struct heddle *store,
 }
 
 int hd_runtime_create(uv_loop_t *loop, struct heddle *store, const struct hd_rt_settings *settings,
-                      struct hd_runtime **out, struct hd_fault *fault)
+                      struct hd_runtime **out, struct heddle_error *fault)
 {
     struct hd_runtime *runtime = create_runtime(loop, store, settings);
     int err = runtime ? 0 : HD_ENOMEM;
@@ -245,7 +245,7 @@ int hd_runtime_create(uv_loop_t *loop, struct heddle *store, const struct hd_rt_
     if (err) {
         if (runtime)
             free_runtime(runtime);
-        return hd_fault_set(fault, err, err == HD_ELIMIT ? "too many workers" : "out of memory");
+        return hd_error_set(fault, err, err == HD_ELIMIT ? "too many workers" : "out of memory");
     }
     ignore_sigpipe();
     *out = runtime;
@@ -258,13 +258,13 @@ void hd_runtime_on_ready(struct hd_runtime *runtime, hd_rt_ready_fn fn, void *ct
     runtime->ready_ctx = ctx;
 }
 
-int hd_runtime_start(struct hd_runtime *runtime, struct hd_fault *fault)
+int hd_runtime_start(struct hd_runtime *runtime, struct heddle_error *fault)
 {
     int err = hd_listen_open(runtime, fault);
 
     if (!err && (uv_signal_start(&runtime->child, on_child, SIGCHLD) ||
                  uv_prepare_start(&runtime->flusher, on_prepare)))
-        err = hd_fault_set(fault, HD_EIO, "cannot watch processes");
+        err = hd_error_set(fault, HD_EIO, "cannot watch processes");
     if (err) {
         hd_listen_close(runtime, on_handle_closed);
         return err;

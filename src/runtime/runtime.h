@@ -119,7 +119,7 @@ struct hd_rt_request {
     size_t blob_count;
     void (*free_blobs)(void *arg); /* called when they are sent; NULL: they are in the arena */
     void *free_arg;
-    struct hd_fault fault; /* code not 0: the response is an error */
+    struct heddle_error fault; /* code not 0: the response is an error */
 };
 
 /* Borrows `ops` for the runtime's life. Call before the first worker starts. */
@@ -140,10 +140,10 @@ struct heddle;
  */
 HD_MUST_CHECK int hd_runtime_create(uv_loop_t *loop, struct heddle *store,
                                     const struct hd_rt_settings *settings, struct hd_runtime **out,
-                                    struct hd_fault *fault);
+                                    struct heddle_error *fault);
 void hd_runtime_on_ready(struct hd_runtime *runtime, hd_rt_ready_fn fn, void *ctx);
 /* Starts the workers. */
-HD_MUST_CHECK int hd_runtime_start(struct hd_runtime *runtime, struct hd_fault *fault);
+HD_MUST_CHECK int hd_runtime_start(struct hd_runtime *runtime, struct heddle_error *fault);
 /* The TCP port, also if `listen` has port 0. 0: none. */
 int hd_runtime_port(const struct hd_runtime *runtime);
 /* Starts new workers of the language; the old ones end when they are idle. */

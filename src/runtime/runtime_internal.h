@@ -232,16 +232,17 @@ void hd_runtime_closed(void *runtime);
 int64_t hd_runtime_now(const struct hd_runtime *runtime);
 
 /* listen.c */
-HD_MUST_CHECK int hd_listen_open(struct hd_runtime *runtime, struct hd_fault *fault);
+HD_MUST_CHECK int hd_listen_open(struct hd_runtime *runtime, struct heddle_error *fault);
 void hd_listen_close(struct hd_runtime *runtime, uv_close_cb closed);
 void hd_listen_tick(struct hd_runtime *runtime, int64_t now);
 
 /* worker.c */
 HD_MUST_CHECK int hd_rt_worker_start(struct hd_runtime *runtime, enum hd_rt_language language,
-                                     int slot, struct hd_rt_worker **out, struct hd_fault *fault);
+                                     int slot, struct hd_rt_worker **out,
+                                     struct heddle_error *fault);
 /* Identifies a worker by its hello. The error is sent as the response. */
 HD_MUST_CHECK int hd_rt_worker_greet(struct hd_runtime *runtime, hd_json_val hello, bool is_remote,
-                                     struct hd_rt_worker **out, struct hd_fault *fault);
+                                     struct hd_rt_worker **out, struct heddle_error *fault);
 /* The guest's link becomes the worker's; responds to its hello. */
 void hd_rt_worker_adopt(struct hd_rt_worker *worker, struct hd_link *link, uint32_t id);
 /* Marks it as lost; callbacks follow later. */

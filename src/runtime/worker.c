@@ -243,7 +243,7 @@ static void make_worker_key(char out[HD_RT_KEY_SIZE])
 }
 
 int hd_rt_worker_start(struct hd_runtime *runtime, enum hd_rt_language language, int slot,
-                       struct hd_rt_worker **out, struct hd_fault *fault)
+                       struct hd_rt_worker **out, struct heddle_error *fault)
 {
     const struct hd_rt_program *program = &runtime->settings->programs[language];
     struct hd_rt_worker *worker = create_worker(runtime, language, slot);
@@ -259,7 +259,7 @@ int hd_rt_worker_start(struct hd_runtime *runtime, enum hd_rt_language language,
     int err;
 
     if (!worker)
-        return hd_fault_set(fault, HD_ENOMEM, "out of memory");
+        return hd_error_set(fault, HD_ENOMEM, "out of memory");
     make_worker_key(worker->key);
     (void)snprintf(address, sizeof(address), "HEDDLE_RUNTIME_SOCKET=%s", runtime->path);
     (void)snprintf(key, sizeof(key), "HEDDLE_RUNTIME_KEY=%s", worker->key);
@@ -302,13 +302,14 @@ bool hd_rt_is_new_enough(struct hd_slice version)
     return !hd_slice_starts(version, HD_S("0."));
 }
 
-static int check_langgraph(hd_json_val hello, enum hd_rt_language language, struct hd_fault *fault)
+static int check_langgraph(hd_json_val hello, enum hd_rt_language language,
+                           struct heddle_error *fault)
 {
     struct hd_slice version = hd_json_string(hd_json_get(hello, HD_S("langgraph")));
 
     if (hd_rt_is_new_enough(version))
         return 0;
-    return hd_fault_set(fault, HD_EUNSUPPORTED,
+    return hd_error_set(fault, HD_EUNSUPPORTED,
                         "the worker's LangGraph is %.*s, and graphs need " HD_RT_LANGGRAPH
                         " or newer: %s",
                         (int)(version.len < 32 ? version.len : 32), version.ptr,
@@ -316,7 +317,8 @@ static int check_langgraph(hd_json_val hello, enum hd_rt_language language, stru
                                                  : "npm install @langchain/langgraph@latest");
 }
 
-static int check_versions(hd_json_val hello, enum hd_rt_language language, struct hd_fault *fault)
+static int check_versions(hd_json_val hello, enum hd_rt_language language,
+                          struct heddle_error *fault)
 {
     struct hd_slice version = hd_json_string(hd_json_get(hello, HD_S("version")));
     struct hd_slice ours = first_two(HD_S(HD_VERSION));
@@ -327,7 +329,7 @@ static int check_versions(hd_json_val hello, enum hd_rt_language language, struc
         return check_langgraph(hello, language, fault);
     if (version.len > 32)
         version.len = 32;
-    return hd_fault_set(
+    return hd_error_set(
         fault, HD_EUNSUPPORTED,
         "the server is Heddle %s with protocol %d, the worker's package is %.*s "
         "with protocol %lld: %s%.*s%s",
@@ -336,7 +338,7 @@ static int check_versions(hd_json_val hello, enum hd_rt_language language, struc
         (int)ours.len, ours.ptr, language == HD_RT_PYTHON ? ".*'" : "");
 }
 
-static int find_language(hd_json_val hello, enum hd_rt_language *out, struct hd_fault *fault)
+static int find_language(hd_json_val hello, enum hd_rt_language *out, struct heddle_error *fault)
 {
     struct hd_slice name = hd_json_string(hd_json_get(hello, HD_S("runtime")));
 
@@ -346,7 +348,7 @@ static int find_language(hd_json_val hello, enum hd_rt_language *out, struct hd_
             return 0;
         }
     }
-    return hd_fault_set(fault, HD_EINVAL, "`runtime` is neither `python` nor `js`");
+    return hd_error_set(fault, HD_EINVAL, "`runtime` is neither `python` nor `js`");
 }
 
 /* The worker that was started with this key, which is valid once. */
@@ -364,16 +366,16 @@ static struct hd_rt_worker *find_started(struct hd_runtime *runtime, struct hd_s
 
 static int greet_started(struct hd_runtime *runtime, hd_json_val hello,
                          enum hd_rt_language language, struct hd_rt_worker **out,
-                         struct hd_fault *fault)
+                         struct heddle_error *fault)
 {
     struct hd_slice key = hd_json_string(hd_json_get(hello, HD_S("key")));
     struct hd_rt_worker *worker = find_started(runtime, key);
     int err = 0;
 
     if (!worker)
-        return hd_fault_set(fault, HD_EACCESS, "the key is not that of a worker");
+        return hd_error_set(fault, HD_EACCESS, "the key is not that of a worker");
     if (worker->language != language)
-        err = hd_fault_set(fault, HD_EINVAL, "it was started as a %s worker",
+        err = hd_error_set(fault, HD_EINVAL, "it was started as a %s worker",
                            hd_rt_language_names[worker->language]);
     if (!err)
         err = check_versions(hello, language, fault);
@@ -386,29 +388,29 @@ static int greet_started(struct hd_runtime *runtime, hd_json_val hello,
 }
 
 static int greet_remote(struct hd_runtime *runtime, hd_json_val hello, enum hd_rt_language language,
-                        struct hd_rt_worker **out, struct hd_fault *fault)
+                        struct hd_rt_worker **out, struct heddle_error *fault)
 {
     struct hd_slice key = hd_json_string(hd_json_get(hello, HD_S("key")));
     int err, count = 0;
 
     if (!is_same_key(key, hd_slice_cstr(runtime->settings->key)))
-        return hd_fault_set(fault, HD_EACCESS, "the key is wrong");
+        return hd_error_set(fault, HD_EACCESS, "the key is wrong");
     err = check_versions(hello, language, fault);
     if (err)
         return err;
     if (runtime->settings->programs[language].project.len == 0)
-        return hd_fault_set(fault, HD_ENOTFOUND, "the project has no code for a %s worker",
+        return hd_error_set(fault, HD_ENOTFOUND, "the project has no code for a %s worker",
                             hd_rt_language_names[language]);
     for (struct hd_rt_worker *worker = runtime->workers; worker; worker = worker->next)
         count += worker->slot < 0;
     if (count >= HD_RT_MAX_WORKERS || runtime->is_draining)
-        return hd_fault_set(fault, HD_ELIMIT, "the server accepts no more workers");
+        return hd_error_set(fault, HD_ELIMIT, "the server accepts no more workers");
     *out = create_worker(runtime, language, -1);
-    return *out ? 0 : hd_fault_set(fault, HD_ENOMEM, "out of memory");
+    return *out ? 0 : hd_error_set(fault, HD_ENOMEM, "out of memory");
 }
 
 int hd_rt_worker_greet(struct hd_runtime *runtime, hd_json_val hello, bool is_remote,
-                       struct hd_rt_worker **out, struct hd_fault *fault)
+                       struct hd_rt_worker **out, struct heddle_error *fault)
 {
     enum hd_rt_language language = HD_RT_PYTHON;
     int err = find_language(hello, &language, fault);

@@ -22,7 +22,7 @@
 
 /* ---- planning --------------------------------------------------------- */
 
-int hd_scheduler_plan(struct hd_cron_rec *cron, int64_t after, struct hd_fault *fault)
+int hd_scheduler_plan(struct hd_cron_rec *cron, int64_t after, struct heddle_error *fault)
 {
     struct hd_schedule schedule;
     struct hd_tz *tz = NULL;
@@ -88,7 +88,7 @@ static int on_due(void *arg, const struct hd_cron_rec *cron)
 }
 
 static int apply_cron(struct hd_app *app, const struct hd_cron_rec *cron,
-                      struct hd_batch_builder *batch, struct hd_fault *fault)
+                      struct hd_batch_builder *batch, struct heddle_error *fault)
 {
     struct hd_batch view = hd_batch_view(batch);
 
@@ -97,7 +97,7 @@ static int apply_cron(struct hd_app *app, const struct hd_cron_rec *cron,
 
 /* HD_ECONFLICT: another process advanced or changed it. */
 static int advance(struct hd_app *app, struct hd_cron_rec *cron, int64_t now,
-                   struct hd_fault *fault)
+                   struct heddle_error *fault)
 {
     struct hd_batch_builder batch;
     int err = hd_scheduler_plan(cron, now, fault);
@@ -118,7 +118,7 @@ static int advance(struct hd_app *app, struct hd_cron_rec *cron, int64_t now,
 }
 
 /* Deletes a cron whose thread was deleted or is no longer shared with the cron's creator. */
-static int forget(struct hd_app *app, const struct hd_cron_rec *cron, struct hd_fault *fault)
+static int forget(struct hd_app *app, const struct hd_cron_rec *cron, struct heddle_error *fault)
 {
     struct hd_batch_builder batch;
     int err;
@@ -138,7 +138,7 @@ static int forget(struct hd_app *app, const struct hd_cron_rec *cron, struct hd_
  * it. Threads shared with an organisation do not count: the creator may have left it.
  */
 static int find_owner(struct firing *firing, const struct hd_cron_rec *cron, struct hd_slice *out,
-                      struct hd_fault *fault)
+                      struct heddle_error *fault)
 {
     struct heddle *store = firing->app->store;
     struct hd_thread_rec thread;
@@ -151,7 +151,7 @@ static int find_owner(struct firing *firing, const struct hd_cron_rec *cron, str
     err = hd_thread_read(store, cron->principal, cron->thread_id, &firing->arena, &thread, fault);
     if (err != HD_ENOTFOUND || cron->principal.len == 0)
         return err;
-    *fault = (struct hd_fault){0};
+    *fault = (struct heddle_error){0};
     err = hd_participation_find(store, cron->principal, NULL, 0, cron->thread_id, &firing->arena,
                                 out, &role, fault);
     return !err && role < HD_ROLE_EDITOR ? HD_ENOTFOUND : err;
@@ -159,7 +159,7 @@ static int find_owner(struct firing *firing, const struct hd_cron_rec *cron, str
 
 /* The cron's owner as clients see it; empty: authentication is off. */
 static int read_subject(struct firing *firing, const struct hd_cron_rec *cron, struct hd_slice *out,
-                        struct hd_fault *fault)
+                        struct heddle_error *fault)
 {
     struct hd_json json = {NULL};
     int err = 0;
@@ -176,7 +176,7 @@ static int read_subject(struct firing *firing, const struct hd_cron_rec *cron, s
 }
 
 /* Admits the run of an advanced cron. Logs refusals, since no request waits for them. */
-static int admit(struct firing *firing, const struct hd_cron_rec *cron, struct hd_fault *fault)
+static int admit(struct firing *firing, const struct hd_cron_rec *cron, struct heddle_error *fault)
 {
     struct hd_json json = {NULL};
     struct hd_run_request request;
@@ -186,7 +186,7 @@ static int admit(struct firing *firing, const struct hd_cron_rec *cron, struct h
                                      .thread_id = cron->thread_id,
                                      .request = &request,
                                      .cron_id = cron->id};
-    struct hd_fault cause = {0};
+    struct heddle_error cause = {0};
     int err = find_owner(firing, cron, &admission.principal, &cause);
 
     if (err == HD_ENOTFOUND)
@@ -195,7 +195,7 @@ static int admit(struct firing *firing, const struct hd_cron_rec *cron, struct h
         err = hd_limits_room(firing->app->limits, firing->app->store, admission.principal,
                              &admission.retry_s, &cause);
     if (!err && admission.retry_s > 0)
-        err = hd_fault_set(&cause, HD_ELIMIT, "too many bytes (limits.bytes)");
+        err = hd_error_set(&cause, HD_ELIMIT, "too many bytes (limits.bytes)");
     if (!err)
         err = read_subject(firing, cron, &admission.subject, &cause);
     if (!err)
@@ -216,11 +216,11 @@ static int admit(struct firing *firing, const struct hd_cron_rec *cron, struct h
     return 0;
 }
 
-static int fire(struct firing *firing, const struct due *due, struct hd_fault *fault)
+static int fire(struct firing *firing, const struct due *due, struct heddle_error *fault)
 {
     struct hd_app *app = firing->app;
     struct hd_cron_rec cron;
-    struct hd_fault cause = {0};
+    struct heddle_error cause = {0};
     int err = hd_cron_read(app->store, due->principal, due->id, &firing->arena, &cron, fault);
     bool is_over;
 
@@ -231,12 +231,12 @@ static int fire(struct firing *firing, const struct due *due, struct hd_fault *f
     if (err == HD_ECONFLICT)
         return 0;
     if (err)
-        return cause.code ? hd_fault_set(fault, err, "%s", cause.text) : err;
+        return cause.code ? hd_error_set(fault, err, "%s", cause.text) : err;
     return is_over ? 0 : admit(firing, &cron, fault);
 }
 
 int hd_scheduler_fire(struct hd_app *app, int64_t now, size_t limit, hd_scheduler_fired_fn fn,
-                      void *arg, int64_t *next, struct hd_fault *fault)
+                      void *arg, int64_t *next, struct heddle_error *fault)
 {
     struct firing firing = {.app = app, .now = now, .limit = limit, .fn = fn, .arg = arg};
     int err;
@@ -277,7 +277,7 @@ struct hd_scheduler {
     struct fired **tail;
     int64_t next_at;
     int err;
-    struct hd_fault fault;
+    struct heddle_error fault;
 };
 
 static int keep_fired(struct hd_scheduler *s, const struct hd_admission *admission,
@@ -397,7 +397,7 @@ void hd_scheduler_wake(struct hd_scheduler *s)
     hd_arena_init(&s->arena, MAX_ARENA);
     s->fired = NULL;
     s->tail = &s->fired;
-    s->fault = (struct hd_fault){0};
+    s->fault = (struct heddle_error){0};
     err = hd_defer_run(s->app->defer, look_for_due, on_looked, s);
     s->is_looking = !err;
     if (err) {

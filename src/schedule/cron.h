@@ -26,7 +26,7 @@ struct hd_scheduler;
  * cron is disabled. HD_EINVAL: invalid schedule or time zone. Reads a file; for store threads.
  */
 HD_MUST_CHECK int hd_scheduler_plan(struct hd_cron_rec *cron, int64_t after,
-                                    struct hd_fault *fault);
+                                    struct heddle_error *fault);
 
 /*
  * Fires at most `limit` crons that are due at `now`: advances each, admits its run and passes it to
@@ -36,7 +36,7 @@ struct hd_admission;
 typedef void (*hd_scheduler_fired_fn)(void *arg, const struct hd_admission *admission);
 HD_MUST_CHECK int hd_scheduler_fire(struct hd_app *app, int64_t now, size_t limit,
                                     hd_scheduler_fired_fn fn, void *arg, int64_t *next,
-                                    struct hd_fault *fault);
+                                    struct heddle_error *fault);
 
 /* ---- the scheduler (loop) ---------------------------------------------- */
 

@@ -81,13 +81,13 @@ static int parse_number(struct hd_slice text, int max)
     return value;
 }
 
-static int missing(const struct field *field, struct hd_fault *fault)
+static int missing(const struct field *field, struct heddle_error *fault)
 {
-    return hd_fault_set(fault, HD_EINVAL, "schedule: a value of the %s is missing", field->name);
+    return hd_error_set(fault, HD_EINVAL, "schedule: a value of the %s is missing", field->name);
 }
 
 static int parse_value(const struct field *field, struct hd_slice text, int *out,
-                       struct hd_fault *fault)
+                       struct heddle_error *fault)
 {
     int value = find_word(field, text);
 
@@ -96,10 +96,10 @@ static int parse_value(const struct field *field, struct hd_slice text, int *out
     if (value < 0)
         value = parse_number(text, field->max);
     if (value < 0)
-        return hd_fault_set(fault, HD_EINVAL, "schedule: %s \"%.*s\" is not a %s", field->name,
+        return hd_error_set(fault, HD_EINVAL, "schedule: %s \"%.*s\" is not a %s", field->name,
                             HD_SHOW(text), field->words[0] ? "number or a name" : "number");
     if (value < field->min || value > field->max)
-        return hd_fault_set(fault, HD_EINVAL, "schedule: %s %.*s is not in %d-%d", field->name,
+        return hd_error_set(fault, HD_EINVAL, "schedule: %s %.*s is not in %d-%d", field->name,
                             HD_SHOW(text), field->min, field->max);
     *out = value;
     return 0;
@@ -113,12 +113,12 @@ static int value_count(const struct field *field)
 
 /* A step may cover all values (every 24 hours is once a day); a larger one is an error. */
 static int parse_step(const struct field *field, struct hd_slice text, int *out,
-                      struct hd_fault *fault)
+                      struct heddle_error *fault)
 {
     int max = value_count(field), value = parse_number(text, max);
 
     if (value < 1 || value > max)
-        return hd_fault_set(fault, HD_EINVAL, "schedule: step \"%.*s\" of the %s is not in 1-%d",
+        return hd_error_set(fault, HD_EINVAL, "schedule: step \"%.*s\" of the %s is not in 1-%d",
                             HD_SHOW(text), field->name, max);
     *out = value;
     return 0;
@@ -137,7 +137,7 @@ static uint64_t range_bits(const struct field *field, int low, int high, int ste
 }
 
 static int parse_range(const struct field *field, struct hd_slice text, bool has_step, int *low,
-                       int *high, struct hd_fault *fault)
+                       int *high, struct heddle_error *fault)
 {
     bool has_end = text.len > 0 && memchr(text.ptr, '-', text.len);
     struct hd_slice first = cut(&text, '-');
@@ -156,7 +156,7 @@ static int parse_range(const struct field *field, struct hd_slice text, bool has
 
 /* An element of a list: a value, a range or `*`, with an optional step. */
 static int parse_part(const struct field *field, struct hd_slice part, uint64_t *bits,
-                      struct hd_fault *fault)
+                      struct heddle_error *fault)
 {
     bool has_step = memchr(part.ptr, '/', part.len) != NULL;
     struct hd_slice range = cut(&part, '/');
@@ -172,7 +172,7 @@ static int parse_part(const struct field *field, struct hd_slice part, uint64_t 
 }
 
 static int parse_field(const struct field *field, struct hd_slice text, struct hd_schedule *s,
-                       uint64_t *bits, struct hd_fault *fault)
+                       uint64_t *bits, struct heddle_error *fault)
 {
     bool is_day = field == &fields[DAY_OF_MONTH];
     int err = 0;
@@ -222,7 +222,7 @@ static struct hd_slice trim_blanks(struct hd_slice text)
     return text;
 }
 
-static int split_fields(struct hd_slice text, struct hd_slice words[6], struct hd_fault *fault)
+static int split_fields(struct hd_slice text, struct hd_slice words[6], struct heddle_error *fault)
 {
     size_t count = 0;
     struct hd_slice word;
@@ -236,13 +236,13 @@ static int split_fields(struct hd_slice text, struct hd_slice words[6], struct h
         words[SECOND] = HD_S("0");
     if (count == 5 || count == 6)
         return 0;
-    return hd_fault_set(
+    return hd_error_set(
         fault, HD_EINVAL,
         "schedule: %zu field%s instead of 5 (minute hour day month weekday) or 6 (… second)", count,
         count == 1 ? "" : "s");
 }
 
-static int expand_macro(struct hd_slice *text, struct hd_fault *fault)
+static int expand_macro(struct hd_slice *text, struct heddle_error *fault)
 {
     for (size_t i = 0; i < HD_COUNT(macros); i++) {
         if (strlen(macros[i].name) == text->len &&
@@ -251,7 +251,7 @@ static int expand_macro(struct hd_slice *text, struct hd_fault *fault)
             return 0;
         }
     }
-    return hd_fault_set(fault, HD_EINVAL,
+    return hd_error_set(fault, HD_EINVAL,
                         "schedule: \"%.*s\" is not one of @yearly @annually @monthly @weekly "
                         "@daily @midnight @hourly",
                         HD_SHOW(*text));
@@ -277,7 +277,8 @@ static bool is_all(struct hd_slice text)
            hd_slice_eq(text, HD_S("*/1"));
 }
 
-int hd_schedule_parse(struct hd_schedule *schedule, struct hd_slice text, struct hd_fault *fault)
+int hd_schedule_parse(struct hd_schedule *schedule, struct hd_slice text,
+                      struct heddle_error *fault)
 {
     struct hd_schedule s = {0};
     struct hd_slice words[6];
@@ -285,7 +286,7 @@ int hd_schedule_parse(struct hd_schedule *schedule, struct hd_slice text, struct
     int err = 0;
 
     if (text.len > HD_SCHEDULE_MAX_TEXT)
-        return hd_fault_set(fault, HD_EINVAL, "schedule: longer than %d characters",
+        return hd_error_set(fault, HD_EINVAL, "schedule: longer than %d characters",
                             HD_SCHEDULE_MAX_TEXT);
     text = trim_blanks(text);
     if (text.len > 0 && text.ptr[0] == '@')
@@ -306,7 +307,7 @@ int hd_schedule_parse(struct hd_schedule *schedule, struct hd_slice text, struct
     s.any_weekday = is_all(words[WEEKDAY]);
     s.names_hours = s.hours != 0xffffff;
     if (!can_fire(&s))
-        return hd_fault_set(fault, HD_EINVAL, "schedule: never fires: no month of it has that day");
+        return hd_error_set(fault, HD_EINVAL, "schedule: never fires: no month of it has that day");
     *schedule = s;
     return 0;
 }
@@ -420,13 +421,13 @@ static int64_t next_in_span(const struct hd_schedule *s, const struct hd_tz_span
 }
 
 int hd_schedule_next(const struct hd_schedule *schedule, const struct hd_tz *tz, int64_t after_us,
-                     int64_t *next_us, struct hd_fault *fault)
+                     int64_t *next_us, struct heddle_error *fault)
 {
     int64_t from = hd_floor_div(after_us, 1000000) + 1, found = HD_TZ_FOREVER;
     int64_t end = from + (int64_t)(MAX_YEARS_BETWEEN * 366 + 1) * DAY;
 
     if (from < MIN_SECONDS || from > MAX_SECONDS)
-        return hd_fault_set(fault, HD_ENOTFOUND, "schedule: never fires after that time");
+        return hd_error_set(fault, HD_ENOTFOUND, "schedule: never fires after that time");
     end = least_time(end, MAX_SECONDS);
     while (found == HD_TZ_FOREVER && from < end) {
         struct hd_tz_span span = hd_tz_span(tz, from);
@@ -435,7 +436,7 @@ int hd_schedule_next(const struct hd_schedule *schedule, const struct hd_tz *tz,
         from = span.end;
     }
     if (found == HD_TZ_FOREVER)
-        return hd_fault_set(fault, HD_ENOTFOUND, "schedule: never fires after that time");
+        return hd_error_set(fault, HD_ENOTFOUND, "schedule: never fires after that time");
     *next_us = found * 1000000;
     return 0;
 }

@@ -50,13 +50,13 @@ struct hd_schedule {
  * February; *schedule is unchanged then.
  */
 HD_MUST_CHECK int hd_schedule_parse(struct hd_schedule *schedule, struct hd_slice text,
-                                    struct hd_fault *fault);
+                                    struct heddle_error *fault);
 
 /*
  * The first firing strictly after `after_us` (microseconds UTC); `tz` NULL is UTC. HD_ENOTFOUND: no
  * firing within the years 1 to 9999.
  */
 HD_MUST_CHECK int hd_schedule_next(const struct hd_schedule *schedule, const struct hd_tz *tz,
-                                   int64_t after_us, int64_t *next_us, struct hd_fault *fault);
+                                   int64_t after_us, int64_t *next_us, struct heddle_error *fault);
 
 #endif

@@ -29,7 +29,7 @@
 struct thread_sweep {
     struct hd_app *app;
     struct hd_sweep *sweep;
-    struct hd_fault *fault;
+    struct heddle_error *fault;
     size_t looked, changed;
 };
 
@@ -48,7 +48,7 @@ static int note_swept(struct hd_sweep *sweep, const struct hd_thread_rec *thread
 static int on_expired_thread(void *arg, const struct hd_thread_rec *thread)
 {
     struct thread_sweep *s = arg;
-    struct hd_fault told = {0};
+    struct heddle_error told = {0};
     struct hd_prune prune;
     struct hd_ttl ttl;
     int err;
@@ -72,11 +72,11 @@ static int on_expired_thread(void *arg, const struct hd_thread_rec *thread)
     else if (!err)
         s->sweep->pruned++;
     s->changed++;
-    return told.code ? hd_fault_set(s->fault, err, "%s", told.text) : err;
+    return told.code ? hd_error_set(s->fault, err, "%s", told.text) : err;
 }
 
 static int sweep_threads(struct hd_app *app, int64_t now, struct hd_sweep *sweep,
-                         struct hd_fault *fault)
+                         struct heddle_error *fault)
 {
     struct thread_sweep s = {.app = app, .sweep = sweep, .fault = fault};
 
@@ -108,7 +108,7 @@ static int on_item(void *arg, const struct hd_item_rec *item)
 }
 
 static int sweep_items(struct hd_app *app, int64_t now, struct hd_sweep *sweep,
-                       struct hd_fault *fault)
+                       struct heddle_error *fault)
 {
     struct item_sweep s = {.count = 0};
     int err;
@@ -139,7 +139,7 @@ static int on_expired_page(void *arg, size_t which, const struct hd_cell *cells)
 }
 
 static int sweep_pages(struct hd_app *app, int64_t now, struct hd_sweep *sweep,
-                       struct hd_fault *fault)
+                       struct heddle_error *fault)
 {
     const struct hd_cell high = hd_cell_int(now - app->config->stream_retention_us);
     const struct hd_query query = {.table = HD_EVENT_PAGES,
@@ -165,7 +165,7 @@ static int sweep_pages(struct hd_app *app, int64_t now, struct hd_sweep *sweep,
 /* ---- invitations ------------------------------------------------------ */
 
 static int sweep_invitations(struct hd_app *app, int64_t now, struct hd_sweep *sweep,
-                             struct hd_fault *fault)
+                             struct heddle_error *fault)
 {
     size_t count;
     int err = hd_invitations_expire(app->store, now, MAX_INVITATIONS, &count, fault);
@@ -174,7 +174,7 @@ static int sweep_invitations(struct hd_app *app, int64_t now, struct hd_sweep *s
     return err;
 }
 
-int hd_sweep(struct hd_app *app, int64_t now, struct hd_sweep *sweep, struct hd_fault *fault)
+int hd_sweep(struct hd_app *app, int64_t now, struct hd_sweep *sweep, struct heddle_error *fault)
 {
     int err = sweep_threads(app, now, sweep, fault);
 
@@ -204,7 +204,7 @@ struct hd_sweeper {
     struct hd_sweep sweep;
     int64_t began_at; /* monotonic */
     int err;
-    struct hd_fault fault;
+    struct heddle_error fault;
 };
 
 static void sweep_work(void *arg)
@@ -271,7 +271,7 @@ static void on_sweep_timer(uv_timer_t *timer)
 
     hd_arena_init(&s->arena, MAX_ARENA);
     s->sweep = (struct hd_sweep){.arena = &s->arena};
-    s->fault = (struct hd_fault){0};
+    s->fault = (struct heddle_error){0};
     s->began_at = hd_clock_monotonic_us();
     s->is_sweeping = true;
     if (hd_defer_run(s->app->defer, sweep_work, on_swept, s)) {

@@ -39,7 +39,7 @@ struct hd_sweep {
 
 /* Sweeps once, with `now` as the current time. For store threads. */
 HD_MUST_CHECK int hd_sweep(struct hd_app *app, int64_t now, struct hd_sweep *sweep,
-                           struct hd_fault *fault);
+                           struct heddle_error *fault);
 
 /* ---- the sweeper (loop) ------------------------------------------------ */
 

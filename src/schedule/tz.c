@@ -138,7 +138,7 @@ static struct hd_tz *create(size_t count)
     return tz;
 }
 
-int hd_tz_parse(struct hd_tz **out, struct hd_slice bytes, struct hd_fault *fault)
+int hd_tz_parse(struct hd_tz **out, struct hd_slice bytes, struct heddle_error *fault)
 {
     struct hd_slice times, indexes, types, rest;
     struct hd_reader r = hd_reader(bytes);
@@ -146,20 +146,20 @@ int hd_tz_parse(struct hd_tz **out, struct hd_slice bytes, struct hd_fault *faul
     struct head head;
 
     if (!skip_version_1(&r) || !take_head(&r, &head))
-        return hd_fault_set(fault, HD_ECORRUPT, "not a time zone file of version 2 or later");
+        return hd_error_set(fault, HD_ECORRUPT, "not a time zone file of version 2 or later");
     if (head.leap_count > 0)
-        return hd_fault_set(fault, HD_ECORRUPT, "a time zone file with leap seconds");
+        return hd_error_set(fault, HD_ECORRUPT, "a time zone file with leap seconds");
     if (hd_read_bytes(&r, (size_t)head.change_count * 8, &times) != 0 ||
         hd_read_bytes(&r, head.change_count, &indexes) != 0 ||
         hd_read_bytes(&r, (size_t)head.type_count * 6, &types) != 0 ||
         hd_read_bytes(&r, rest_size(&head, 8), &rest) != 0)
-        return hd_fault_set(fault, HD_ECORRUPT, "an incomplete time zone file");
+        return hd_error_set(fault, HD_ECORRUPT, "an incomplete time zone file");
     tz = create(head.change_count);
     if (!tz)
-        return hd_fault_set(fault, HD_ENOMEM, "out of memory while reading a time zone");
+        return hd_error_set(fault, HD_ENOMEM, "out of memory while reading a time zone");
     if (!read_changes(tz, times, indexes, types) || !read_rule(tz, &r)) {
         hd_tz_close(tz);
-        return hd_fault_set(fault, HD_ECORRUPT, "a damaged time zone file");
+        return hd_error_set(fault, HD_ECORRUPT, "a damaged time zone file");
     }
     *out = tz;
     return 0;
@@ -234,7 +234,7 @@ static int read_zone_file(const char *path, struct hd_buf *out)
 }
 
 static int open_file(struct hd_tz **out, const char *directory, struct hd_slice name,
-                     struct hd_fault *fault)
+                     struct heddle_error *fault)
 {
     char path[4096];
     struct hd_buf bytes;
@@ -242,30 +242,30 @@ static int open_file(struct hd_tz **out, const char *directory, struct hd_slice 
 
     len = snprintf(path, sizeof(path), "%s/%.*s", directory, (int)name.len, name.ptr);
     if (len < 0 || (size_t)len >= sizeof(path))
-        return hd_fault_set(fault, HD_EINVAL, "the path of the time zone files is too long");
+        return hd_error_set(fault, HD_EINVAL, "the path of the time zone files is too long");
     hd_buf_init(&bytes, HD_TZ_MAX_FILE + 4096);
     err = read_zone_file(path, &bytes);
     if (err == 0)
         err = hd_tz_parse(out, hd_buf_slice(&bytes), fault);
     hd_buf_fini(&bytes);
     if (err == HD_EINVAL && !has_zones(directory))
-        return hd_fault_set(fault, HD_ENOTFOUND,
+        return hd_error_set(fault, HD_ENOTFOUND,
                             "no time zone files in %s: install the package tzdata", directory);
     if (err == HD_EINVAL)
-        return hd_fault_set(fault, err, "\"%.*s\" is not a time zone such as \"Europe/Berlin\"",
+        return hd_error_set(fault, err, "\"%.*s\" is not a time zone such as \"Europe/Berlin\"",
                             HD_SHOW(name));
-    return err == 0 ? 0 : hd_fault_set(fault, err, "cannot read the time zone %.*s", HD_SHOW(name));
+    return err == 0 ? 0 : hd_error_set(fault, err, "cannot read the time zone %.*s", HD_SHOW(name));
 }
 
 int hd_tz_open(struct hd_tz **out, const char *directory, struct hd_slice name,
-               struct hd_fault *fault)
+               struct heddle_error *fault)
 {
     if (name.len == 0 || hd_slice_eq(name, HD_S("UTC")) || hd_slice_eq(name, HD_S("Etc/UTC"))) {
         *out = NULL;
         return 0;
     }
     if (!is_zone_name(name))
-        return hd_fault_set(fault, HD_EINVAL,
+        return hd_error_set(fault, HD_EINVAL,
                             "\"%.*s\" is not a time zone such as \"Europe/Berlin\"", HD_SHOW(name));
     return open_file(out, directory ? directory : SYSTEM_DIRECTORY, name, fault);
 }

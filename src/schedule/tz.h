@@ -35,11 +35,12 @@ struct hd_tz_span {
  * installed; HD_ECORRUPT: damaged file. `fault` has the reason. Reads a file: not for the loop.
  */
 HD_MUST_CHECK int hd_tz_open(struct hd_tz **out, const char *directory, struct hd_slice name,
-                             struct hd_fault *fault);
+                             struct heddle_error *fault);
 void hd_tz_close(struct hd_tz *tz);
 
 /* Parses the contents of a zone file. HD_ECORRUPT or HD_ENOMEM. */
-HD_MUST_CHECK int hd_tz_parse(struct hd_tz **out, struct hd_slice bytes, struct hd_fault *fault);
+HD_MUST_CHECK int hd_tz_parse(struct hd_tz **out, struct hd_slice bytes,
+                              struct heddle_error *fault);
 
 struct hd_tz_span hd_tz_span(const struct hd_tz *tz, int64_t seconds);
 

@@ -64,20 +64,20 @@ struct hd_embedding {
 
 /* ---- the configuration ------------------------------------------------ */
 
-static int read_fields(struct hd_embedder *e, hd_json_val list, struct hd_fault *fault)
+static int read_fields(struct hd_embedder *e, hd_json_val list, struct heddle_error *fault)
 {
     struct hd_json_iter it = hd_json_iter(list);
     size_t count = hd_json_size(list);
     int err = 0;
 
     if ((list && !hd_json_is_array(list)) || count > MAX_FIELDS)
-        return hd_fault_set(fault, HD_EINVAL, "store.index.fields: expected a list of paths");
+        return hd_error_set(fault, HD_EINVAL, "store.index.fields: expected a list of paths");
     e->fields = hd_arena_calloc(&e->arena, count ? count : 1, sizeof(*e->fields));
     if (!e->fields)
         return HD_ENOMEM;
     while (!err && hd_json_next(&it)) {
         if (!hd_json_is_string(it.val) || hd_json_string(it.val).len > HD_EMBED_MAX_PATH)
-            return hd_fault_set(fault, HD_EINVAL, "store.index.fields: expected a list of paths");
+            return hd_error_set(fault, HD_EINVAL, "store.index.fields: expected a list of paths");
         err = hd_arena_copy(&e->arena, hd_json_string(it.val), &e->fields[e->field_count++]);
     }
     if (e->field_count == 0)
@@ -94,14 +94,14 @@ static const char *variable(const char *name, const char *other)
     return value && *value ? value : NULL;
 }
 
-static int read_provider(struct hd_embedder *e, struct hd_fault *fault)
+static int read_provider(struct hd_embedder *e, struct heddle_error *fault)
 {
     const char *base = variable("OPENAI_BASE_URL", "OPENAI_API_BASE");
     const char *key = variable("OPENAI_API_KEY", NULL);
     size_t skip = strlen(PROVIDER), len;
 
     if (!hd_slice_starts(e->name, HD_S(PROVIDER)) || e->name.len == skip)
-        return hd_fault_set(fault, HD_EINVAL,
+        return hd_error_set(fault, HD_EINVAL,
                             "store.index.embed: expected a function of the project "
                             "(\"./embed.py:embed\") or \"openai:MODEL\"");
     e->model = hd_slice(e->name.ptr + skip, e->name.len - skip);
@@ -110,21 +110,21 @@ static int read_provider(struct hd_embedder *e, struct hd_fault *fault)
     while (len > 0 && base[len - 1] == '/')
         len--;
     if (len > MAX_URL)
-        return hd_fault_set(fault, HD_EINVAL, "OPENAI_BASE_URL: the URL is too long");
+        return hd_error_set(fault, HD_EINVAL, "OPENAI_BASE_URL: the URL is too long");
     e->url = hd_arena_printf(&e->arena, "%.*s/embeddings", (int)len, base);
     if (key)
         e->authorization = hd_arena_printf(&e->arena, "Authorization: Bearer %s", key);
     return e->url && (!key || e->authorization) ? 0 : HD_ENOMEM;
 }
 
-static int read_index(struct hd_embedder *e, hd_json_val index, struct hd_fault *fault)
+static int read_index(struct hd_embedder *e, hd_json_val index, struct heddle_error *fault)
 {
     struct hd_project_code code;
     int64_t dims;
     int err;
 
     if (!hd_json_whole(hd_json_get(index, HD_S("dims")), &dims) || dims < 1 || dims > MAX_DIMS)
-        return hd_fault_set(fault, HD_EINVAL, "store.index.dims: expected a number from 1 to %d",
+        return hd_error_set(fault, HD_EINVAL, "store.index.dims: expected a number from 1 to %d",
                             MAX_DIMS);
     e->dims = (size_t)dims;
     err = hd_arena_copy(&e->arena, hd_json_string(hd_json_get(index, HD_S("embed"))), &e->name);
@@ -137,7 +137,7 @@ static int read_index(struct hd_embedder *e, hd_json_val index, struct hd_fault 
     return e->is_remote ? 0 : read_provider(e, fault);
 }
 
-int hd_embedder_create(struct hd_app *app, struct hd_embedder **out, struct hd_fault *fault)
+int hd_embedder_create(struct hd_app *app, struct hd_embedder **out, struct heddle_error *fault)
 {
     hd_json_val index = app->config->store_index.val;
     struct hd_embedder *e;
@@ -190,10 +190,10 @@ static int request_vectors(struct hd_embedding *embedding);
 static void end_embedding(struct hd_embedding *embedding, int err, const char *why)
 {
     struct hd_slice name = embedding->embedder->name;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
 
     if (err)
-        hd_fault_set(&fault, err, "texts cannot be embedded: %.*s: %s",
+        hd_error_set(&fault, err, "texts cannot be embedded: %.*s: %s",
                      (int)(name.len < 80 ? name.len : 80), name.ptr, why);
     embedding->embedder->count--;
     embedding->done(embedding->ctx, err, &fault);
@@ -369,18 +369,18 @@ void hd_embedding_free(struct hd_embedding *embedding)
 
 /* ---- reading what came ------------------------------------------------ */
 
-static int refuse_vectors(struct hd_fault *fault, const char *what)
+static int refuse_vectors(struct heddle_error *fault, const char *what)
 {
-    return hd_fault_set(fault, HD_EUNAVAILABLE, "store.index.embed: %s", what);
+    return hd_error_set(fault, HD_EUNAVAILABLE, "store.index.embed: %s", what);
 }
 
 static int read_floats(const struct hd_embedder *e, const struct part *part, float *out,
-                       struct hd_fault *fault)
+                       struct heddle_error *fault)
 {
     size_t count = e->dims * part->count;
 
     if (part->data.len != count * sizeof(float))
-        return hd_fault_set(
+        return hd_error_set(
             fault, HD_EUNAVAILABLE,
             "store.index.embed: %zu texts have %zu numbers; with dims %zu expected %zu",
             part->count, part->data.len / sizeof(float), e->dims, count);
@@ -395,13 +395,13 @@ static int read_floats(const struct hd_embedder *e, const struct part *part, flo
 }
 
 static int read_numbers(const struct hd_embedder *e, hd_json_val list, float *out,
-                        struct hd_fault *fault)
+                        struct heddle_error *fault)
 {
     struct hd_json_iter it = hd_json_iter(list);
     double number;
 
     if (!hd_json_is_array(list) || hd_json_size(list) != e->dims)
-        return hd_fault_set(fault, HD_EUNAVAILABLE,
+        return hd_error_set(fault, HD_EUNAVAILABLE,
                             "store.index.embed: a vector has %zu numbers, but dims is %zu",
                             hd_json_size(list), e->dims);
     while (hd_json_next(&it)) {
@@ -414,7 +414,7 @@ static int read_numbers(const struct hd_embedder *e, hd_json_val list, float *ou
 
 /* {"data": [{"index": 0, "embedding": […]}, …]} */
 static int read_embeddings(const struct hd_embedder *e, const struct part *part, float *out,
-                           struct hd_fault *fault)
+                           struct heddle_error *fault)
 {
     struct hd_json json = {NULL};
     struct hd_json_iter it;
@@ -444,7 +444,7 @@ static int read_embeddings(const struct hd_embedder *e, const struct part *part,
 }
 
 /* Zeros stay: they are near to nothing. */
-static int make_unit(float *vector, size_t dims, struct hd_fault *fault)
+static int make_unit(float *vector, size_t dims, struct heddle_error *fault)
 {
     double sum = 0;
 
@@ -457,7 +457,7 @@ static int make_unit(float *vector, size_t dims, struct hd_fault *fault)
     return 0;
 }
 
-int hd_embedding_read(struct hd_embedding *embedding, const float **out, struct hd_fault *fault)
+int hd_embedding_read(struct hd_embedding *embedding, const float **out, struct heddle_error *fault)
 {
     const struct hd_embedder *e = embedding->embedder;
     float *at;

@@ -20,7 +20,7 @@ struct hd_embedder;
 
 /* *out is NULL when there is no store.index. HD_EINVAL: it is not as it should be. */
 HD_MUST_CHECK int hd_embedder_create(struct hd_app *app, struct hd_embedder **out,
-                                     struct hd_fault *fault);
+                                     struct heddle_error *fault);
 /* Nothing may be under way. */
 void hd_embedder_destroy(struct hd_embedder *embedder);
 
@@ -32,7 +32,7 @@ const struct hd_slice *hd_embedder_fields(const struct hd_embedder *embedder, si
 
 struct hd_embedding;
 /* On the loop. `err` not 0: there are no vectors, and `fault` has the reason. */
-typedef void (*hd_embedded_fn)(void *ctx, int err, const struct hd_fault *fault);
+typedef void (*hd_embedded_fn)(void *ctx, int err, const struct heddle_error *fault);
 
 /*
  * Requests the vectors of these texts. The texts and the embedding must stay valid until `done` is
@@ -45,7 +45,7 @@ HD_MUST_CHECK int hd_embed(struct hd_embedder *embedder, const struct hd_slice *
  * store thread. They belong to the embedding. HD_EUNAVAILABLE: the response is invalid.
  */
 HD_MUST_CHECK int hd_embedding_read(struct hd_embedding *embedding, const float **out,
-                                    struct hd_fault *fault);
+                                    struct heddle_error *fault);
 /* Accepts NULL. Not before `done`. */
 void hd_embedding_free(struct hd_embedding *embedding);
 

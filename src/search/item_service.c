@@ -40,9 +40,9 @@ int hd_item_service_place(const struct hd_item_service *items,
 
     *out = (struct hd_item_place){.labels = *labels, .key = key};
     if (key.len == 0)
-        return hd_fault_set(items->fault, HD_EINVAL, "key: expected a non-empty string");
+        return hd_error_set(items->fault, HD_EINVAL, "key: expected a non-empty string");
     if (memchr(key.ptr, '\0', key.len))
-        return hd_fault_set(items->fault, HD_EINVAL, "key: contains a NUL");
+        return hd_error_set(items->fault, HD_EINVAL, "key: contains a NUL");
     err = hd_item_service_join(items, labels, &out->ns);
     if (!err)
         err = hd_item_check(out->ns, key, items->fault);
@@ -146,7 +146,7 @@ int hd_item_service_ttl(const struct hd_item_service *items, hd_json_val val, in
     if (!val || hd_json_is_null(val))
         return 0;
     if (!hd_json_double(val, &minutes) || !(minutes > 0) || minutes > MAX_TTL_MINUTES)
-        return hd_fault_set(items->fault, HD_EINVAL,
+        return hd_error_set(items->fault, HD_EINVAL,
                             "ttl: expected a number of minutes greater than 0");
     *out = (int64_t)ceil(minutes * US_PER_MINUTE);
     return 0;
@@ -176,7 +176,7 @@ static int add_texts(const struct hd_item_service *items, hd_json_val value, str
     int err = hd_embed_find(texts, value, path);
 
     if (err == HD_ELIMIT)
-        return hd_fault_set(items->fault, HD_EINVAL,
+        return hd_error_set(items->fault, HD_EINVAL,
                             "index: a path is too long, or selects more than %d texts",
                             HD_EMBED_MAX_TEXTS);
     return err;
@@ -212,7 +212,7 @@ static int check_index(const struct hd_item_service *items, hd_json_val index)
         is_good = hd_json_is_string(it.val);
     return is_good
                ? 0
-               : hd_fault_set(items->fault, HD_EINVAL, "index: expected false or a list of paths");
+               : hd_error_set(items->fault, HD_EINVAL, "index: expected false or a list of paths");
 }
 
 int hd_item_service_texts(const struct hd_item_service *items, hd_json_val value, hd_json_val index,

@@ -29,7 +29,7 @@ struct hd_item_service {
     const struct hd_app *app;
     struct hd_slice principal;
     struct hd_arena *arena;
-    struct hd_fault *fault;
+    struct heddle_error *fault;
     /* True if the caller may see an item; NULL: it may see all. */
     int (*sees)(void *ctx, const struct hd_item_rec *item, bool *out);
     void *ctx;

@@ -65,7 +65,7 @@ struct hd_thread_indexer {
     int64_t took; /* by the last job */
     bool has_more;
     int err;
-    struct hd_fault fault;
+    struct heddle_error fault;
 };
 
 hd_thread_texts_reader hd_thread_indexer_reader(const struct hd_thread_indexer *texts)
@@ -186,7 +186,7 @@ static void await_busy(struct hd_thread_indexer *texts, struct hd_slice principa
 }
 
 static int update_noted(struct hd_thread_indexer *texts, const struct hd_slice *principal,
-                        size_t limit, size_t *count, struct hd_fault *fault)
+                        size_t limit, size_t *count, struct heddle_error *fault)
 {
     struct noted *noted;
     int err = 0;
@@ -204,7 +204,7 @@ static int update_noted(struct hd_thread_indexer *texts, const struct hd_slice *
 }
 
 int hd_thread_indexer_catch_up(struct hd_app *app, struct hd_slice principal, bool *is_complete,
-                               struct hd_fault *fault)
+                               struct heddle_error *fault)
 {
     struct hd_thread_indexer *texts = app->texts;
     size_t count;
@@ -377,7 +377,7 @@ static void on_index_timer(uv_timer_t *timer)
 {
     struct hd_thread_indexer *texts = timer->data;
 
-    texts->fault = (struct hd_fault){0};
+    texts->fault = (struct heddle_error){0};
     texts->is_working = true;
     if (hd_defer_run(texts->app->defer, index_threads, on_worked, texts)) {
         texts->is_working = false;

@@ -112,7 +112,7 @@ int hd_thread_texts_add_label(struct hd_batch_builder *batch, struct hd_slice pr
 
 int hd_thread_texts_label(struct heddle *store, struct hd_slice principal,
                           struct hd_slice thread_id, struct hd_arena *arena, struct hd_slice *out,
-                          struct hd_fault *fault)
+                          struct heddle_error *fault)
 {
     const struct hd_cell key[] = {hd_cell_bytes(principal), hd_cell_bytes(thread_id)};
     struct hd_cell cells[HD_MAX_COLUMNS];
@@ -133,7 +133,7 @@ struct update {
     struct hd_thread_rec thread;
     struct label label;
     struct hd_batch_builder batch;
-    struct hd_fault *fault;
+    struct heddle_error *fault;
 };
 
 static int on_word(void *arg, struct hd_slice word)
@@ -217,7 +217,7 @@ static int add_all(struct update *u)
         err = hd_json_parse(&json, hd_buf_slice(&values), u->fault);
     hd_buf_fini(&values);
     if (is_lasting(err)) {
-        *u->fault = (struct hd_fault){0};
+        *u->fault = (struct heddle_error){0};
         err = 0;
     }
     messages = hd_json_get(hd_json_root(&json), HD_S("messages"));
@@ -308,7 +308,7 @@ static int read_rev(struct update *u, int64_t *out)
 }
 
 int hd_thread_texts_update(struct hd_app *app, struct hd_slice principal, struct hd_slice thread_id,
-                           struct hd_fault *fault)
+                           struct heddle_error *fault)
 {
     struct update u = {.app = app, .fault = fault};
     int64_t rev = 0;
@@ -326,7 +326,7 @@ int hd_thread_texts_update(struct hd_app *app, struct hd_slice principal, struct
         err = store_words(&u);
     /* Deleted, or changed again: then it was noted again. */
     if (err == HD_ENOTFOUND || err == HD_ECONFLICT) {
-        *fault = (struct hd_fault){0};
+        *fault = (struct heddle_error){0};
         err = 0;
     }
     hd_batch_fini(&u.batch);
@@ -405,7 +405,7 @@ static int on_matching_word(void *arg, size_t which, const struct hd_cell *cells
 }
 
 static int has_term(struct heddle *store, struct hd_slice principal, struct hd_slice thread_id,
-                    struct hd_slice term, bool *out, struct hd_fault *fault)
+                    struct hd_slice term, bool *out, struct heddle_error *fault)
 {
     const struct hd_cell key[] = {hd_cell_bytes(principal), hd_cell_bytes(thread_id)};
     struct bounds bounds;
@@ -424,7 +424,7 @@ static int has_term(struct heddle *store, struct hd_slice principal, struct hd_s
 
 int hd_thread_texts_match(struct heddle *store, struct hd_slice principal,
                           struct hd_slice thread_id, const struct hd_terms *terms, bool *out,
-                          struct hd_fault *fault)
+                          struct heddle_error *fault)
 {
     int err = 0;
 
@@ -454,7 +454,7 @@ static int on_found_thread(void *arg, size_t which, const struct hd_cell *cells)
 }
 
 static int find_term(struct heddle *store, struct hd_slice principal, struct hd_slice term,
-                     struct term_finding *f, struct hd_fault *fault)
+                     struct term_finding *f, struct heddle_error *fault)
 {
     const struct hd_cell prefix = hd_cell_bytes(principal);
     struct bounds bounds;
@@ -471,7 +471,7 @@ static int find_term(struct heddle *store, struct hd_slice principal, struct hd_
 
 /* Moves those of `from` that have the term to `to`. */
 static int check_each(struct heddle *store, struct hd_slice principal, struct hd_slice term,
-                      const struct hd_map *from, struct hd_map *to, struct hd_fault *fault)
+                      const struct hd_map *from, struct hd_map *to, struct heddle_error *fault)
 {
     struct hd_slice id;
     size_t pos = 0;
@@ -490,7 +490,7 @@ static int check_each(struct heddle *store, struct hd_slice principal, struct hd
 
 /* Replaces *found by those of it that have the term; `is_first`: by all threads that have it. */
 static int narrow(struct heddle *store, struct hd_slice principal, struct hd_slice term,
-                  bool is_first, struct hd_map *found, bool *is_common, struct hd_fault *fault)
+                  bool is_first, struct hd_map *found, bool *is_common, struct heddle_error *fault)
 {
     struct hd_map among = *found;
     struct term_finding f = {.among = is_first ? NULL : &among, .found = found};
@@ -511,7 +511,7 @@ static int narrow(struct heddle *store, struct hd_slice principal, struct hd_sli
 
 int hd_thread_texts_find(struct heddle *store, struct hd_slice principal,
                          const struct hd_terms *terms, struct hd_map *found, bool *is_common,
-                         struct hd_fault *fault)
+                         struct heddle_error *fault)
 {
     size_t first = 0;
     int err = 0;

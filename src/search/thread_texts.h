@@ -46,13 +46,13 @@ struct hd_thread_rec;
  */
 typedef int (*hd_thread_texts_reader)(struct hd_app *app, const struct hd_thread_rec *thread,
                                       struct hd_arena *arena, struct hd_buf *out,
-                                      struct hd_fault *fault);
+                                      struct heddle_error *fault);
 
 /* ---- rows (store threads) ------------------------------------------------ */
 
 /* Brings the index up to date for one thread. 0 too when there is no such thread. */
 HD_MUST_CHECK int hd_thread_texts_update(struct hd_app *app, struct hd_slice principal,
-                                         struct hd_slice thread_id, struct hd_fault *fault);
+                                         struct hd_slice thread_id, struct heddle_error *fault);
 
 /* Appends what removes a thread from the index. Borrows both until applied. */
 HD_MUST_CHECK int hd_thread_texts_delete(struct hd_batch_builder *batch, struct hd_slice principal,
@@ -66,7 +66,7 @@ HD_MUST_CHECK int hd_thread_texts_add_label(struct hd_batch_builder *batch,
 /* Empty: the thread has none. */
 HD_MUST_CHECK int hd_thread_texts_label(struct heddle *store, struct hd_slice principal,
                                         struct hd_slice thread_id, struct hd_arena *arena,
-                                        struct hd_slice *out, struct hd_fault *fault);
+                                        struct hd_slice *out, struct heddle_error *fault);
 
 /* The words of a search. */
 struct hd_terms {
@@ -82,11 +82,11 @@ HD_MUST_CHECK int hd_terms_parse(struct hd_terms *terms, struct hd_slice text,
  */
 HD_MUST_CHECK int hd_thread_texts_find(struct heddle *store, struct hd_slice principal,
                                        const struct hd_terms *terms, struct hd_map *found,
-                                       bool *is_common, struct hd_fault *fault);
+                                       bool *is_common, struct heddle_error *fault);
 /* True if one thread has all of them. */
 HD_MUST_CHECK int hd_thread_texts_match(struct heddle *store, struct hd_slice principal,
                                         struct hd_slice thread_id, const struct hd_terms *terms,
-                                        bool *out, struct hd_fault *fault);
+                                        bool *out, struct heddle_error *fault);
 
 /* ---- the indexer ----------------------------------------------------------- */
 
@@ -109,6 +109,6 @@ void hd_thread_indexer_note(struct hd_thread_indexer *texts, struct hd_slice pri
  * principal that the comparison has not reached may be missing in the index. For store threads.
  */
 HD_MUST_CHECK int hd_thread_indexer_catch_up(struct hd_app *app, struct hd_slice principal,
-                                             bool *is_complete, struct hd_fault *fault);
+                                             bool *is_complete, struct heddle_error *fault);
 
 #endif

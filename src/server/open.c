@@ -37,7 +37,7 @@
 #define QUIET_MS 1
 #define MAX_SETTINGS ((size_t)64 << 20)
 
-static int open_store(struct hd_app *app, struct hd_fault *fault)
+static int open_store(struct hd_app *app, struct heddle_error *fault)
 {
     struct heddle_error error = {0};
     int err = heddle_open(&app->store, app->config->store, &error);
@@ -45,9 +45,9 @@ static int open_store(struct hd_app *app, struct hd_fault *fault)
 
     if (!err)
         err = hd_store_lock_take(app->store, app->config->store, app->loop, app->lost,
-                                 app->lost_ctx, &app->hold, (struct hd_fault *)&error);
+                                 app->lost_ctx, &app->hold, &error);
     hd_url_show(app->config->store, shown, sizeof(shown));
-    return err ? hd_fault_set(fault, err, "%s: %s", shown,
+    return err ? hd_error_set(fault, err, "%s: %s", shown,
                               error.code ? error.text : hd_error_text(err))
                : 0;
 }
@@ -68,7 +68,7 @@ static int open_agents(struct hd_app *app)
 }
 
 /* Limits of principals, and the audit log. */
-static int open_watch(struct hd_app *app, struct hd_fault *fault)
+static int open_watch(struct hd_app *app, struct heddle_error *fault)
 {
     const struct hd_config *config = app->config;
     const struct hd_limits_config limits = {
@@ -104,7 +104,7 @@ static bool needs_workers(const struct hd_app *app)
 }
 
 /* Starts no worker yet. */
-static int open_runtime(struct hd_app *app, bool is_direct, struct hd_fault *fault)
+static int open_runtime(struct hd_app *app, bool is_direct, struct heddle_error *fault)
 {
     int err = hd_graph_schemas_open(app, fault);
 
@@ -126,7 +126,7 @@ static int open_runtime(struct hd_app *app, bool is_direct, struct hd_fault *fau
 
 /* ---- open ------------------------------------------------------------- */
 
-static int open_parts(struct hd_app *app, struct hd_fault *fault)
+static int open_parts(struct hd_app *app, struct heddle_error *fault)
 {
     const struct hd_config *config = app->config;
     const struct hd_event_log_limits limits = {.log_bytes = config->stream_retention_bytes,
@@ -170,7 +170,7 @@ static int open_parts(struct hd_app *app, struct hd_fault *fault)
     return err;
 }
 
-int hd_server_open(struct hd_app *app, struct hd_fault *fault)
+int hd_server_open(struct hd_app *app, struct heddle_error *fault)
 {
     int err = open_store(app, fault);
 

@@ -10,7 +10,7 @@
  * Opens the configured store and all parts of the server. Set `loop`, `config` and the graphs
  * before. Unfinished runs continue.
  */
-HD_MUST_CHECK int hd_server_open(struct hd_app *app, struct hd_fault *fault);
+HD_MUST_CHECK int hd_server_open(struct hd_app *app, struct heddle_error *fault);
 /*
  * For shutdown: starts no new work, stops runs so that the next process continues them, and
  * delivers webhooks within the configured time. Calls `done` later, when all work has ended.

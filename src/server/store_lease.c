@@ -81,7 +81,7 @@ static int on_holder_row(void *arg, size_t which, const struct hd_cell *cells)
     return 1;
 }
 
-static int read_holder(struct hd_store_lease *lease, struct holder *out, struct hd_fault *fault)
+static int read_holder(struct hd_store_lease *lease, struct holder *out, struct heddle_error *fault)
 {
     /* Reads all slots: a later version may use one slot per server. */
     const struct hd_query query = {
@@ -148,7 +148,7 @@ static int plan(struct hd_store_lease *lease, enum lease_change change, const st
 
 /* HD_ECONFLICT: the condition of `change` does not hold. */
 static int change_row(struct hd_store_lease *lease, enum lease_change change,
-                      const struct holder *old, struct hd_fault *fault)
+                      const struct holder *old, struct heddle_error *fault)
 {
     struct hd_batch_builder batch;
     struct hd_batch view;
@@ -182,7 +182,7 @@ static void lose(struct hd_store_lease *lease, const struct holder *holder)
  * The row belongs to another server, or an earlier commit of ours changed it and its reply was
  * lost.
  */
-static int examine(struct hd_store_lease *lease, struct hd_fault *fault)
+static int examine(struct hd_store_lease *lease, struct heddle_error *fault)
 {
     struct holder holder;
     int err = read_holder(lease, &holder, fault);
@@ -199,7 +199,7 @@ static int examine(struct hd_store_lease *lease, struct hd_fault *fault)
     return err;
 }
 
-static void note_failure(struct hd_store_lease *lease, int err, const struct hd_fault *fault)
+static void note_failure(struct hd_store_lease *lease, int err, const struct heddle_error *fault)
 {
     if (!lease->is_failing)
         hd_log(HD_LOG_WARN, "serve", "the lease on the store was not renewed: %s",
@@ -218,7 +218,7 @@ static bool is_stuck(const struct hd_store_lease *lease, int64_t now)
 /* True: the lease was renewed. */
 static bool heartbeat(struct hd_store_lease *lease, int64_t began, bool has_update)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     int err;
 
     if (is_stuck(lease, began))
@@ -226,7 +226,7 @@ static bool heartbeat(struct hd_store_lease *lease, int64_t began, bool has_upda
     lease->heartbeat++;
     err = change_row(lease, has_update ? UPDATE : BEAT, NULL, &fault);
     if (err == HD_ECONFLICT) {
-        fault = (struct hd_fault){0};
+        fault = (struct heddle_error){0};
         err = examine(lease, &fault);
     }
     if (err) {
@@ -299,7 +299,7 @@ static void hurry(struct hd_store_lease *lease)
 }
 
 /* Called before each batch, on the thread that applies it. */
-static int fence(void *arg, struct hd_fault *fault)
+static int fence(void *arg, struct heddle_error *fault)
 {
     struct hd_store_lease *lease = arg;
     struct timespec until;
@@ -313,9 +313,9 @@ static int fence(void *arg, struct hd_fault *fault)
         ;
     pthread_mutex_unlock(&lease->lock);
     if (atomic_load(&lease->is_lost))
-        return hd_fault_set(fault, HD_ECLOSED, "another server has taken over the store");
+        return hd_error_set(fault, HD_ECLOSED, "another server has taken over the store");
     return is_fresh(lease) ? 0
-                           : hd_fault_set(fault, HD_EUNAVAILABLE,
+                           : hd_error_set(fault, HD_EUNAVAILABLE,
                                           "the server could not renew its lease on the store");
 }
 
@@ -373,16 +373,16 @@ void hd_store_lease_leave_loop(struct hd_store_lease *lease)
 
 /* ---- take ------------------------------------------------------------- */
 
-static int refuse_held_store(const struct holder *holder, struct hd_fault *fault)
+static int refuse_held_store(const struct holder *holder, struct heddle_error *fault)
 {
     char name[160];
 
     hd_server_identity_describe(&holder->identity, name, sizeof(name));
-    return hd_fault_set(fault, HD_EBUSY, "it is in use by %s", name);
+    return hd_error_set(fault, HD_EBUSY, "it is in use by %s", name);
 }
 
 static int take_over(struct hd_store_lease *lease, const struct holder *holder, const char *why,
-                     struct hd_fault *fault)
+                     struct heddle_error *fault)
 {
     char name[160];
     int err = change_row(lease, REPLACE, holder, fault);
@@ -400,7 +400,7 @@ struct holder_watch {
 
 /* Reads the row once. 1: read it again later. */
 static int look_at_holder(struct hd_store_lease *lease, struct holder_watch *watch,
-                          struct hd_fault *fault)
+                          struct heddle_error *fault)
 {
     int64_t began = hd_clock_boot_us(), now;
     struct holder holder;
@@ -433,7 +433,7 @@ static int look_at_holder(struct hd_store_lease *lease, struct holder_watch *wat
     return 1;
 }
 
-static int acquire(struct hd_store_lease *lease, struct hd_fault *fault)
+static int acquire(struct hd_store_lease *lease, struct heddle_error *fault)
 {
     struct holder_watch watch = {.since_us = 0};
     int64_t began;
@@ -443,7 +443,7 @@ static int acquire(struct hd_store_lease *lease, struct hd_fault *fault)
         began = hd_clock_boot_us();
         err = look_at_holder(lease, &watch, fault);
         if (err == HD_ECONFLICT && fault)
-            *fault = (struct hd_fault){0};
+            *fault = (struct heddle_error){0};
         if (err > 0)
             hd_clock_sleep_us(LOOK_US);
     } while (err > 0 || err == HD_ECONFLICT);
@@ -453,7 +453,7 @@ static int acquire(struct hd_store_lease *lease, struct hd_fault *fault)
 }
 
 /* Opens a separate connection: beats must not wait for runs and requests. */
-static int open_backend(struct hd_store_lease *lease, const char *text, struct hd_fault *fault)
+static int open_backend(struct hd_store_lease *lease, const char *text, struct heddle_error *fault)
 {
     struct hd_arena arena;
     struct hd_url url;
@@ -498,7 +498,7 @@ static void destroy(struct hd_store_lease *lease)
 }
 
 int hd_store_lease_take(struct heddle *store, const struct hd_store_lease_options *options,
-                        struct hd_store_lease **out, struct hd_fault *fault)
+                        struct hd_store_lease **out, struct heddle_error *fault)
 {
     struct hd_store_lease *lease = hd_calloc(1, sizeof(*lease));
     int err;
@@ -539,7 +539,7 @@ void hd_store_lease_update(struct hd_store_lease *lease, const struct hd_server_
 
 void hd_store_lease_release(struct hd_store_lease *lease)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     int err;
 
     if (!lease)

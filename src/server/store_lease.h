@@ -43,7 +43,7 @@ struct hd_store_lease_options {
  */
 HD_MUST_CHECK int hd_store_lease_take(struct heddle *store,
                                       const struct hd_store_lease_options *options,
-                                      struct hd_store_lease **out, struct hd_fault *fault);
+                                      struct hd_store_lease **out, struct heddle_error *fault);
 /* Records the identity that refused servers report; written with the next beat. */
 void hd_store_lease_update(struct hd_store_lease *lease, const struct hd_server_identity *self);
 /* The loop is about to end: closes the lease's handles. Beats continue. Accepts NULL. */

@@ -14,7 +14,7 @@ struct hd_store_lock {
 
 int hd_store_lock_take(struct heddle *store, const char *url, uv_loop_t *loop,
                        hd_store_lease_lost_fn lost, void *ctx, struct hd_store_lock **out,
-                       struct hd_fault *fault)
+                       struct heddle_error *fault)
 {
     struct hd_store_lock *hold = hd_calloc(1, sizeof(*hold));
     const char *file = hd_rows_file(store);

@@ -19,7 +19,7 @@ struct hd_store_lock;
  */
 HD_MUST_CHECK int hd_store_lock_take(struct heddle *store, const char *url, uv_loop_t *loop,
                                      hd_store_lease_lost_fn lost, void *ctx,
-                                     struct hd_store_lock **out, struct hd_fault *fault);
+                                     struct hd_store_lock **out, struct heddle_error *fault);
 /* Sets the server's URL, which refused servers report. */
 void hd_store_lock_set_address(struct hd_store_lock *hold, const char *address);
 /* Call it before the loop ends. Accepts NULL. */

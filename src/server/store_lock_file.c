@@ -25,10 +25,11 @@ struct hd_store_lock_file {
 };
 
 /* Resolves symbolic links, as SQLite does for the names of its companion files. */
-static int set_path(struct hd_store_lock_file *hold, const char *database, struct hd_fault *fault)
+static int set_path(struct hd_store_lock_file *hold, const char *database,
+                    struct heddle_error *fault)
 {
     if (!realpath(database, hold->path))
-        return hd_fault_set(fault, HD_EIO, "%.120s: %s", database, strerror(errno));
+        return hd_error_set(fault, HD_EIO, "%.120s: %s", database, strerror(errno));
     memcpy(hold->path + strlen(hold->path), SUFFIX, sizeof(SUFFIX));
     return 0;
 }
@@ -50,18 +51,18 @@ static void close_file(struct hd_store_lock_file *hold)
 }
 
 /* HD_EBUSY: another process has the lock; `fd` stays open to read the owner's identity. */
-static int try_lock(struct hd_store_lock_file *hold, struct hd_fault *fault)
+static int try_lock(struct hd_store_lock_file *hold, struct heddle_error *fault)
 {
     for (;;) {
         /* Workers must not inherit the descriptor: the lock lasts until its last copy is closed. */
         hold->fd = open(hold->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
         if (hold->fd < 0)
-            return hd_fault_set(fault, errno == EACCES ? HD_EACCESS : HD_EIO, "%.160s: %s",
+            return hd_error_set(fault, errno == EACCES ? HD_EACCESS : HD_EIO, "%.160s: %s",
                                 hold->path, strerror(errno));
         if (flock(hold->fd, LOCK_EX | LOCK_NB) != 0) {
             if (errno == EWOULDBLOCK)
                 return HD_EBUSY;
-            return hd_fault_set(fault, HD_EIO, "cannot lock %.160s: %s", hold->path,
+            return hd_error_set(fault, HD_EIO, "cannot lock %.160s: %s", hold->path,
                                 strerror(errno));
         }
         if (is_current(hold))
@@ -70,7 +71,7 @@ static int try_lock(struct hd_store_lock_file *hold, struct hd_fault *fault)
     }
 }
 
-static int refuse_locked_store(const struct hd_store_lock_file *hold, struct hd_fault *fault)
+static int refuse_locked_store(const struct hd_store_lock_file *hold, struct heddle_error *fault)
 {
     struct hd_server_identity holder;
     char text[MAX_TEXT], name[160];
@@ -78,11 +79,11 @@ static int refuse_locked_store(const struct hd_store_lock_file *hold, struct hd_
 
     hd_server_identity_read(hd_slice(text, len > 0 ? (size_t)len : 0), &holder);
     hd_server_identity_describe(&holder, name, sizeof(name));
-    return hd_fault_set(fault, HD_EBUSY, "it is in use by %s", name);
+    return hd_error_set(fault, HD_EBUSY, "it is in use by %s", name);
 }
 
 int hd_store_lock_file_take(const char *database, const struct hd_server_identity *self,
-                            struct hd_store_lock_file **out, struct hd_fault *fault)
+                            struct hd_store_lock_file **out, struct heddle_error *fault)
 {
     struct hd_store_lock_file *hold = hd_calloc(1, sizeof(*hold));
     int64_t until = hd_clock_monotonic_us() + WAIT_US;

@@ -15,7 +15,8 @@ struct hd_store_lock_file;
 /* HD_EBUSY: held; `fault` names the server. */
 HD_MUST_CHECK int hd_store_lock_file_take(const char *database,
                                           const struct hd_server_identity *self,
-                                          struct hd_store_lock_file **out, struct hd_fault *fault);
+                                          struct hd_store_lock_file **out,
+                                          struct heddle_error *fault);
 /* Records the identity that refused servers report. */
 void hd_store_lock_file_update(struct hd_store_lock_file *hold,
                                const struct hd_server_identity *self);

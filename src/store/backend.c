@@ -37,18 +37,18 @@ static bool query_fits(const struct hd_column *column, const struct hd_cell *cel
 }
 
 static int check_cells(const struct hd_table *table, const struct hd_cell *cells, unsigned count,
-                       struct hd_fault *fault)
+                       struct heddle_error *fault)
 {
     for (unsigned i = 0; i < count; i++) {
         if (!query_fits(&table->columns[i], &cells[i]))
-            return hd_fault_set(fault, HD_EINVAL, "invalid cell for column %s of %s",
+            return hd_error_set(fault, HD_EINVAL, "invalid cell for column %s of %s",
                                 table->columns[i].name, table->name);
     }
     return 0;
 }
 
 static int check_expect(const struct hd_table *table, const struct hd_op *op,
-                        struct hd_fault *fault)
+                        struct heddle_error *fault)
 {
     bool is_sound = op->column < table->column_count && op->column >= table->key_count &&
                     table->columns[op->column].type == HD_COL_INT &&
@@ -59,17 +59,17 @@ static int check_expect(const struct hd_table *table, const struct hd_op *op,
     for (unsigned i = 0; is_sound && i < op->set_count; i++)
         is_sound = table->columns[op->set_column + i].type == HD_COL_INT;
     if (!is_sound)
-        return hd_fault_set(fault, HD_EINVAL, "invalid columns in an expectation on %s",
+        return hd_error_set(fault, HD_EINVAL, "invalid columns in an expectation on %s",
                             table->name);
     return check_cells(table, op->cells, table->key_count, fault);
 }
 
-static int check_op(const struct hd_op *op, struct hd_fault *fault)
+static int check_op(const struct hd_op *op, struct heddle_error *fault)
 {
     const struct hd_table *table;
 
     if ((unsigned)op->table >= HD_TABLE_COUNT)
-        return hd_fault_set(fault, HD_EINVAL, "invalid table number %d", (int)op->table);
+        return hd_error_set(fault, HD_EINVAL, "invalid table number %d", (int)op->table);
     table = &hd_tables[op->table];
     switch (op->kind) {
     case HD_OP_PUT:
@@ -78,13 +78,13 @@ static int check_op(const struct hd_op *op, struct hd_fault *fault)
         return check_cells(table, op->cells, table->column_count, fault);
     case HD_OP_DELETE:
         if (op->key_count == 0 || op->key_count > table->key_count)
-            return hd_fault_set(fault, HD_EINVAL, "a delete on %s names %u key columns",
+            return hd_error_set(fault, HD_EINVAL, "a delete on %s names %u key columns",
                                 table->name, op->key_count);
         return check_cells(table, op->cells, op->key_count, fault);
     case HD_OP_EXPECT:
         return check_expect(table, op, fault);
     }
-    return hd_fault_set(fault, HD_EINVAL, "invalid operation number %d", (int)op->kind);
+    return hd_error_set(fault, HD_EINVAL, "invalid operation number %d", (int)op->kind);
 }
 
 /* The cells of a query for the ordering columns from `first` on. None of them may be null. */
@@ -104,7 +104,7 @@ static bool bounds_fit(const struct hd_query *query, unsigned first, const struc
     return true;
 }
 
-static int check_query(const struct hd_query *query, struct hd_fault *fault)
+static int check_query(const struct hd_query *query, struct heddle_error *fault)
 {
     bool is_sound = (unsigned)query->table < HD_TABLE_COUNT && query->index >= HD_PRIMARY &&
                     query->index < (int)hd_tables[query->table].index_count;
@@ -114,7 +114,7 @@ static int check_query(const struct hd_query *query, struct hd_fault *fault)
                (!query->high || bounds_fit(query, query->prefix_count, query->high, 1)) &&
                bounds_fit(query, query->prefix_count, query->after, query->after_count);
     if (!is_sound)
-        return hd_fault_set(fault, HD_EINVAL, "the bounds of a query do not match its table");
+        return hd_error_set(fault, HD_EINVAL, "the bounds of a query do not match its table");
     return 0;
 }
 
@@ -131,7 +131,7 @@ static const struct hd_backend_ops *find_driver(const char *scheme)
     return NULL;
 }
 
-static int refuse_scheme(const char *scheme, struct hd_fault *fault)
+static int refuse_scheme(const char *scheme, struct heddle_error *fault)
 {
     char known[100] = "";
     size_t len = 0;
@@ -139,11 +139,11 @@ static int refuse_scheme(const char *scheme, struct hd_fault *fault)
     for (size_t i = 0; i < HD_COUNT(drivers) && len < sizeof(known); i++)
         len += (size_t)snprintf(known + len, sizeof(known) - len, "%s%s:", i ? ", " : "",
                                 drivers[i]->schemes[0]);
-    return hd_fault_set(fault, HD_EINVAL, "unknown store scheme \"%.60s:\"; supported: %s", scheme,
+    return hd_error_set(fault, HD_EINVAL, "unknown store scheme \"%.60s:\"; supported: %s", scheme,
                         known);
 }
 
-int hd_backend_open(struct hd_backend **out, const struct hd_url *url, struct hd_fault *fault)
+int hd_backend_open(struct hd_backend **out, const struct hd_url *url, struct heddle_error *fault)
 {
     const struct hd_backend_ops *driver = find_driver(url->scheme);
 
@@ -166,7 +166,7 @@ static void log_slow(size_t operations, int64_t took_us)
 }
 
 int hd_backend_apply(struct hd_backend *backend, const struct hd_batch *batch, size_t *failed,
-                     struct hd_fault *fault)
+                     struct heddle_error *fault)
 {
     size_t ignored;
     int64_t started;
@@ -189,7 +189,7 @@ int hd_backend_apply(struct hd_backend *backend, const struct hd_batch *batch, s
     return err;
 }
 
-static int check_queries(const struct hd_query *queries, size_t count, struct hd_fault *fault)
+static int check_queries(const struct hd_query *queries, size_t count, struct heddle_error *fault)
 {
     int err = 0;
 
@@ -199,7 +199,7 @@ static int check_queries(const struct hd_query *queries, size_t count, struct hd
 }
 
 int hd_backend_read(struct hd_backend *backend, const struct hd_query *queries, size_t count,
-                    hd_row_fn fn, void *arg, struct hd_fault *fault)
+                    hd_row_fn fn, void *arg, struct heddle_error *fault)
 {
     int err = check_queries(queries, count, fault);
 
@@ -229,11 +229,11 @@ static int on_counted_row(void *arg, size_t which, const struct hd_cell *cells)
 }
 
 int hd_backend_count(struct hd_backend *backend, struct hd_query query, int64_t *out,
-                     struct hd_fault *fault)
+                     struct heddle_error *fault)
 {
     *out = 0;
     if (query.limit)
-        return hd_fault_set(fault, HD_EINVAL, "a count must not have a limit");
+        return hd_error_set(fault, HD_EINVAL, "a count must not have a limit");
     query.columns = 0;
     query.is_count = backend->ops->can_count;
     return hd_backend_read(backend, &query, 1, query.is_count ? on_count : on_counted_row, out,
@@ -241,17 +241,17 @@ int hd_backend_count(struct hd_backend *backend, struct hd_query query, int64_t 
 }
 
 int hd_backend_nearest(struct hd_backend *backend, const struct hd_query *queries, size_t count,
-                       struct hd_slice vector, hd_row_fn fn, void *arg, struct hd_fault *fault)
+                       struct hd_slice vector, hd_row_fn fn, void *arg, struct heddle_error *fault)
 {
     int err = check_queries(queries, count, fault);
 
     for (size_t i = 0; !err && i < count; i++) {
         if (queries[i].table != HD_VECTORS || queries[i].index != HD_PRIMARY ||
             queries[i].after_count || queries[i].is_reverse || queries[i].limit == 0)
-            err = hd_fault_set(fault, HD_EINVAL, "invalid query for the nearest vectors");
+            err = hd_error_set(fault, HD_EINVAL, "invalid query for the nearest vectors");
     }
     if (!err && (vector.len == 0 || vector.len % sizeof(float) != 0))
-        err = hd_fault_set(fault, HD_EINVAL, "not a vector");
+        err = hd_error_set(fault, HD_EINVAL, "not a vector");
     if (err)
         return err;
     if (!backend->ops->nearest)
@@ -260,12 +260,12 @@ int hd_backend_nearest(struct hd_backend *backend, const struct hd_query *querie
     return backend->ops->nearest(backend, queries, count, vector, fn, arg, fault);
 }
 
-int hd_backend_check(struct hd_backend *backend, struct hd_fault *fault)
+int hd_backend_check(struct hd_backend *backend, struct heddle_error *fault)
 {
     return backend->ops->check ? backend->ops->check(backend, fault) : 0;
 }
 
-int hd_backend_compact(struct hd_backend *backend, struct hd_fault *fault)
+int hd_backend_compact(struct hd_backend *backend, struct heddle_error *fault)
 {
     return backend->ops->compact ? backend->ops->compact(backend, fault) : 0;
 }

@@ -109,7 +109,7 @@ struct hd_backend_ops {
      * Creates missing tables. On failure *out is untouched, and nothing was created if the failure
      * could be foreseen.
      */
-    int (*open)(struct hd_backend **out, const struct hd_url *url, struct hd_fault *fault);
+    int (*open)(struct hd_backend **out, const struct hd_url *url, struct heddle_error *fault);
     void (*close)(struct hd_backend *backend);
 
     /*
@@ -118,14 +118,14 @@ struct hd_backend_ops {
      * itself, within url->timeout_ms.
      */
     int (*apply)(struct hd_backend *backend, const struct hd_batch *batch, size_t *failed,
-                 struct hd_fault *fault);
+                 struct heddle_error *fault);
 
     /*
      * Called from any thread at any time. Each query sees committed rows; all queries see one state
      * if that is cheap.
      */
     int (*read)(struct hd_backend *backend, const struct hd_query *queries, size_t count,
-                hd_row_fn fn, void *arg, struct hd_fault *fault);
+                hd_row_fn fn, void *arg, struct heddle_error *fault);
 
     /*
      * Optional, for HD_VECTORS only: reads the vectors that have as many numbers as `vector`
@@ -134,11 +134,11 @@ struct hd_backend_ops {
      * it: then the caller reads all vectors and compares them.
      */
     int (*nearest)(struct hd_backend *backend, const struct hd_query *queries, size_t count,
-                   struct hd_slice vector, hd_row_fn fn, void *arg, struct hd_fault *fault);
+                   struct hd_slice vector, hd_row_fn fn, void *arg, struct heddle_error *fault);
 
     /* Optional: NULL when the database checks or compacts itself. */
-    int (*check)(struct hd_backend *backend, struct hd_fault *fault);
-    int (*compact)(struct hd_backend *backend, struct hd_fault *fault);
+    int (*check)(struct hd_backend *backend, struct heddle_error *fault);
+    int (*compact)(struct hd_backend *backend, struct heddle_error *fault);
 };
 
 struct hd_backend {
@@ -151,7 +151,7 @@ struct hd_backend {
      * Called before each batch; an error rejects the batch. NULL: no fence. Set it before any
      * batch.
      */
-    int (*fence)(void *arg, struct hd_fault *fault);
+    int (*fence)(void *arg, struct heddle_error *fault);
     void *fence_arg;
     /* Counts since opening: queries read, operations submitted. */
     _Atomic uint64_t reads, writes;
@@ -159,23 +159,24 @@ struct hd_backend {
 
 /* Chooses the driver by the URL's scheme; HD_EINVAL with the known schemes otherwise. */
 HD_MUST_CHECK int hd_backend_open(struct hd_backend **out, const struct hd_url *url,
-                                  struct hd_fault *fault);
+                                  struct heddle_error *fault);
 void hd_backend_close(struct hd_backend *backend);
 HD_MUST_CHECK int hd_backend_apply(struct hd_backend *backend, const struct hd_batch *batch,
-                                   size_t *failed, struct hd_fault *fault);
+                                   size_t *failed, struct heddle_error *fault);
 HD_MUST_CHECK int hd_backend_read(struct hd_backend *backend, const struct hd_query *queries,
-                                  size_t count, hd_row_fn fn, void *arg, struct hd_fault *fault);
+                                  size_t count, hd_row_fn fn, void *arg,
+                                  struct heddle_error *fault);
 /*
  * Counts the rows of a query that has no limit. A database that supports it counts in its index, so
  * that no row leaves it: the time still grows with the count, but is small for each row.
  */
 HD_MUST_CHECK int hd_backend_count(struct hd_backend *backend, struct hd_query query, int64_t *out,
-                                   struct hd_fault *fault);
+                                   struct heddle_error *fault);
 HD_MUST_CHECK int hd_backend_nearest(struct hd_backend *backend, const struct hd_query *queries,
                                      size_t count, struct hd_slice vector, hd_row_fn fn, void *arg,
-                                     struct hd_fault *fault);
-HD_MUST_CHECK int hd_backend_check(struct hd_backend *backend, struct hd_fault *fault);
-HD_MUST_CHECK int hd_backend_compact(struct hd_backend *backend, struct hd_fault *fault);
+                                     struct heddle_error *fault);
+HD_MUST_CHECK int hd_backend_check(struct hd_backend *backend, struct heddle_error *fault);
+HD_MUST_CHECK int hd_backend_compact(struct hd_backend *backend, struct heddle_error *fault);
 
 extern const struct hd_backend_ops hd_backend_memory;
 extern const struct hd_backend_ops hd_backend_sqlite;

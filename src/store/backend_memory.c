@@ -522,7 +522,7 @@ static void lock_for_writing(struct memory_backend *memory)
 }
 
 static int memory_apply(struct hd_backend *backend, const struct hd_batch *batch, size_t *failed,
-                        struct hd_fault *fault)
+                        struct heddle_error *fault)
 {
     struct memory_work work = {.memory = memory_from(backend)};
     int err = 0;
@@ -535,7 +535,7 @@ static int memory_apply(struct hd_backend *backend, const struct hd_batch *batch
     pthread_rwlock_unlock(&work.memory->lock);
     if (err == HD_ECONFLICT)
         *failed = i - 1;
-    return err ? hd_fault_set(fault, err, "memory: %s", hd_error_text(err)) : 0;
+    return err ? hd_error_set(fault, err, "memory: %s", hd_error_text(err)) : 0;
 }
 
 static int deliver(const struct hits *hits, hd_row_fn fn, void *arg)
@@ -557,7 +557,7 @@ static int deliver(const struct hits *hits, hd_row_fn fn, void *arg)
 }
 
 static int memory_read(struct hd_backend *backend, const struct hd_query *queries, size_t count,
-                       hd_row_fn fn, void *arg, struct hd_fault *fault)
+                       hd_row_fn fn, void *arg, struct heddle_error *fault)
 {
     struct memory_backend *memory = memory_from(backend);
     struct hits hits = {0};
@@ -568,7 +568,7 @@ static int memory_read(struct hd_backend *backend, const struct hd_query *querie
         err = tree_scan(memory, &queries[i], i, &hits);
     pthread_rwlock_unlock(&memory->lock);
     if (err)
-        hd_fault_set(fault, err, "memory: %s", hd_error_text(err));
+        hd_error_set(fault, err, "memory: %s", hd_error_text(err));
     else
         err = deliver(&hits, fn, arg);
     hits_fini(&hits);
@@ -595,15 +595,16 @@ static void memory_close(struct hd_backend *backend)
     hd_free(memory);
 }
 
-static int memory_open(struct hd_backend **out, const struct hd_url *url, struct hd_fault *fault)
+static int memory_open(struct hd_backend **out, const struct hd_url *url,
+                       struct heddle_error *fault)
 {
     struct memory_backend *memory;
 
     if (*url->rest)
-        return hd_fault_set(fault, HD_EINVAL, "memory: takes no path");
+        return hd_error_set(fault, HD_EINVAL, "memory: takes no path");
     memory = hd_calloc(1, sizeof(*memory));
     if (!memory)
-        return hd_fault_set(fault, HD_ENOMEM, "memory: out of memory");
+        return hd_error_set(fault, HD_ENOMEM, "memory: out of memory");
     memory->base = (struct hd_backend){.ops = &hd_backend_memory, .lanes = 1, .keeps_raw = true};
     if (pthread_mutex_init(&memory->gate, NULL) != 0)
         goto free_memory;
@@ -616,7 +617,7 @@ destroy_gate:
     pthread_mutex_destroy(&memory->gate);
 free_memory:
     hd_free(memory);
-    return hd_fault_set(fault, HD_ENOMEM, "memory: too many locks");
+    return hd_error_set(fault, HD_ENOMEM, "memory: too many locks");
 }
 
 const struct hd_backend_ops hd_backend_memory = {

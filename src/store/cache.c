@@ -130,7 +130,7 @@ static int state_create(struct hd_cache *cache, struct hd_slice key, struct hd_c
 }
 
 static int state_load(const struct hd_cache *cache, struct hd_cached_thread *state,
-                      struct hd_backend *backend, struct hd_fault *fault)
+                      struct hd_backend *backend, struct heddle_error *fault)
 {
     struct hd_cell prefix = hd_cell_bytes(state->key);
     struct hd_query query = {.table = HD_THREADS,
@@ -150,7 +150,7 @@ static int state_load(const struct hd_cache *cache, struct hd_cached_thread *sta
 }
 
 int hd_cache_thread(struct hd_cache *cache, struct hd_backend *backend, struct hd_slice key,
-                    struct hd_cached_thread **out, struct hd_fault *fault)
+                    struct hd_cached_thread **out, struct heddle_error *fault)
 {
     struct hd_cached_thread *state = hd_map_get(&cache->threads, key);
     int err;
@@ -333,7 +333,7 @@ bool hd_cached_has_sequence(const struct hd_cached_thread *state, struct hd_slic
 }
 
 int hd_cached_sequence(struct hd_cached_thread *state, struct hd_backend *backend,
-                       struct hd_slice name, uint32_t *out, struct hd_fault *fault)
+                       struct hd_slice name, uint32_t *out, struct heddle_error *fault)
 {
     struct hd_cell prefix[] = {hd_cell_bytes(state->key), hd_cell_bytes(name)};
     struct hd_query query = {.table = HD_CHUNKS,

@@ -101,11 +101,12 @@ struct hd_cached_thread *hd_cache_find(struct hd_cache *cache, struct hd_slice k
 /* Reads the thread's row unless it is cached. The state stays valid until drop or trim. */
 HD_MUST_CHECK int hd_cache_thread(struct hd_cache *cache, struct hd_backend *backend,
                                   struct hd_slice key, struct hd_cached_thread **out,
-                                  struct hd_fault *fault);
+                                  struct heddle_error *fault);
 
 /* Finds or loads a chunk sequence; *out is its index in the state. */
 HD_MUST_CHECK int hd_cached_sequence(struct hd_cached_thread *state, struct hd_backend *backend,
-                                     struct hd_slice name, uint32_t *out, struct hd_fault *fault);
+                                     struct hd_slice name, uint32_t *out,
+                                     struct heddle_error *fault);
 /* True when hd_cached_sequence() would have to read. */
 bool hd_cached_has_sequence(const struct hd_cached_thread *state, struct hd_slice name);
 

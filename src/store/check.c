@@ -24,7 +24,7 @@ static int on_counted(void *arg, size_t which, const struct hd_cell *cells)
 }
 
 int hd_store_thread_usage(struct hd_store *store, struct hd_slice thread, struct heddle_usage *out,
-                          struct hd_fault *fault)
+                          struct heddle_error *fault)
 {
     struct hd_cell key = hd_cell_bytes(thread);
     struct row_counter counters[] = {{out, HD_CHECKPOINTS, &out->checkpoints},
@@ -49,7 +49,7 @@ int hd_store_thread_usage(struct hd_store *store, struct hd_slice thread, struct
 
 struct checker {
     struct hd_store *store;
-    struct hd_fault *fault;
+    struct heddle_error *fault;
     enum hd_table_id table;
     struct hd_arena arena; /* of one row */
     struct hd_reading reading;
@@ -57,7 +57,7 @@ struct checker {
 
 static int damaged(struct checker *c, const char *what, struct hd_slice thread, struct hd_slice id)
 {
-    return hd_fault_set(c->fault, HD_ECORRUPT,
+    return hd_error_set(c->fault, HD_ECORRUPT,
                         "%s of checkpoint '%.*s' in thread '%.*s' is damaged", what,
                         (int)(id.len < 60 ? id.len : 60), id.ptr,
                         (int)(thread.len < 100 ? thread.len : 100), thread.ptr);
@@ -128,7 +128,7 @@ static int check_again(void *arg, size_t which, const struct hd_cell *cells)
 
 /* The rows of one thread, or of all when it is NULL. */
 static int check_values(struct hd_store *store, const struct hd_cell *thread,
-                        struct hd_fault *fault)
+                        struct heddle_error *fault)
 {
     struct checker c = {.store = store, .fault = fault, .table = HD_CHECKPOINTS};
     struct hd_query query = {.index = HD_PRIMARY,
@@ -150,12 +150,12 @@ static int check_values(struct hd_store *store, const struct hd_cell *thread,
     return err;
 }
 
-int hd_check_values(struct hd_store *store, struct hd_fault *fault)
+int hd_check_values(struct hd_store *store, struct heddle_error *fault)
 {
     return check_values(store, NULL, fault);
 }
 
-int hd_check_thread(struct hd_store *store, struct hd_slice thread, struct hd_fault *fault)
+int hd_check_thread(struct hd_store *store, struct hd_slice thread, struct heddle_error *fault)
 {
     struct hd_cell key = hd_cell_bytes(thread);
 

@@ -40,7 +40,7 @@ static struct hd_query thread_query(enum hd_table_id table, const struct hd_cell
 }
 
 static int collector_apply(struct hd_store *store, struct hd_batch_builder *builder,
-                           struct hd_fault *fault)
+                           struct heddle_error *fault)
 {
     struct hd_batch batch = hd_batch_view(builder);
     size_t failed;
@@ -51,7 +51,7 @@ static int collector_apply(struct hd_store *store, struct hd_batch_builder *buil
 /* ---- the whole thread ---- */
 
 int hd_delete_rows(struct hd_store *store, struct hd_slice thread, const int64_t *epoch,
-                   struct hd_fault *fault)
+                   struct heddle_error *fault)
 {
     struct hd_batch_builder batch;
     int err = 0;
@@ -68,13 +68,13 @@ int hd_delete_rows(struct hd_store *store, struct hd_slice thread, const int64_t
 }
 
 static int delete_job(struct hd_store *store, struct hd_lane *lane, void *arg,
-                      struct hd_fault *fault)
+                      struct heddle_error *fault)
 {
     (void)lane;
     return hd_delete_rows(store, *(struct hd_slice *)arg, NULL, fault);
 }
 
-int hd_delete_thread(struct hd_store *store, struct hd_slice thread, struct hd_fault *fault)
+int hd_delete_thread(struct hd_store *store, struct hd_slice thread, struct heddle_error *fault)
 {
     return hd_lane_job(store, thread, delete_job, &thread, fault);
 }
@@ -95,7 +95,7 @@ struct collector {
     bool has_lane; /* see prune.h, like the next two */
     const struct hd_map *doomed;
     struct heddle_usage *removed;
-    struct hd_fault *fault;
+    struct heddle_error *fault;
     struct hd_arena arena;       /* sequence names */
     struct hd_arena scratch;     /* of one row */
     HD_VEC(struct chunk) chunks; /* ordered by (sequence, seq) */
@@ -266,7 +266,7 @@ static void count_dead(const struct collector *c)
 }
 
 int hd_collect(struct hd_store *store, const struct hd_collection *collection,
-               struct hd_fault *fault)
+               struct heddle_error *fault)
 {
     struct collector c = {.store = store,
                           .thread = collection->thread,
@@ -340,7 +340,7 @@ static int collector_on_thread(void *arg, size_t which, const struct hd_cell *ce
 }
 
 int hd_store_read_epoch(struct hd_store *store, struct hd_slice thread, int64_t *epoch,
-                        struct hd_fault *fault)
+                        struct heddle_error *fault)
 {
     struct hd_cell key = hd_cell_bytes(thread);
     struct hd_query query = thread_query(HD_THREADS, &key, HD_ALL_COLUMNS);
@@ -354,7 +354,8 @@ int hd_store_read_epoch(struct hd_store *store, struct hd_slice thread, int64_t 
 }
 
 static int delete_keys(struct hd_store *store, const struct hd_key *keys, size_t count,
-                       struct hd_slice thread, int64_t epoch, int64_t next, struct hd_fault *fault)
+                       struct hd_slice thread, int64_t epoch, int64_t next,
+                       struct heddle_error *fault)
 {
     struct hd_batch_builder batch;
     int err;
@@ -384,7 +385,7 @@ static int64_t odd_after(int64_t epoch)
 /* Deletes `keys` of one thread at the epoch they were chosen at, then collects. */
 static int delete_and_collect(struct hd_store *store, struct hd_slice thread,
                               const struct hd_key *keys, size_t count, int64_t epoch,
-                              struct hd_fault *fault)
+                              struct heddle_error *fault)
 {
     int64_t collecting = odd_after(epoch);
     int err = delete_keys(store, keys, count, thread, epoch, collecting, fault);
@@ -420,7 +421,7 @@ static int on_run(void *arg, size_t which, const struct hd_cell *cells)
 }
 
 /* Selects the checkpoints of the runs, in one thread or in all of the principal. */
-static int find_runs(struct hd_store *store, struct run_search *search, struct hd_fault *fault)
+static int find_runs(struct hd_store *store, struct run_search *search, struct heddle_error *fault)
 {
     int err = 0;
 
@@ -440,7 +441,7 @@ static int find_runs(struct hd_store *store, struct run_search *search, struct h
 
 /* The runs' checkpoints are searched at the epoch at which they are deleted: puts may add some. */
 static int delete_runs_once(struct hd_store *store, struct run_search *search,
-                            struct hd_fault *fault)
+                            struct heddle_error *fault)
 {
     struct doomed doomed;
     int64_t epoch;
@@ -460,7 +461,7 @@ static int delete_runs_once(struct hd_store *store, struct run_search *search,
 }
 
 static int delete_runs_job(struct hd_store *store, struct hd_lane *lane, void *arg,
-                           struct hd_fault *fault)
+                           struct heddle_error *fault)
 {
     struct hd_conflict_retry retry = {0};
     int err;
@@ -481,7 +482,7 @@ static int by_thread(const void *a, const void *b)
 
 /* Thread by thread, each in its lane. *found: there were any. */
 static int delete_found_runs(struct hd_store *store, const struct run_search *wanted, bool *found,
-                             struct hd_fault *fault)
+                             struct heddle_error *fault)
 {
     struct run_search search = *wanted;
     struct doomed doomed;
@@ -509,7 +510,7 @@ static int delete_found_runs(struct hd_store *store, const struct run_search *wa
  * keep adding new ones.
  */
 int hd_delete_runs(struct hd_store *store, struct hd_slice principal,
-                   const struct heddle_bytes *runs, size_t count, struct hd_fault *fault)
+                   const struct heddle_bytes *runs, size_t count, struct heddle_error *fault)
 {
     struct run_search search = {.runs = runs, .run_count = count, .principal = principal};
     bool found = true;

@@ -28,7 +28,7 @@
 struct copier {
     struct hd_store *store;
     struct hd_slice source, target;
-    struct hd_fault *fault;
+    struct heddle_error *fault;
     struct hd_batch_builder head;   /* the rows that make the thread visible */
     struct hd_batch_builder chunks; /* flushed as it fills */
     struct hd_batch_builder rows;   /* checkpoints and writes */
@@ -233,7 +233,7 @@ static int examine_target(struct copier *c)
     if (row.is_there && row.epoch == c->epoch + 1)
         return 0; /* our own batch: the reply was lost and the batch was sent again */
     if (row.is_there && row.created != 0)
-        return hd_fault_set(c->fault, HD_EEXISTS, "the target thread exists already");
+        return hd_error_set(c->fault, HD_EEXISTS, "the target thread exists already");
     err = row.is_there ? hd_delete_rows(c->store, c->target, &row.epoch, c->fault) : 0;
     return err ? err : HD_ECONFLICT;
 }
@@ -254,7 +254,7 @@ static int copy_once(struct copier *c, int64_t source_epoch)
     if (!err)
         err = copy_finish(c, source_epoch);
     if (err == HD_ECONFLICT) {
-        *c->fault = (struct hd_fault){0};
+        *c->fault = (struct heddle_error){0};
         return examine_target(c);
     }
     if (err && c->is_begun) { /* the first error is reported, not one of the clean-up */
@@ -282,7 +282,8 @@ static int read_source_epoch(struct copier *c, int64_t *epoch)
     return err;
 }
 
-static int copy_job(struct hd_store *store, struct hd_lane *lane, void *arg, struct hd_fault *fault)
+static int copy_job(struct hd_store *store, struct hd_lane *lane, void *arg,
+                    struct heddle_error *fault)
 {
     struct copier *c = arg;
     struct hd_conflict_retry retry = {0};
@@ -307,11 +308,11 @@ static int copy_job(struct hd_store *store, struct hd_lane *lane, void *arg, str
 }
 
 int hd_copy_thread(struct hd_store *store, struct hd_slice source, struct hd_slice target,
-                   struct hd_fault *fault)
+                   struct heddle_error *fault)
 {
     struct copier copier = {.store = store, .source = source, .target = target};
 
     if (hd_slice_eq(source, target))
-        return hd_fault_set(fault, HD_EEXISTS, "a thread cannot be copied onto itself");
+        return hd_error_set(fault, HD_EEXISTS, "a thread cannot be copied onto itself");
     return hd_lane_job(store, target, copy_job, &copier, fault);
 }

@@ -22,16 +22,12 @@ struct hd_store *hd_store_of(struct heddle *heddle)
 /* callers that wait for a commit share it: more threads make larger groups */
 enum { POOL_SIZE = 16 };
 
-_Static_assert(sizeof(struct heddle_error) == sizeof(struct hd_fault), "one layout for both");
-_Static_assert((int)HEDDLE_EACCESS == (int)HD_EACCESS, "public codes follow base/error.h");
-
-static struct hd_fault *fault_of(struct heddle_error *error)
+/* Clears the caller's struct, which may be NULL. */
+static struct heddle_error *call_enter(struct heddle_error *error)
 {
-    struct hd_fault *fault = (struct hd_fault *)error;
-
-    if (fault)
-        memset(fault, 0, sizeof(*fault));
-    return fault;
+    if (error)
+        memset(error, 0, sizeof(*error));
+    return error;
 }
 
 /* A failure always has a text, at least that of its code; a success clears it. */
@@ -40,7 +36,7 @@ static int call_leave(int err, struct heddle_error *error)
     if (!error)
         return err;
     if (err) {
-        hd_fault_set((struct hd_fault *)error, err, "%s", hd_error_text(err));
+        hd_error_set(error, err, "%s", hd_error_text(err));
         error->code = err;
     } else {
         memset(error, 0, sizeof(*error));
@@ -55,23 +51,23 @@ const char *heddle_error_text(int code)
 
 /* ---- keys ---- */
 
-int hd_check_length(struct hd_slice s, size_t max, const char *what, struct hd_fault *fault)
+int hd_check_length(struct hd_slice s, size_t max, const char *what, struct heddle_error *fault)
 {
     if (s.len > max)
-        return hd_fault_set(fault, HD_ELIMIT, "%s has %zu bytes; at most %zu are allowed", what,
+        return hd_error_set(fault, HD_ELIMIT, "%s has %zu bytes; at most %zu are allowed", what,
                             s.len, max);
     return 0;
 }
 
-int hd_check_principal(struct hd_slice principal, struct hd_fault *fault)
+int hd_check_principal(struct hd_slice principal, struct heddle_error *fault)
 {
     if (principal.len && memchr(principal.ptr, ':', principal.len))
-        return hd_fault_set(fault, HD_EINVAL, "principal must not contain ':'");
+        return hd_error_set(fault, HD_EINVAL, "principal must not contain ':'");
     return hd_check_length(principal, HD_MAX_PRINCIPAL, "principal", fault);
 }
 
 int hd_store_thread_key(const struct heddle_thread *thread, struct hd_arena *arena,
-                        struct hd_slice *out, struct hd_fault *fault)
+                        struct hd_slice *out, struct heddle_error *fault)
 {
     struct hd_slice principal = hd_from_public(thread->principal), id = hd_from_public(thread->id);
     char *key;
@@ -104,7 +100,7 @@ struct heddle_thread hd_store_thread_from_key(struct hd_slice key)
 
 /* ---- opening ---- */
 
-static int open_store(struct hd_store *store, const char *text, struct hd_fault *fault)
+static int open_store(struct hd_store *store, const char *text, struct heddle_error *fault)
 {
     struct hd_arena arena;
     struct hd_url url;
@@ -139,7 +135,7 @@ void heddle_close(struct heddle *heddle)
 
 int heddle_open(struct heddle **out, const char *url, struct heddle_error *error)
 {
-    struct hd_fault *fault = fault_of(error);
+    struct heddle_error *fault = call_enter(error);
     struct heddle *heddle = hd_calloc(1, sizeof(*heddle));
     int err;
 
@@ -169,7 +165,7 @@ static void add_extras(struct hd_lane_request *request, const struct hd_put_extr
 int hd_store_put(struct heddle *heddle, const struct heddle_checkpoint *checkpoint,
                  const struct hd_put_extras *extras, struct heddle_error *error)
 {
-    struct hd_fault *fault = fault_of(error);
+    struct heddle_error *fault = call_enter(error);
     struct hd_lane_request request;
     int err = hd_lane_request_put(&heddle->store, &request, checkpoint, fault);
 
@@ -192,7 +188,7 @@ int heddle_put(struct heddle *heddle, const struct heddle_checkpoint *checkpoint
 int hd_store_put_writes(struct heddle *heddle, const struct heddle_writes *writes, int64_t guard,
                         struct heddle_error *error)
 {
-    struct hd_fault *fault = fault_of(error);
+    struct heddle_error *fault = call_enter(error);
     struct hd_lane_request request;
     int err = hd_lane_request_writes(&heddle->store, &request, writes, fault);
 
@@ -233,7 +229,7 @@ static int queue(struct heddle *heddle, struct hd_lane_request *request, heddle_
  * for errors: the request then carries no work.
  */
 static int queue_and_go(struct heddle *heddle, struct hd_lane_request *request, int err,
-                        const struct hd_fault *fault, heddle_done done, void *arg)
+                        const struct heddle_error *fault, heddle_done done, void *arg)
 {
     if (err == HD_ENOMEM) {
         hd_free(request);
@@ -254,7 +250,7 @@ int heddle_put_async(struct heddle *heddle, const struct heddle_checkpoint *chec
                      heddle_done done, void *arg)
 {
     struct hd_lane_request *request = hd_malloc(sizeof(*request));
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     int err;
 
     if (!request)
@@ -267,7 +263,7 @@ int heddle_put_writes_async(struct heddle *heddle, const struct heddle_writes *w
                             heddle_done done, void *arg)
 {
     struct hd_lane_request *request = hd_malloc(sizeof(*request));
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     int err;
 
     if (!request)
@@ -285,7 +281,7 @@ int hd_store_queue_put(struct heddle *heddle, const struct heddle_checkpoint *ch
 
     if (!request)
         return call_leave(HD_ENOMEM, error);
-    err = hd_lane_request_put(&heddle->store, request, checkpoint, fault_of(error));
+    err = hd_lane_request_put(&heddle->store, request, checkpoint, call_enter(error));
     if (err) {
         hd_free(request);
         return call_leave(err, error);
@@ -302,7 +298,7 @@ int hd_store_queue_writes(struct heddle *heddle, const struct heddle_writes *wri
 
     if (!request)
         return call_leave(HD_ENOMEM, error);
-    err = hd_lane_request_writes(&heddle->store, request, writes, fault_of(error));
+    err = hd_lane_request_writes(&heddle->store, request, writes, call_enter(error));
     if (err) {
         hd_free(request);
         return call_leave(err, error);
@@ -368,7 +364,7 @@ static int leave_answer(struct call_result *answer, int err, struct heddle_error
 
 static int read_tuple(struct heddle *heddle, const struct heddle_key *key,
                       const struct hd_known *known, size_t known_count, struct call_result *answer,
-                      struct hd_fault *fault)
+                      struct heddle_error *fault)
 {
     struct hd_key stored = {.ns = hd_from_public(key->ns), .id = hd_from_public(key->id)};
     int err = hd_store_thread_key(&key->thread, &answer->arena, &stored.thread, fault);
@@ -383,7 +379,7 @@ int hd_store_get_unknown(struct heddle *heddle, const struct heddle_key *key,
                          const struct hd_known *known, size_t known_count,
                          struct heddle_tuple **out, struct heddle_error *error)
 {
-    struct hd_fault *fault = fault_of(error);
+    struct heddle_error *fault = call_enter(error);
     struct call_result *answer = answer_create();
     int err = answer ? read_tuple(heddle, key, known, known_count, answer, fault) : HD_ENOMEM;
 
@@ -396,7 +392,7 @@ int hd_store_get_within(struct heddle *heddle, const struct heddle_key *key,
                         struct hd_allowance *allowance, struct heddle_tuple **out,
                         struct heddle_error *error)
 {
-    struct hd_fault *fault = fault_of(error);
+    struct heddle_error *fault = call_enter(error);
     struct call_result *answer = answer_create();
     struct hd_key stored = {.ns = hd_from_public(key->ns), .id = hd_from_public(key->id)};
     int err = answer ? hd_store_thread_key(&key->thread, &answer->arena, &stored.thread, fault)
@@ -426,13 +422,13 @@ void heddle_tuple_free(struct heddle_tuple *tuple)
 int heddle_list_open(struct heddle *heddle, const struct heddle_query *query,
                      struct heddle_list **out, struct heddle_error *error)
 {
-    return call_leave(hd_list_open(&heddle->store, query, out, fault_of(error)), error);
+    return call_leave(hd_list_open(&heddle->store, query, out, call_enter(error)), error);
 }
 
 int heddle_list_next(struct heddle_list *list, const struct heddle_tuple **out,
                      struct heddle_error *error)
 {
-    return call_leave(hd_list_next(list, out, fault_of(error)), error);
+    return call_leave(hd_list_next(list, out, call_enter(error)), error);
 }
 
 void heddle_list_close(struct heddle_list *list)
@@ -442,7 +438,7 @@ void heddle_list_close(struct heddle_list *list)
 
 static int read_histories(struct heddle *heddle, const struct heddle_key *key,
                           const struct heddle_bytes *channels, size_t count,
-                          struct call_result *answer, struct hd_fault *fault)
+                          struct call_result *answer, struct heddle_error *fault)
 {
     struct hd_arena *arena = &answer->arena;
     struct heddle_history *histories = hd_arena_calloc(arena, count, sizeof(*histories));
@@ -464,7 +460,7 @@ int heddle_delta_history(struct heddle *heddle, const struct heddle_key *key,
                          const struct heddle_bytes *channels, size_t channel_count,
                          struct heddle_histories **out, struct heddle_error *error)
 {
-    struct hd_fault *fault = fault_of(error);
+    struct heddle_error *fault = call_enter(error);
     struct call_result *answer = answer_create();
     int err =
         answer ? read_histories(heddle, key, channels, channel_count, answer, fault) : HD_ENOMEM;
@@ -531,7 +527,7 @@ static int threads_on_row(void *arg, size_t which, const struct hd_cell *cells)
 /* Keys of a principal's threads lie between "principal:" and "principal;". */
 static int scan_threads(struct heddle *heddle, struct heddle_bytes principal,
                         struct heddle_bytes after, struct thread_lister *lister,
-                        struct hd_fault *fault)
+                        struct heddle_error *fault)
 {
     struct heddle_thread from = {principal, after};
     struct hd_slice low = {0}, end = {0};
@@ -559,7 +555,7 @@ int heddle_list_threads(struct heddle *heddle, struct heddle_bytes principal,
                         struct heddle_bytes after, size_t limit, struct heddle_threads **out,
                         struct heddle_error *error)
 {
-    struct hd_fault *fault = fault_of(error);
+    struct heddle_error *fault = call_enter(error);
     struct call_result *answer = answer_create();
     struct thread_lister lister = {.arena = answer ? &answer->arena : NULL, .limit = limit};
     int err = answer ? hd_check_principal(hd_from_public(principal), fault) : HD_ENOMEM;
@@ -582,10 +578,10 @@ void heddle_threads_free(struct heddle_threads *threads)
 static int with_keys(struct heddle *heddle, const struct heddle_thread *first,
                      const struct heddle_thread *second,
                      int (*fn)(struct hd_store *, struct hd_slice, struct hd_slice, void *,
-                               struct hd_fault *),
+                               struct heddle_error *),
                      void *arg, struct heddle_error *error)
 {
-    struct hd_fault *fault = fault_of(error);
+    struct heddle_error *fault = call_enter(error);
     struct hd_arena arena;
     struct hd_slice a = {0}, b = {0};
     int err;
@@ -601,7 +597,7 @@ static int with_keys(struct heddle *heddle, const struct heddle_thread *first,
 }
 
 static int call_usage(struct hd_store *store, struct hd_slice a, struct hd_slice b, void *arg,
-                      struct hd_fault *fault)
+                      struct heddle_error *fault)
 {
     (void)b;
     return hd_store_thread_usage(store, a, arg, fault);
@@ -614,7 +610,7 @@ int heddle_thread_usage(struct heddle *heddle, const struct heddle_thread *threa
 }
 
 static int call_delete(struct hd_store *store, struct hd_slice a, struct hd_slice b, void *arg,
-                       struct hd_fault *fault)
+                       struct heddle_error *fault)
 {
     (void)b;
     (void)arg;
@@ -628,7 +624,7 @@ int heddle_delete_thread(struct heddle *heddle, const struct heddle_thread *thre
 }
 
 static int call_copy(struct hd_store *store, struct hd_slice a, struct hd_slice b, void *arg,
-                     struct hd_fault *fault)
+                     struct heddle_error *fault)
 {
     (void)arg;
     return hd_copy_thread(store, a, b, fault);
@@ -651,7 +647,7 @@ static void add_usage(struct heddle_usage *sum, const struct heddle_usage *more)
 }
 
 static int delete_all(struct hd_store *store, struct hd_slice thread,
-                      const struct hd_prune_options *keep, struct hd_fault *fault)
+                      const struct hd_prune_options *keep, struct heddle_error *fault)
 {
     struct heddle_usage usage;
     int err = 0;
@@ -665,7 +661,7 @@ static int delete_all(struct hd_store *store, struct hd_slice thread,
 }
 
 static int call_prune(struct hd_store *store, struct hd_slice a, struct hd_slice b, void *arg,
-                      struct hd_fault *fault)
+                      struct heddle_error *fault)
 {
     const struct hd_prune_options *keep = arg;
 
@@ -675,7 +671,7 @@ static int call_prune(struct hd_store *store, struct hd_slice a, struct hd_slice
     return hd_prune_thread(store, a, keep, fault);
 }
 
-static int check_prune(const struct heddle_prune_options *options, struct hd_fault *fault)
+static int check_prune(const struct heddle_prune_options *options, struct heddle_error *fault)
 {
     switch (options->strategy) {
     case HEDDLE_KEEP_LATEST:
@@ -683,12 +679,12 @@ static int check_prune(const struct heddle_prune_options *options, struct hd_fau
     case HEDDLE_KEEP_BRANCHES:
         return 0;
     }
-    return hd_fault_set(fault, HD_EINVAL, "unknown prune strategy");
+    return hd_error_set(fault, HD_EINVAL, "unknown prune strategy");
 }
 
 /* The heads with stored keys, in the arena. */
 static int read_heads(const struct heddle_prune_options *options, struct hd_arena *arena,
-                      struct hd_prune_options *keep, struct hd_fault *fault)
+                      struct hd_prune_options *keep, struct heddle_error *fault)
 {
     struct hd_key *heads = hd_arena_calloc(arena, options->head_count, sizeof(*heads));
     int err = heads ? 0 : HD_ENOMEM;
@@ -711,7 +707,7 @@ int heddle_prune_with(struct heddle *heddle, const struct heddle_thread *threads
                                     .last = options->keep_last ? options->keep_last : 1,
                                     .is_dry = options->dry_run != 0,
                                     .removed = removed};
-    struct hd_fault *fault = fault_of(error);
+    struct heddle_error *fault = call_enter(error);
     struct hd_arena arena;
     int err = check_prune(options, fault);
 
@@ -742,18 +738,18 @@ int heddle_delete_runs(struct heddle *heddle, struct heddle_bytes principal,
                        struct heddle_error *error)
 {
     return call_leave(hd_delete_runs(&heddle->store, hd_from_public(principal), run_ids, run_count,
-                                     fault_of(error)),
+                                     call_enter(error)),
                       error);
 }
 
 int heddle_compact(struct heddle *heddle, struct heddle_error *error)
 {
-    return call_leave(hd_backend_compact(heddle->store.backend, fault_of(error)), error);
+    return call_leave(hd_backend_compact(heddle->store.backend, call_enter(error)), error);
 }
 
 int heddle_check(struct heddle *heddle, struct heddle_error *error)
 {
-    struct hd_fault *fault = fault_of(error);
+    struct heddle_error *fault = call_enter(error);
     int err = hd_backend_check(heddle->store.backend, fault);
 
     if (!err)

@@ -79,7 +79,7 @@ static bool is_behind_kept(const struct hd_lane *lane, const struct hd_lane_requ
 }
 
 static bool request_keep(struct hd_lane *lane, struct hd_lane_request *request,
-                         const struct hd_fault *fault)
+                         const struct heddle_error *fault)
 {
     struct hd_store *store = lane->store;
     int64_t now = hd_clock_monotonic_us();
@@ -130,7 +130,7 @@ static struct hd_lane_request *take_kept(struct hd_lane_request **group,
         *link = r->next;
         r->is_kept = r->is_settled = false;
         r->err = 0;
-        r->fault = (struct hd_fault){0};
+        r->fault = (struct heddle_error){0};
         r->next = NULL;
         if (*last)
             (*last)->next = r;
@@ -167,7 +167,7 @@ static void put_back(struct hd_lane *lane, struct hd_lane_request **group)
 }
 
 static void request_finish(struct hd_lane *lane, struct hd_lane_request *request, int err,
-                           const struct hd_fault *fault)
+                           const struct heddle_error *fault)
 {
     if (hd_error_is_transient(err) && request_keep(lane, request, fault))
         return;
@@ -176,14 +176,14 @@ static void request_finish(struct hd_lane *lane, struct hd_lane_request *request
     if (err && fault && request->fault.code == 0)
         request->fault = *fault;
     if (err && request->fault.code == 0)
-        hd_fault_set(&request->fault, err, "%s", hd_error_text(err));
+        hd_error_set(&request->fault, err, "%s", hd_error_text(err));
     if (err && request->train)
         request->train->err = err;
     request->is_settled = true;
 }
 
 static void finish_all(struct hd_lane *lane, struct hd_lane_request *first,
-                       struct hd_lane_request *end, int err, const struct hd_fault *fault)
+                       struct hd_lane_request *end, int err, const struct heddle_error *fault)
 {
     for (struct hd_lane_request *r = first; r != end; r = r->next) {
         if (!r->is_settled)
@@ -208,7 +208,7 @@ static bool is_out_of_reach(int err)
 static struct hd_lane_request *fail_group(struct hd_lane *lane, struct hd_lane_request *first,
                                           size_t count, int err)
 {
-    const struct hd_fault fault = first->fault;
+    const struct heddle_error fault = first->fault;
     struct hd_lane_request *r = first;
 
     for (; r && count > 0 && r->kind != HD_REQUEST_JOB; r = r->next, count--) {
@@ -259,7 +259,7 @@ static struct hd_lane_request *plan_group(struct hd_lane *lane, struct hd_lane_r
     return r;
 }
 
-static int lane_apply(struct hd_lane *lane, size_t *failed, struct hd_fault *fault)
+static int lane_apply(struct hd_lane *lane, size_t *failed, struct heddle_error *fault)
 {
     struct hd_batch batch = hd_batch_view(&lane->batch);
 
@@ -283,7 +283,7 @@ static bool is_guard(const struct hd_lane *lane, const struct hd_lane_request *r
  */
 static bool blame_rows(struct hd_lane *lane, struct hd_lane_request *first,
                        struct hd_lane_request *end, size_t failed, size_t *max,
-                       const struct hd_fault *fault)
+                       const struct heddle_error *fault)
 {
     struct hd_lane_request *blamed = NULL;
     size_t before = 0, n = 0;
@@ -304,7 +304,7 @@ static bool blame_rows(struct hd_lane *lane, struct hd_lane_request *first,
         blamed->as.rows.failed = failed;
         request_finish(lane, blamed, HD_ECONFLICT, fault);
     } else {
-        hd_fault_set(&blamed->fault, HD_ENOTFOUND, "the thread was deleted");
+        hd_error_set(&blamed->fault, HD_ENOTFOUND, "the thread was deleted");
         request_finish(lane, blamed, HD_ENOTFOUND, NULL);
     }
     return true;
@@ -312,7 +312,7 @@ static bool blame_rows(struct hd_lane *lane, struct hd_lane_request *first,
 
 /* After too many conflicts the requests are committed one by one; those have the time. */
 static bool may_retry(struct hd_lane *lane, struct hd_conflict_retry *retry, size_t max, int *err,
-                      struct hd_fault *fault)
+                      struct heddle_error *fault)
 {
     if (max > 1 && retry->tries == HD_TRIES_MIN - 1)
         return false;
@@ -324,13 +324,13 @@ static struct hd_lane_request *commit_group(struct hd_lane *lane, struct hd_lane
                                             size_t max)
 {
     struct hd_conflict_retry retry = {0};
-    struct hd_fault fault;
+    struct heddle_error fault;
     struct hd_lane_request *end;
     size_t failed;
     int err;
 
     do {
-        fault = (struct hd_fault){0};
+        fault = (struct heddle_error){0};
         lane->cache.is_careful = retry.tries > 0;
         end = plan_group(lane, first, max);
         err = lane_apply(lane, &failed, &fault);
@@ -354,7 +354,7 @@ static void lead(struct hd_lane *lane, struct hd_lane_request *first)
     lane->round = first;
     while (r) {
         if (r->kind == HD_REQUEST_JOB) {
-            struct hd_fault fault = {0};
+            struct heddle_error fault = {0};
             int err = r->as.job.fn(lane->store, lane, r->as.job.arg, &fault);
 
             hd_cache_drop(&lane->cache, r->thread);
@@ -383,11 +383,8 @@ static void lane_complete(struct hd_lane_request *first)
     for (struct hd_lane_request *r = first; r; r = next) {
         next = r->next;
         if (r->done) {
-            struct heddle_error error = {0};
-
-            error.code = r->err;
-            memcpy(error.text, r->fault.text, sizeof(error.text));
-            r->done(r->done_arg, r->err, &error);
+            r->fault.code = r->err;
+            r->done(r->done_arg, r->err, &r->fault);
             hd_lane_request_fini(r);
             hd_free(r);
         }
@@ -436,7 +433,7 @@ static void lead_once(struct hd_lane *lane)
 
 /* ---- callers ---- */
 
-int hd_lane_run(struct hd_store *store, struct hd_lane_request *request, struct hd_fault *fault)
+int hd_lane_run(struct hd_store *store, struct hd_lane_request *request, struct heddle_error *fault)
 {
     struct hd_lane *lane = lane_of(store, request->thread);
 
@@ -518,7 +515,7 @@ void hd_lanes_wake(struct hd_store *store)
 }
 
 int hd_lane_job(struct hd_store *store, struct hd_slice thread, hd_job_fn fn, void *arg,
-                struct hd_fault *fault)
+                struct heddle_error *fault)
 {
     struct hd_lane_request request = {.kind = HD_REQUEST_JOB, .thread = thread};
 

@@ -16,7 +16,7 @@
 
 /* A job that needs exclusive use of the lane, such as a prune. It may read and apply. */
 typedef int (*hd_job_fn)(struct hd_store *store, struct hd_lane *lane, void *arg,
-                         struct hd_fault *fault);
+                         struct heddle_error *fault);
 
 struct hd_growth;
 struct hd_outline;
@@ -61,7 +61,7 @@ struct hd_lane_request {
     bool is_settled;  /* the leader has determined the outcome */
     bool is_finished; /* the waiting caller may return; protected by the lane's lock */
     int err;
-    struct hd_fault fault;
+    struct heddle_error fault;
     struct hd_lane_request *next;
 };
 
@@ -85,7 +85,7 @@ struct hd_lane {
     /* Owned by the leader. */
     size_t kept_bytes;             /* of requests that wait for the database */
     int64_t pause_us;              /* before they are retried */
-    struct hd_fault why;           /* the latest failure */
+    struct heddle_error why;       /* the latest failure */
     struct hd_lane_request *round; /* the requests it leads now, from the first on */
     struct hd_cache cache;
     struct hd_batch_builder batch;
@@ -97,10 +97,10 @@ struct hd_lane {
 /* Checks the input. On error there is nothing to release. */
 HD_MUST_CHECK int hd_lane_request_put(struct hd_store *store, struct hd_lane_request *request,
                                       const struct heddle_checkpoint *checkpoint,
-                                      struct hd_fault *fault);
+                                      struct heddle_error *fault);
 HD_MUST_CHECK int hd_lane_request_writes(struct hd_store *store, struct hd_lane_request *request,
                                          const struct heddle_writes *writes,
-                                         struct hd_fault *fault);
+                                         struct heddle_error *fault);
 /* Borrows the key and the batch; cannot fail. */
 void hd_lane_request_rows(struct hd_lane_request *request, struct hd_slice key,
                           const struct hd_batch *batch);
@@ -111,13 +111,13 @@ HD_MUST_CHECK int hd_lane_request_cut(struct hd_lane_request *request);
 
 /* Runs `fn` with exclusive use of the lane of `thread`. */
 HD_MUST_CHECK int hd_lane_job(struct hd_store *store, struct hd_slice thread, hd_job_fn fn,
-                              void *arg, struct hd_fault *fault);
+                              void *arg, struct heddle_error *fault);
 
 /*
  * Appends the request's operations to lane->batch. HD_EBUSY: it must read rows that an earlier
  * request of this batch writes; commit that first.
  */
 HD_MUST_CHECK int hd_plan(struct hd_lane *lane, struct hd_lane_request *request,
-                          struct hd_fault *fault);
+                          struct heddle_error *fault);
 
 #endif

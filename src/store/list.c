@@ -41,7 +41,7 @@ struct gatherer {
     struct heddle_list *list;
     const struct heddle_query *query;
     hd_json_val filter;
-    struct hd_fault *fault;
+    struct heddle_error *fault;
     struct hd_slice thread; /* stored key, if limited to one thread */
     struct hd_slice ns;     /* in the arena, if limited to one namespace */
     size_t limit;
@@ -367,7 +367,7 @@ static int gather(struct gatherer *g)
 }
 
 static int list_fill(struct heddle_list *list, const struct heddle_query *query,
-                     struct hd_fault *fault)
+                     struct heddle_error *fault)
 {
     struct gatherer g = {.list = list, .query = query, .fault = fault};
     struct hd_json filter = {0};
@@ -386,7 +386,7 @@ static int list_fill(struct heddle_list *list, const struct heddle_query *query,
     if (!err && query->filter.len) {
         err = hd_json_parse(&filter, hd_from_public(query->filter), fault);
         if (!err && !hd_json_is_object(hd_json_root(&filter)))
-            err = hd_fault_set(fault, HD_EINVAL, "filter is %s, not an object",
+            err = hd_error_set(fault, HD_EINVAL, "filter is %s, not an object",
                                hd_json_type_name(hd_json_root(&filter)));
         if (!err && hd_json_size(hd_json_root(&filter)) > 0)
             g.filter = hd_json_root(&filter);
@@ -402,7 +402,7 @@ static int list_fill(struct heddle_list *list, const struct heddle_query *query,
 }
 
 int hd_list_open(struct hd_store *store, const struct heddle_query *query, struct heddle_list **out,
-                 struct hd_fault *fault)
+                 struct heddle_error *fault)
 {
     struct heddle_list *list = hd_calloc(1, sizeof(*list));
     int err;
@@ -437,7 +437,7 @@ static void drop_page(struct heddle_list *list)
     list->page_taken = 0;
 }
 
-static int list_read_page(struct heddle_list *list, size_t count, struct hd_fault *fault)
+static int list_read_page(struct heddle_list *list, size_t count, struct heddle_error *fault)
 {
     uint64_t taken = list->allowance ? list->allowance->taken : 0;
     int err;
@@ -453,7 +453,7 @@ static int list_read_page(struct heddle_list *list, size_t count, struct hd_faul
     return err;
 }
 
-static int next_page(struct heddle_list *list, struct hd_fault *fault)
+static int next_page(struct heddle_list *list, struct heddle_error *fault)
 {
     size_t left = list->keys.count - list->pos;
     size_t count = left < TUPLES_PAGE ? left : TUPLES_PAGE;
@@ -470,7 +470,8 @@ static int next_page(struct heddle_list *list, struct hd_fault *fault)
     return 0;
 }
 
-int hd_list_next(struct heddle_list *list, const struct heddle_tuple **out, struct hd_fault *fault)
+int hd_list_next(struct heddle_list *list, const struct heddle_tuple **out,
+                 struct heddle_error *fault)
 {
     for (;;) {
         while (list->page_pos < list->page_count) {

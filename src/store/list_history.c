@@ -49,7 +49,7 @@ struct history_item {
 struct history_walker {
     struct hd_store *store;
     const struct hd_list_history *history;
-    struct hd_fault *fault;
+    struct heddle_error *fault;
     struct hd_slice thread; /* the stored key */
     struct hd_arena keys;   /* holds the stored key */
     struct cover cover;
@@ -488,7 +488,7 @@ static int walk_page(struct history_walker *w, hd_list_history_fn fn, void *arg)
 }
 
 int hd_list_history_walk(struct heddle *store, const struct hd_list_history *history,
-                         hd_list_history_fn fn, void *arg, struct hd_fault *fault)
+                         hd_list_history_fn fn, void *arg, struct heddle_error *fault)
 {
     struct history_walker *w = hd_calloc(1, sizeof(*w));
     int err;

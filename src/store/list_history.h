@@ -39,6 +39,7 @@ typedef int (*hd_list_history_fn)(void *arg, size_t which, const struct hd_slice
 
 /* In the order of `ids`, without those that added nothing. Blocks. */
 HD_MUST_CHECK int hd_list_history_walk(struct heddle *store, const struct hd_list_history *history,
-                                       hd_list_history_fn fn, void *arg, struct hd_fault *fault);
+                                       hd_list_history_fn fn, void *arg,
+                                       struct heddle_error *fault);
 
 #endif

@@ -202,7 +202,7 @@ static int on_stray(void *arg, size_t which, const struct hd_cell *cells)
 }
 
 int hd_window_read(struct hd_store *store, struct hd_slice thread, struct hd_slice ns,
-                   struct hd_arena *arena, struct hd_window *out, struct hd_fault *fault)
+                   struct hd_arena *arena, struct hd_window *out, struct heddle_error *fault)
 {
     const struct hd_cell prefix[] = {hd_cell_bytes(thread), hd_cell_bytes(ns)};
     struct window_reader r = {out, arena};
@@ -240,7 +240,7 @@ static int on_above(void *arg, size_t which, const struct hd_cell *cells)
 
 static int has_above(struct hd_store *store, struct hd_slice thread, struct hd_slice ns,
                      const struct hd_window *window, struct hd_arena *arena, bool *out,
-                     struct hd_fault *fault)
+                     struct heddle_error *fault)
 {
     const struct hd_cell prefix[] = {hd_cell_bytes(thread), hd_cell_bytes(ns)};
     struct hd_cell low;
@@ -257,7 +257,7 @@ static int has_above(struct hd_store *store, struct hd_slice thread, struct hd_s
 }
 
 int hd_latest_id(struct hd_store *store, struct hd_slice thread, struct hd_slice ns,
-                 struct hd_arena *arena, struct hd_slice *out, struct hd_fault *fault)
+                 struct hd_arena *arena, struct hd_slice *out, struct heddle_error *fault)
 {
     struct hd_order order = {.nodes = NULL};
     struct hd_window window;
@@ -290,7 +290,7 @@ static int on_id(void *arg, size_t which, const struct hd_cell *cells)
 }
 
 int hd_greatest_id(struct heddle *heddle, const struct heddle_thread *thread, struct hd_slice ns,
-                   struct hd_arena *arena, struct hd_slice *out, struct hd_fault *fault)
+                   struct hd_arena *arena, struct hd_slice *out, struct heddle_error *fault)
 {
     struct id_reader r = {.arena = arena};
     struct hd_cell prefix[2];
@@ -331,7 +331,7 @@ static int on_node(void *arg, size_t which, const struct hd_cell *cells)
 
 int hd_order_read(struct hd_store *store, struct hd_slice thread, struct hd_slice ns,
                   const struct hd_window *window, struct hd_arena *arena, struct hd_order *out,
-                  struct hd_fault *fault)
+                  struct heddle_error *fault)
 {
     const struct hd_cell prefix[] = {hd_cell_bytes(thread), hd_cell_bytes(ns)};
     struct hd_cell low = hd_cell_bytes(window->low), high;

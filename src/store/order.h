@@ -45,17 +45,17 @@ HD_MUST_CHECK int hd_window_add(struct hd_window *window, struct hd_arena *arena
 
 HD_MUST_CHECK int hd_window_read(struct hd_store *store, struct hd_slice thread, struct hd_slice ns,
                                  struct hd_arena *arena, struct hd_window *out,
-                                 struct hd_fault *fault);
+                                 struct heddle_error *fault);
 
 /* The latest id; empty: it is the greatest id, or there are no checkpoints. */
 HD_MUST_CHECK int hd_latest_id(struct hd_store *store, struct hd_slice thread, struct hd_slice ns,
                                struct hd_arena *arena, struct hd_slice *out,
-                               struct hd_fault *fault);
+                               struct heddle_error *fault);
 
 /* The greatest id of the namespace, which a new id must sort after; empty: no checkpoints. */
 HD_MUST_CHECK int hd_greatest_id(struct heddle *heddle, const struct heddle_thread *thread,
                                  struct hd_slice ns, struct hd_arena *arena, struct hd_slice *out,
-                                 struct hd_fault *fault);
+                                 struct heddle_error *fault);
 
 /* The least id that is greater than `id`, as a bound of a query. */
 HD_MUST_CHECK int hd_id_behind(struct hd_arena *arena, struct hd_slice id, struct hd_cell *out);
@@ -83,6 +83,6 @@ HD_MUST_CHECK int hd_order_sort(struct hd_order *order);
 /* All checkpoints of the window in order; their ids are in the arena. */
 HD_MUST_CHECK int hd_order_read(struct hd_store *store, struct hd_slice thread, struct hd_slice ns,
                                 const struct hd_window *window, struct hd_arena *arena,
-                                struct hd_order *out, struct hd_fault *fault);
+                                struct hd_order *out, struct heddle_error *fault);
 
 #endif

@@ -69,7 +69,7 @@ static int take_over(struct hd_planner *p, int64_t now)
     hd_batch_fini(&builder);
     hd_cache_drop(&p->lane->cache, p->request->thread);
     if (err == HD_ECONFLICT && p->fault)
-        *p->fault = (struct hd_fault){0}; /* another writer was faster */
+        *p->fault = (struct heddle_error){0}; /* another writer was faster */
     if (err && err != HD_ECONFLICT)
         return err;
     return hd_cache_thread(&p->lane->cache, backend, p->request->thread, &p->state, p->fault);
@@ -140,22 +140,22 @@ static bool version_eq(hd_json_val a, hd_json_val b)
            hd_slice_eq(hd_json_number_text(a), hd_json_number_text(b));
 }
 
-static int check_versions(hd_json_val versions, const char *what, struct hd_fault *fault)
+static int check_versions(hd_json_val versions, const char *what, struct heddle_error *fault)
 {
     struct hd_json_iter it;
 
     if (!versions)
         return 0;
     if (!hd_json_is_object(versions))
-        return hd_fault_set(fault, HD_EINVAL, "%s is %s, not an object", what,
+        return hd_error_set(fault, HD_EINVAL, "%s is %s, not an object", what,
                             hd_json_type_name(versions));
     it = hd_json_iter(versions);
     while (hd_json_next(&it)) {
         if (hd_json_get(versions, it.key) != it.val)
-            return hd_fault_set(fault, HD_EINVAL, "channel '%.*s' is a duplicate in %s",
+            return hd_error_set(fault, HD_EINVAL, "channel '%.*s' is a duplicate in %s",
                                 (int)(it.key.len < 80 ? it.key.len : 80), it.key.ptr, what);
         if (!hd_json_is_string(it.val) && !hd_json_is_number(it.val))
-            return hd_fault_set(
+            return hd_error_set(
                 fault, HD_EINVAL,
                 "the version of channel '%.*s' in %s is %s; it must be a string or a number",
                 (int)(it.key.len < 80 ? it.key.len : 80), it.key.ptr, what,
@@ -494,15 +494,15 @@ static int note_channels(struct put_plan *plan, hd_json_val versions, hd_json_va
 }
 
 static int parse_object(struct hd_json *json, struct heddle_bytes text, const char *what,
-                        struct hd_fault *fault)
+                        struct heddle_error *fault)
 {
-    struct hd_fault cause = {0};
+    struct heddle_error cause = {0};
     int err = hd_json_parse(json, hd_from_public(text), &cause);
 
     if (err == HD_EINVAL)
-        return hd_fault_set(fault, err, "%s is not JSON: %s", what, cause.text);
+        return hd_error_set(fault, err, "%s is not JSON: %s", what, cause.text);
     if (!err && !hd_json_is_object(hd_json_root(json)))
-        return hd_fault_set(fault, HD_EINVAL, "%s is %s, not an object", what,
+        return hd_error_set(fault, HD_EINVAL, "%s is %s, not an object", what,
                             hd_json_type_name(hd_json_root(json)));
     return err;
 }
@@ -606,7 +606,7 @@ static int plan_writes(struct hd_planner *p)
     return err;
 }
 
-int hd_plan(struct hd_lane *lane, struct hd_lane_request *request, struct hd_fault *fault)
+int hd_plan(struct hd_lane *lane, struct hd_lane_request *request, struct heddle_error *fault)
 {
     struct hd_planner p = {.lane = lane, .request = request, .fault = fault};
     int err;

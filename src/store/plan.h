@@ -11,7 +11,7 @@ struct hd_planner {
     struct hd_cached_thread *state;
     bool was_stored;  /* the thread is in the database, or will be after this batch */
     bool has_earlier; /* this batch already writes to the thread: reading now would miss that */
-    struct hd_fault *fault;
+    struct heddle_error *fault;
 };
 
 /* Bytes in the form that the backend stores, in the batch's arena. */

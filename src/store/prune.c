@@ -43,7 +43,7 @@ struct application {
 };
 
 static int apply_job(struct hd_store *store, struct hd_lane *lane, void *arg,
-                     struct hd_fault *fault)
+                     struct heddle_error *fault)
 {
     struct application *a = arg;
 
@@ -53,7 +53,7 @@ static int apply_job(struct hd_store *store, struct hd_lane *lane, void *arg,
 
 int hd_prune_apply(struct hd_store *store, struct hd_slice thread,
                    const struct hd_batch_builder *builder, bool has_lane, size_t *failed,
-                   struct hd_fault *fault)
+                   struct heddle_error *fault)
 {
     struct application a = {.batch = hd_batch_view(builder)};
     int err = has_lane ? apply_job(store, NULL, &a, fault)
@@ -70,7 +70,7 @@ struct keeper {
     struct hd_store *store;
     struct hd_slice thread;
     const struct hd_prune_options *keep;
-    struct hd_fault *fault;
+    struct heddle_error *fault;
     bool has_lane;
     bool is_refused; /* the operations of `rows` conflicted */
     bool is_done;    /* … were applied */
@@ -420,7 +420,8 @@ static int keep_once(struct keeper *k)
     return err;
 }
 
-static int keep_job(struct hd_store *store, struct hd_lane *lane, void *arg, struct hd_fault *fault)
+static int keep_job(struct hd_store *store, struct hd_lane *lane, void *arg,
+                    struct heddle_error *fault)
 {
     struct keeper *k = arg;
     struct hd_conflict_retry retry = {0};
@@ -451,18 +452,18 @@ static int apply_also(struct keeper *k)
 }
 
 int hd_prune_thread(struct hd_store *store, struct hd_slice thread,
-                    const struct hd_prune_options *keep, struct hd_fault *fault)
+                    const struct hd_prune_options *keep, struct heddle_error *fault)
 {
     struct keeper k = {.store = store, .thread = thread, .keep = keep};
     int err = HD_ECONFLICT;
 
     for (int i = 0; err == HD_ECONFLICT && !k.is_refused && i < LOOSE; i++) {
-        struct hd_fault told = {0};
+        struct heddle_error told = {0};
 
         k.fault = &told;
         err = keep_once(&k);
         if (err && (err != HD_ECONFLICT || k.is_refused) && told.code)
-            hd_fault_set(fault, err, "%s", told.text);
+            hd_error_set(fault, err, "%s", told.text);
     }
     k.fault = fault;
     if (err == HD_ECONFLICT && !k.is_refused)

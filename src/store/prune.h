@@ -41,7 +41,7 @@ struct hd_prune_options {
 
 /* A missing thread or an already removed checkpoint is not an error. */
 HD_MUST_CHECK int hd_prune_thread(struct hd_store *store, struct hd_slice thread,
-                                  const struct hd_prune_options *keep, struct hd_fault *fault);
+                                  const struct hd_prune_options *keep, struct heddle_error *fault);
 
 /* ---- collect.c: chunks ---- */
 
@@ -56,12 +56,12 @@ struct hd_collection {
 
 /* Deletes the chunks that nothing in the thread refers to. */
 HD_MUST_CHECK int hd_collect(struct hd_store *store, const struct hd_collection *collection,
-                             struct hd_fault *fault);
+                             struct heddle_error *fault);
 
 /* Applies the batch, in the lane of the thread. `failed` as of hd_backend_apply(), or NULL. */
 HD_MUST_CHECK int hd_prune_apply(struct hd_store *store, struct hd_slice thread,
                                  const struct hd_batch_builder *builder, bool has_lane,
-                                 size_t *failed, struct hd_fault *fault);
+                                 size_t *failed, struct heddle_error *fault);
 /* The name of a checkpoint in such a map, in the arena. */
 HD_MUST_CHECK int hd_prune_name(struct hd_arena *arena, struct hd_slice ns, struct hd_slice id,
                                 struct hd_slice *out);

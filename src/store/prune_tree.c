@@ -85,7 +85,7 @@ const struct hd_tree_space *hd_tree_space(const struct hd_tree *tree, struct hd_
 struct tree_reader {
     struct hd_tree *tree;
     struct hd_arena scratch; /* of one row */
-    struct hd_fault *fault;
+    struct heddle_error *fault;
 };
 
 static int tree_make_room(struct hd_tree *tree)
@@ -324,7 +324,7 @@ static int make_sets(struct hd_tree *tree)
 }
 
 static int tree_read_all(struct hd_tree *tree, struct hd_store *store, struct hd_slice thread,
-                         struct hd_fault *fault)
+                         struct heddle_error *fault)
 {
     const unsigned columns = 1u << HD_CHECKPOINTS_PARENT | 1u << HD_CHECKPOINTS_METADATA |
                              1u << HD_CHECKPOINTS_RUN | 1u << HD_CHECKPOINTS_BODY;
@@ -718,7 +718,7 @@ static int keep_standing(struct hd_tree *tree, const struct hd_prune_options *ke
 }
 
 int hd_tree_read(struct hd_tree *tree, struct hd_store *store, struct hd_slice thread,
-                 const struct hd_prune_options *keep, struct hd_fault *fault)
+                 const struct hd_prune_options *keep, struct heddle_error *fault)
 {
     int err = tree_read_all(tree, store, thread, fault);
 

@@ -55,7 +55,7 @@ void hd_tree_init(struct hd_tree *tree);
 void hd_tree_fini(struct hd_tree *tree);
 /* Reads the thread and marks the checkpoints that stay. */
 HD_MUST_CHECK int hd_tree_read(struct hd_tree *tree, struct hd_store *store, struct hd_slice thread,
-                               const struct hd_prune_options *keep, struct hd_fault *fault);
+                               const struct hd_prune_options *keep, struct heddle_error *fault);
 /* NULL: not found. */
 const struct hd_tree_space *hd_tree_space(const struct hd_tree *tree, struct hd_slice ns);
 /* HD_NO_NODE: not found. */

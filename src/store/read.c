@@ -46,7 +46,7 @@ struct read_item {
 struct tuple_reader {
     struct hd_store *store;
     struct hd_arena *arena;
-    struct hd_fault *fault;
+    struct heddle_error *fault;
     struct read_item *items;
     size_t count;
     int flags;
@@ -438,7 +438,7 @@ static int reader_read_all(struct tuple_reader *r, const struct hd_key *keys,
     if (err)
         allowance_return(r, taken);
     if (err == HD_ECORRUPT)
-        return hd_fault_set(r->fault, err, "a stored value of thread '%.*s' is damaged",
+        return hd_error_set(r->fault, err, "a stored value of thread '%.*s' is damaged",
                             (int)(keys[0].thread.len < 80 ? keys[0].thread.len : 80),
                             keys[0].thread.ptr);
     return err;
@@ -446,7 +446,7 @@ static int reader_read_all(struct tuple_reader *r, const struct hd_key *keys,
 
 int hd_store_read_tuples(struct hd_store *store, const struct hd_key *keys, size_t count, int flags,
                          struct hd_allowance *allowance, struct hd_arena *arena,
-                         struct heddle_tuple *tuples, struct hd_fault *fault)
+                         struct heddle_tuple *tuples, struct heddle_error *fault)
 {
     struct tuple_reader r = {.store = store,
                              .arena = arena,
@@ -460,7 +460,7 @@ int hd_store_read_tuples(struct hd_store *store, const struct hd_key *keys, size
 
 int hd_store_read_unknown(struct hd_store *store, const struct hd_key *key,
                           const struct hd_known *known, size_t known_count, struct hd_arena *arena,
-                          struct heddle_tuple *tuple, struct hd_fault *fault)
+                          struct heddle_tuple *tuple, struct heddle_error *fault)
 {
     struct tuple_reader r = {.store = store,
                              .arena = arena,

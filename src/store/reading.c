@@ -36,7 +36,8 @@ static int dispatch(void *arg, size_t which, const struct hd_cell *cells)
     return receiver->fn(receiver->arg, receiver->which, cells);
 }
 
-int hd_reading_run(struct hd_reading *reading, struct hd_backend *backend, struct hd_fault *fault)
+int hd_reading_run(struct hd_reading *reading, struct hd_backend *backend,
+                   struct heddle_error *fault)
 {
     int err = 0;
 

@@ -27,6 +27,6 @@ HD_MUST_CHECK int hd_reading_add(struct hd_reading *reading, struct hd_query que
 
 /* Runs all queries in the order they were added, and removes them. */
 HD_MUST_CHECK int hd_reading_run(struct hd_reading *reading, struct hd_backend *backend,
-                                 struct hd_fault *fault);
+                                 struct heddle_error *fault);
 
 #endif

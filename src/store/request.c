@@ -9,7 +9,7 @@
 #include "store/lane.h"
 
 static int check_values(struct hd_store *store, const struct heddle_value *values, size_t count,
-                        struct hd_fault *fault)
+                        struct heddle_error *fault)
 {
     int err = 0;
 
@@ -17,7 +17,7 @@ static int check_values(struct hd_store *store, const struct heddle_value *value
         const struct heddle_value *value = &values[i];
 
         if (value->data.len > store->max_value)
-            return hd_fault_set(
+            return hd_error_set(
                 fault, HD_ELIMIT,
                 "the value of channel '%.*s' has %zu bytes, more than max_value=%zu",
                 (int)(value->channel.len < 80 ? value->channel.len : 80),
@@ -92,15 +92,15 @@ static void request_init(struct hd_lane_request *request, enum hd_lane_request_k
     hd_arena_init(&request->arena, SIZE_MAX / 2);
 }
 
-static int check_id(struct heddle_bytes id, const char *what, struct hd_fault *fault)
+static int check_id(struct heddle_bytes id, const char *what, struct heddle_error *fault)
 {
     if (id.len == 0)
-        return hd_fault_set(fault, HD_EINVAL, "%s is empty", what);
+        return hd_error_set(fault, HD_EINVAL, "%s is empty", what);
     return hd_check_length(hd_from_public(id), HD_MAX_ID, what, fault);
 }
 
 int hd_lane_request_put(struct hd_store *store, struct hd_lane_request *request,
-                        const struct heddle_checkpoint *put, struct hd_fault *fault)
+                        const struct heddle_checkpoint *put, struct heddle_error *fault)
 {
     int err;
 
@@ -122,7 +122,7 @@ int hd_lane_request_put(struct hd_store *store, struct hd_lane_request *request,
 }
 
 int hd_lane_request_writes(struct hd_store *store, struct hd_lane_request *request,
-                           const struct heddle_writes *writes, struct hd_fault *fault)
+                           const struct heddle_writes *writes, struct heddle_error *fault)
 {
     int err;
 

@@ -23,14 +23,14 @@ static int64_t pause_after(const struct hd_conflict_retry *retry, int64_t now)
     return pause < left ? pause : left;
 }
 
-static void fault_clear(struct hd_fault *fault)
+static void fault_clear(struct heddle_error *fault)
 {
     if (fault)
-        *fault = (struct hd_fault){0};
+        *fault = (struct heddle_error){0};
 }
 
 bool hd_conflict_retry(const struct hd_store *store, struct hd_conflict_retry *retry, int *err,
-                       struct hd_fault *fault)
+                       struct heddle_error *fault)
 {
     int64_t now = hd_clock_monotonic_us();
 
@@ -38,7 +38,7 @@ bool hd_conflict_retry(const struct hd_store *store, struct hd_conflict_retry *r
     if (retry->tries == 0) {
         retry->until_us = now + store->timeout_us;
     } else if (now >= retry->until_us && retry->tries >= HD_TRIES_MIN) {
-        *err = hd_fault_set(fault, HD_EBUSY, "write conflicts continued for %d s",
+        *err = hd_error_set(fault, HD_EBUSY, "write conflicts continued for %d s",
                             (int)(store->timeout_us / 1000000));
         return false;
     } else if (now < retry->until_us) {
@@ -68,7 +68,7 @@ static int epoch_on_row(void *arg, size_t which, const struct hd_cell *cells)
 
 /* *is_gone: one of the threads does not exist. */
 static int read_epochs(struct hd_store *store, const struct hd_key *keys, size_t count,
-                       uint64_t *out, bool *is_gone, struct hd_fault *fault)
+                       uint64_t *out, bool *is_gone, struct heddle_error *fault)
 {
     struct epochs epochs = {0, false};
     int err = 0;
@@ -99,9 +99,9 @@ static int read_epochs(struct hd_store *store, const struct hd_key *keys, size_t
  */
 bool hd_conflict_retry_read(struct hd_store *store, struct hd_conflict_retry *retry,
                             const struct hd_key *keys, size_t count, int *err,
-                            struct hd_fault *fault)
+                            struct heddle_error *fault)
 {
-    struct hd_fault cause = {0};
+    struct heddle_error cause = {0};
     uint64_t epochs;
     bool is_gone, is_first = retry->tries == 0;
     int problem = read_epochs(store, keys, count, &epochs, &is_gone, &cause);

@@ -37,7 +37,7 @@ struct hd_conflict_retry {
  * *err and `fault`.
  */
 HD_MUST_CHECK bool hd_conflict_retry(const struct hd_store *store, struct hd_conflict_retry *retry,
-                                     int *err, struct hd_fault *fault);
+                                     int *err, struct heddle_error *fault);
 
 /*
  * The same for a reader of these threads that found an incomplete value (*err is HD_ECORRUPT): rows
@@ -47,6 +47,6 @@ HD_MUST_CHECK bool hd_conflict_retry(const struct hd_store *store, struct hd_con
  */
 HD_MUST_CHECK bool hd_conflict_retry_read(struct hd_store *store, struct hd_conflict_retry *retry,
                                           const struct hd_key *keys, size_t count, int *err,
-                                          struct hd_fault *fault);
+                                          struct heddle_error *fault);
 
 #endif

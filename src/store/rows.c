@@ -8,7 +8,7 @@
 #include "store/scan.h"
 
 int hd_rows_apply(struct heddle *store, struct hd_slice lane_key, const struct hd_batch *batch,
-                  size_t *failed, struct hd_fault *fault)
+                  size_t *failed, struct heddle_error *fault)
 {
     struct hd_lane_request request;
     int err;
@@ -61,7 +61,7 @@ int hd_rows_apply_async(struct heddle *store, struct hd_slice lane_key,
 }
 
 int hd_rows_change(struct heddle *store, hd_rows_change_fn attempt, void *arg,
-                   struct hd_fault *fault)
+                   struct heddle_error *fault)
 {
     struct hd_conflict_retry retry = {0};
     int err;
@@ -73,24 +73,25 @@ int hd_rows_change(struct heddle *store, hd_rows_change_fn attempt, void *arg,
 }
 
 int hd_rows_read(struct heddle *store, const struct hd_query *queries, size_t count, hd_row_fn fn,
-                 void *arg, struct hd_fault *fault)
+                 void *arg, struct heddle_error *fault)
 {
     return hd_backend_read(hd_store_of(store)->backend, queries, count, fn, arg, fault);
 }
 
 int hd_rows_scan(struct heddle *store, struct hd_query query, hd_row_fn fn, void *arg,
-                 struct hd_fault *fault)
+                 struct heddle_error *fault)
 {
     return hd_scan(hd_store_of(store)->backend, query, fn, arg, fault);
 }
 
-int hd_rows_count(struct heddle *store, struct hd_query query, int64_t *out, struct hd_fault *fault)
+int hd_rows_count(struct heddle *store, struct hd_query query, int64_t *out,
+                  struct heddle_error *fault)
 {
     return hd_backend_count(hd_store_of(store)->backend, query, out, fault);
 }
 
 int hd_rows_nearest(struct heddle *store, const struct hd_query *queries, size_t count,
-                    struct hd_slice vector, hd_row_fn fn, void *arg, struct hd_fault *fault)
+                    struct hd_slice vector, hd_row_fn fn, void *arg, struct heddle_error *fault)
 {
     return hd_backend_nearest(hd_store_of(store)->backend, queries, count, vector, fn, arg, fault);
 }
@@ -114,7 +115,7 @@ bool hd_rows_is_remote(struct heddle *store)
     return hd_store_of(store)->backend->is_remote;
 }
 
-void hd_rows_set_fence(struct heddle *store, int (*fence)(void *arg, struct hd_fault *fault),
+void hd_rows_set_fence(struct heddle *store, int (*fence)(void *arg, struct heddle_error *fault),
                        void *arg)
 {
     struct hd_backend *backend = hd_store_of(store)->backend;

@@ -26,7 +26,7 @@
  */
 HD_MUST_CHECK int hd_rows_apply(struct heddle *store, struct hd_slice lane_key,
                                 const struct hd_batch *batch, size_t *failed,
-                                struct hd_fault *fault);
+                                struct heddle_error *fault);
 
 /*
  * The same without waiting; `done` is called once, as by heddle_put_async(). Moves the operations
@@ -43,33 +43,33 @@ HD_MUST_CHECK int hd_rows_apply_async(struct heddle *store, struct hd_slice lane
  * applies it. Retries with back-off and clears `fault` before each retry; HD_EBUSY when conflicts
  * continue for the store's timeout (retry.h). Blocks.
  */
-typedef int (*hd_rows_change_fn)(void *arg, struct hd_fault *fault);
+typedef int (*hd_rows_change_fn)(void *arg, struct heddle_error *fault);
 
 HD_MUST_CHECK int hd_rows_change(struct heddle *store, hd_rows_change_fn attempt, void *arg,
-                                 struct hd_fault *fault);
+                                 struct heddle_error *fault);
 
 /*
  * Passes the rows of all queries to `fn`, see hd_row_fn: the cells are valid during the call only,
  * and `fn` must not use the store. Several queries see one state. Blocks.
  */
 HD_MUST_CHECK int hd_rows_read(struct heddle *store, const struct hd_query *queries, size_t count,
-                               hd_row_fn fn, void *arg, struct hd_fault *fault);
+                               hd_row_fn fn, void *arg, struct heddle_error *fault);
 
 /*
  * Runs one query of any length in pages of query.limit rows (0: a default). Each page sees the rows
  * committed when it is read; `fn` may use the store, and a positive result ends the scan. Blocks.
  */
 HD_MUST_CHECK int hd_rows_scan(struct heddle *store, struct hd_query query, hd_row_fn fn, void *arg,
-                               struct hd_fault *fault);
+                               struct heddle_error *fault);
 
 /* Counts the rows of a query without a limit; see hd_backend_count(). Blocks. */
 HD_MUST_CHECK int hd_rows_count(struct heddle *store, struct hd_query query, int64_t *out,
-                                struct hd_fault *fault);
+                                struct heddle_error *fault);
 
 /* As hd_rows_read(), nearest vectors first; 1: the database does not support it (backend.h). */
 HD_MUST_CHECK int hd_rows_nearest(struct heddle *store, const struct hd_query *queries,
                                   size_t count, struct hd_slice vector, hd_row_fn fn, void *arg,
-                                  struct hd_fault *fault);
+                                  struct heddle_error *fault);
 
 /* The database's file; NULL: it is not a file. */
 const char *hd_rows_file(struct heddle *store);
@@ -79,7 +79,7 @@ bool hd_rows_is_remote(struct heddle *store);
  * Sets a function that is called before each batch of this store, by the thread that applies it; an
  * error rejects the batch. Call it on the thread that opened the store, before anything is written.
  */
-void hd_rows_set_fence(struct heddle *store, int (*fence)(void *arg, struct hd_fault *fault),
+void hd_rows_set_fence(struct heddle *store, int (*fence)(void *arg, struct heddle_error *fault),
                        void *arg);
 
 /*

@@ -47,7 +47,7 @@ static int page_on_row(void *arg, size_t which, const struct hd_cell *cells)
 }
 
 static int scan_read_page(struct hd_backend *backend, const struct hd_query *query,
-                          struct scan_page *page, struct hd_fault *fault)
+                          struct scan_page *page, struct heddle_error *fault)
 {
     int err;
 
@@ -83,7 +83,7 @@ static int hand_on(const struct scan_page *page, const struct hd_query *query, h
 }
 
 int hd_scan(struct hd_backend *backend, struct hd_query query, hd_row_fn fn, void *arg,
-            struct hd_fault *fault)
+            struct heddle_error *fault)
 {
     struct scan_page page = {.table = &hd_tables[query.table]};
     struct hd_cell last[HD_MAX_COLUMNS];

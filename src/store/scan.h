@@ -12,6 +12,6 @@
  * every row with which = 0 and may use the backend; a positive result ends the scan.
  */
 HD_MUST_CHECK int hd_scan(struct hd_backend *backend, struct hd_query query, hd_row_fn fn,
-                          void *arg, struct hd_fault *fault);
+                          void *arg, struct heddle_error *fault);
 
 #endif

@@ -60,15 +60,15 @@ enum {
 struct hd_store *hd_store_of(struct heddle *heddle);
 
 /* A principal that contains ':' would reach the threads of another principal. */
-HD_MUST_CHECK int hd_check_principal(struct hd_slice principal, struct hd_fault *fault);
+HD_MUST_CHECK int hd_check_principal(struct hd_slice principal, struct heddle_error *fault);
 /* The stored thread key `principal:thread_id`, in `arena`. Checks both parts. */
 HD_MUST_CHECK int hd_store_thread_key(const struct heddle_thread *thread, struct hd_arena *arena,
-                                      struct hd_slice *out, struct hd_fault *fault);
+                                      struct hd_slice *out, struct heddle_error *fault);
 /* The two parts of a stored key, borrowed from it. */
 struct heddle_thread hd_store_thread_from_key(struct hd_slice key);
 
 HD_MUST_CHECK int hd_check_length(struct hd_slice s, size_t max, const char *what,
-                                  struct hd_fault *fault);
+                                  struct heddle_error *fault);
 
 /* ---- lane.c: writing ---- */
 
@@ -76,7 +76,7 @@ struct hd_lane_request;
 
 /* Runs the request and waits for it. */
 HD_MUST_CHECK int hd_lane_run(struct hd_store *store, struct hd_lane_request *request,
-                              struct hd_fault *fault);
+                              struct heddle_error *fault);
 /*
  * Takes the request (made by hd_malloc): calls request->done later and frees it. On error it stays
  * the caller's. It may stay in the queue until the lanes are woken.
@@ -112,7 +112,7 @@ struct hd_allowance;
 HD_MUST_CHECK int hd_store_read_tuples(struct hd_store *store, const struct hd_key *keys,
                                        size_t count, int flags, struct hd_allowance *allowance,
                                        struct hd_arena *arena, struct heddle_tuple *tuples,
-                                       struct hd_fault *fault);
+                                       struct heddle_error *fault);
 
 struct hd_known;
 
@@ -120,36 +120,36 @@ struct hd_known;
 HD_MUST_CHECK int hd_store_read_unknown(struct hd_store *store, const struct hd_key *key,
                                         const struct hd_known *known, size_t known_count,
                                         struct hd_arena *arena, struct heddle_tuple *tuple,
-                                        struct hd_fault *fault);
+                                        struct heddle_error *fault);
 
 /* ---- list.c ---- */
 
 HD_MUST_CHECK int hd_list_open(struct hd_store *store, const struct heddle_query *query,
-                               struct heddle_list **out, struct hd_fault *fault);
+                               struct heddle_list **out, struct heddle_error *fault);
 HD_MUST_CHECK int hd_list_next(struct heddle_list *list, const struct heddle_tuple **out,
-                               struct hd_fault *fault);
+                               struct heddle_error *fault);
 void hd_list_close(struct heddle_list *list);
 
 /* ---- collect.c, copy.c, check.c: threads are given by their stored keys ---- */
 
 HD_MUST_CHECK int hd_delete_thread(struct hd_store *store, struct hd_slice thread,
-                                   struct hd_fault *fault);
+                                   struct heddle_error *fault);
 /* The same for jobs that hold the lane. HD_ECONFLICT: the epoch, if given, differs. */
 HD_MUST_CHECK int hd_delete_rows(struct hd_store *store, struct hd_slice thread,
-                                 const int64_t *epoch, struct hd_fault *fault);
+                                 const int64_t *epoch, struct heddle_error *fault);
 /* HD_ENOTFOUND when the thread does not exist. */
 HD_MUST_CHECK int hd_store_read_epoch(struct hd_store *store, struct hd_slice thread,
-                                      int64_t *epoch, struct hd_fault *fault);
+                                      int64_t *epoch, struct heddle_error *fault);
 HD_MUST_CHECK int hd_delete_runs(struct hd_store *store, struct hd_slice principal,
                                  const struct heddle_bytes *runs, size_t count,
-                                 struct hd_fault *fault);
+                                 struct heddle_error *fault);
 HD_MUST_CHECK int hd_copy_thread(struct hd_store *store, struct hd_slice source,
-                                 struct hd_slice target, struct hd_fault *fault);
+                                 struct hd_slice target, struct heddle_error *fault);
 HD_MUST_CHECK int hd_store_thread_usage(struct hd_store *store, struct hd_slice thread,
-                                        struct heddle_usage *out, struct hd_fault *fault);
-HD_MUST_CHECK int hd_check_values(struct hd_store *store, struct hd_fault *fault);
+                                        struct heddle_usage *out, struct heddle_error *fault);
+HD_MUST_CHECK int hd_check_values(struct hd_store *store, struct heddle_error *fault);
 /* The same for one thread. */
 HD_MUST_CHECK int hd_check_thread(struct hd_store *store, struct hd_slice thread,
-                                  struct hd_fault *fault);
+                                  struct heddle_error *fault);
 
 #endif

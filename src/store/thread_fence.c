@@ -18,7 +18,7 @@ struct erasure {
 };
 
 static int erase_job(struct hd_store *store, struct hd_lane *lane, void *arg,
-                     struct hd_fault *fault)
+                     struct heddle_error *fault)
 {
     const struct erasure *erasure = arg;
     struct hd_batch_builder builder;
@@ -39,7 +39,7 @@ static int erase_job(struct hd_store *store, struct hd_lane *lane, void *arg,
 }
 
 int hd_thread_fence_erase(struct heddle *store, struct hd_slice thread, const struct hd_batch *rows,
-                          struct hd_fault *fault)
+                          struct heddle_error *fault)
 {
     struct erasure erasure = {thread, rows};
 

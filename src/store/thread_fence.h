@@ -26,6 +26,6 @@ HD_MUST_CHECK int hd_thread_fence_expect(struct hd_batch_builder *batch, struct 
  * HD_ECONFLICT: an expectation of `rows` does not hold.
  */
 HD_MUST_CHECK int hd_thread_fence_erase(struct heddle *store, struct hd_slice thread,
-                                        const struct hd_batch *rows, struct hd_fault *fault);
+                                        const struct hd_batch *rows, struct heddle_error *fault);
 
 #endif

@@ -38,49 +38,49 @@ static bool parse_number(struct hd_slice text, int64_t low, int64_t high, int64_
 }
 
 static int set_durability(struct hd_url *url, struct hd_slice value, struct hd_arena *arena,
-                          struct hd_fault *fault)
+                          struct heddle_error *fault)
 {
     (void)arena;
     url->is_relaxed = hd_slice_eq(value, HD_S("relaxed"));
     if (!url->is_relaxed && !hd_slice_eq(value, HD_S("full")))
-        return hd_fault_set(fault, HD_EINVAL, "durability takes full or relaxed, not \"%.*s\"",
+        return hd_error_set(fault, HD_EINVAL, "durability takes full or relaxed, not \"%.*s\"",
                             shown(value.len), value.ptr);
     return 0;
 }
 
 static int set_max_value(struct hd_url *url, struct hd_slice value, struct hd_arena *arena,
-                         struct hd_fault *fault)
+                         struct heddle_error *fault)
 {
     int64_t number;
 
     (void)arena;
     if (!parse_number(value, 1, MAX_VALUE_LIMIT, &number))
-        return hd_fault_set(fault, HD_EINVAL, "max_value takes a number of bytes from 1 to %d",
+        return hd_error_set(fault, HD_EINVAL, "max_value takes a number of bytes from 1 to %d",
                             MAX_VALUE_LIMIT);
     url->max_value = (size_t)number;
     return 0;
 }
 
 static int set_pool(struct hd_url *url, struct hd_slice value, struct hd_arena *arena,
-                    struct hd_fault *fault)
+                    struct heddle_error *fault)
 {
     int64_t number;
 
     (void)arena;
     if (!parse_number(value, 1, 64, &number))
-        return hd_fault_set(fault, HD_EINVAL, "pool takes a number of connections from 1 to 64");
+        return hd_error_set(fault, HD_EINVAL, "pool takes a number of connections from 1 to 64");
     url->pool = (unsigned)number;
     return 0;
 }
 
 static int set_timeout(struct hd_url *url, struct hd_slice value, struct hd_arena *arena,
-                       struct hd_fault *fault)
+                       struct heddle_error *fault)
 {
     int64_t number;
 
     (void)arena;
     if (!parse_number(value, 1, 600, &number))
-        return hd_fault_set(fault, HD_EINVAL, "timeout takes a number of seconds from 1 to 600");
+        return hd_error_set(fault, HD_EINVAL, "timeout takes a number of seconds from 1 to 600");
     url->timeout_ms = (int)number * 1000;
     return 0;
 }
@@ -101,13 +101,13 @@ static bool is_schema_name(struct hd_slice name)
 }
 
 static int set_schema(struct hd_url *url, struct hd_slice value, struct hd_arena *arena,
-                      struct hd_fault *fault)
+                      struct heddle_error *fault)
 {
     struct hd_slice copy;
     int err;
 
     if (!is_schema_name(value))
-        return hd_fault_set(fault, HD_EINVAL,
+        return hd_error_set(fault, HD_EINVAL,
                             "schema takes a name of at most %d characters a-z, 0-9 and _ that "
                             "does not begin with a digit",
                             MAX_SCHEMA_NAME);
@@ -120,7 +120,7 @@ static int set_schema(struct hd_url *url, struct hd_slice value, struct hd_arena
 struct url_parameter {
     const char *name;
     int (*set)(struct hd_url *url, struct hd_slice value, struct hd_arena *arena,
-               struct hd_fault *fault);
+               struct heddle_error *fault);
 };
 
 static const struct url_parameter parameters[] = {
@@ -146,7 +146,7 @@ static bool takes_foreign_parameters(const struct hd_url *url)
 
 /* Removes our parameters from `query`, in place, and joins the rest with '&'. */
 static int take_parameters(struct hd_url *url, char *query, struct hd_arena *arena,
-                           struct hd_fault *fault)
+                           struct heddle_error *fault)
 {
     char *kept = query;
     const char *next = query;
@@ -161,7 +161,7 @@ static int take_parameters(struct hd_url *url, char *query, struct hd_arena *are
         if (parameter) {
             err = parameter->set(url, hd_slice(next + value_at, len - value_at), arena, fault);
         } else if (len > 0 && !takes_foreign_parameters(url)) {
-            err = hd_fault_set(fault, HD_EINVAL, "%s: URLs take no parameter \"%.*s\"", url->scheme,
+            err = hd_error_set(fault, HD_EINVAL, "%s: URLs take no parameter \"%.*s\"", url->scheme,
                                shown(name_len), next);
         } else if (len > 0) {
             if (kept != query)
@@ -189,7 +189,7 @@ static int hex_digit(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-static int decode_percent(char *text, struct hd_fault *fault)
+static int decode_percent(char *text, struct heddle_error *fault)
 {
     char *out = text;
 
@@ -199,7 +199,7 @@ static int decode_percent(char *text, struct hd_fault *fault)
             int low = high < 0 ? -1 : hex_digit(in[2]);
 
             if (low < 0 || high * 16 + low == 0)
-                return hd_fault_set(fault, HD_EINVAL,
+                return hd_error_set(fault, HD_EINVAL,
                                     "sqlite:///: '%%' takes two hexadecimal digits, not 00 "
                                     "(write '%%' itself as %%25)");
             *out++ = (char)(high * 16 + low);
@@ -216,16 +216,16 @@ static int decode_percent(char *text, struct hd_fault *fault)
  * sqlite:PATH is used unchanged. With slashes as in a URL it must be sqlite:///PATH: text between
  * the second and third slash would be a host.
  */
-static int normalize_sqlite_path(char **path, struct hd_fault *fault)
+static int normalize_sqlite_path(char **path, struct heddle_error *fault)
 {
     char *text = *path;
 
     if (*text == '\0')
-        return hd_fault_set(fault, HD_EINVAL, "sqlite: needs a path, such as sqlite:heddle.db");
+        return hd_error_set(fault, HD_EINVAL, "sqlite: needs a path, such as sqlite:heddle.db");
     if (strncmp(text, "//", 2) != 0)
         return 0;
     if (text[2] != '/')
-        return hd_fault_set(fault, HD_EINVAL,
+        return hd_error_set(fault, HD_EINVAL,
                             "sqlite:// needs a third slash and an absolute path; a relative path "
                             "is written sqlite:PATH");
     *path = text + 2;
@@ -239,7 +239,7 @@ static int normalize_sqlite_path(char **path, struct hd_fault *fault)
  * never quote it.
  */
 static int take_scheme(struct hd_url *url, const char *text, char **rest, struct hd_arena *arena,
-                       struct hd_fault *fault)
+                       struct heddle_error *fault)
 {
     const char *colon = strchr(text, ':');
     struct hd_slice scheme, after;
@@ -250,11 +250,11 @@ static int take_scheme(struct hd_url *url, const char *text, char **rest, struct
             colon = NULL;
     }
     if (!colon || colon == text)
-        return hd_fault_set(fault, HD_EINVAL,
+        return hd_error_set(fault, HD_EINVAL,
                             "not a store URL: it begins with memory:, sqlite: or postgresql:");
     if (hd_arena_copy(arena, hd_slice(text, (size_t)(colon - text)), &scheme) ||
         hd_arena_copy(arena, hd_slice_cstr(colon + 1), &after))
-        return hd_fault_set(fault, HD_ENOMEM, "out of memory");
+        return hd_error_set(fault, HD_ENOMEM, "out of memory");
     letters = (char *)scheme.ptr;
     for (size_t i = 0; i < scheme.len; i++)
         letters[i] = (char)tolower((unsigned char)letters[i]);
@@ -264,7 +264,7 @@ static int take_scheme(struct hd_url *url, const char *text, char **rest, struct
 }
 
 int hd_url_parse(struct hd_url *url, const char *text, struct hd_arena *arena,
-                 struct hd_fault *fault)
+                 struct heddle_error *fault)
 {
     struct hd_url parsed = {
         .max_value = (size_t)256 << 20, .pool = 4, .schema = "heddle", .timeout_ms = 10000};
@@ -293,7 +293,7 @@ int hd_url_parse(struct hd_url *url, const char *text, struct hd_arena *arena,
     parsed.rest = rest;
     parsed.full = hd_arena_printf(arena, "%s:%s", parsed.scheme, rest);
     if (!parsed.full)
-        return hd_fault_set(fault, HD_ENOMEM, "out of memory");
+        return hd_error_set(fault, HD_ENOMEM, "out of memory");
     *url = parsed;
     return 0;
 }

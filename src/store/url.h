@@ -25,7 +25,7 @@ struct hd_url {
 
 /* Strings live in `arena`. HD_EINVAL names the parameter and what it takes. */
 HD_MUST_CHECK int hd_url_parse(struct hd_url *url, const char *text, struct hd_arena *arena,
-                               struct hd_fault *fault);
+                               struct heddle_error *fault);
 
 /* A URL without its password, for display; also when the password breaks the URL. */
 /* The file of a sqlite: URL; false when it names no file. */

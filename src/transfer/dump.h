@@ -70,7 +70,7 @@ struct hd_dump_line {
 
 /* HD_EINVAL: `fault` has the reason. The result points into the arena. */
 HD_MUST_CHECK int hd_dump_read(struct hd_slice line, struct hd_arena *arena,
-                               struct hd_dump_line *out, struct hd_fault *fault);
+                               struct hd_dump_line *out, struct heddle_error *fault);
 /* Appends a row with its newline; `cells` are unpacked. HD_ECORRUPT: they are of other types. */
 HD_MUST_CHECK int hd_dump_write_row(struct hd_buf *out, enum hd_table_id table,
                                     const struct hd_cell *cells, struct hd_arena *arena);
@@ -86,9 +86,9 @@ struct hd_export {
 
 /* HD_ENOTFOUND: there is no such thread. HD_EBUSY: it lost something meanwhile. */
 HD_MUST_CHECK int hd_export_thread(struct hd_export *export, struct hd_slice thread,
-                                   struct hd_fault *fault);
+                                   struct heddle_error *fault);
 /* Everything that belongs to the principal. */
-HD_MUST_CHECK int hd_export_all(struct hd_export *export, struct hd_fault *fault);
+HD_MUST_CHECK int hd_export_all(struct hd_export *export, struct heddle_error *fault);
 
 /* ---- import ----------------------------------------------------------- */
 
@@ -106,6 +106,6 @@ struct hd_import {
  * Reads everything first, and changes nothing when it is not good. Then brings it in; what was
  * brought in is taken away again when it cannot be finished. HD_EEXISTS: something of it is there.
  */
-HD_MUST_CHECK int hd_import(struct hd_import *import, struct hd_fault *fault);
+HD_MUST_CHECK int hd_import(struct hd_import *import, struct heddle_error *fault);
 
 #endif

@@ -7,12 +7,12 @@
 struct line_reader {
     struct hd_arena *arena;
     struct hd_dump_line *line;
-    struct hd_fault *fault;
+    struct heddle_error *fault;
 };
 
 static int refuse_column(struct line_reader *r, const char *column)
 {
-    return hd_fault_set(r->fault, HD_EINVAL, "column %s of %s has an unexpected value", column,
+    return hd_error_set(r->fault, HD_EINVAL, "column %s of %s has an unexpected value", column,
                         hd_tables[r->line->table].name);
 }
 
@@ -97,7 +97,7 @@ static int find_table(struct line_reader *r, struct hd_slice name)
             return 0;
         }
     }
-    return hd_fault_set(r->fault, HD_EINVAL, "unknown table %.*s",
+    return hd_error_set(r->fault, HD_EINVAL, "unknown table %.*s",
                         (int)(name.len < 40 ? name.len : 40), name.ptr);
 }
 
@@ -113,7 +113,7 @@ static int read_row(struct line_reader *r, hd_json_val root, struct hd_slice tex
         return err;
     r->line->kind = HD_DUMP_ROW;
     if (!hd_json_is_object(row) || hd_record_split(text, &member, 1))
-        return hd_fault_set(r->fault, HD_EINVAL, "a row is missing");
+        return hd_error_set(r->fault, HD_EINVAL, "a row is missing");
     for (unsigned i = 0; !err && i < hd_tables[r->line->table].column_count; i++) {
         r->line->cells[i] = hd_cell_null();
         if (hd_dump_column(r->line->table, i) == HD_DUMP_LEFT_OUT)
@@ -122,7 +122,7 @@ static int read_row(struct line_reader *r, hd_json_val root, struct hd_slice tex
         err = read_column(r, i, row, raw);
     }
     if (!err && hd_json_size(row) != columns)
-        return hd_fault_set(r->fault, HD_EINVAL,
+        return hd_error_set(r->fault, HD_EINVAL,
                             "a row of %s does not match the columns of the table",
                             hd_tables[r->line->table].name);
     return err;
@@ -133,9 +133,9 @@ static int read_header(struct line_reader *r, hd_json_val root)
     r->line->kind = HD_DUMP_HEADER;
     if (!hd_slice_eq(hd_json_string(hd_json_get(root, HD_S("heddle"))), HD_S("export")) ||
         !hd_json_int(hd_json_get(root, HD_S("version")), &r->line->version))
-        return hd_fault_set(r->fault, HD_EINVAL, "the first line is not the header of an export");
+        return hd_error_set(r->fault, HD_EINVAL, "the first line is not the header of an export");
     if (r->line->version != HD_DUMP_VERSION)
-        return hd_fault_set(r->fault, HD_EVERSION,
+        return hd_error_set(r->fault, HD_EVERSION,
                             "an export of version %lld; this program reads version %d",
                             (long long)r->line->version, HD_DUMP_VERSION);
     return 0;
@@ -157,11 +157,11 @@ static int read_line_object(struct line_reader *r, hd_json_val root, struct hd_s
     r->line->kind = HD_DUMP_END;
     if (end && hd_json_int(end, &r->line->rows) && r->line->rows >= 0)
         return 0;
-    return hd_fault_set(r->fault, HD_EINVAL, "the line is not a row of an export");
+    return hd_error_set(r->fault, HD_EINVAL, "the line is not a row of an export");
 }
 
 int hd_dump_read(struct hd_slice line, struct hd_arena *arena, struct hd_dump_line *out,
-                 struct hd_fault *fault)
+                 struct heddle_error *fault)
 {
     struct line_reader r = {arena, out, fault};
     struct hd_json json = {NULL};

@@ -23,7 +23,7 @@ struct export_writer {
     enum hd_table_id table;
     struct hd_arena arena; /* of one row */
     struct hd_buf line;
-    struct hd_fault *fault;
+    struct heddle_error *fault;
 };
 
 static int flush_line(struct export_writer *w)
@@ -32,7 +32,7 @@ static int flush_line(struct export_writer *w)
     bool is_written = fwrite(w->line.ptr, 1, len, w->export->out) == len;
 
     hd_buf_reset(&w->line);
-    return is_written ? 0 : hd_fault_set(w->fault, HD_EIO, "cannot write the file");
+    return is_written ? 0 : hd_error_set(w->fault, HD_EIO, "cannot write the file");
 }
 
 static int on_exported_row(void *arg, size_t which, const struct hd_cell *cells)
@@ -117,7 +117,7 @@ static int write_tables(struct export_writer *w, struct hd_slice thread, const s
     if (!err)
         err = read_epoch(w, key, &after);
     if (!err && before != after)
-        return hd_fault_set(w->fault, HD_EBUSY,
+        return hd_error_set(w->fault, HD_EBUSY,
                             "data of thread %.*s was removed during the export; try again",
                             (int)(thread.len < 100 ? thread.len : 100), thread.ptr);
     return err;
@@ -171,11 +171,12 @@ static int write_end(struct export_writer *w)
     if (!err)
         err = flush_line(w);
     if (!err && fflush(w->export->out) != 0)
-        err = hd_fault_set(w->fault, HD_EIO, "cannot write the file");
+        err = hd_error_set(w->fault, HD_EIO, "cannot write the file");
     return err;
 }
 
-static void writer_init(struct export_writer *w, struct hd_export *export, struct hd_fault *fault)
+static void writer_init(struct export_writer *w, struct hd_export *export,
+                        struct heddle_error *fault)
 {
     *w = (struct export_writer){.export = export, .fault = fault};
     export->threads = export->rows = 0;
@@ -189,7 +190,7 @@ static void writer_fini(struct export_writer *w)
     hd_arena_fini(&w->arena);
 }
 
-int hd_export_thread(struct hd_export *export, struct hd_slice thread, struct hd_fault *fault)
+int hd_export_thread(struct hd_export *export, struct hd_slice thread, struct heddle_error *fault)
 {
     struct export_writer w;
     int err;
@@ -229,16 +230,15 @@ static int write_library_threads(struct export_writer *w)
 {
     struct heddle_threads *page = NULL;
     struct heddle_bytes after = {NULL, 0};
-    struct heddle_error error = {0};
     char last[HD_MAX_THREAD_ID];
     bool is_last = false;
     int err = 0;
 
     while (!err && !is_last) {
         err = heddle_list_threads(w->export->store, hd_to_public(w->export->principal), after,
-                                  THREADS_PAGE, &page, &error);
+                                  THREADS_PAGE, &page, w->fault);
         if (err)
-            return hd_fault_set(w->fault, err, "%s", error.text);
+            return err;
         for (size_t i = 0; !err && i < page->count; i++) {
             struct heddle_bytes id = page->threads[i].thread.id;
 
@@ -252,7 +252,7 @@ static int write_library_threads(struct export_writer *w)
     return err;
 }
 
-int hd_export_all(struct hd_export *export, struct hd_fault *fault)
+int hd_export_all(struct hd_export *export, struct heddle_error *fault)
 {
     struct hd_cell principal = hd_cell_bytes(export->principal);
     struct export_writer w;

@@ -27,7 +27,7 @@
 
 struct importer {
     struct hd_import *import;
-    struct hd_fault *fault;
+    struct heddle_error *fault;
     struct hd_buf text;    /* of the line */
     struct hd_arena arena; /* what was read from it */
     struct hd_dump_line line;
@@ -51,7 +51,7 @@ struct importer {
 
 static int bad(struct importer *im, const char *what)
 {
-    return hd_fault_set(im->fault, HD_EINVAL, "%s", what);
+    return hd_error_set(im->fault, HD_EINVAL, "%s", what);
 }
 
 /* ---- lines ------------------------------------------------------------ */
@@ -64,11 +64,11 @@ static int read_line_text(struct importer *im)
     while (!err && (c = getc_unlocked(im->import->in)) != EOF && c != '\n')
         err = hd_buf_append_byte(&im->text, (uint8_t)c);
     if (err == HD_ELIMIT)
-        return hd_fault_set(im->fault, err, "the line is longer than %zu bytes", HD_DUMP_MAX_LINE);
+        return hd_error_set(im->fault, err, "the line is longer than %zu bytes", HD_DUMP_MAX_LINE);
     if (err)
         return err;
     if (ferror(im->import->in))
-        return hd_fault_set(im->fault, HD_EIO, "cannot read the file");
+        return hd_error_set(im->fault, HD_EIO, "cannot read the file");
     if (c == EOF)
         return im->text.len > 0 ? bad(im, "the file ends within this line") : HD_ENOTFOUND;
     return 0;
@@ -262,7 +262,7 @@ static int look_for_key(struct importer *im, enum hd_table_id table, const struc
 
 static int exists(struct importer *im, const char *what, struct hd_slice id)
 {
-    return hd_fault_set(im->fault, HD_EEXISTS, "%s %.*s exists already", what,
+    return hd_error_set(im->fault, HD_EEXISTS, "%s %.*s exists already", what,
                         (int)(id.len < 100 ? id.len : 100), id.ptr);
 }
 
@@ -328,7 +328,7 @@ static int apply_import(struct importer *im, struct hd_batch_builder *builder)
                             &batch, NULL, im->fault);
     hd_batch_reset(builder);
     if (err == HD_ECONFLICT)
-        return hd_fault_set(im->fault, HD_EEXISTS,
+        return hd_error_set(im->fault, HD_EEXISTS,
                             "another writer changed the thread, or a row occurs twice");
     return err;
 }
@@ -353,7 +353,7 @@ static int remove_thread(struct importer *im)
     if (!err)
         err = apply_import(im, &batch);
     if (!err && heddle_delete_thread(im->import->store, &id, &error) != 0)
-        err = hd_fault_set(im->fault, error.code, "%s", error.text);
+        err = hd_error_set(im->fault, error.code, "%s", error.text);
     hd_batch_fini(&batch);
     return err;
 }
@@ -502,7 +502,7 @@ static const struct import_pass removing = {.begin = take_thread_back, .row = ta
 /* The first error matters more than whether this works. */
 static void take_back(struct importer *im)
 {
-    struct hd_fault ignored = {0}, *fault = im->fault;
+    struct heddle_error ignored = {0}, *fault = im->fault;
     uint64_t line = im->import->line;
     int err;
 
@@ -533,9 +533,9 @@ static int bring_all(struct importer *im)
     return err;
 }
 
-int hd_import(struct hd_import *import, struct hd_fault *fault)
+int hd_import(struct hd_import *import, struct heddle_error *fault)
 {
-    struct hd_fault own = {0};
+    struct heddle_error own = {0};
     struct importer im = {.import = import, .fault = fault ? fault : &own};
     int err;
 

@@ -20,7 +20,7 @@
 
 struct moving {
     struct hd_rekey *rekey;
-    struct hd_fault *fault;
+    struct heddle_error *fault;
     struct hd_arena arena; /* of the group */
     struct journey {
         struct hd_principal_rec principal; /* marked as moving */
@@ -323,7 +323,7 @@ static int move_actors(struct moving *m)
 
 /* ---- all of them ------------------------------------------------------ */
 
-int hd_rekey(struct hd_rekey *rekey, struct hd_fault *fault)
+int hd_rekey(struct hd_rekey *rekey, struct heddle_error *fault)
 {
     struct moving *m = hd_calloc(1, sizeof(*m));
     int err = 0;

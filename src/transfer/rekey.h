@@ -42,6 +42,6 @@ struct hd_rekey {
     uint64_t waiting; /* principals that could not be moved: their runs did not end */
 };
 
-HD_MUST_CHECK int hd_rekey(struct hd_rekey *rekey, struct hd_fault *fault);
+HD_MUST_CHECK int hd_rekey(struct hd_rekey *rekey, struct heddle_error *fault);
 
 #endif

@@ -8,7 +8,7 @@
 struct hd_mover {
     struct hd_rekey *rekey;
     struct hd_slice from, to;
-    struct hd_fault *fault;
+    struct heddle_error *fault;
     uint64_t left;  /* what could not be moved yet, in the last pass */
     uint64_t moved; /* what was there to be moved, in the last pass */
 };

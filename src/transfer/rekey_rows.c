@@ -323,7 +323,7 @@ static int move_threads(struct hd_mover *mover)
         heddle_threads_free(page); /* `after` was in it */
         page = err ? NULL : next;
         if (err) {
-            err = hd_fault_set(mover->fault, err, "%s", error.text);
+            err = hd_error_set(mover->fault, err, "%s", error.text);
             break;
         }
         count = page->count;

@@ -15,7 +15,7 @@
 struct row_checker {
     enum hd_table_id table;
     struct hd_arena arena; /* of one row */
-    struct hd_fault *fault;
+    struct heddle_error *fault;
     uint64_t rows;
 };
 
@@ -153,7 +153,7 @@ static int report_row(struct row_checker *c, const struct hd_cell *cells, unsign
         if (hd_buf_printf(&key, "%s'%.*s'", key.len > 0 ? ", " : "", (int)len, part.ptr))
             break;
     }
-    err = hd_fault_set(c->fault, HD_ECORRUPT, "table %s: the %s of %.*s %s", table->name,
+    err = hd_error_set(c->fault, HD_ECORRUPT, "table %s: the %s of %.*s %s", table->name,
                        table->columns[column].name, (int)key.len, key.len > 0 ? key.ptr : "", what);
     hd_buf_fini(&key);
     return err;
@@ -178,7 +178,7 @@ static int on_checked_row(void *arg, size_t which, const struct hd_cell *cells)
     return 0;
 }
 
-int hd_row_check(struct heddle *store, uint64_t *rows, struct hd_fault *fault)
+int hd_row_check(struct heddle *store, uint64_t *rows, struct heddle_error *fault)
 {
     struct row_checker c = {.fault = fault};
     int err = 0;

@@ -14,6 +14,6 @@
 struct heddle;
 
 /* HD_ECORRUPT with the first row that cannot be decoded in `fault`; *rows: how many were read. */
-HD_MUST_CHECK int hd_row_check(struct heddle *store, uint64_t *rows, struct hd_fault *fault);
+HD_MUST_CHECK int hd_row_check(struct heddle *store, uint64_t *rows, struct heddle_error *fault);
 
 #endif

@@ -254,7 +254,7 @@ static int on_scanned_row(void *arg, size_t which, const struct hd_cell *cells)
     return err;
 }
 
-int hd_secret_scan(struct heddle *store, struct hd_secret_scan *scan, struct hd_fault *fault)
+int hd_secret_scan(struct heddle *store, struct hd_secret_scan *scan, struct heddle_error *fault)
 {
     struct scanner s = {.scan = scan};
     int err = 0;

@@ -36,6 +36,6 @@ struct hd_secret_scan {
 
 /* HD_ECORRUPT: a column cannot be unpacked. */
 HD_MUST_CHECK int hd_secret_scan(struct heddle *store, struct hd_secret_scan *scan,
-                                 struct hd_fault *fault);
+                                 struct heddle_error *fault);
 
 #endif

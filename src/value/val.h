@@ -241,17 +241,20 @@ HD_MUST_CHECK struct hd_val *hd_val_set(struct hd_val *items);
  * Parses and validates canonical text (docs/encoding.md). HD_EINVAL with the cause and the path in
  * `fault`, or HD_ENOMEM.
  */
-HD_MUST_CHECK int hd_val_parse(struct hd_slice text, struct hd_val **out, struct hd_fault *fault);
+HD_MUST_CHECK int hd_val_parse(struct hd_slice text, struct hd_val **out,
+                               struct heddle_error *fault);
 /* The same from parsed JSON. */
-HD_MUST_CHECK int hd_val_from_canon(hd_json_val json, struct hd_val **out, struct hd_fault *fault);
+HD_MUST_CHECK int hd_val_from_canon(hd_json_val json, struct hd_val **out,
+                                    struct heddle_error *fault);
 
 /*
  * Plain JSON, such as a request body or a part of a declaration: `$` is an ordinary key. HD_EINVAL
  * if a name occurs twice in an object.
  */
 HD_MUST_CHECK int hd_val_parse_json(struct hd_slice text, struct hd_val **out,
-                                    struct hd_fault *fault);
-HD_MUST_CHECK int hd_val_from_json(hd_json_val json, struct hd_val **out, struct hd_fault *fault);
+                                    struct heddle_error *fault);
+HD_MUST_CHECK int hd_val_from_json(hd_json_val json, struct hd_val **out,
+                                   struct heddle_error *fault);
 
 /*
  * Appends canonical text. A parsed value is written as exactly the text it was parsed from.
@@ -274,7 +277,7 @@ HD_MUST_CHECK int hd_val_write_text(struct hd_buf *out, const struct hd_val *val
  * `fault`.
  */
 HD_MUST_CHECK int hd_val_to_message(const struct hd_val *val, struct hd_val **out,
-                                    struct hd_fault *fault);
+                                    struct heddle_error *fault);
 
 /* ---- arithmetic: val_ops.c -------------------------------------------- */
 
@@ -286,9 +289,9 @@ HD_MUST_CHECK int hd_val_to_message(const struct hd_val *val, struct hd_val **ou
 
 /* The sum of numbers; the concatenation of strings or lists. Takes `a`. */
 HD_MUST_CHECK int hd_val_add(struct hd_val *a, const struct hd_val *b, struct hd_val **out,
-                             struct hd_fault *fault);
+                             struct heddle_error *fault);
 /* *out: -1 for a < b, 0 if equal, 1 for a > b, 2 if unordered (NaN). */
 HD_MUST_CHECK int hd_val_compare(const struct hd_val *a, const struct hd_val *b, int *out,
-                                 struct hd_fault *fault);
+                                 struct heddle_error *fault);
 
 #endif

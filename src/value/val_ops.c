@@ -68,16 +68,16 @@ const char *hd_val_python_type(const struct hd_val *val)
 
 /* ---- sum -------------------------------------------------------------- */
 
-static int add_ints(int64_t a, int64_t b, struct hd_val **out, struct hd_fault *fault)
+static int add_ints(int64_t a, int64_t b, struct hd_val **out, struct heddle_error *fault)
 {
     if ((b > 0 && a > INT64_MAX - b) || (b < 0 && a < INT64_MIN - b))
-        return hd_fault_set(fault, HD_ELIMIT, "the sum of two integers does not fit into 64 bits");
+        return hd_error_set(fault, HD_ELIMIT, "the sum of two integers does not fit into 64 bits");
     *out = hd_val_int(a + b);
     return *out ? 0 : HD_ENOMEM;
 }
 
 static int add_numbers(const struct hd_val *a, const struct hd_val *b, struct hd_val **out,
-                       struct hd_fault *fault)
+                       struct heddle_error *fault)
 {
     int64_t x, y;
 
@@ -105,20 +105,20 @@ static int add_strings(struct hd_slice a, struct hd_slice b, struct hd_val **out
 }
 
 /* Python has three error texts. */
-static int refuse_sum(const struct hd_val *a, const struct hd_val *b, struct hd_fault *fault)
+static int refuse_sum(const struct hd_val *a, const struct hd_val *b, struct heddle_error *fault)
 {
     if (hd_val_is_string(a))
-        return hd_fault_set(fault, HD_EINVAL, "can only concatenate str (not \"%s\") to str",
+        return hd_error_set(fault, HD_EINVAL, "can only concatenate str (not \"%s\") to str",
                             hd_val_python_type(b));
     if (hd_val_is_list(a))
-        return hd_fault_set(fault, HD_EINVAL, "can only concatenate list (not \"%s\") to list",
+        return hd_error_set(fault, HD_EINVAL, "can only concatenate list (not \"%s\") to list",
                             hd_val_python_type(b));
-    return hd_fault_set(fault, HD_EINVAL, "unsupported operand type(s) for +: '%s' and '%s'",
+    return hd_error_set(fault, HD_EINVAL, "unsupported operand type(s) for +: '%s' and '%s'",
                         hd_val_python_type(a), hd_val_python_type(b));
 }
 
 int hd_val_add(struct hd_val *a, const struct hd_val *b, struct hd_val **out,
-               struct hd_fault *fault)
+               struct heddle_error *fault)
 {
     int err;
 
@@ -187,7 +187,7 @@ static int compare_strings(struct hd_slice a, struct hd_slice b)
 }
 
 static int compare_lists(const struct hd_val *a, const struct hd_val *b, int *out,
-                         struct hd_fault *fault)
+                         struct heddle_error *fault)
 {
     size_t x = hd_val_count(a), y = hd_val_count(b);
 
@@ -204,7 +204,8 @@ static int compare_lists(const struct hd_val *a, const struct hd_val *b, int *ou
     return 0;
 }
 
-int hd_val_compare(const struct hd_val *a, const struct hd_val *b, int *out, struct hd_fault *fault)
+int hd_val_compare(const struct hd_val *a, const struct hd_val *b, int *out,
+                   struct heddle_error *fault)
 {
     if (hd_val_is_list(a) && hd_val_is_list(b))
         return compare_lists(a, b, out, fault);
@@ -213,7 +214,7 @@ int hd_val_compare(const struct hd_val *a, const struct hd_val *b, int *out, str
     else if (hd_val_is_string(a) && hd_val_is_string(b))
         *out = compare_strings(hd_val_get_string(a), hd_val_get_string(b));
     else
-        return hd_fault_set(fault, HD_EINVAL,
+        return hd_error_set(fault, HD_EINVAL,
                             "'<' not supported between instances of '%s' and '%s'",
                             hd_val_python_type(a), hd_val_python_type(b));
     return 0;

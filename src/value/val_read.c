@@ -15,7 +15,7 @@
 struct val_reading {
     struct hd_val *keys[KEY_SLOTS];
     bool is_canonical;
-    struct hd_fault *fault;
+    struct heddle_error *fault;
 };
 
 static void reading_fini(struct val_reading *r)
@@ -180,9 +180,9 @@ static int read_list(struct val_reading *r, hd_json_val json, struct hd_val **ou
     return err;
 }
 
-static int refuse_twice(struct hd_slice name, struct hd_fault *fault)
+static int refuse_twice(struct hd_slice name, struct heddle_error *fault)
 {
-    return hd_fault_set(fault, HD_EINVAL, "the name \"%.*s\" occurs twice in an object",
+    return hd_error_set(fault, HD_EINVAL, "the name \"%.*s\" occurs twice in an object",
                         (int)(name.len < 100 ? name.len : 100), name.ptr);
 }
 
@@ -276,7 +276,7 @@ static int read_value(struct val_reading *r, hd_json_val json, struct hd_val **o
 /* ---- public functions ------------------------------------------------- */
 
 static int read_document_val(hd_json_val json, bool is_canonical, struct hd_val **out,
-                             struct hd_fault *fault)
+                             struct heddle_error *fault)
 {
     struct val_reading r = {.is_canonical = is_canonical, .fault = fault};
     int err = read_value(&r, json, out);
@@ -285,20 +285,20 @@ static int read_document_val(hd_json_val json, bool is_canonical, struct hd_val 
     return err;
 }
 
-int hd_val_from_canon(hd_json_val json, struct hd_val **out, struct hd_fault *fault)
+int hd_val_from_canon(hd_json_val json, struct hd_val **out, struct heddle_error *fault)
 {
     int err = hd_canon_check(json, fault);
 
     return err ? err : read_document_val(json, true, out, fault);
 }
 
-int hd_val_from_json(hd_json_val json, struct hd_val **out, struct hd_fault *fault)
+int hd_val_from_json(hd_json_val json, struct hd_val **out, struct heddle_error *fault)
 {
     return read_document_val(json, false, out, fault);
 }
 
-static int parse(struct hd_slice text, struct hd_val **out, struct hd_fault *fault,
-                 int (*read)(hd_json_val, struct hd_val **, struct hd_fault *))
+static int parse(struct hd_slice text, struct hd_val **out, struct heddle_error *fault,
+                 int (*read)(hd_json_val, struct hd_val **, struct heddle_error *))
 {
     struct hd_json json;
     int err = hd_json_parse(&json, text, fault);
@@ -310,19 +310,19 @@ static int parse(struct hd_slice text, struct hd_val **out, struct hd_fault *fau
     return err;
 }
 
-int hd_val_parse(struct hd_slice text, struct hd_val **out, struct hd_fault *fault)
+int hd_val_parse(struct hd_slice text, struct hd_val **out, struct heddle_error *fault)
 {
     return parse(text, out, fault, hd_val_from_canon);
 }
 
-int hd_val_parse_json(struct hd_slice text, struct hd_val **out, struct hd_fault *fault)
+int hd_val_parse_json(struct hd_slice text, struct hd_val **out, struct heddle_error *fault)
 {
     return parse(text, out, fault, hd_val_from_json);
 }
 
 /* ---- messages --------------------------------------------------------- */
 
-static int message_text(hd_json_val json, struct hd_buf *out, struct hd_fault *fault)
+static int message_text(hd_json_val json, struct hd_buf *out, struct heddle_error *fault)
 {
     struct hd_jw jw;
     int err;
@@ -333,7 +333,7 @@ static int message_text(hd_json_val json, struct hd_buf *out, struct hd_fault *f
 }
 
 /* Converts by way of the JSON that a client would send. */
-int hd_val_to_message(const struct hd_val *val, struct hd_val **out, struct hd_fault *fault)
+int hd_val_to_message(const struct hd_val *val, struct hd_val **out, struct heddle_error *fault)
 {
     struct hd_json json = {0};
     struct hd_buf plain, canonical;

@@ -37,7 +37,8 @@ int hd_outbox_delete(struct hd_batch_builder *batch, const struct hd_outbox_row 
     return hd_batch_delete(batch, HD_OUTBOX, key, KEY);
 }
 
-int hd_outbox_remove(struct heddle *store, const struct hd_outbox_row *row, struct hd_fault *fault)
+int hd_outbox_remove(struct heddle *store, const struct hd_outbox_row *row,
+                     struct heddle_error *fault)
 {
     struct hd_batch_builder batch;
     struct hd_batch view;
@@ -64,7 +65,7 @@ static int on_any_outbox_row(void *arg, size_t which, const struct hd_cell *cell
 }
 
 int hd_outbox_find(struct heddle *store, const struct hd_outbox_row *row, bool *out,
-                   struct hd_fault *fault)
+                   struct heddle_error *fault)
 {
     struct hd_cell key[KEY];
     const struct hd_query query = {
@@ -103,7 +104,7 @@ static int on_outbox_row(void *arg, size_t which, const struct hd_cell *cells)
 }
 
 int hd_outbox_read(struct heddle *store, const struct hd_outbox_row *after, size_t limit,
-                   hd_outbox_fn fn, void *ctx, struct hd_fault *fault)
+                   hd_outbox_fn fn, void *ctx, struct heddle_error *fault)
 {
     struct outbox_reading reading = {.fn = fn, .ctx = ctx};
     struct hd_cell place[1 + KEY];

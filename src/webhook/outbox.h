@@ -29,15 +29,16 @@ HD_MUST_CHECK int hd_outbox_put(struct hd_batch_builder *batch, const struct hd_
 /* These use only the key of the row. */
 HD_MUST_CHECK int hd_outbox_delete(struct hd_batch_builder *batch, const struct hd_outbox_row *row);
 HD_MUST_CHECK int hd_outbox_remove(struct heddle *store, const struct hd_outbox_row *row,
-                                   struct hd_fault *fault);
+                                   struct heddle_error *fault);
 HD_MUST_CHECK int hd_outbox_find(struct heddle *store, const struct hd_outbox_row *row, bool *out,
-                                 struct hd_fault *fault);
+                                 struct heddle_error *fault);
 
 /* `row` is valid during the call. */
 typedef int (*hd_outbox_fn)(void *ctx, const struct hd_outbox_row *row);
 
 /* Reads at most `limit` rows, oldest first, after the row `after` (key and time; NULL: all). */
 HD_MUST_CHECK int hd_outbox_read(struct heddle *store, const struct hd_outbox_row *after,
-                                 size_t limit, hd_outbox_fn fn, void *ctx, struct hd_fault *fault);
+                                 size_t limit, hd_outbox_fn fn, void *ctx,
+                                 struct heddle_error *fault);
 
 #endif

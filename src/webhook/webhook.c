@@ -48,7 +48,7 @@ struct hd_webhook {
     bool is_sent;
     bool is_there; /* result of the lookup: the row exists */
     int err;       /* of the store call */
-    struct hd_fault fault;
+    struct heddle_error fault;
     char text[];
 };
 
@@ -96,13 +96,14 @@ static struct hd_webhook_policy policy_of(const struct hd_config *config)
                                       .max_url = (size_t)config->webhooks_max_url_length};
 }
 
-int hd_webhook_allowed(const struct hd_config *config, struct hd_slice url, struct hd_fault *fault)
+int hd_webhook_allowed(const struct hd_config *config, struct hd_slice url,
+                       struct heddle_error *fault)
 {
     const struct hd_webhook_policy policy = policy_of(config);
     int err;
 
     if (config->http_disable[HD_HTTP_WEBHOOKS])
-        return hd_fault_set(fault, HD_EINVAL, "webhook: webhooks are disabled on this server");
+        return hd_error_set(fault, HD_EINVAL, "webhook: webhooks are disabled on this server");
     err = hd_webhook_check(&policy, url, fault);
 
     /* A path stays on this server, so the rules of outgoing requests do not apply. */
@@ -548,7 +549,7 @@ struct loading {
     struct hd_webhooks *webhooks;
     struct delivery_list found;
     int err;
-    struct hd_fault fault;
+    struct heddle_error fault;
 };
 
 static int on_stored_delivery(void *ctx, const struct hd_outbox_row *row)

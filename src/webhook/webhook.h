@@ -31,7 +31,7 @@ struct hd_webhook_counts {
 
 /* Checks a run's URL. HD_EINVAL: it is not permitted. For any thread. */
 HD_MUST_CHECK int hd_webhook_allowed(const struct hd_config *config, struct hd_slice url,
-                                     struct hd_fault *fault);
+                                     struct heddle_error *fault);
 
 /* app->http must be set. */
 HD_MUST_CHECK int hd_webhooks_create(struct hd_app *app, struct hd_webhooks **out);

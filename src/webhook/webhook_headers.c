@@ -14,12 +14,12 @@ struct filling {
     const struct hd_config *config;
     struct hd_slice header; /* its name */
     struct hd_buf value;
-    struct hd_fault *fault;
+    struct heddle_error *fault;
 };
 
 static int wrong_header(const struct filling *f, const char *what)
 {
-    return hd_fault_set(f->fault, HD_EINVAL, "webhooks.headers: %.*s: %s", HD_SHOW(f->header),
+    return hd_error_set(f->fault, HD_EINVAL, "webhooks.headers: %.*s: %s", HD_SHOW(f->header),
                         what);
 }
 
@@ -44,14 +44,14 @@ static int add_variable(struct filling *f, struct hd_slice expression)
         return wrong_header(f, "only ${{ env.NAME }} is supported");
     expression = hd_slice(expression.ptr + 4, expression.len - 4);
     if (!hd_slice_starts(expression, prefix))
-        return hd_fault_set(f->fault, HD_EINVAL,
+        return hd_error_set(f->fault, HD_EINVAL,
                             "webhooks.headers: %.*s: the variable's name must begin with \"%s\" "
                             "(webhooks.env_prefix)",
                             HD_SHOW(f->header), f->config->webhooks_env_prefix);
     (void)snprintf(name, sizeof(name), "%.*s", (int)expression.len, expression.ptr);
     value = getenv(name);
     if (!value)
-        return hd_fault_set(f->fault, HD_EINVAL,
+        return hd_error_set(f->fault, HD_EINVAL,
                             "webhooks.headers: %.*s: the variable %.100s is not set",
                             HD_SHOW(f->header), name);
     return hd_buf_append(&f->value, value, strlen(value));
@@ -90,7 +90,7 @@ static int check_value(const struct filling *f)
 
 int hd_webhook_headers(const struct hd_config *config, struct hd_arena *arena,
                        const char *out[HD_WEBHOOK_MAX_HEADERS], size_t *count,
-                       struct hd_fault *fault)
+                       struct heddle_error *fault)
 {
     struct hd_json_iter it = hd_json_iter(config->webhooks_headers.val);
     struct filling f = {.config = config, .fault = fault};
@@ -122,7 +122,7 @@ int hd_webhook_headers(const struct hd_config *config, struct hd_arena *arena,
     return err;
 }
 
-int hd_webhook_headers_check(const struct hd_config *config, struct hd_fault *fault)
+int hd_webhook_headers_check(const struct hd_config *config, struct heddle_error *fault)
 {
     const char *headers[HD_WEBHOOK_MAX_HEADERS];
     struct hd_arena arena;

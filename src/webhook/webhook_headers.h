@@ -17,8 +17,9 @@
 /* Writes "Name: value" strings, in the arena. HD_EINVAL: the text has the name, not the value. */
 HD_MUST_CHECK int hd_webhook_headers(const struct hd_config *config, struct hd_arena *arena,
                                      const char *out[HD_WEBHOOK_MAX_HEADERS], size_t *count,
-                                     struct hd_fault *fault);
+                                     struct heddle_error *fault);
 /* Only checks the configuration, before the server opens. */
-HD_MUST_CHECK int hd_webhook_headers_check(const struct hd_config *config, struct hd_fault *fault);
+HD_MUST_CHECK int hd_webhook_headers_check(const struct hd_config *config,
+                                           struct heddle_error *fault);
 
 #endif

@@ -104,22 +104,22 @@ static bool domain_matches(struct hd_slice host, struct hd_slice pattern)
 }
 
 static int check_domain(const struct hd_webhook_policy *policy, const char *host,
-                        struct hd_fault *fault)
+                        struct heddle_error *fault)
 {
     bool is_allowed = policy->domain_count == 0;
 
     for (size_t i = 0; !is_allowed && i < policy->domain_count; i++)
         is_allowed = domain_matches(hd_slice_cstr(host), policy->domains[i]);
     if (!is_allowed)
-        return hd_fault_set(fault, HD_EINVAL, "webhook: the host %.100s is not allowed", host);
+        return hd_error_set(fault, HD_EINVAL, "webhook: the host %.100s is not allowed", host);
     if (!policy->allow_loopback && is_own_host(host))
-        return hd_fault_set(fault, HD_EINVAL,
+        return hd_error_set(fault, HD_EINVAL,
                             "webhook: %.100s is this machine, which is not allowed", host);
     return 0;
 }
 
 static int check_port(const struct hd_webhook_policy *policy, const char *text,
-                      struct hd_fault *fault)
+                      struct heddle_error *fault)
 {
     long port = strtol(text, NULL, 10);
 
@@ -129,10 +129,11 @@ static int check_port(const struct hd_webhook_policy *policy, const char *text,
     }
     return policy->port_count == 0
                ? 0
-               : hd_fault_set(fault, HD_EINVAL, "webhook: port %ld is not allowed", port);
+               : hd_error_set(fault, HD_EINVAL, "webhook: port %ld is not allowed", port);
 }
 
-static int check_parts(const struct hd_webhook_policy *policy, CURLU *url, struct hd_fault *fault)
+static int check_parts(const struct hd_webhook_policy *policy, CURLU *url,
+                       struct heddle_error *fault)
 {
     char *scheme = NULL, *host = NULL, *port = NULL, *user = NULL, *password = NULL;
     int err = 0;
@@ -142,13 +143,13 @@ static int check_parts(const struct hd_webhook_policy *policy, CURLU *url, struc
     if (curl_url_get(url, CURLUPART_SCHEME, &scheme, 0) != CURLUE_OK ||
         curl_url_get(url, CURLUPART_HOST, &host, 0) != CURLUE_OK ||
         curl_url_get(url, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) != CURLUE_OK)
-        err = hd_fault_set(fault, HD_EINVAL, "webhook: not an http or https URL");
+        err = hd_error_set(fault, HD_EINVAL, "webhook: not an http or https URL");
     else if (strcmp(scheme, "https") != 0 && strcmp(scheme, "http") != 0)
-        err = hd_fault_set(fault, HD_EINVAL, "webhook: http and https only, not %.32s", scheme);
+        err = hd_error_set(fault, HD_EINVAL, "webhook: http and https only, not %.32s", scheme);
     else if (policy->require_https && strcmp(scheme, "https") != 0)
-        err = hd_fault_set(fault, HD_EINVAL, "webhook: https only");
+        err = hd_error_set(fault, HD_EINVAL, "webhook: https only");
     else if (user || password)
-        err = hd_fault_set(fault, HD_EINVAL, "webhook: a URL with a user name is not allowed");
+        err = hd_error_set(fault, HD_EINVAL, "webhook: a URL with a user name is not allowed");
     if (!err)
         err = check_port(policy, port, fault);
     if (!err)
@@ -170,16 +171,16 @@ static bool is_plain_url(struct hd_slice url)
     return url.len > 0;
 }
 
-static int check_path(const struct hd_webhook_policy *policy, struct hd_fault *fault)
+static int check_path(const struct hd_webhook_policy *policy, struct heddle_error *fault)
 {
     if (!policy->allow_loopback)
-        return hd_fault_set(fault, HD_EINVAL,
+        return hd_error_set(fault, HD_EINVAL,
                             "webhook: a path of this server is not allowed, expected a URL");
     return 0;
 }
 
 int hd_webhook_check(const struct hd_webhook_policy *policy, struct hd_slice url,
-                     struct hd_fault *fault)
+                     struct heddle_error *fault)
 {
     size_t most = policy->max_url > 0 ? policy->max_url : HD_WEBHOOK_MAX_URL;
     char *text;
@@ -187,9 +188,9 @@ int hd_webhook_check(const struct hd_webhook_policy *policy, struct hd_slice url
     int err;
 
     if (url.len > most)
-        return hd_fault_set(fault, HD_EINVAL, "webhook: longer than %zu bytes", most);
+        return hd_error_set(fault, HD_EINVAL, "webhook: longer than %zu bytes", most);
     if (!is_plain_url(url))
-        return hd_fault_set(fault, HD_EINVAL,
+        return hd_error_set(fault, HD_EINVAL,
                             "webhook: not a URL: only printable ASCII without spaces and \"\\\"");
     if (url.ptr[0] == '/' && !hd_slice_starts(url, HD_S("//")))
         return check_path(policy, fault);
@@ -201,13 +202,13 @@ int hd_webhook_check(const struct hd_webhook_policy *policy, struct hd_slice url
         if (curl_url_set(parsed, CURLUPART_URL, text, 0) == CURLUE_OK)
             err = check_parts(policy, parsed, fault);
         else
-            err = hd_fault_set(fault, HD_EINVAL, "webhook: not an http or https URL");
+            err = hd_error_set(fault, HD_EINVAL, "webhook: not an http or https URL");
         /* The URL is stored with the run for retries, so it must not contain a key. */
         if (!err && hd_secret_is_text(url))
-            err = hd_fault_set(fault, HD_EINVAL,
+            err = hd_error_set(fault, HD_EINVAL,
                                "webhook: keys in a URL are not stored; webhooks.secret signs");
     } else {
-        err = hd_fault_set(fault, HD_ENOMEM, "out of memory");
+        err = hd_error_set(fault, HD_ENOMEM, "out of memory");
     }
     curl_url_cleanup(parsed);
     hd_free(text);

@@ -30,7 +30,7 @@ struct hd_webhook_policy {
  * an address of this machine: hd_webhook_allows_address().
  */
 HD_MUST_CHECK int hd_webhook_check(const struct hd_webhook_policy *policy, struct hd_slice url,
-                                   struct hd_fault *fault);
+                                   struct heddle_error *fault);
 
 /* Called for each connection: false if the policy forbids the address. */
 bool hd_webhook_allows_address(const struct hd_webhook_policy *policy,

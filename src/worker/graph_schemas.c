@@ -41,7 +41,7 @@ static void publish(struct hd_app_graph *graph, struct hd_app_form *form)
     __atomic_store_n(&graph->form, form, __ATOMIC_RELEASE);
 }
 
-int hd_graph_schemas_open(struct hd_app *app, struct hd_fault *fault)
+int hd_graph_schemas_open(struct hd_app *app, struct heddle_error *fault)
 {
     for (size_t i = 0; i < app->graph_count; i++) {
         struct hd_app_graph *graph = &app->graphs[i];
@@ -93,7 +93,7 @@ static int copy_member(hd_json_val described, struct hd_slice name, struct hd_bu
 static int read_structure(struct hd_app_form *form, const struct hd_app_graph *graph,
                           hd_json_val described)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_buf text;
     int err;
 

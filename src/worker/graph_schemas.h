@@ -14,7 +14,7 @@
  * Gives each remote graph a form that shows stored state as it is. A worker's ready message
  * replaces it.
  */
-HD_MUST_CHECK int hd_graph_schemas_open(struct hd_app *app, struct hd_fault *fault);
+HD_MUST_CHECK int hd_graph_schemas_open(struct hd_app *app, struct heddle_error *fault);
 /* Call when no thread reads forms. */
 void hd_graph_schemas_close(struct hd_app *app);
 

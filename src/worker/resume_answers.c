@@ -24,7 +24,7 @@ struct hd_val *hd_resume_answers_pending(const struct hd_val *state)
 }
 
 /* The pending interrupts, in the form of the thread's record. */
-static int read_asked(const struct hd_address *at, struct hd_val **out, struct hd_fault *fault)
+static int read_asked(const struct hd_address *at, struct hd_val **out, struct heddle_error *fault)
 {
     struct hd_failure failure = {NULL, NULL};
     struct hd_val *state = NULL, *asked = NULL;
@@ -33,7 +33,7 @@ static int read_asked(const struct hd_address *at, struct hd_val **out, struct h
 
     hd_buf_init(&text, MAX_ASKED);
     if (err)
-        hd_fault_set(fault, err, "%s", failure.text ? failure.text : hd_error_text(err));
+        hd_error_set(fault, err, "%s", failure.text ? failure.text : hd_error_text(err));
     if (!err) {
         asked = hd_resume_answers_pending(state);
         err = asked ? hd_val_render(&text, asked) : HD_ENOMEM;
@@ -124,7 +124,7 @@ static int leave_answers(const struct hd_val *command, const struct hd_val *befo
 static int check_answers(struct hd_app *app, const struct hd_run_rec *run,
                          struct hd_slice checkpoint_id, const struct hd_val *kwargs,
                          const struct hd_val *before, struct hd_answers_left *out,
-                         struct hd_fault *fault)
+                         struct heddle_error *fault)
 {
     const struct hd_val *configurable =
         hd_val_get(hd_val_get(kwargs, HD_S("config")), HD_S("configurable"));
@@ -158,7 +158,7 @@ static int check_answers(struct hd_app *app, const struct hd_run_rec *run,
 
 int hd_answers_check(struct hd_app *app, const struct hd_run_rec *run,
                      struct hd_slice checkpoint_id, struct hd_slice asked,
-                     struct hd_answers_left *out, struct hd_fault *fault)
+                     struct hd_answers_left *out, struct heddle_error *fault)
 {
     struct hd_val *kwargs = NULL, *before = NULL;
     int err = hd_val_parse_json(run->kwargs, &kwargs, fault);

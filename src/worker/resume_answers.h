@@ -27,6 +27,6 @@ struct hd_answers_left {
  */
 HD_MUST_CHECK int hd_answers_check(struct hd_app *app, const struct hd_run_rec *run,
                                    struct hd_slice checkpoint_id, struct hd_slice asked,
-                                   struct hd_answers_left *out, struct hd_fault *fault);
+                                   struct hd_answers_left *out, struct heddle_error *fault);
 
 #endif

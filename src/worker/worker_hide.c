@@ -171,13 +171,13 @@ static int write_members(const struct hd_val *own, const struct hd_val *more, co
 }
 
 /* Removes secrets by name and by shape; the secrets of the run are removed from the text later. */
-static int parse_metadata(struct hd_slice text, struct hd_val **out, struct hd_fault *fault)
+static int parse_metadata(struct hd_slice text, struct hd_val **out, struct heddle_error *fault)
 {
     struct hd_val *secrets = NULL;
     int err = hd_val_parse_json(text.len ? text : HD_S("{}"), out, fault);
 
     if (!err && !hd_val_is_object(*out))
-        err = hd_fault_set(fault, HD_EINVAL, "metadata: expected an object, found %s",
+        err = hd_error_set(fault, HD_EINVAL, "metadata: expected an object, found %s",
                            hd_val_type_name(*out));
     if (!err) {
         *out = hd_secrets_take(*out, &secrets);
@@ -189,7 +189,7 @@ static int parse_metadata(struct hd_slice text, struct hd_val **out, struct hd_f
 
 int hd_hidden_metadata(const struct hd_hidden *hidden, struct hd_slice text,
                        const struct hd_val *more, const char *runtime, struct hd_arena *arena,
-                       struct hd_slice *out, struct hd_fault *fault)
+                       struct hd_slice *out, struct heddle_error *fault)
 {
     struct heddle_value value = {.type = hd_to_public(HD_S("json"))};
     struct hd_val *own = NULL;

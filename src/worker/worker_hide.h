@@ -32,6 +32,6 @@ HD_MUST_CHECK int hd_hidden_hide(const struct hd_hidden *hidden, struct heddle_v
 HD_MUST_CHECK int hd_hidden_metadata(const struct hd_hidden *hidden, struct hd_slice text,
                                      const struct hd_val *more, const char *runtime,
                                      struct hd_arena *arena, struct hd_slice *out,
-                                     struct hd_fault *fault);
+                                     struct heddle_error *fault);
 
 #endif

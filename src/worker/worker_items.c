@@ -49,7 +49,7 @@ static int read_int(const struct batch *batch, hd_json_val op, const char *name,
     if (!val)
         return 0;
     if (!hd_json_whole(val, out) || *out < min || *out > INT32_MAX)
-        return hd_fault_set(batch->items.fault, HD_EINVAL, "%s: expected an integer of at least %d",
+        return hd_error_set(batch->items.fault, HD_EINVAL, "%s: expected an integer of at least %d",
                             name, (int)min);
     return 0;
 }
@@ -66,7 +66,7 @@ static int read_place(const struct batch *batch, hd_json_val op, struct hd_item_
     int err = read_labels(batch, op_member(op, "namespace"), "namespace", &labels);
 
     if (!err && labels.count == 0)
-        err = hd_fault_set(batch->items.fault, HD_EINVAL, "namespace: expected labels");
+        err = hd_error_set(batch->items.fault, HD_EINVAL, "namespace: expected labels");
     return err ? err
                : hd_item_service_place(&batch->items, &labels, hd_json_string(op_member(op, "key")),
                                        out);
@@ -121,7 +121,7 @@ static int read_put(struct batch *batch, hd_json_val op)
 
     change->is_deletion = !value;
     if (!err && value && !hd_json_is_object(value))
-        err = hd_fault_set(batch->items.fault, HD_EINVAL, "value: expected an object, found %s",
+        err = hd_error_set(batch->items.fault, HD_EINVAL, "value: expected an object, found %s",
                            hd_json_type_name(value));
     if (!err && value)
         err = hd_item_namespace_check_put(&change->place.labels, batch->items.fault);
@@ -193,7 +193,7 @@ static int read_match(const struct batch *batch, hd_json_val condition, struct h
 
     out->is_suffix = hd_slice_eq(type, HD_S("suffix"));
     if (!out->is_suffix && !hd_slice_eq(type, HD_S("prefix")))
-        return hd_fault_set(batch->items.fault, HD_EINVAL,
+        return hd_error_set(batch->items.fault, HD_EINVAL,
                             "match_type: expected \"prefix\" or \"suffix\"");
     return read_labels(batch, hd_json_get(condition, HD_S("path")), "path", &out->labels);
 }
@@ -244,7 +244,7 @@ static int answer_one(struct batch *batch, hd_json_val op, struct hd_jw *jw)
         if (is_op(op, kinds[i].name))
             return kinds[i].fn(batch, op, jw);
     }
-    return hd_fault_set(batch->items.fault, HD_EINVAL,
+    return hd_error_set(batch->items.fault, HD_EINVAL,
                         "op: expected get, put, search or list_namespaces");
 }
 
@@ -282,7 +282,7 @@ static int read_batch(struct batch *batch)
     batch->texts.arena = request->arena;
     batch->ops = hd_json_get(request->root, HD_S("ops"));
     if (!hd_json_is_array(batch->ops) || hd_json_size(batch->ops) > MAX_OPS)
-        return hd_fault_set(&request->fault, HD_EINVAL, "ops: expected a list of at most %d",
+        return hd_error_set(&request->fault, HD_EINVAL, "ops: expected a list of at most %d",
                             MAX_OPS);
     batch->changes =
         hd_arena_calloc(request->arena, hd_json_size(batch->ops), sizeof(*batch->changes));
@@ -363,7 +363,7 @@ static void fail_batch(struct batch *batch, int err)
     end_batch(batch);
 }
 
-static void on_embedded(void *ctx, int err, const struct hd_fault *fault)
+static void on_embedded(void *ctx, int err, const struct heddle_error *fault)
 {
     struct batch *batch = ctx;
 

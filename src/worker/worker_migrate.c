@@ -5,7 +5,7 @@
 
 int hd_worker_migrate_read(struct hd_app *app, const struct hd_rt_scope *scope, struct hd_slice ns,
                            const struct heddle_tuple *tuple, struct hd_arena *arena,
-                           const struct heddle_tuple **out, struct hd_fault *fault)
+                           const struct heddle_tuple **out, struct heddle_error *fault)
 {
     const struct hd_val *id = hd_val_get(scope->metadata, HD_S("graph_id"));
     const struct hd_app_graph *graph = hd_app_graph(app, hd_val_get_string(id));

@@ -22,6 +22,6 @@
 HD_MUST_CHECK int hd_worker_migrate_read(struct hd_app *app, const struct hd_rt_scope *scope,
                                          struct hd_slice ns, const struct heddle_tuple *tuple,
                                          struct hd_arena *arena, const struct heddle_tuple **out,
-                                         struct hd_fault *fault);
+                                         struct heddle_error *fault);
 
 #endif

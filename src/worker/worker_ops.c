@@ -21,19 +21,19 @@ static int carry_out(struct hd_worker_op *op)
         if (strcmp(handlers[i].name, name) != 0)
             continue;
         if (handlers[i].needs_thread && op->scope->thread.len == 0)
-            return hd_fault_set(op->in.fault, HD_EINVAL, "%s: the call has no thread", name);
+            return hd_error_set(op->in.fault, HD_EINVAL, "%s: the call has no thread", name);
         return handlers[i].fn(op);
     }
-    return hd_fault_set(op->in.fault, HD_EUNSUPPORTED, "unknown operation '%s'", name);
+    return hd_error_set(op->in.fault, HD_EUNSUPPORTED, "unknown operation '%s'", name);
 }
 
 void hd_worker_op_end(struct hd_rt_request *request, int err)
 {
     if (!err) {
-        request->fault = (struct hd_fault){0}; /* drops that of a lookup that found nothing */
+        request->fault = (struct heddle_error){0}; /* drops that of a lookup that found nothing */
         return;
     }
-    hd_fault_set(&request->fault, err, "%s", hd_error_text(err));
+    hd_error_set(&request->fault, err, "%s", hd_error_text(err));
     hd_buf_reset(&request->head);
     request->blob_count = 0;
     if (request->free_blobs)

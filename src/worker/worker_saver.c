@@ -23,7 +23,7 @@ static struct heddle_thread thread_of(const struct hd_worker_op *op)
 /* Fails with the store's error message. */
 static int set_store_fault(struct hd_worker_op *op, int err, const struct heddle_error *error)
 {
-    return err ? hd_fault_set(&op->request->fault, err, "%s",
+    return err ? hd_error_set(&op->request->fault, err, "%s",
                               error->text[0] ? error->text : hd_error_text(err))
                : 0;
 }
@@ -69,7 +69,7 @@ static int finish_answer(struct hd_worker_op *op, struct hd_wire_out *out)
     int err = hd_jw_finish(&out->jw);
 
     if (err == HD_ELIMIT)
-        return hd_fault_set(&op->request->fault, err,
+        return hd_error_set(&op->request->fault, err,
                             "the response has too many values for a frame");
     op->request->blobs = out->blobs;
     op->request->blob_count = out->count;
@@ -210,7 +210,7 @@ static int read_limit(struct hd_worker_op *op, int64_t *out)
     if (!is_given(op, "limit"))
         return 0;
     if (!hd_json_whole(val, out) || *out < 0)
-        return hd_fault_set(&op->request->fault, HD_EINVAL, "limit: expected 0 or more");
+        return hd_error_set(&op->request->fault, HD_EINVAL, "limit: expected 0 or more");
     return 0;
 }
 
@@ -314,7 +314,7 @@ int hd_worker_list(struct hd_worker_op *op)
 static int notify_stored(struct hd_worker_op *op, int err, const struct heddle_error *error)
 {
     if (err == HD_ENOTFOUND)
-        return hd_fault_set(&op->request->fault, HD_ECLOSED, "the thread was deleted");
+        return hd_error_set(&op->request->fault, HD_ECLOSED, "the thread was deleted");
     return set_store_fault(op, err, error);
 }
 
@@ -338,7 +338,7 @@ static int read_checkpoint(struct hd_worker_op *op, struct hd_slice *checkpoint,
     if (!err)
         err = hd_wire_text(&op->in, "new_versions", versions);
     if (!err && checkpoint->len == 0)
-        err = hd_fault_set(&op->request->fault, HD_EINVAL, "checkpoint: missing");
+        err = hd_error_set(&op->request->fault, HD_EINVAL, "checkpoint: missing");
     return err;
 }
 
@@ -428,14 +428,14 @@ static int read_channels(struct hd_worker_op *op, struct heddle_bytes **out, siz
     size_t i = 0;
 
     if (!hd_json_is_array(list) || hd_json_size(list) > MAX_CHANNELS)
-        return hd_fault_set(&op->request->fault, HD_EINVAL,
+        return hd_error_set(&op->request->fault, HD_EINVAL,
                             "channels: expected a list of at most %zu", MAX_CHANNELS);
     *out = hd_arena_calloc(op->in.arena, hd_json_size(list), sizeof(**out));
     if (!*out)
         return HD_ENOMEM;
     while (hd_json_next(&it)) {
         if (!hd_json_is_string(it.val))
-            return hd_fault_set(&op->request->fault, HD_EINVAL, "channels: expected strings");
+            return hd_error_set(&op->request->fault, HD_EINVAL, "channels: expected strings");
         (*out)[i++] = hd_to_public(hd_json_string(it.val));
     }
     *count = i;

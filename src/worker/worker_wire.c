@@ -10,7 +10,7 @@
 static int refuse_argument(const struct hd_wire_in *in, const char *what, const char *expected,
                            hd_json_val found)
 {
-    return hd_fault_set(in->fault, HD_EINVAL, "%s: expected %s, found %s", what, expected,
+    return hd_error_set(in->fault, HD_EINVAL, "%s: expected %s, found %s", what, expected,
                         hd_json_type_name(found));
 }
 
@@ -35,7 +35,7 @@ static int blob_at(const struct hd_wire_in *in, const char *what, hd_json_val nu
     if (!hd_json_int(number, &index))
         return refuse_argument(in, what, "the number of a blob", number);
     if (index < 0 || (uint64_t)index >= in->message->blob_count)
-        return hd_fault_set(in->fault, HD_EINVAL, "%s: blob %lld does not exist", what,
+        return hd_error_set(in->fault, HD_EINVAL, "%s: blob %lld does not exist", what,
                             (long long)index);
     *out = in->message->blobs[index];
     return 0;

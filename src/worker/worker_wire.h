@@ -28,7 +28,7 @@ struct hd_wire_in {
     const struct hd_rt_message *message;
     hd_json_val head;
     struct hd_arena *arena;
-    struct hd_fault *fault;
+    struct heddle_error *fault;
 };
 
 /* A string; "" if it is null or missing. */

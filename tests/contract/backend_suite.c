@@ -299,7 +299,7 @@ static void check_scan(struct hd_backend *backend, const struct hd_query *query,
                        const struct kept *rows)
 {
     struct expectation e = {.query = query, .rows = rows->rows, .count = rows->count};
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     size_t expected = 0;
 
     if (hd_backend_read(backend, query, 1, expect_next, &e, &fault) != 0)

@@ -30,7 +30,7 @@ static inline void make_url(char *out, size_t size, const char *base, const char
                    more[0] ? "&" : "", more);
 }
 
-static inline int open_store(struct hd_backend **out, const char *text, struct hd_fault *fault)
+static inline int open_store(struct hd_backend **out, const char *text, struct heddle_error *fault)
 {
     struct hd_arena arena;
     struct hd_url url;
@@ -48,11 +48,11 @@ static inline int open_store(struct hd_backend **out, const char *text, struct h
 static inline void must_open(struct hd_backend **out, const char *text)
 {
     int64_t until = hd_clock_monotonic_us() + 60 * (int64_t)1000000;
-    struct hd_fault fault;
+    struct heddle_error fault;
     int err;
 
     do {
-        fault = (struct hd_fault){0};
+        fault = (struct heddle_error){0};
         err = open_store(out, text, &fault);
     } while ((err == HD_EUNAVAILABLE || err == HD_EBUSY) && hd_clock_monotonic_us() < until);
     if (err)
@@ -126,7 +126,7 @@ static inline struct hd_op expect_epoch(const struct hd_cell *key, int64_t epoch
 }
 
 static inline int apply(struct hd_backend *store, const struct hd_op *ops, size_t count,
-                        size_t *failed, struct hd_fault *fault)
+                        size_t *failed, struct heddle_error *fault)
 {
     struct hd_batch batch = {ops, count};
 
@@ -135,7 +135,7 @@ static inline int apply(struct hd_backend *store, const struct hd_op *ops, size_
 
 static inline void must_apply(struct hd_backend *store, const struct hd_op *ops, size_t count)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
 
     if (apply(store, ops, count, NULL, &fault))
         fail_msg("%s", fault.text);
@@ -150,7 +150,7 @@ static inline int take_epoch(void *arg, size_t which, const struct hd_cell *cell
 }
 
 static inline int read_epoch(struct hd_backend *store, struct hd_slice id, int64_t *epoch,
-                             struct hd_fault *fault)
+                             struct heddle_error *fault)
 {
     struct hd_cell key = TEXT(id);
     struct hd_query query = {.table = HD_THREADS,
@@ -165,7 +165,7 @@ static inline int read_epoch(struct hd_backend *store, struct hd_slice id, int64
 
 static inline int64_t epoch_of(struct hd_backend *store, struct hd_slice id)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     int64_t epoch;
 
     if (read_epoch(store, id, &epoch, &fault))

@@ -23,7 +23,7 @@ struct writer {
     _Atomic int64_t acknowledged; /* rows below this number are durable */
     int64_t batches_max;          /* 0: no limit */
     _Atomic int err;
-    struct hd_fault fault;
+    struct heddle_error fault;
 };
 
 static int take_data(void *arg, size_t which, const struct hd_cell *cells)
@@ -34,7 +34,7 @@ static int take_data(void *arg, size_t which, const struct hd_cell *cells)
 }
 
 static int read_chunk(struct hd_backend *store, struct hd_slice thread, int64_t seq, bool *is_there,
-                      struct hd_fault *fault)
+                      struct heddle_error *fault)
 {
     struct hd_cell key[3] = {TEXT(thread), TEXT(HD_S("s")), hd_cell_int(seq)};
     struct hd_query queries[2];
@@ -71,7 +71,7 @@ static int write_one(struct writer *w)
     if (!err)
         err = read_chunk(w->load->store, id, w->acknowledged, &is_there, &w->fault);
     if (!err && !is_there)
-        err = hd_fault_set(&w->fault, HD_ENOTFOUND, "an acknowledged row is not there");
+        err = hd_error_set(&w->fault, HD_ENOTFOUND, "an acknowledged row is not there");
     return err;
 }
 
@@ -81,7 +81,7 @@ static void *write_rows(void *arg)
 
     while (!w->err && !atomic_load(&w->load->is_over) &&
            (!w->batches_max || w->acknowledged < w->batches_max)) {
-        w->fault = (struct hd_fault){0};
+        w->fault = (struct heddle_error){0};
         w->err = write_one(w);
         if (!w->err)
             w->acknowledged++;
@@ -125,7 +125,7 @@ static void await_rows(struct writer *writers, int count)
 
 static void check_rows(struct hd_backend *store, const struct writer *writers, int count)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
 
     for (int i = 0; i < count; i++) {
         for (int64_t seq = 0; seq < writers[i].acknowledged; seq++) {
@@ -198,7 +198,7 @@ static void connections_cut_under_load_are_replaced(void **state)
 static void a_server_that_stops_answering_is_given_up(void **state)
 {
     struct fixture *f = *state;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     char url[400];
     int64_t epoch, took;
     int err = HD_EUNAVAILABLE;
@@ -232,7 +232,7 @@ static void too_many_connections_is_waited_for(void **state)
     struct hd_cell cells[4];
     struct hd_op op = put_thread(HD_OP_PUT, cells, HD_S("t"), 1);
     struct hd_backend *store = NULL;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     char url[400];
 
     must_apply(f->store, &op, 1);

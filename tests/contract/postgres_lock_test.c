@@ -16,7 +16,7 @@ struct waiter {
     const struct hd_op *ops;
     size_t count;
     int err;
-    struct hd_fault fault;
+    struct heddle_error fault;
 };
 
 static void *apply_in_thread(void *arg)
@@ -74,7 +74,7 @@ static void a_lock_that_is_never_released_is_busy(void **state)
     struct hd_cell cells[4], key = TEXT(HD_S("t"));
     struct hd_op put = put_thread(HD_OP_PUT, cells, HD_S("t"), 1), op = expect_epoch(&key, 1);
     struct hd_backend *hasty;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     char url[400];
     int64_t began;
     int err = 0;
@@ -107,7 +107,7 @@ static void an_exhausted_pool_is_busy(void **state)
 {
     struct fixture *f = *state;
     struct waiter waiter = {.f = f};
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     char url[400];
     pthread_t thread;
     int64_t epoch;

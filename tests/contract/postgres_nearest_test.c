@@ -190,7 +190,7 @@ static int ask(struct hd_backend *store, const float *asked, size_t dims, size_t
                                    .prefix_count = 2,
                                    .limit = limit,
                                    .columns = HD_ALL_COLUMNS}};
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     int err;
 
     queries[1] = queries[0];
@@ -405,7 +405,7 @@ static void a_long_table_waits_until_the_store_is_compacted(void **state)
 {
     struct place *p = *state;
     struct hd_backend *other = NULL;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     float asked[2] = {1.0f, 0.0f};
     struct answer answer;
 
@@ -496,7 +496,7 @@ static int ask_any(void *arg)
                              .columns = HD_ALL_COLUMNS};
     struct place *p = arg;
     struct answer answer = {.counts = {0}};
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
 
     return hd_backend_nearest(p->store, &query, 1, hd_slice((const char *)asked, sizeof(asked)),
                               take_key, &answer, &fault);

@@ -38,7 +38,7 @@ static void check_round_trip(struct hd_backend *store, struct hd_slice thread, s
                              .columns = HD_ALL_COLUMNS};
     struct hd_arena arena;
     struct hd_slice got[3] = {{0}};
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
 
     hd_arena_init(&arena, SIZE_MAX);
     got[2].ptr = (const char *)&arena;
@@ -79,7 +79,7 @@ static void a_row_over_one_gigabyte_is_refused(void **state)
 {
     struct fixture *f = *state;
     struct hd_cell cells[HD_MAX_COLUMNS];
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     /* Only its length is looked at. */
     struct hd_op op = put_chunk(HD_OP_PUT, cells, HD_S("t"), 0, hd_slice("x", (size_t)1 << 30));
 
@@ -91,7 +91,7 @@ static void a_key_too_long_for_an_index_is_a_limit(void **state)
 {
     struct fixture *f = *state;
     struct hd_cell cells[4];
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     char key[9000];
     struct hd_op op;
 
@@ -329,7 +329,7 @@ static void processes_that_start_at_once_create_the_schema_once(void **state)
         assert_true(pid >= 0);
         if (pid == 0) {
             struct hd_backend *store;
-            struct hd_fault fault = {0};
+            struct heddle_error fault = {0};
             int err = open_store(&store, url, &fault);
 
             if (err)
@@ -352,7 +352,7 @@ static void a_newer_schema_is_refused_and_left_alone(void **state)
 {
     struct fixture *f = *state;
     struct hd_backend *store = NULL;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
 
     (void)sql(f->admin, "UPDATE %s.schema_version SET version = 41", f->schema);
     assert_err(open_store(&store, f->url, &fault), HD_EVERSION);
@@ -411,7 +411,7 @@ static void a_migration_that_fails_leaves_nothing(void **state)
 {
     struct fixture *f = *state;
     struct hd_backend *store = NULL;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     char schema[40], url[400];
 
     name_schema(schema, sizeof(schema));
@@ -445,7 +445,7 @@ static void a_current_schema_needs_no_right_to_create_or_write(void **state)
     struct hd_backend *reader = NULL, *other = NULL;
     struct hd_cell cells[4];
     struct hd_op op = put_thread(HD_OP_PUT, cells, HD_S("t"), 5);
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     char url[400], user[60];
 
     must_apply(f->store, &op, 1);
@@ -463,7 +463,7 @@ static void a_current_schema_needs_no_right_to_create_or_write(void **state)
 
     /* But it cannot create a schema. */
     url_of_user(url, sizeof(url), "another_schema", user, "pw");
-    fault = (struct hd_fault){0};
+    fault = (struct heddle_error){0};
     assert_err(open_store(&other, url, &fault), HD_EACCESS);
     assert_non_null(strstr(fault.text, "permission denied"));
     (void)sql(f->admin, "DROP OWNED BY %s_reader; DROP ROLE %s_reader", f->schema, f->schema);
@@ -511,7 +511,7 @@ static void compacting_gives_space_back(void **state)
 {
     struct fixture *f = *state;
     struct many *many = make_many(HD_OP_PUT);
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     long before, after;
 
     must_apply(f->store, many->ops, MANY);
@@ -530,7 +530,7 @@ static void compacting_gives_space_back(void **state)
 static void check_refused(const char *url, int expected, const char *words)
 {
     struct hd_backend *store = NULL;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
 
     assert_err(open_store(&store, url, &fault), expected);
     assert_null(store);

@@ -416,7 +416,7 @@ static int try_fall(struct fixture *f, const char *ns, const char *id, bool is_d
     struct hd_key key = {.ns = hd_slice_cstr(ns), .id = hd_slice_cstr(id)};
     struct hd_prune_options how = {
         .fall = &key, .is_dry = is_dry, .also = also, .removed = removed};
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_arena arena;
     int err;
 

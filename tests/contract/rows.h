@@ -64,7 +64,7 @@ static size_t last_failed; /* index of the operation in the way, after a conflic
 static inline int apply_ops(struct hd_backend *backend, const struct hd_op *ops, size_t count)
 {
     struct hd_batch batch = {ops, count};
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     int err;
 
     last_failed = SIZE_MAX;
@@ -74,7 +74,7 @@ static inline int apply_ops(struct hd_backend *backend, const struct hd_op *ops,
     return err;
 }
 
-static inline int open_url(struct hd_backend **out, const char *text, struct hd_fault *fault)
+static inline int open_url(struct hd_backend **out, const char *text, struct heddle_error *fault)
 {
     struct hd_arena arena;
     struct hd_url url;
@@ -91,7 +91,7 @@ static inline int open_url(struct hd_backend **out, const char *text, struct hd_
 static inline struct hd_backend *must_open(const char *url)
 {
     struct hd_backend *backend = NULL;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     int err = open_url(&backend, url, &fault);
 
     if (err)
@@ -164,7 +164,7 @@ static inline void keep_all(struct hd_backend *backend, struct kept *kept)
 {
     static enum hd_table_id tables[HD_TABLE_COUNT * (1 + HD_MAX_INDEXES)];
     struct hd_query queries[HD_COUNT(tables)];
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     size_t count = 0;
 
     for (size_t i = 0; i < HD_COUNT(each_table); i++) {

@@ -168,7 +168,7 @@ static int change_much(struct hd_backend *backend, int64_t epoch)
                                 PUT(HD_CHECKPOINTS, CHECKPOINT("t", "c", T("run2"))),
                                 PUT_NEW(HD_WRITES, WRITE("t", "c", epoch, "value"))};
     struct hd_batch batch = {ops, HD_COUNT(ops)};
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     int err = hd_backend_apply(backend, &batch, NULL, &fault);
 
     assert_int_equal(fault.code, err);
@@ -296,7 +296,7 @@ static void fail_calls_of_open(int code, long every, bool is_sticky, int expecte
 
     for (long n = 1; hits > 0; n += every) {
         struct hd_backend *backend = NULL;
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
         int err;
 
         remove_files();
@@ -334,7 +334,7 @@ static void open_survives_failures(void **state)
 static void a_full_disk_leaves_no_file(void **state)
 {
     struct hd_backend *backend = NULL;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
 
     (void)state;
     remove_files();

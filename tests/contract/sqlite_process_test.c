@@ -40,7 +40,7 @@ static void in_processes(int count, int (*work)(int number))
 static int create_and_add(int number)
 {
     struct hd_backend *backend;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     int err = open_url(&backend, url, &fault);
 
     for (int i = 0; !err && i < 20; i++) {
@@ -95,7 +95,7 @@ static int count_up_by_25(int number)
 
     (void)number;
     while (!err && done < 25) {
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
         struct hd_backend *backend = NULL;
         int64_t epoch = 0;
 

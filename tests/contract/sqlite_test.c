@@ -190,7 +190,7 @@ static const char *try_bad_file(const struct bad_file *bad)
 {
     static char wrong[700];
     struct hd_backend *backend = NULL;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     char text[200];
     int err;
 
@@ -247,7 +247,7 @@ static void bad_files_are_refused_and_left_alone(void **state)
 static void long_paths_keep_the_cause_in_sight(void **state)
 {
     struct hd_backend *backend = NULL;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     char text[600];
 
     (void)state;
@@ -321,7 +321,7 @@ static void a_removed_file_is_noticed(void **state)
     struct hd_backend *backend = must_open(url);
     struct hd_op op = PUT(HD_THREADS, THREAD("t", 1));
     struct hd_batch batch = {&op, 1};
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
 
     (void)state;
     assert_err(APPLY(backend, PUT(HD_THREADS, THREAD("t", 1))), 0);
@@ -572,7 +572,7 @@ static void a_lock_is_waited_for_and_then_named(void **state)
     struct hd_backend *backend;
     struct hd_op op = PUT(HD_THREADS, THREAD("t", 1));
     struct hd_batch batch = {&op, 1};
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     sqlite3 *db;
 
     (void)state;
@@ -626,7 +626,7 @@ static void slow_readers_do_not_stop_the_writer(void **state)
 {
     struct gate gate = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
     struct hd_query query = {.table = HD_THREADS, .index = HD_PRIMARY};
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     pthread_t threads[8];
     size_t count = 0;
 

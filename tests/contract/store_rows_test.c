@@ -67,7 +67,7 @@ static int64_t rev_of(struct heddle *store, const char *id)
 static int apply(struct heddle *store, const struct hd_batch_builder *builder, size_t *failed)
 {
     struct hd_batch batch = hd_batch_view(builder);
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     int err = hd_rows_apply(store, LANE, &batch, failed, &fault);
 
     assert_int_equal(fault.code, err);

@@ -19,16 +19,16 @@ static bool step(struct watch *watch)
     return watch->dies_at && call >= watch->dies_at;
 }
 
-static int die(const struct watch *watch, struct hd_fault *fault)
+static int die(const struct watch *watch, struct heddle_error *fault)
 {
     int err = watch->death ? watch->death : HD_EIO;
 
     hd_clock_sleep_us((int64_t)watch->death_takes_ms * 1000);
-    return hd_fault_set(fault, err, "dead");
+    return hd_error_set(fault, err, "dead");
 }
 
 static int watch_apply(struct hd_backend *backend, const struct hd_batch *batch, size_t *failed,
-                       struct hd_fault *fault)
+                       struct heddle_error *fault)
 {
     struct watch *watch = watch_from(backend);
 
@@ -41,7 +41,7 @@ static int watch_apply(struct hd_backend *backend, const struct hd_batch *batch,
 }
 
 static int watch_read(struct hd_backend *backend, const struct hd_query *queries, size_t count,
-                      hd_row_fn fn, void *arg, struct hd_fault *fault)
+                      hd_row_fn fn, void *arg, struct heddle_error *fault)
 {
     struct watch *watch = watch_from(backend);
 
@@ -50,7 +50,7 @@ static int watch_read(struct hd_backend *backend, const struct hd_query *queries
     return watch->inner->ops->read(watch->inner, queries, count, fn, arg, fault);
 }
 
-static int watch_check(struct hd_backend *backend, struct hd_fault *fault)
+static int watch_check(struct hd_backend *backend, struct heddle_error *fault)
 {
     return hd_backend_check(watch_from(backend)->inner, fault);
 }

@@ -196,7 +196,7 @@ static void serve(const struct hd_val *request)
 
 int main(void)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_val *request;
     char *line = NULL;
     size_t cap = 0;

@@ -709,7 +709,7 @@ static int do_from_json(struct hd_slice input, struct hd_buf *out)
 }
 
 static int with_writer(struct hd_slice input, struct hd_buf *out,
-                       int (*fn)(struct hd_jw *, hd_json_val, struct hd_fault *))
+                       int (*fn)(struct hd_jw *, hd_json_val, struct heddle_error *))
 {
     struct hd_json json = {0};
     struct hd_jw jw;

@@ -36,7 +36,7 @@ static void operation(const struct hd_a2a_card *card)
 
 static void try_card(struct hd_slice text)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_a2a_card card;
     int err = hd_a2a_card_read(text, HD_A2A_ANY, &card, &fault);
 
@@ -71,7 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     hd_a2a_answer_init(&answer);
     while (line < end) {
         const uint8_t *stop = memchr(line, '\n', (size_t)(end - line));
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
         struct hd_a2a_progress progress;
 
         if (!stop)

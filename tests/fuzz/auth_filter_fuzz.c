@@ -40,7 +40,7 @@ static void wrap(struct hd_json *out, hd_json_val filter)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct hd_json filter = {NULL}, whole = {NULL}, wrapped = {NULL};
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     hd_json_val root;
     int err;
 

@@ -56,7 +56,7 @@ static void check_plain(struct hd_slice text, hd_json_val val)
     hd_buf_fini(&out);
 }
 
-typedef int (*write_fn)(struct hd_jw *jw, hd_json_val val, struct hd_fault *fault);
+typedef int (*write_fn)(struct hd_jw *jw, hd_json_val val, struct heddle_error *fault);
 
 static void check_writer(write_fn fn, hd_json_val val)
 {
@@ -75,7 +75,7 @@ static void check_writer(write_fn fn, hd_json_val val)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct hd_slice text = hd_slice(data, size);
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_json json;
     int err = hd_canon_validate(text, &fault);
 

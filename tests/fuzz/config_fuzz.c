@@ -17,7 +17,7 @@ static void require(bool is_so, const char *what)
     abort();
 }
 
-static void check(int err, const struct hd_fault *fault)
+static void check(int err, const struct heddle_error *fault)
 {
     require(err == 0 || err == HD_EINVAL || err == HD_ENOMEM, "an odd error");
     require(err == 0 || fault->text[0], "refused without a reason");
@@ -26,7 +26,7 @@ static void check(int err, const struct hd_fault *fault)
 static void read_flag(const uint8_t *data, size_t size)
 {
     struct hd_config config;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     char command[] = "serve", flag[1024] = "";
     char *argv[] = {command, flag, NULL};
     int err;
@@ -44,7 +44,7 @@ static void read_flag(const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct hd_config config = {0};
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
 
     if (size > 0 && data[0] == '-') {
         read_flag(data, size);

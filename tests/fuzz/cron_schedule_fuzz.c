@@ -31,7 +31,7 @@ static void check_sets(const struct hd_schedule *s, int64_t seconds)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct hd_schedule schedule;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     int err = hd_schedule_parse(&schedule, hd_slice(data, size), &fault);
     int64_t at = 1700000000000000;
 

@@ -24,7 +24,7 @@ static const char *look_up(void *ctx, const char *name)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_dotenv env;
     struct hd_arena arena;
     int err;

@@ -21,7 +21,7 @@ static void check_row(const struct hd_dump_line *line, struct hd_arena *arena)
 {
     const struct hd_table *table = &hd_tables[line->table];
     struct hd_dump_line again;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_buf text;
 
     hd_buf_init(&text, HD_DUMP_MAX_LINE);
@@ -38,7 +38,7 @@ static void check_row(const struct hd_dump_line *line, struct hd_arena *arena)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct hd_dump_line line;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_arena arena;
     int err;
 

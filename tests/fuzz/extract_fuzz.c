@@ -37,7 +37,7 @@ static void follow(const struct hd_extract *extract)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct hd_extract extract;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_arena arena;
     struct hd_json json;
     struct hd_buf text;

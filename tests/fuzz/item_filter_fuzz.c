@@ -34,7 +34,7 @@ static bool has_doubled_keys(hd_json_val val)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_json filter, whole;
     hd_json_val root;
     int err;

@@ -50,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct hd_slice bytes = hd_slice(data, size);
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_json json;
     int err;
 

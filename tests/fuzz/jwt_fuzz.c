@@ -45,7 +45,7 @@ static int no_key(void *ctx, struct hd_auth *auth, struct hd_slice id, void *han
 }
 
 static int secret(void *ctx, bool is_file, const char *name, struct hd_buf *out,
-                  struct hd_fault *fault)
+                  struct heddle_error *fault)
 {
     (void)ctx;
     (void)is_file;

@@ -22,7 +22,7 @@ static void require(bool is_so, const char *what)
 static void try_result(const struct hd_val *result)
 {
     struct hd_mcp_outcome outcome;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     int err = hd_mcp_result_read(result, &outcome, &fault);
 
     require(err == 0 || fault.text[0], "an error without a reason");
@@ -71,7 +71,7 @@ static void try_questions(const struct hd_val *requests, const struct hd_val *an
 static void try_message(struct hd_slice text)
 {
     struct hd_mcp_message message;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_val *shown;
     int err = hd_mcp_message_read(text, &message, &fault);
 
@@ -97,7 +97,7 @@ static void try_message(struct hd_slice text)
 static void try_config(struct hd_slice text)
 {
     struct hd_mcp_server *servers;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_arena arena;
     struct hd_val *value;
     size_t count;

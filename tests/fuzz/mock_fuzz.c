@@ -73,7 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct hd_slice rest = hd_slice(size > 0 ? data + 1 : data, size > 0 ? size - 1 : 0);
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_mock_answer answer;
     struct hd_mock *mock = NULL;
 

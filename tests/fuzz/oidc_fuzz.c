@@ -56,7 +56,7 @@ static void try_json(struct hd_slice text)
 {
     struct hd_oidc_tokens tokens;
     struct hd_sign_ins ways;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_json json;
 
     if (hd_json_parse(&json, text, NULL))

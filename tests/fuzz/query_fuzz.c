@@ -26,7 +26,7 @@ static void check_text(struct hd_slice s)
 
 static void read_all(const struct hd_params *params, struct hd_slice name, struct hd_arena *arena)
 {
-    struct hd_fault list_fault = {0}, bool_fault = {0}, int_fault = {0};
+    struct heddle_error list_fault = {0}, bool_fault = {0}, int_fault = {0};
     struct hd_slice *items, value;
     int64_t number = 7;
     bool flag = false;
@@ -48,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_params params = {0};
     struct hd_arena arena;
     int err;

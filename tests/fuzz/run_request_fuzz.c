@@ -54,7 +54,7 @@ static void make_command(hd_json_val json)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct hd_run_request request;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_json body;
     int err;
 

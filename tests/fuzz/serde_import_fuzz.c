@@ -40,7 +40,7 @@ static void check_shown(struct hd_slice type, struct hd_slice bytes)
 
 static void check_structure(struct hd_slice text)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_graph *graph;
     int err = hd_worker_graph_create(text, HD_IDS_PYTHON, &graph, &fault);
 

@@ -29,7 +29,7 @@ static void read_supersteps(struct hd_call *call,
     struct hd_supersteps supersteps;
     int err;
 
-    call->fault = (struct hd_fault){0};
+    call->fault = (struct heddle_error){0};
     err = read(call, &supersteps);
     check(call, err);
     for (size_t i = 0; err == 0 && i < supersteps.count; i++)
@@ -47,21 +47,21 @@ static void read_members(struct hd_call *call)
     size_t count;
     int word = 2;
 
-    call->fault = (struct hd_fault){0};
+    call->fault = (struct heddle_error){0};
     check(call, hd_body_int(call, "limit", 1, 1000, &number));
     require(number >= 1 && number <= 1000, "a number out of bounds");
-    call->fault = (struct hd_fault){0};
+    call->fault = (struct heddle_error){0};
     check(call, hd_body_word(call, "status", words, &word));
     require(word >= 0 && word <= 2, "an unknown word");
-    call->fault = (struct hd_fault){0};
+    call->fault = (struct heddle_error){0};
     check(call, hd_body_strings(call, "run_ids", &list, &count));
-    call->fault = (struct hd_fault){0};
+    call->fault = (struct heddle_error){0};
     check(call, hd_body_object(call, "metadata", &object));
-    call->fault = (struct hd_fault){0};
+    call->fault = (struct heddle_error){0};
     check(call, hd_body_bool(call, "wait", &is_so));
-    call->fault = (struct hd_fault){0};
+    call->fault = (struct heddle_error){0};
     check(call, hd_body_string(call, "thread_id", &text));
-    call->fault = (struct hd_fault){0};
+    call->fault = (struct heddle_error){0};
     if (hd_call_uuid(call, "thread_id", text, &uuid) == 0)
         require(uuid.len == 36, "a short UUID");
     require(hd_call_text(call, call->body, &text) == 0 && text.len > 0, "a body without text");

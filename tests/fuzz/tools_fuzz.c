@@ -25,7 +25,7 @@ static void require(bool is_so, const char *what)
     abort();
 }
 
-static bool is_said(int err, const struct hd_fault *fault)
+static bool is_said(int err, const struct heddle_error *fault)
 {
     return err == 0 || (err == HD_EINVAL && fault->text[0]);
 }
@@ -36,7 +36,7 @@ static void try_request(const struct hd_val *tool, const struct hd_val *args)
     struct hd_slice url = hd_val_get_string(hd_val_get(tool, HD_S("url")));
     size_t host = strcspn(url.ptr + 8, "/?") + 8;
     struct hd_tool_http_request request;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_val *result = NULL;
     int err;
 
@@ -60,7 +60,7 @@ static void try_http(const struct hd_val *val)
 {
     for (size_t i = 0; i < (hd_val_is_list(val) ? hd_val_count(val) : 1); i++) {
         const struct hd_val *tool = hd_val_is_list(val) ? hd_val_at(val, i) : val;
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
         int err = hd_tool_http_check(tool, &fault);
 
         require(is_said(err, &fault), "an odd error of a tool");
@@ -92,7 +92,7 @@ static void open_client(const struct hd_val *val)
 
 static void try_client(const struct hd_val *val)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     int err = hd_source_client.check(val, &fault);
 
     require(is_said(err, &fault), "an odd error of client tools");
@@ -104,7 +104,7 @@ static void try_approval(const struct hd_val *val)
 {
     struct hd_approval approval, all = {.is_needed = true, .allows = {true, true, true, true}};
     struct hd_decision decision;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     int err = hd_approval_find(val, HD_S("pay"), HD_S("own"), val, &approval, &fault);
 
     require(is_said(err, &fault), "an odd error of a policy");
@@ -119,7 +119,7 @@ static void try_approval(const struct hd_val *val)
                 "a question that is none");
         hd_val_unref(question);
     }
-    fault = (struct hd_fault){0};
+    fault = (struct heddle_error){0};
     err = hd_approval_answer(val, &all, HD_S("pay"), &decision, &fault);
     require(is_said(err, &fault), "an odd error of an answer");
     if (err == 0) {
@@ -131,7 +131,7 @@ static void try_approval(const struct hd_val *val)
 
 static void try_values(const struct hd_val *val)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_val *content;
 
     require(is_said(hd_tool_args_check(val, val, &fault), &fault), "an odd error of arguments");

@@ -36,7 +36,7 @@ static void fire(const char *text, const struct hd_tz *tz, int64_t at)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_tz *tz;
     int err = hd_tz_parse(&tz, hd_slice(data, size), &fault);
 

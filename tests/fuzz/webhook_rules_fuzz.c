@@ -26,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                                     .domain_count = 2,
                                                     .ports = ports,
                                                     .port_count = 1};
-    struct hd_fault first = {0}, second = {0};
+    struct heddle_error first = {0}, second = {0};
     struct hd_slice url = hd_slice(data, size);
     int all = hd_webhook_check(&everything, url, &first);
     int some = hd_webhook_check(&strict, url, &second);

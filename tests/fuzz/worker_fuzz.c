@@ -34,7 +34,7 @@ static void write_again(struct heddle_value *values, size_t count, struct hd_are
                                        .metadata = {"{}", 2},
                                        .values = values,
                                        .value_count = count};
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_json json = {NULL};
     struct hd_rt_message message;
     struct heddle_value *again;
@@ -98,7 +98,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct hd_rt_message message = {hd_slice(data, size), blobs, HD_COUNT(blobs)};
     struct hd_val *secrets = hd_val_with(hd_val_object(), HD_S("heddle:secret:the \"door\""),
                                          hd_val_string(hd_slice_cstr(secret)));
-    struct hd_fault fault = {0}, other = {0};
+    struct heddle_error fault = {0}, other = {0};
     struct hd_hidden hidden;
     struct hd_json json = {NULL};
     struct hd_arena arena;

@@ -441,7 +441,7 @@ static void on_request(void *ctx, struct hd_exchange *ex)
 {
     const struct hd_http_request *request = hd_exchange_request(ex);
     struct hd_arena *arena = hd_exchange_arena(ex);
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_params params;
     struct hd_match match;
     int err;
@@ -585,7 +585,7 @@ static void on_go(uv_signal_t *handle, int number_of)
 
 static void on_reload(uv_signal_t *handle, int number_of)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
 
     (void)handle;
     (void)number_of;
@@ -595,7 +595,7 @@ static void on_reload(uv_signal_t *handle, int number_of)
 
 int main(int argc, char **argv)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     uv_signal_t term, hangup, go;
     int bound, err;
 

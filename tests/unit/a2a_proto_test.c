@@ -22,7 +22,7 @@
 
 static void read_card(const char *text, enum hd_a2a_dialect wanted, struct hd_a2a_card *card)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     int err = hd_a2a_card_read(hd_slice_cstr(text), wanted, card, &fault);
 
     if (err)
@@ -95,7 +95,7 @@ static void an_unusable_card_has_a_reason(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
         struct hd_a2a_card card;
 
         assert_err(hd_a2a_card_read(hd_slice_cstr(cases[i].text), cases[i].wanted, &card, &fault),
@@ -230,7 +230,7 @@ static void requests_follow_the_binding(void **state)
 
 static void read_text(struct hd_a2a_answer *answer, const char *text, enum hd_a2a_kind kind)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_a2a_progress progress;
     int err = hd_a2a_answer_read(answer, hd_slice_cstr(text), &progress, &fault);
 
@@ -433,7 +433,7 @@ static void errors_and_invalid_replies_are_reported(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
         struct hd_a2a_answer answer;
         struct hd_a2a_progress progress;
 

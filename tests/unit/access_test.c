@@ -11,7 +11,7 @@ static void every_route_declares_its_access(void **state)
 
     (void)state;
     for (i = 0; (route = hd_endpoint_at(i)); i++) {
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
 
         if (hd_access_check(route, &fault))
             fail_msg("%s", fault.text);
@@ -55,12 +55,12 @@ static void mistakes_are_refused(void **state)
     const struct hd_endpoint says_nothing = {.method = HD_METHOD_GET, .pattern = "/ok"};
     const struct hd_endpoint no_thread = {
         .method = HD_METHOD_GET, .pattern = "/runs/{run_id}", .access = HD_ACCESS_EDITOR};
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
 
     (void)state;
     assert_err(hd_access_check(&says_nothing, &fault), HD_EINVAL);
     assert_non_null(strstr(fault.text, "GET /ok"));
-    fault = (struct hd_fault){0};
+    fault = (struct heddle_error){0};
     assert_err(hd_access_check(&no_thread, &fault), HD_EINVAL);
     assert_non_null(strstr(fault.text, "/runs/{run_id}"));
 }

@@ -34,7 +34,7 @@ struct app_world {
     struct hd_app app;
     char path[64];
     struct hd_arena arena;
-    struct hd_fault fault;
+    struct heddle_error fault;
     bool is_drained;
 };
 

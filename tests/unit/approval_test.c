@@ -10,7 +10,7 @@
 static struct hd_val *json(const char *text)
 {
     struct hd_val *val;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
 
     if (hd_val_parse_json(hd_slice_cstr(text), &val, &fault) != 0)
         fail_msg("%s: %s", text, fault.text);
@@ -95,7 +95,7 @@ static void a_policy_selects_the_calls_that_need_approval(void **unused)
     for (size_t i = 0; i < HD_COUNT(cases); i++) {
         struct hd_val *policy = json(cases[i].policy), *args = json(cases[i].args);
         struct hd_approval approval;
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
 
         assert_err(hd_approval_find(policy, HD_S("pay"), HD_S("own_pay"), args, &approval, &fault),
                    0);
@@ -128,7 +128,7 @@ static void a_bad_policy_is_refused(void **unused)
     (void)unused;
     for (size_t i = 0; i < HD_COUNT(cases); i++) {
         struct hd_val *policy = json(cases[i]);
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
 
         assert_err(hd_approval_check(policy, &fault), HD_EINVAL);
         assert_true(fault.text[0] != '\0');
@@ -207,7 +207,7 @@ static void answers_have_many_forms(void **unused)
     for (size_t i = 0; i < HD_COUNT(cases); i++) {
         struct hd_val *answer = json(cases[i].answer);
         struct hd_decision decision;
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
 
         if (hd_approval_answer(answer, &all, HD_S("pay"), &decision, &fault) != 0)
             fail_msg("%s: %s", cases[i].answer, fault.text);
@@ -249,7 +249,7 @@ static void an_invalid_answer_is_reported(void **unused)
     for (size_t i = 0; i < HD_COUNT(cases); i++) {
         struct hd_val *answer = json(cases[i].answer);
         struct hd_decision decision;
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
 
         assert_err(hd_approval_answer(answer, &some, HD_S("pay"), &decision, &fault), HD_EINVAL);
         assert_string_equal(fault.text, cases[i].text);
@@ -288,7 +288,7 @@ static void arguments_are_looked_at(void **unused)
     (void)unused;
     for (size_t i = 0; i < HD_COUNT(cases); i++) {
         struct hd_val *args = json(cases[i].args);
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
 
         assert_err(hd_tool_args_check(schema, args, &fault), cases[i].text ? HD_EINVAL : 0);
         assert_string_equal(fault.text, cases[i].text ? cases[i].text : "");

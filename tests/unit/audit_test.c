@@ -16,7 +16,7 @@ struct world {
 static int setup(void **state)
 {
     struct world *w = calloc(1, sizeof(*w));
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     int file;
 
     assert_non_null(w);
@@ -112,7 +112,7 @@ static void pending_lines_are_written_at_the_end(void **state)
 {
     struct world *w = *state;
     const struct hd_audit_entry entry = {.action = HD_S("last")};
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     char text[1000];
 
     hd_audit_note(w->audit, &entry);
@@ -125,7 +125,7 @@ static void pending_lines_are_written_at_the_end(void **state)
 static void a_file_that_cannot_be_made_is_named(void **state)
 {
     struct world *w = *state;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_audit *audit;
 
     assert_int_equal(hd_audit_create(&w->loop, "/no/such/folder/audit", &audit, &fault), HD_EIO);

@@ -35,19 +35,19 @@ static int find_key(void *ctx, struct hd_auth *auth, struct hd_slice id, void *h
 }
 
 static int secret(void *ctx, bool is_file, const char *name, struct hd_buf *out,
-                  struct hd_fault *fault)
+                  struct heddle_error *fault)
 {
     static const char text[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789ABCDEF";
     bool is_short = strcmp(name, "SHORT") == 0;
 
     (void)ctx;
     if (is_file)
-        return hd_fault_set(fault, HD_EINVAL, "no such file");
+        return hd_error_set(fault, HD_EINVAL, "no such file");
     return hd_buf_append(out, text, is_short ? 31 : sizeof(text) - 1);
 }
 
 /* Creates the object and destroys it again. */
-static int create(const char *config, struct hd_auth **auth, struct hd_fault *fault)
+static int create(const char *config, struct hd_auth **auth, struct heddle_error *fault)
 {
     const struct hd_auth_host host = {NULL, now_us, fetch, find_key, NULL, secret};
     struct hd_json json;
@@ -143,7 +143,7 @@ static void mistakes_are_named_by_their_place(void **state)
 
     (void)state;
     for (size_t i = 0; i < HD_COUNT(cases); i++) {
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
         struct hd_auth *auth;
 
         assert_err(create(cases[i].config, &auth, &fault), HD_EINVAL);
@@ -161,7 +161,7 @@ static void loopback_may_be_plain(void **state)
 
     (void)state;
     for (size_t i = 0; i < HD_COUNT(urls); i++) {
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
         struct hd_auth *auth;
         char config[512];
 

@@ -13,7 +13,7 @@ static const char object[] =
 static bool allows(const char *text)
 {
     struct hd_json filter = {NULL}, whole = {NULL};
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     bool is_allowed;
 
     assert_err(hd_json_parse(&filter, hd_slice_cstr(text), NULL), 0);
@@ -97,7 +97,7 @@ static void invalid_filters_are_refused(void **state)
 
     (void)state;
     for (size_t i = 0; i < HD_COUNT(bad); i++) {
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
         struct hd_json filter = {NULL};
 
         assert_err(hd_json_parse(&filter, hd_slice_cstr(bad[i]), NULL), 0);

@@ -80,7 +80,7 @@ static int settle(void *ctx, struct hd_auth *auth, struct hd_identity *identity,
 }
 
 static int secret(void *ctx, bool is_file, const char *name, struct hd_buf *out,
-                  struct hd_fault *fault)
+                  struct heddle_error *fault)
 {
     (void)ctx;
     (void)is_file;
@@ -111,7 +111,7 @@ static void found(struct world *w, const struct hd_api_key *key, int err)
     hd_auth_found(w->auth, handle, key, err);
 }
 
-static int create(struct world *w, const char *config, struct hd_fault *fault)
+static int create(struct world *w, const char *config, struct heddle_error *fault)
 {
     const struct hd_auth_host host = {w, now_us, fetch, find_key, settle, secret};
 
@@ -128,7 +128,7 @@ static int create(struct world *w, const char *config, struct hd_fault *fault)
 
 static void open_world(struct world *w, const char *config)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
 
     *w = (struct world){.now = NOW_S * SECOND};
     assert_err(create(w, config, &fault), 0);
@@ -857,7 +857,7 @@ static void without_a_configuration_it_is_off(void **state)
 static int use(void *arg)
 {
     struct world *w = arg;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     const struct hd_auth_host host = {w, now_us, fetch, find_key, settle, secret};
     int err = hd_auth_create(hd_json_root(&w->config), &host, &w->auth, &fault);
 

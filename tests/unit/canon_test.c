@@ -16,17 +16,17 @@ static struct hd_slice text_of(const struct hd_buf *buf)
 
 static hd_json_val parse(struct hd_json *json, const char *text)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
 
     if (hd_json_parse(json, hd_slice_cstr(text), &fault) != 0)
         fail_msg("%s: %s", text, fault.text);
     return hd_json_root(json);
 }
 
-typedef int (*write_fn)(struct hd_jw *jw, hd_json_val val, struct hd_fault *fault);
+typedef int (*write_fn)(struct hd_jw *jw, hd_json_val val, struct heddle_error *fault);
 
 /* Writes the result of `fn` for plain JSON into `out`, which the caller frees. */
-static int write_with(write_fn fn, const char *text, struct hd_buf *out, struct hd_fault *fault)
+static int write_with(write_fn fn, const char *text, struct hd_buf *out, struct heddle_error *fault)
 {
     struct hd_json json;
     struct hd_jw jw;
@@ -42,7 +42,7 @@ static int write_with(write_fn fn, const char *text, struct hd_buf *out, struct 
 
 static void assert_valid(struct hd_slice text)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
 
     if (hd_canon_validate(text, &fault) != 0)
         fail_msg("%.*s: %s", (int)text.len, text.ptr, fault.text);
@@ -59,7 +59,7 @@ static void check_writing(write_fn fn, const struct case_of_writing *cases, size
     size_t i;
 
     for (i = 0; i < count; i++) {
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
         struct hd_buf out;
         int err = write_with(fn, cases[i].json, &out, &fault);
 
@@ -180,7 +180,7 @@ static void invalid_vectors_are_refused(void **state)
 
     while (hd_json_next(&it)) {
         struct hd_slice text = hd_json_string(hd_json_get(it.val, HD_S("hd1")));
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
 
         if (hd_canon_validate(text, &fault) != HD_EINVAL)
             fail_msg("accepted: %.*s", (int)text.len, text.ptr);
@@ -217,7 +217,7 @@ static void a_fault_names_the_member(void **state)
 
     (void)state;
     for (i = 0; i < HD_COUNT(cases); i++) {
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
 
         assert_err(hd_canon_validate(hd_slice_cstr(cases[i][0]), &fault), HD_EINVAL);
         if (!strstr(fault.text, cases[i][1]))
@@ -227,7 +227,7 @@ static void a_fault_names_the_member(void **state)
 
 static void a_long_way_to_the_member_is_cut(void **state)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_buf text;
     int i;
 
@@ -308,7 +308,7 @@ static void malformed_records_are_rendered_unchanged(void **state)
 
 static void a_failed_rendering_leaves_nothing(void **state)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_buf out;
 
     (void)state;
@@ -571,7 +571,7 @@ static void sends_and_interrupts_are_written(void **state)
 
 static void from_json_leaves_nothing_when_it_fails(void **state)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_buf out;
 
     (void)state;

@@ -14,7 +14,7 @@ struct given {
     const char *env[MAX_WORDS];
 };
 
-static int load(struct hd_config *config, const struct given *given, struct hd_fault *fault)
+static int load(struct hd_config *config, const struct given *given, struct heddle_error *fault)
 {
     const char *argv[MAX_WORDS + 2] = {"serve"};
     struct hd_config_source source = {1, (char **)argv, (char **)given->env};
@@ -27,7 +27,7 @@ static int load(struct hd_config *config, const struct given *given, struct hd_f
 static struct hd_config load_good(const struct given *given)
 {
     struct hd_config config;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
 
     if (load(&config, given, &fault) != 0)
         fail_msg("%s", fault.text);
@@ -260,7 +260,7 @@ static void bad_flags_are_refused(void **state)
     for (size_t i = 0; i < HD_COUNT(cases); i++) {
         struct given given = {.flags = {cases[i].given}};
         struct hd_config config;
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
 
         if (load(&config, &given, &fault) != HD_EINVAL || !strstr(fault.text, cases[i].says))
             fail_msg("%s: %s", cases[i].given, fault.text);
@@ -281,7 +281,7 @@ static void bad_variables_are_refused(void **state)
     for (size_t i = 0; i < HD_COUNT(cases); i++) {
         struct given given = {.env = {cases[i].given}};
         struct hd_config config;
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
 
         if (load(&config, &given, &fault) != HD_EINVAL || !strstr(fault.text, cases[i].says))
             fail_msg("%s: %s", cases[i].given, fault.text);
@@ -324,7 +324,7 @@ static void bad_files_are_refused(void **state)
     (void)state;
     for (size_t i = 0; i < HD_COUNT(cases); i++) {
         struct hd_config config = {0};
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
 
         hd_arena_init(&config.arena, 1 << 20);
         if (hd_config_read_json(&config, "f.json", hd_slice_cstr(cases[i].given), &fault) !=
@@ -343,7 +343,7 @@ static void secrets_are_not_repeated(void **state)
     (void)state;
     for (size_t i = 0; i < HD_COUNT(flags); i++) {
         struct given given = {.flags = {flags[i]}};
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
         struct hd_config config;
 
         assert_err(load(&config, &given, &fault), HD_EINVAL);
@@ -355,7 +355,7 @@ static void lists_have_a_limit(void **state)
 {
     char text[HD_CONFIG_MAX_ITEMS * 2 + 64] = "--cors-allow-origins=";
     struct given given = {.flags = {text}};
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_config config;
     size_t len = strlen(text);
 
@@ -403,7 +403,7 @@ static void loopback_is_distinguished_from_other_hosts(void **state)
 
 /* ---- objects -------------------------------------------------------------------- */
 
-static int read_text(struct hd_config *config, const char *text, struct hd_fault *fault)
+static int read_text(struct hd_config *config, const char *text, struct heddle_error *fault)
 {
     *config = (struct hd_config){0};
     hd_arena_init(&config->arena, (size_t)8 * HD_CONFIG_MAX_FILE);
@@ -412,7 +412,7 @@ static int read_text(struct hd_config *config, const char *text, struct hd_fault
 
 static void objects_are_kept_as_they_are(void **state)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_config config;
 
     (void)state;
@@ -431,7 +431,7 @@ static void objects_are_kept_as_they_are(void **state)
 
 static void files_may_have_comments(void **state)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_config config;
 
     (void)state;
@@ -572,7 +572,7 @@ static void the_network_is_checked(void **state)
     hd_config_fini(&config);
     for (size_t i = 0; i < HD_COUNT(bad); i++) {
         struct given given = {.flags = {bad[i].flag}};
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
 
         if (load(&config, &given, &fault) != HD_EINVAL || !strstr(fault.text, bad[i].says))
             fail_msg("%s: %s", bad[i].flag, fault.text);
@@ -582,7 +582,7 @@ static void the_network_is_checked(void **state)
 static int load_all(void *arg)
 {
     struct hd_config config;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     int err = load(&config, arg, &fault);
 
     if (err == 0)

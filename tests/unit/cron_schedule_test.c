@@ -14,7 +14,7 @@ static int64_t utc(int64_t year, int month, int day, int hour, int minute)
 static struct hd_schedule parse(const char *text)
 {
     struct hd_schedule schedule;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
 
     if (hd_schedule_parse(&schedule, hd_slice_cstr(text), &fault) != 0)
         fail_msg("%s: %s", text, fault.text);
@@ -125,7 +125,7 @@ static void errors_name_the_invalid_field(void **state)
     (void)state;
     for (size_t i = 0; i < HD_COUNT(cases); i++) {
         struct hd_schedule schedule = {.days = 77};
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
 
         if (hd_schedule_parse(&schedule, hd_slice_cstr(cases[i].text), &fault) != HD_EINVAL ||
             !strstr(fault.text, cases[i].says))
@@ -138,7 +138,7 @@ static void a_text_may_not_be_endless(void **state)
 {
     char text[HD_SCHEDULE_MAX_TEXT + 1];
     struct hd_schedule schedule;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
 
     (void)state;
     memset(text, ' ', sizeof(text));
@@ -196,7 +196,7 @@ static void time_has_an_end(void **state)
 
     (void)state;
     for (size_t i = 0; i < HD_COUNT(times); i++) {
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
         int64_t next = 7;
 
         assert_err(hd_schedule_next(&schedule, NULL, times[i], &next, &fault), HD_ENOTFOUND);
@@ -208,7 +208,7 @@ static void time_has_an_end(void **state)
 static void check_firing(char **field)
 {
     int64_t after = strtoll(field[2], NULL, 10), next;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_tz *tz;
 
     if (hd_tz_open(&tz, NULL, hd_slice_cstr(field[1]), &fault) != 0)

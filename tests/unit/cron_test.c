@@ -225,7 +225,7 @@ static void on_rival(void *arg, const struct hd_admission *admission)
 static void *compete(void *arg)
 {
     struct rival *rival = arg;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     int64_t next = NOON;
 
     while (!rival->err && next != 0 && next <= NOON)

@@ -13,7 +13,7 @@ struct world {
     struct hd_arena arena;
     struct hd_buf text;
     struct hd_dump_line line;
-    struct hd_fault fault;
+    struct heddle_error fault;
 };
 
 static int set_up(void **state)
@@ -223,7 +223,7 @@ static void lines_that_are_none(void **state)
     struct world *w = *state;
 
     for (size_t i = 0; i < HD_COUNT(lines); i++) {
-        w->fault = (struct hd_fault){0};
+        w->fault = (struct heddle_error){0};
         assert_int_not_equal(
             hd_dump_read(hd_slice_cstr(lines[i].text), &w->arena, &w->line, &w->fault), 0);
         if (!strstr(w->fault.text, lines[i].why) || !w->fault.code)

@@ -48,11 +48,11 @@ static void examples_are_right(void **state)
 
 static void the_first_cause_wins(void **state)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
 
     (void)state;
-    assert_err(hd_fault_set(&fault, HD_EIO, "disk %d", 7), HD_EIO);
-    assert_err(hd_fault_set(&fault, HD_EINVAL, "outer"), HD_EINVAL);
+    assert_err(hd_error_set(&fault, HD_EIO, "disk %d", 7), HD_EIO);
+    assert_err(hd_error_set(&fault, HD_EINVAL, "outer"), HD_EINVAL);
     assert_err(fault.code, HD_EIO);
     assert_string_equal(fault.text, "disk 7");
 }
@@ -60,7 +60,7 @@ static void the_first_cause_wins(void **state)
 static void a_fault_is_optional(void **state)
 {
     (void)state;
-    assert_err(hd_fault_set(NULL, HD_EIO, "lost"), HD_EIO);
+    assert_err(hd_error_set(NULL, HD_EIO, "lost"), HD_EIO);
 }
 
 /* "é" is two bytes: with an odd start the text ends in the middle of one. */
@@ -70,14 +70,14 @@ static void a_long_text_is_cut_between_characters(void **state)
 
     (void)state;
     for (size_t start = 0; start < 2; start++) {
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
         size_t len;
 
         memset(text, 'x', sizeof(text));
         for (size_t i = start; i + 1 < sizeof(text) - 1; i += 2)
             memcpy(text + i, "\xc3\xa9", 2);
         text[sizeof(text) - 1] = '\0';
-        (void)hd_fault_set(&fault, HD_EIO, "%s", text);
+        (void)hd_error_set(&fault, HD_EIO, "%s", text);
         len = strlen(fault.text);
         assert_in_range(len, sizeof(fault.text) - 2, sizeof(fault.text) - 1);
         assert_memory_equal(fault.text, text, len);

@@ -11,7 +11,7 @@ static const char thread[] = "{\"values\":{\"messages\":[{\"content\":\"one\"},{
                              "\"metadata\":{\"x\":{\"y\":\"z\"},\"0\":true},\"status\":\"idle\"}";
 
 static int parse(struct hd_extract *extract, struct hd_json *json, const char *text,
-                 struct hd_arena *arena, struct hd_fault *fault)
+                 struct hd_arena *arena, struct heddle_error *fault)
 {
     assert_err(hd_json_parse(json, hd_slice_cstr(text), NULL), 0);
     hd_arena_init(arena, 1 << 20);
@@ -22,7 +22,7 @@ static void check_path(const char *path, const char *expected)
 {
     struct hd_json whole, json;
     struct hd_extract extract;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_arena arena;
     struct hd_buf text, out;
     hd_json_val found;
@@ -114,7 +114,7 @@ static void bad_paths_are_refused(void **state)
     (void)state;
     for (size_t i = 0; i < HD_COUNT(cases); i++) {
         struct hd_extract extract;
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
         struct hd_arena arena;
         struct hd_json json;
 
@@ -130,7 +130,7 @@ static void long_paths_are_refused(void **state)
 {
     char text[HD_EXTRACT_MAX_TEXT + 64] = "{\"a\":\"values";
     struct hd_extract extract;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_arena arena;
     struct hd_json json;
     size_t len = strlen(text);
@@ -146,7 +146,7 @@ static void long_paths_are_refused(void **state)
 
     memset(text + 12, 'a', sizeof(text) - 15);
     memcpy(text + sizeof(text) - 3, "\"}", 3);
-    fault = (struct hd_fault){0};
+    fault = (struct heddle_error){0};
     assert_err(parse(&extract, &json, text, &arena, &fault), HD_EINVAL);
     assert_non_null(strstr(fault.text, "longer than 1024 bytes"));
     hd_arena_fini(&arena);

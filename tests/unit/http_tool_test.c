@@ -8,7 +8,7 @@
 static struct hd_val *json(const char *text)
 {
     struct hd_val *val;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
 
     if (hd_val_parse_json(hd_slice_cstr(text), &val, &fault) != 0)
         fail_msg("%s: %s", text, fault.text);
@@ -64,7 +64,7 @@ static void declarations_are_checked(void **unused)
     (void)unused;
     for (size_t i = 0; i < HD_COUNT(cases); i++) {
         struct hd_val *tool = json(cases[i].tool);
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
 
         assert_err(hd_tool_http_check(tool, &fault), cases[i].text[0] ? HD_EINVAL : 0);
         assert_string_equal(fault.text, cases[i].text);
@@ -111,7 +111,7 @@ static void arguments_go_where_they_belong(void **unused)
     for (size_t i = 0; i < HD_COUNT(cases); i++) {
         struct hd_val *tool = json(cases[i].tool), *args = json(cases[i].args);
         struct hd_tool_http_request request;
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
         int err;
 
         hd_tool_http_request_init(&request);
@@ -139,7 +139,7 @@ static void secrets_are_in_headers_alone(void **unused)
     struct hd_val *secrets =
         json("{\"heddle:secret:keys.k\":\"one\",\"heddle:secret:keys.k1\":\"two\"}");
     struct hd_tool_http_request request;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
 
     (void)unused;
     hd_tool_http_request_init(&request);
@@ -188,7 +188,7 @@ static void results_are_text_or_json(void **unused)
         struct hd_val *tool = hd_val_with(hd_val_object(), HD_S("result"), json(cases[i].result));
         bool is_error = cases[i].wanted[0] == '!';
         struct hd_val *got = NULL, *wanted = is_error ? NULL : json(cases[i].wanted);
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
 
         assert_err(hd_tool_http_result(tool, hd_slice_cstr(cases[i].body), &got, &fault),
                    is_error ? HD_EINVAL : 0);

@@ -10,7 +10,7 @@ static const char value[] = "{\"name\":\"Ada\",\"age\":36,\"score\":1.5,\"ok\":t
 
 static bool matches(const char *text)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_json filter, whole;
     bool is_match;
 
@@ -145,7 +145,7 @@ static void bad_filters_are_refused(void **state)
 
     (void)state;
     for (size_t i = 0; i < HD_COUNT(cases); i++) {
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
         struct hd_json json;
 
         assert_err(hd_json_parse(&json, hd_slice_cstr(cases[i].text), NULL), 0);

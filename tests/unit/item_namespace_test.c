@@ -7,7 +7,7 @@
 static struct hd_item_namespace split(const char *text, struct hd_arena *arena)
 {
     struct hd_item_namespace labels;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
 
     if (hd_item_namespace_split(&labels, hd_slice_cstr(text), "namespace", arena, &fault) != 0)
         fail_msg("%s: %s", text, fault.text);
@@ -62,7 +62,7 @@ static void bad_lists_are_refused(void **state)
     (void)state;
     hd_arena_init(&arena, 1 << 20);
     for (size_t i = 0; i < HD_COUNT(cases); i++) {
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
         struct hd_item_namespace labels;
         struct hd_json json;
 

@@ -6,7 +6,7 @@
 
 static struct hd_json parse(struct hd_slice text)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_json json;
 
     if (hd_json_parse(&json, text, &fault) != 0)
@@ -73,12 +73,12 @@ static void text_that_is_not_strict_json_is_rejected_with_a_reason(void **state)
         HD_S_INIT("\0"),
         HD_S_INIT("[1 2]"),
     };
-    struct hd_fault fault;
+    struct heddle_error fault;
     struct hd_json json;
 
     (void)state;
     for (size_t i = 0; i < HD_COUNT(cases); i++) {
-        fault = (struct hd_fault){0};
+        fault = (struct heddle_error){0};
         if (hd_json_parse(&json, cases[i], &fault) != HD_EINVAL)
             fail_msg("case %zu was accepted: %.*s", i, (int)cases[i].len, cases[i].ptr);
         assert_null(json.doc);
@@ -90,7 +90,7 @@ static void text_that_is_not_strict_json_is_rejected_with_a_reason(void **state)
 
 static void the_fault_names_the_position(void **state)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_json json;
 
     (void)state;
@@ -124,7 +124,7 @@ static void depth_is_bounded(void **state)
     (void)state;
     for (size_t i = 0; i < HD_COUNT(kinds); i++) {
         size_t most = HD_JSON_MAX_DEPTH - kinds[i].extra;
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
         struct hd_json json;
 
         json = parse(nested(text, most, kinds[i].open, "4", kinds[i].close));
@@ -474,7 +474,7 @@ static void containment_is_that_of_jsonb(void **state)
 static int parse_something(void *arg)
 {
     struct hd_slice text = *(const struct hd_slice *)arg;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_json json;
     int err;
 
@@ -514,11 +514,11 @@ static void names_that_occur_twice_are_found(void **state)
         {"3", NULL},
     };
     struct hd_json json;
-    struct hd_fault fault;
+    struct heddle_error fault;
 
     (void)state;
     for (size_t i = 0; i < HD_COUNT(cases); i++) {
-        fault = (struct hd_fault){0};
+        fault = (struct heddle_error){0};
         assert_err(hd_json_parse(&json, hd_slice_cstr(cases[i].text), NULL), 0);
         assert_err(hd_json_check_names(hd_json_root(&json), &fault), cases[i].name ? HD_EINVAL : 0);
         assert_true(!cases[i].name || strstr(fault.text, cases[i].name));

@@ -220,7 +220,7 @@ static int count_row(void *arg, size_t which, const struct hd_cell *cells)
 }
 
 static int read_counted(struct hd_backend *backend, const struct hd_query *queries, size_t count,
-                        hd_row_fn fn, void *arg, struct hd_fault *fault)
+                        hd_row_fn fn, void *arg, struct heddle_error *fault)
 {
     struct counter *counter = (struct counter *)backend;
 
@@ -231,7 +231,7 @@ static int read_counted(struct hd_backend *backend, const struct hd_query *queri
 }
 
 static int apply_through(struct hd_backend *backend, const struct hd_batch *batch, size_t *failed,
-                         struct hd_fault *fault)
+                         struct heddle_error *fault)
 {
     return hd_backend_apply(((struct counter *)backend)->inner, batch, failed, fault);
 }

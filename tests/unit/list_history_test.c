@@ -425,7 +425,7 @@ static void errors_end_it(void **state)
 {
     struct line *line = line_create("memory:", 3);
     struct hd_list_history history;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     size_t calls = 0;
 
     (void)state;

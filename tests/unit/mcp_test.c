@@ -68,7 +68,7 @@ static void other_values_than_messages_are_refused(void **state)
     (void)state;
     for (size_t i = 0; i < HD_COUNT(cases); i++) {
         struct hd_mcp_message message;
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
 
         assert_err(hd_mcp_message_read(hd_slice_cstr(cases[i]), &message, &fault), HD_EINVAL);
         assert_true(fault.text[0]);
@@ -220,7 +220,7 @@ static void annotations_are_checked(void **state)
     (void)state;
     for (size_t i = 0; i < HD_COUNT(cases); i++) {
         struct hd_val *schema = json(cases[i].schema);
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
         int err = hd_mcp_headers_check(schema, &fault);
 
         if (err != cases[i].err)
@@ -466,7 +466,7 @@ static void defaults_suffice_or_not(void **state)
 static int read_servers(const char *text, struct hd_arena *arena, struct hd_val **value,
                         struct hd_mcp_server **servers, size_t *count)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     int err;
 
     *value = json(text);

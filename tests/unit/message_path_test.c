@@ -218,7 +218,7 @@ static void memory_may_be_short(void **state)
             else
                 assert_err(err, HD_ENOMEM);
             failures += err != 0;
-            chat.call.fault = (struct hd_fault){0};
+            chat.call.fault = (struct heddle_error){0};
         }
         assert_true(failures > 20);
         chat_fini(&chat);
@@ -249,7 +249,7 @@ static void points_are_whole_or_not_there(void **state)
         for (size_t i = 0; !err && i < points.count; i++)
             assert_int_equal(points.list[i].messages_version.len, 1);
         hd_checkpoint_index_fini(&points);
-        chat.call.fault = (struct hd_fault){0};
+        chat.call.fault = (struct heddle_error){0};
     }
     chat_fini(&chat);
 }

@@ -8,7 +8,7 @@
 #define VERIFIER "abcdefghijklmnopqrstuvwxyzABCDEFGHIJ0123456-._~"
 
 static int read_secret(void *ctx, bool is_file, const char *name, struct hd_buf *out,
-                       struct hd_fault *fault)
+                       struct heddle_error *fault)
 {
     (void)ctx;
     (void)fault;
@@ -26,7 +26,7 @@ static const struct hd_auth_config settings = {.issuers = issuers, .issuer_count
 static const struct hd_auth_host host = {.secret = read_secret};
 
 static int read_list(const char *text, struct hd_json *json, struct hd_sign_ins *out,
-                     struct hd_fault *fault)
+                     struct heddle_error *fault)
 {
     assert_err(hd_json_parse(json, hd_slice_cstr(text), NULL), 0);
     return hd_sign_ins_read(out, hd_json_root(json), &settings, &host, fault);
@@ -91,7 +91,7 @@ static void bad_ways_are_refused(void **state)
 
     (void)state;
     for (size_t i = 0; i < HD_COUNT(cases); i++) {
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
         struct hd_sign_ins ways;
         struct hd_json json;
 

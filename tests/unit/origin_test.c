@@ -104,7 +104,7 @@ static size_t count_old(const struct place *place, const struct heddle_tuple *tu
 
 static void all_is_as_before(void **state)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct heddle_tuple *tuple;
     struct place place;
 
@@ -128,7 +128,7 @@ static void nothing_goes_that_was_there_before(void **state)
 
     (void)state;
     for (long n = 1; err; n++) {
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
         struct heddle_tuple *tuple;
         struct place place;
 

@@ -336,7 +336,7 @@ static void rules_are_checked(void **state)
     hd_arena_init(&arena, 65536);
     for (size_t i = 0; i < HD_COUNT(bad); i++) {
         struct hd_slice host = hd_slice_cstr(bad[i]);
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
 
         if (hd_outgoing_init(&outgoing, true, &host, 1, &arena, &fault) != HD_EINVAL)
             fail_msg("%s was taken", bad[i]);
@@ -374,7 +374,7 @@ static void urls_are_checked_before_a_lookup(void **state)
                                        "http://[2606:4700::1]/", "http://inside.corp/"};
     struct world *w = *state;
     const struct hd_outgoing *outgoing = rules(w, "10.9.9.9", "inside.corp");
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
 
     for (size_t i = 0; i < HD_COUNT(bad); i++) {
         if (hd_outgoing_check(outgoing, hd_slice_cstr(bad[i]), &fault) != HD_EINVAL)

@@ -19,7 +19,7 @@
 struct world {
     struct heddle *store;
     struct hd_arena arena;
-    struct hd_fault fault;
+    struct heddle_error fault;
 };
 
 static struct world *world_open(const char *url)

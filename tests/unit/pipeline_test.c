@@ -36,7 +36,7 @@ static struct hd_step work(struct hd_call *call)
 static struct hd_step fail_work(struct hd_call *call)
 {
     trace('f');
-    return hd_step_fail(hd_fault_set(&call->fault, HD_EINVAL, "no"));
+    return hd_step_fail(hd_error_set(&call->fault, HD_EINVAL, "no"));
 }
 
 static struct hd_step last(struct hd_call *call)

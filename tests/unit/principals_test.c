@@ -27,7 +27,7 @@ static int64_t now_us(void *ctx)
 
 /* The key is derived from its name. */
 static int secret(void *ctx, bool is_file, const char *name, struct hd_buf *out,
-                  struct hd_fault *fault)
+                  struct heddle_error *fault)
 {
     (void)ctx;
     (void)is_file;
@@ -80,7 +80,7 @@ static int teardown(void **state)
 
 static int settle(struct world *w, char out[HD_PRINCIPAL_SIZE])
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
 
     return hd_principal_settle(w->store, w->auth, HD_PRINCIPAL_PERSON, ALIAS, ALICE, out, &fault);
 }
@@ -88,7 +88,7 @@ static int settle(struct world *w, char out[HD_PRINCIPAL_SIZE])
 static struct hd_principal_rec read_row(struct world *w, const char *id)
 {
     struct hd_principal_rec row = {.rev = 0};
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
 
     assert_err(hd_principal_read(w->store, hd_slice_cstr(id), &w->arena, &row, &fault), 0);
     return row;
@@ -99,7 +99,7 @@ static void put_state(struct world *w, const char *id, enum hd_principal_state s
 {
     struct hd_principal_rec row = read_row(w, id);
     struct hd_batch_builder builder;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_batch batch;
 
     row.state = state;
@@ -166,7 +166,7 @@ static void organisations_and_people_differ(void **state)
 {
     char person[HD_PRINCIPAL_SIZE], organisation[HD_PRINCIPAL_SIZE];
     struct world *w = *state;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
 
     assert_err(settle(w, person), 0);
     assert_err(hd_principal_settle(w->store, w->auth, HD_PRINCIPAL_ORGANISATION, ALIAS, ALICE,
@@ -181,7 +181,7 @@ static void the_old_principal_is_used_until_it_moves(void **state)
     char old[HD_PRINCIPAL_SIZE], now[HD_PRINCIPAL_SIZE];
     struct world *w = *state;
     struct hd_principal_rec row;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
 
     assert_err(settle(w, old), 0);
     use_keys(w, SECOND);
@@ -236,7 +236,7 @@ static void all_are_scanned_in_order(void **state)
 {
     char id[HD_PRINCIPAL_SIZE], greatest[HD_PRINCIPAL_SIZE] = "";
     struct world *w = *state;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     int count = 0;
 
     for (int i = 0; i < 300; i++) {
@@ -260,7 +260,7 @@ static void all_are_scanned_in_order(void **state)
 static int apply_key(struct world *w, struct hd_key_rec *key)
 {
     struct hd_batch_builder builder;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_batch batch;
     int err;
 
@@ -283,7 +283,7 @@ static void keys_come_back_as_they_were(void **state)
                              .created_at = 5};
     struct hd_key_rec twice = key, read, stale;
     struct world *w = *state;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
 
     assert_err(apply_key(w, &key), 0);
     assert_err(apply_key(w, &twice), HD_ECONFLICT);

@@ -50,7 +50,7 @@ static int remove_folder(void **state)
 }
 
 static int load(struct hd_config *config, const char *name, const char *text,
-                struct hd_fault *fault)
+                struct heddle_error *fault)
 {
     char path[256];
     char *argv[] = {(char *)"serve", (char *)"--config", path, NULL};
@@ -63,7 +63,7 @@ static int load(struct hd_config *config, const char *name, const char *text,
 
 static struct hd_config load_good(const char *text)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_config config;
 
     if (load(&config, "langgraph.json", text, &fault))
@@ -169,7 +169,7 @@ static void unused_settings_cause_a_warning(void **state)
 
 static void other_files_are_strict(void **state)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_config config;
 
     (void)state;
@@ -198,7 +198,7 @@ static void bad_projects_are_refused(void **state)
 
     (void)state;
     for (size_t i = 0; i < HD_COUNT(cases); i++) {
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
         struct hd_config config;
 
         if (load(&config, "langgraph.json", cases[i].text, &fault) != HD_EINVAL ||
@@ -209,7 +209,7 @@ static void bad_projects_are_refused(void **state)
 
 static int load_all(void *arg)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_config config;
     int err = load(&config, "langgraph.json", arg, &fault);
 
@@ -233,7 +233,7 @@ static void every_allocation_may_fail(void **state)
 #define ALONE "\"runtime\": {\"workers\": 0}, "
 
 static int make_settings(const char *text, struct hd_arena *arena, struct hd_rt_settings *out,
-                         struct hd_config *config, struct hd_fault *fault)
+                         struct hd_config *config, struct heddle_error *fault)
 {
     int err = load(config, "langgraph.json", text, fault);
 
@@ -244,7 +244,7 @@ static int make_settings(const char *text, struct hd_arena *arena, struct hd_rt_
 static void each_language_receives_its_own_graphs(void **state)
 {
     struct hd_rt_settings settings;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_config config;
     struct hd_arena arena;
     struct hd_slice told;
@@ -300,7 +300,7 @@ static void files_that_are_not_there_are_named(void **state)
     put_file("agent.py", "");
     for (size_t i = 0; i < HD_COUNT(cases); i++) {
         struct hd_rt_settings settings;
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
         struct hd_config config;
         struct hd_arena arena;
 
@@ -315,7 +315,7 @@ static void files_that_are_not_there_are_named(void **state)
 static void programs_that_are_not_there_are_named(void **state)
 {
     struct hd_rt_settings settings;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_config config;
     struct hd_arena arena;
 
@@ -329,7 +329,7 @@ static void programs_that_are_not_there_are_named(void **state)
     assert_string_equal(fault.text, "runtime.python: \"/no/python\" is not a program");
     hd_arena_fini(&arena);
     hd_config_fini(&config);
-    fault = (struct hd_fault){0};
+    fault = (struct heddle_error){0};
     assert_err(make_settings("{\"graphs\": {\"a\": \"./chat.ts:g\"}, \"runtime\": {\"node\": "
                              "\"/bin/sh\"}}",
                              &arena, &settings, &config, &fault),
@@ -383,7 +383,7 @@ static void variables_are_read(void **state)
 
     (void)state;
     for (size_t i = 0; i < HD_COUNT(cases); i++) {
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
         struct hd_dotenv env;
         struct hd_arena arena;
         const char *got;
@@ -412,7 +412,7 @@ static void lines_that_are_wrong_are_named(void **state)
 
     (void)state;
     for (size_t i = 0; i < HD_COUNT(cases); i++) {
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
         struct hd_dotenv env;
         struct hd_arena arena;
 
@@ -426,7 +426,7 @@ static void lines_that_are_wrong_are_named(void **state)
 
 static void the_environment_is_set(void **state)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_config config;
 
     (void)state;
@@ -454,7 +454,7 @@ static void the_environment_is_set(void **state)
 static void headers_take_variables_in(void **state)
 {
     const char *headers[HD_WEBHOOK_MAX_HEADERS];
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_config config;
     struct hd_arena arena;
     size_t count;
@@ -491,7 +491,7 @@ static void headers_that_are_wrong_are_refused(void **state)
     (void)state;
     for (size_t i = 0; i < HD_COUNT(cases); i++) {
         struct hd_config config = load_good(cases[i].text);
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
 
         if (hd_webhook_headers_check(&config, &fault) != HD_EINVAL ||
             !strstr(fault.text, cases[i].says))

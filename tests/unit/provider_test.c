@@ -25,7 +25,7 @@ static char *quoted(const char *text)
 static struct hd_val *parse(const char *text)
 {
     char *copy = quoted(text);
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_val *val = NULL;
 
     if (hd_val_parse(hd_slice_cstr(copy), &val, &fault))

@@ -46,7 +46,7 @@ static void wrong_encoding_is_refused(void **state)
                                         "a=%ff", "a=\xff", "a=%c3%28", "a=%F4%90%80%80"};
 
     for (size_t i = 0; i < HD_COUNT(texts); i++) {
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
         struct hd_params params;
 
         assert_err(hd_params_parse(&params, hd_slice_cstr(texts[i]), *state, &fault), HD_EINVAL);
@@ -57,7 +57,7 @@ static void wrong_encoding_is_refused(void **state)
 static void too_many_parameters_are_refused(void **state)
 {
     char text[2 * (HD_PARAMS_MAX + 1)];
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_params params;
 
     for (size_t i = 0; i < sizeof(text); i += 2) {
@@ -132,7 +132,7 @@ static void wrong_lists_are_refused(void **state)
 
     for (size_t i = 0; i < HD_COUNT(texts); i++) {
         struct hd_params params = parse(*state, texts[i]);
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
 
         assert_err(hd_params_list(&params, HD_S("m"), *state, &items, &count, &fault), HD_EINVAL);
         assert_memory_equal(fault.text, "query parameter 'm' must be a list", 34);
@@ -171,7 +171,7 @@ static void booleans_have_one_reader(void **state)
         struct hd_params params = parse(*state, cases[i].text);
 
         for (int otherwise = 0; otherwise < 2; otherwise++) {
-            struct hd_fault fault = {0};
+            struct heddle_error fault = {0};
             bool value = !otherwise;
             int err = hd_params_bool(&params, HD_S("b"), otherwise, &value, &fault);
 
@@ -216,7 +216,7 @@ static void integers_are_within_bounds(void **state)
 
     for (size_t i = 0; i < HD_COUNT(cases); i++) {
         struct hd_params params = parse(*state, cases[i].text);
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
         int64_t value = 77;
         int err = hd_params_int(&params, HD_S("n"), cases[i].min, cases[i].max, -1, &value, &fault);
 
@@ -232,7 +232,7 @@ static void long_values_are_cut_in_errors(void **state)
         parse(*state, "n=%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9"
                       "%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9"
                       "x%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9");
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     int64_t value;
 
     assert_err(hd_params_int(&params, HD_S("n"), 0, 1, 0, &value, &fault), HD_EINVAL);

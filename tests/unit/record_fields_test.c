@@ -372,7 +372,7 @@ static void a_damaged_record_is_named(void **state)
         [HD_CRONS_CREATED] = hd_cell_bytes(HD_S("blue")),
         [HD_CRONS_BODY] = hd_cell_bytes(HD_S("{\"text\":\"t\"}")),
     };
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct probe back;
 
     assert_err(hd_record_decode(&probe_type, cells, *state, &back, &fault), HD_ECORRUPT);

@@ -218,7 +218,7 @@ static void wrong_tables_are_refused(void **state)
 
     (void)state;
     for (size_t i = 0; i < HD_COUNT(tables); i++) {
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
 
         assert_err(hd_router_create(&router, tables[i], 2, &fault), HD_EINVAL);
         assert_true(strlen(fault.text) > 0);

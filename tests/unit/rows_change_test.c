@@ -27,22 +27,22 @@ struct script {
     int calls;
 };
 
-static int play(void *arg, struct hd_fault *fault)
+static int play(void *arg, struct heddle_error *fault)
 {
     struct script *script = arg;
 
     assert_int_equal(fault->code, 0);
     script->calls++;
     if (script->calls <= script->conflicts)
-        return hd_fault_set(fault, HD_ECONFLICT, "conflict %d", script->calls);
-    return script->result ? hd_fault_set(fault, script->result, "the last attempt") : 0;
+        return hd_error_set(fault, HD_ECONFLICT, "conflict %d", script->calls);
+    return script->result ? hd_error_set(fault, script->result, "the last attempt") : 0;
 }
 
 static void a_conflict_is_retried_with_a_clear_fault(void **state)
 {
     struct script script = {.conflicts = 7};
     struct heddle *store = open_store("memory:");
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
 
     (void)state;
     assert_err(hd_rows_change(store, play, &script, &fault), 0);
@@ -55,7 +55,7 @@ static void any_other_error_ends_the_change(void **state)
 {
     struct script script = {.conflicts = 1, .result = HD_ENOTFOUND};
     struct heddle *store = open_store("memory:");
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
 
     (void)state;
     assert_err(hd_rows_change(store, play, &script, &fault), HD_ENOTFOUND);
@@ -68,7 +68,7 @@ static void endless_conflicts_end_as_busy_after_the_timeout(void **state)
 {
     struct script script = {.conflicts = 1000000};
     struct heddle *store = open_store("memory:?timeout=1");
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
 
     (void)state;
     assert_err(hd_rows_change(store, play, &script, &fault), HD_EBUSY);
@@ -91,7 +91,7 @@ static int on_server(void *arg, size_t which, const struct hd_cell *cells)
     return 0;
 }
 
-static int read_count(struct heddle *store, int64_t *out, struct hd_fault *fault)
+static int read_count(struct heddle *store, int64_t *out, struct heddle_error *fault)
 {
     const struct hd_cell key = hd_cell_bytes(slot);
     const struct hd_query query = {.table = HD_SERVERS,
@@ -103,7 +103,7 @@ static int read_count(struct heddle *store, int64_t *out, struct hd_fault *fault
     return hd_rows_read(store, &query, 1, on_server, out, fault);
 }
 
-static int add_one(void *arg, struct hd_fault *fault)
+static int add_one(void *arg, struct heddle_error *fault)
 {
     struct counter *counter = arg;
     const struct hd_cell key = hd_cell_bytes(slot);
@@ -128,7 +128,7 @@ static void *count_up(void *arg)
     struct counter *counter = arg;
 
     for (int i = 0; i < CHANGES; i++) {
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
 
         if (hd_rows_change(counter->store, add_one, counter, &fault))
             atomic_fetch_add(&counter->failed, 1);

@@ -52,7 +52,7 @@ static void do_tell(struct hd_rt_request *request)
     }
     hd_jw_object_end(&jw);
     if (hd_jw_finish(&jw))
-        (void)hd_fault_set(&request->fault, HD_ENOMEM, "out of memory");
+        (void)hd_error_set(&request->fault, HD_ENOMEM, "out of memory");
     request->blobs = (struct hd_slice *)request->message.blobs;
     request->blob_count = request->message.blob_count;
     pthread_mutex_lock(&seen.lock);
@@ -92,7 +92,7 @@ static bool has_worked(int count)
 
 static void do_fail(struct hd_rt_request *request)
 {
-    (void)hd_fault_set(&request->fault, HD_ECONFLICT, "somebody else was faster");
+    (void)hd_error_set(&request->fault, HD_ECONFLICT, "somebody else was faster");
 }
 
 static void free_large(void *arg)
@@ -124,7 +124,7 @@ static void on_cancel(struct hd_rt_request *request)
     if (!seen.answers_when_cancelled)
         return;
     seen.started = NULL;
-    (void)hd_fault_set(&request->fault, HD_ECLOSED, "cancelled");
+    (void)hd_error_set(&request->fault, HD_ECLOSED, "cancelled");
     hd_rt_request_answer(request);
 }
 
@@ -156,7 +156,7 @@ static const struct hd_rt_op more_ops[] = {
 
 static void begin(struct rt_world *world, const char *store)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct heddle_error error;
 
     reset();

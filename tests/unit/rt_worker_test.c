@@ -560,7 +560,7 @@ static struct hd_proc *start_elsewhere(struct rt_world *world, const char *key)
     const char *more[] = {address, secret, "FAKE_WORKER={}", NULL};
     struct hd_proc_options options = {.argv = world->argv, .more = more, .name = "elsewhere"};
     struct hd_proc *proc;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
 
     (void)snprintf(address, sizeof(address), "HEDDLE_RUNTIME_ADDRESS=127.0.0.1:%d",
                    hd_runtime_port(world->runtime));
@@ -703,12 +703,12 @@ static void listening_may_fail(void **state)
         "127.0.0.1:1:2",      "here",       "here:", ":1", "[::1]", "1:x",
         "no host.invalid:80", "192.0.2.1:0"};
     struct rt_world world;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
 
     (void)state;
     for (size_t i = 0; i <= HD_COUNT(addresses); i++) {
         rt_init(&world, NULL);
-        fault = (struct hd_fault){0};
+        fault = (struct heddle_error){0};
         world.settings.listen = i < HD_COUNT(addresses) ? addresses[i] : "127.0.0.1:0";
         world.settings.key = i < HD_COUNT(addresses) ? "key" : "";
         assert_err(hd_runtime_create(&world.loop, NULL, &world.settings, &world.runtime, &fault),

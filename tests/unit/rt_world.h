@@ -116,7 +116,7 @@ static inline void rt_init(struct rt_world *world, const char *table)
 
 static inline void rt_start(struct rt_world *world)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
 
     assert_err(
         hd_runtime_create(&world->loop, world->store, &world->settings, &world->runtime, &fault),

@@ -37,7 +37,7 @@ static int on_found(void *ctx, const struct hd_secret_place *place)
 static void scan(struct world *w)
 {
     struct hd_secret_scan scan = {.found = on_found, .ctx = w};
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
 
     memset(w->found, 0, sizeof(w->found));
     w->count = 0;

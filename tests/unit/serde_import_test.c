@@ -29,7 +29,7 @@
 static struct hd_json read_file(const char *name)
 {
     const char *dir = getenv("HD_TEST_DATA");
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_json json;
     struct hd_buf text;
     char path[4096];
@@ -309,7 +309,7 @@ static void put_all(struct heddle *store, hd_json_val puts)
 
 static struct hd_graph *graph_of(hd_json_val subject)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_graph *graph;
     struct hd_buf text;
 
@@ -500,7 +500,7 @@ static void check_read(struct heddle *store, const struct hd_graph *graph)
     const struct hd_val *tasks = hd_val_get(state, HD_S("tasks"));
     const struct heddle_tuple *shown;
     struct heddle_error error = {0};
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct heddle_tuple *tuple;
     struct hd_arena arena;
     size_t known = 0;
@@ -566,7 +566,7 @@ static void work_in_subgraphs_is_refused(void **unused)
         {bytes_of(HD_S("")), bytes_of(HD_S("t"))}, bytes_of(HD_S("")), bytes_of(HD_S(""))};
     const struct heddle_tuple *shown;
     struct heddle_error error = {0};
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct heddle_tuple *tuple;
     struct heddle *store;
     struct hd_arena arena;
@@ -606,7 +606,7 @@ static void bad_structures_are_refused(void **unused)
 
     (void)unused;
     for (size_t i = 0; i < HD_COUNT(cases); i++) {
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
         struct hd_graph *graph;
 
         assert_int_equal(
@@ -619,7 +619,7 @@ static void bad_structures_are_refused(void **unused)
 
 static void endless_structures_are_refused(void **unused)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_graph *graph;
     struct hd_buf text;
 

@@ -40,7 +40,7 @@ static int stop_sweeper(struct app_world *w, stopped_fn done, void *ctx)
 
 /* The store has no threads. */
 static int read_messages(struct hd_app *app, const struct hd_thread_rec *thread,
-                         struct hd_arena *arena, struct hd_buf *out, struct hd_fault *fault)
+                         struct hd_arena *arena, struct hd_buf *out, struct heddle_error *fault)
 {
     (void)app;
     (void)thread;

@@ -19,9 +19,9 @@ static struct fake {
     struct hd_tool_source *late; /* becomes ready when the test decides */
 } fake;
 
-static int fake_check(const struct hd_val *value, struct hd_fault *fault)
+static int fake_check(const struct hd_val *value, struct heddle_error *fault)
 {
-    return hd_val_is_object(value) ? 0 : hd_fault_set(fault, HD_EINVAL, "must be an object");
+    return hd_val_is_object(value) ? 0 : hd_error_set(fault, HD_EINVAL, "must be an object");
 }
 
 /* `{"tools": [NAME …], "schema": …, "problem": TEXT, "never": true, "fails": true}` */

@@ -31,7 +31,7 @@ static void days_and_dates_are_the_inverse_of_each_other(void **state)
 static void check_offset(char **field)
 {
     int64_t at = strtoll(field[1], NULL, 10);
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_tz_span span;
     struct hd_tz *tz;
 
@@ -114,7 +114,7 @@ static void names_that_are_no_zones_are_refused(void **state)
 
     (void)state;
     for (size_t i = 0; i < HD_COUNT(names); i++) {
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
         struct hd_tz *tz;
 
         assert_err(hd_tz_open(&tz, NULL, hd_slice_cstr(names[i]), &fault), HD_EINVAL);
@@ -127,7 +127,7 @@ static void names_that_are_no_zones_are_refused(void **state)
 
 static void without_zone_files_the_error_names_the_package(void **state)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_tz *tz;
 
     (void)state;

@@ -33,7 +33,7 @@ static void urls_come_apart(void **state)
 
     (void)state;
     for (size_t i = 0; i < HD_COUNT(cases); i++) {
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
         struct hd_url url;
 
         hd_arena_init(&arena, 4096);
@@ -120,7 +120,7 @@ static void bad_urls_are_refused_by_name(void **state)
 
     (void)state;
     for (size_t i = 0; i < HD_COUNT(cases); i++) {
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
         struct hd_arena arena;
         struct hd_url url = {.scheme = "untouched"};
 
@@ -165,7 +165,7 @@ static void faults_never_show_a_password(void **state)
 
     (void)state;
     for (size_t i = 0; i < HD_COUNT(texts); i++) {
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
         struct hd_arena arena;
         struct hd_url url;
 

@@ -13,7 +13,7 @@
 
 static struct hd_val *parse(const char *text)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_val *val = NULL;
 
     if (hd_val_parse(hd_slice_cstr(text), &val, &fault) != 0)
@@ -23,7 +23,7 @@ static struct hd_val *parse(const char *text)
 
 static struct hd_val *plain(const char *text)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_val *val = NULL;
 
     if (hd_val_parse_json(hd_slice_cstr(text), &val, &fault) != 0)
@@ -526,7 +526,7 @@ static void sums_and_order_are_pythons(void **state)
     (void)state;
     for (size_t i = 0; i < HD_COUNT(cases); i++) {
         struct hd_val *a = parse(cases[i].a), *b = parse(cases[i].b), *sum = NULL;
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
         int order = 9;
 
         if (hd_val_compare(a, b, &order, NULL) == 0)
@@ -628,7 +628,7 @@ static void plain_json_becomes_canonical(void **state)
         {"1E3", "1E3"},
         {" [ true , \"\\u00e9\\n\" ] ", "[true,\"\u00e9\\n\"]"},
     };
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_val *val;
 
     (void)state;
@@ -682,7 +682,7 @@ static void messages_come_in_many_forms(void **state)
     for (size_t i = 0; i < 3; i++) {
         static const char *const bad[] = {"5", "{\"content\":\"x\"}", "[\"nobody\",\"x\"]"};
         struct hd_val *form = parse(bad[i]), *message;
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
 
         assert_err(hd_val_to_message(form, &message, &fault), HD_EINVAL);
         assert_true(strlen(fault.text) > 0);

@@ -16,7 +16,7 @@ static void check_urls(const struct hd_webhook_policy *policy, const char *const
                        size_t count, const char *says)
 {
     for (size_t i = 0; i < count; i++) {
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
         int err = hd_webhook_check(policy, hd_slice_cstr(urls[i]), &fault);
 
         if (says ? err != HD_EINVAL || !strstr(fault.text, says) : err != 0)
@@ -74,7 +74,7 @@ static void invalid_urls_are_refused(void **state)
 static void long_urls_are_refused(void **state)
 {
     static char url[HD_WEBHOOK_MAX_URL + 1];
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
 
     (void)state;
     memset(url, 'a', sizeof(url));

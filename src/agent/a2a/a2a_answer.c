@@ -139,12 +139,12 @@ static struct hd_val *read_about(hd_json_val json)
 }
 
 static int new_artifact(struct hd_a2a_answer *answer, struct hd_a2a_artifact **out,
-                        struct hd_fault *fault)
+                        struct heddle_error *fault)
 {
     struct hd_a2a_artifact *list;
 
     if (answer->artifact_count >= HD_A2A_MAX_ARTIFACTS)
-        return hd_fault_set(fault, HD_ELIMIT, "it sent more than %d artifacts",
+        return hd_error_set(fault, HD_ELIMIT, "it sent more than %d artifacts",
                             HD_A2A_MAX_ARTIFACTS);
     list = hd_realloc(answer->artifacts, (answer->artifact_count + 1) * sizeof(*list));
     if (!list)
@@ -157,7 +157,7 @@ static int new_artifact(struct hd_a2a_answer *answer, struct hd_a2a_artifact **o
 
 /* `appends`: its parts are added to those received before; else they replace them. */
 static int read_artifact(struct hd_a2a_answer *answer, hd_json_val json, bool appends,
-                         struct hd_a2a_progress *progress, struct hd_fault *fault)
+                         struct hd_a2a_progress *progress, struct heddle_error *fault)
 {
     struct hd_slice id = hd_json_string(hd_json_get(json, HD_S("artifactId")));
     struct hd_a2a_artifact *artifact = find_artifact(answer, id);
@@ -165,7 +165,7 @@ static int read_artifact(struct hd_a2a_answer *answer, hd_json_val json, bool ap
     int err;
 
     if (!hd_json_is_object(json))
-        return hd_fault_set(fault, HD_EINVAL, "it sent an invalid artifact");
+        return hd_error_set(fault, HD_EINVAL, "it sent an invalid artifact");
     err = hd_a2a_parts_read(hd_json_get(json, HD_S("parts")), &parts, fault);
     if (!err && !artifact)
         err = new_artifact(answer, &artifact, fault);
@@ -191,21 +191,21 @@ static int read_artifact(struct hd_a2a_answer *answer, hd_json_val json, bool ap
 
 /* ---- tasks and messages ---------------------------------------------------- */
 
-static int set_id(struct hd_val **at, hd_json_val json, struct hd_fault *fault)
+static int set_id(struct hd_val **at, hd_json_val json, struct heddle_error *fault)
 {
     struct hd_slice id = hd_json_string(json);
 
     if (id.len == 0)
         return 0;
     if (id.len > HD_A2A_MAX_ID)
-        return hd_fault_set(fault, HD_ELIMIT, "it sent an id that is too long");
+        return hd_error_set(fault, HD_ELIMIT, "it sent an id that is too long");
     hd_val_unref(*at);
     *at = hd_val_string(id);
     return *at ? 0 : HD_ENOMEM;
 }
 
 static int set_ids(struct hd_a2a_answer *answer, hd_json_val json, const char *task_key,
-                   struct hd_fault *fault)
+                   struct heddle_error *fault)
 {
     int err = set_id(&answer->task_id, hd_json_get(json, hd_slice_cstr(task_key)), fault);
 
@@ -232,14 +232,14 @@ static int hear(struct hd_a2a_answer *answer, const struct hd_val *parts)
 }
 
 static int read_status(struct hd_a2a_answer *answer, hd_json_val status,
-                       struct hd_a2a_progress *progress, struct hd_fault *fault)
+                       struct hd_a2a_progress *progress, struct heddle_error *fault)
 {
     hd_json_val message = hd_json_get(status, HD_S("message"));
     struct hd_val *parts = NULL;
     int err = 0;
 
     if (!hd_json_is_object(status))
-        return hd_fault_set(fault, HD_EINVAL, "it sent a task without a status");
+        return hd_error_set(fault, HD_EINVAL, "it sent a task without a status");
     if (hd_json_is_object(message))
         err = hd_a2a_parts_read(hd_json_get(message, HD_S("parts")), &parts, fault);
     if (err)
@@ -255,7 +255,8 @@ static int read_status(struct hd_a2a_answer *answer, hd_json_val status,
 }
 
 /* The agent's last message in the history, when a task has nothing else. */
-static int hear_history(struct hd_a2a_answer *answer, hd_json_val history, struct hd_fault *fault)
+static int hear_history(struct hd_a2a_answer *answer, hd_json_val history,
+                        struct heddle_error *fault)
 {
     struct hd_json_iter it = hd_json_iter(history);
     struct hd_val *parts = NULL;
@@ -280,7 +281,7 @@ static int hear_history(struct hd_a2a_answer *answer, hd_json_val history, struc
 }
 
 static int read_task(struct hd_a2a_answer *answer, hd_json_val task,
-                     struct hd_a2a_progress *progress, struct hd_fault *fault)
+                     struct hd_a2a_progress *progress, struct heddle_error *fault)
 {
     hd_json_val artifacts = hd_json_get(task, HD_S("artifacts"));
     struct hd_json_iter it = hd_json_iter(artifacts);
@@ -296,7 +297,7 @@ static int read_task(struct hd_a2a_answer *answer, hd_json_val task,
 }
 
 static int read_a2a_message(struct hd_a2a_answer *answer, hd_json_val message,
-                            struct hd_a2a_progress *progress, struct hd_fault *fault)
+                            struct hd_a2a_progress *progress, struct heddle_error *fault)
 {
     struct hd_val *parts = NULL;
     int err = set_ids(answer, message, "taskId", fault);
@@ -313,7 +314,7 @@ static int read_a2a_message(struct hd_a2a_answer *answer, hd_json_val message,
 }
 
 static int read_update(struct hd_a2a_answer *answer, hd_json_val update,
-                       struct hd_a2a_progress *progress, struct hd_fault *fault)
+                       struct hd_a2a_progress *progress, struct heddle_error *fault)
 {
     bool appends = hd_json_is_true(hd_json_get(update, HD_S("append")));
     int err = set_ids(answer, update, "taskId", fault);
@@ -356,7 +357,7 @@ static hd_json_val find_kind(hd_json_val val, enum hd_a2a_kind *out)
     return *out == HD_A2A_MESSAGE || hd_json_get(val, HD_S("status")) ? val : NULL;
 }
 
-bool hd_a2a_error_read(hd_json_val body, struct hd_fault *fault)
+bool hd_a2a_error_read(hd_json_val body, struct heddle_error *fault)
 {
     hd_json_val error = hd_json_get(body, HD_S("error"));
     struct hd_slice text, code;
@@ -371,13 +372,13 @@ bool hd_a2a_error_read(hd_json_val body, struct hd_fault *fault)
         text.len = hd_utf8_cut(text.ptr, 200);
     if (code.len > 20)
         code.len = 20;
-    hd_fault_set(fault, HD_EIO, "%.*s%s%.*s%s", (int)text.len, text.ptr, text.len ? " (" : "error ",
+    hd_error_set(fault, HD_EIO, "%.*s%s%.*s%s", (int)text.len, text.ptr, text.len ? " (" : "error ",
                  (int)code.len, code.ptr ? code.ptr : "", text.len ? ")" : "");
     return true;
 }
 
 static int read_answer_root(struct hd_a2a_answer *answer, hd_json_val root,
-                            struct hd_a2a_progress *progress, struct hd_fault *fault)
+                            struct hd_a2a_progress *progress, struct heddle_error *fault)
 {
     hd_json_val result = hd_json_get(root, HD_S("result")), val;
 
@@ -385,7 +386,7 @@ static int read_answer_root(struct hd_a2a_answer *answer, hd_json_val root,
         return HD_EIO;
     val = find_kind(result ? result : root, &progress->kind);
     if (!val)
-        return hd_fault_set(fault, HD_EINVAL, "its response has neither a message nor a task");
+        return hd_error_set(fault, HD_EINVAL, "its response has neither a message nor a task");
     if (progress->kind == HD_A2A_TASK)
         return read_task(answer, val, progress, fault);
     if (progress->kind == HD_A2A_MESSAGE)
@@ -394,18 +395,18 @@ static int read_answer_root(struct hd_a2a_answer *answer, hd_json_val root,
 }
 
 int hd_a2a_answer_read(struct hd_a2a_answer *answer, struct hd_slice text,
-                       struct hd_a2a_progress *progress, struct hd_fault *fault)
+                       struct hd_a2a_progress *progress, struct heddle_error *fault)
 {
     struct hd_json json;
     int err;
 
     *progress = (struct hd_a2a_progress){0};
     if (text.len > HD_A2A_MAX_ANSWER - answer->bytes)
-        return hd_fault_set(fault, HD_ELIMIT, "it sent more than %zu MiB", HD_A2A_MAX_ANSWER >> 20);
+        return hd_error_set(fault, HD_ELIMIT, "it sent more than %zu MiB", HD_A2A_MAX_ANSWER >> 20);
     answer->bytes += text.len;
     err = hd_json_parse(&json, text, NULL);
     if (err)
-        return err == HD_EINVAL ? hd_fault_set(fault, err, "its response is not JSON") : err;
+        return err == HD_EINVAL ? hd_error_set(fault, err, "its response is not JSON") : err;
     err = read_answer_root(answer, hd_json_root(&json), progress, fault);
     hd_json_fini(&json);
     if (err) {

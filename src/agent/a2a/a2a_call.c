@@ -177,7 +177,7 @@ static void fail_a2a_call(struct a2a_work *work, const char *text)
     hd_val_unref(masked);
 }
 
-static void fail_code(struct a2a_work *work, int err, const struct hd_fault *fault)
+static void fail_code(struct a2a_work *work, int err, const struct heddle_error *fault)
 {
     fail_a2a_call(work, fault->text[0] ? fault->text : hd_error_text(err));
 }
@@ -342,7 +342,7 @@ static void report_a2a_progress(struct a2a_work *work, const struct hd_a2a_progr
     hd_val_unref(event);
 }
 
-static int read_a2a_answer(struct a2a_work *work, struct hd_slice text, struct hd_fault *fault)
+static int read_a2a_answer(struct a2a_work *work, struct hd_slice text, struct heddle_error *fault)
 {
     struct hd_a2a_progress progress;
     int err = hd_a2a_answer_read(&work->answer, text, &progress, fault);
@@ -365,7 +365,7 @@ static int read_a2a_answer(struct a2a_work *work, struct hd_slice text, struct h
 /* Context of reading a stream. */
 struct a2a_reading {
     struct a2a_work *work;
-    struct hd_fault fault;
+    struct heddle_error fault;
 };
 
 static int on_a2a_event(void *ctx, const struct hd_sse_event *event)
@@ -435,7 +435,7 @@ static bool is_passing(const struct hd_reply *reply)
 
 static void fail_reply(struct a2a_work *work, const struct hd_reply *reply)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_json json;
     char text[sizeof(fault.text) + 64];
 
@@ -457,7 +457,7 @@ static void fail_reply(struct a2a_work *work, const struct hd_reply *reply)
 static void on_a2a_done(void *ctx, const struct hd_reply *reply)
 {
     struct a2a_work *work = ctx;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     bool is_known = work->answer.task_id != NULL && !work->answer.is_message;
     int err;
 

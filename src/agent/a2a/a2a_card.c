@@ -246,7 +246,7 @@ static bool find_way(hd_json_val card, enum hd_a2a_dialect wanted, struct way *o
 /* ---- cards --------------------------------------------------------------- */
 
 static int read_card(hd_json_val root, enum hd_a2a_dialect wanted, struct hd_a2a_card *card,
-                     struct hd_fault *fault)
+                     struct heddle_error *fault)
 {
     struct hd_slice name = hd_json_string(hd_json_get(root, HD_S("name")));
     hd_json_val abilities = hd_json_get(root, HD_S("capabilities"));
@@ -254,9 +254,9 @@ static int read_card(hd_json_val root, enum hd_a2a_dialect wanted, struct hd_a2a
     int err;
 
     if (!hd_json_is_object(root) || name.len == 0)
-        return hd_fault_set(fault, HD_EINVAL, "the document is not an agent card");
+        return hd_error_set(fault, HD_EINVAL, "the document is not an agent card");
     if (!find_way(root, wanted, &way))
-        return hd_fault_set(fault, HD_EINVAL, "the card offers no supported interface%s",
+        return hd_error_set(fault, HD_EINVAL, "the card offers no supported interface%s",
                             wanted == HD_A2A_0_3   ? " in version 0.3"
                             : wanted == HD_A2A_1_0 ? " in version 1.0"
                                                    : "");
@@ -272,17 +272,17 @@ static int read_card(hd_json_val root, enum hd_a2a_dialect wanted, struct hd_a2a
 }
 
 int hd_a2a_card_read(struct hd_slice text, enum hd_a2a_dialect wanted, struct hd_a2a_card *out,
-                     struct hd_fault *fault)
+                     struct heddle_error *fault)
 {
     struct hd_a2a_card card = {0};
     struct hd_json json;
     int err;
 
     if (text.len > HD_A2A_MAX_CARD)
-        return hd_fault_set(fault, HD_ELIMIT, "the card is too large");
+        return hd_error_set(fault, HD_ELIMIT, "the card is too large");
     err = hd_json_parse(&json, text, NULL);
     if (err)
-        return err == HD_EINVAL ? hd_fault_set(fault, err, "the card is not JSON") : err;
+        return err == HD_EINVAL ? hd_error_set(fault, err, "the card is not JSON") : err;
     err = read_card(hd_json_root(&json), wanted, &card, fault);
     hd_json_fini(&json);
     if (err)

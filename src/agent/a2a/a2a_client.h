@@ -40,7 +40,7 @@ struct hd_a2a_peer {
     struct hd_a2a_card card;
     bool has_card;
     struct hd_agent_exchange *exchange; /* fetches the card */
-    struct hd_fault fault;              /* set if it cannot be called */
+    struct heddle_error fault;          /* set if it cannot be called */
     struct hd_val *context_id;          /* of the conversation with it; NULL: not yet */
 };
 
@@ -50,7 +50,7 @@ struct hd_a2a_peer {
  */
 HD_MUST_CHECK int hd_a2a_config_read(const struct hd_val *value, struct hd_arena *arena,
                                      struct hd_a2a_peer **out, size_t *count,
-                                     struct hd_fault *fault);
+                                     struct heddle_error *fault);
 
 /* a2a_call.c: the functions of struct hd_source_kind; the tool's `own` is the peer. */
 HD_MUST_CHECK int hd_a2a_call(struct hd_tool_call *call);

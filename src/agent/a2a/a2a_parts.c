@@ -41,7 +41,7 @@ static struct hd_val *read_file_part(hd_json_val file)
     return with_text(part, HD_S("mime_type"), first_text(file, types, 2));
 }
 
-static int read_data(hd_json_val data, struct hd_val **out, struct hd_fault *fault)
+static int read_data(hd_json_val data, struct hd_val **out, struct heddle_error *fault)
 {
     struct hd_val *val;
     int err = hd_val_from_json(data, &val, NULL);
@@ -51,13 +51,13 @@ static int read_data(hd_json_val data, struct hd_val **out, struct hd_fault *fau
         err = HD_EINVAL;
     }
     if (err)
-        return err == HD_EINVAL ? hd_fault_set(fault, err, "it sent data that cannot be stored")
+        return err == HD_EINVAL ? hd_error_set(fault, err, "it sent data that cannot be stored")
                                 : err;
     *out = make_part("data", HD_S("data"), val);
     return *out ? 0 : HD_ENOMEM;
 }
 
-static int read_part(hd_json_val part, struct hd_val **out, struct hd_fault *fault)
+static int read_part(hd_json_val part, struct hd_val **out, struct heddle_error *fault)
 {
     hd_json_val text = hd_json_get(part, HD_S("text")), data = hd_json_get(part, HD_S("data"));
     hd_json_val file = hd_json_get(part, HD_S("file"));
@@ -72,21 +72,21 @@ static int read_part(hd_json_val part, struct hd_val **out, struct hd_fault *fau
         file = part;
     if (!hd_json_get(part, HD_S("file")) && !hd_json_get(part, HD_S("raw")) &&
         !hd_json_get(part, HD_S("url")))
-        return hd_fault_set(fault, HD_EINVAL, "it sent a part of an unknown kind");
+        return hd_error_set(fault, HD_EINVAL, "it sent a part of an unknown kind");
     *out = read_file_part(file);
     return *out ? 0 : HD_ENOMEM;
 }
 
-int hd_a2a_parts_read(hd_json_val parts, struct hd_val **out, struct hd_fault *fault)
+int hd_a2a_parts_read(hd_json_val parts, struct hd_val **out, struct heddle_error *fault)
 {
     struct hd_json_iter it = hd_json_iter(parts);
     struct hd_val *list;
     int err = 0;
 
     if (parts && !hd_json_is_array(parts))
-        return hd_fault_set(fault, HD_EINVAL, "its parts are not a list");
+        return hd_error_set(fault, HD_EINVAL, "its parts are not a list");
     if (hd_json_size(parts) > MAX_PARTS)
-        return hd_fault_set(fault, HD_ELIMIT, "it sent more than %d parts", MAX_PARTS);
+        return hd_error_set(fault, HD_ELIMIT, "it sent more than %d parts", MAX_PARTS);
     list = hd_val_list();
     if (!list)
         return HD_ENOMEM;

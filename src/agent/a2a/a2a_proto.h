@@ -44,7 +44,7 @@ struct hd_a2a_card {
  * a card, or no supported interface.
  */
 HD_MUST_CHECK int hd_a2a_card_read(struct hd_slice text, enum hd_a2a_dialect wanted,
-                                   struct hd_a2a_card *out, struct hd_fault *fault);
+                                   struct hd_a2a_card *out, struct heddle_error *fault);
 void hd_a2a_card_fini(struct hd_a2a_card *card);
 
 /* Appends the URL of the card of the agent at `url`, and a NUL. */
@@ -107,7 +107,8 @@ bool hd_a2a_state_asks(enum hd_a2a_state state);
  * Parts in one form: {"type": "text", "text"}, {"type": "data", "data"},
  * {"type": "file", "name", "mime_type", "uri" or "base64"}.
  */
-HD_MUST_CHECK int hd_a2a_parts_read(hd_json_val parts, struct hd_val **out, struct hd_fault *fault);
+HD_MUST_CHECK int hd_a2a_parts_read(hd_json_val parts, struct hd_val **out,
+                                    struct heddle_error *fault);
 /* Appends their text for a model, with a line break before each but the first. */
 HD_MUST_CHECK int hd_a2a_parts_text(struct hd_buf *out, const struct hd_val *parts);
 
@@ -146,7 +147,7 @@ void hd_a2a_answer_fini(struct hd_a2a_answer *answer);
  * is in `fault`; HD_EINVAL: invalid; HD_ELIMIT.
  */
 HD_MUST_CHECK int hd_a2a_answer_read(struct hd_a2a_answer *answer, struct hd_slice text,
-                                     struct hd_a2a_progress *progress, struct hd_fault *fault);
+                                     struct hd_a2a_progress *progress, struct heddle_error *fault);
 
 /* The whole result, as text; NULL: HD_ENOMEM or too large. */
 HD_MUST_CHECK struct hd_val *hd_a2a_answer_content(struct hd_a2a_answer *answer);
@@ -159,6 +160,6 @@ HD_MUST_CHECK struct hd_val *hd_a2a_answer_said(const struct hd_a2a_answer *answ
 HD_MUST_CHECK struct hd_val *hd_a2a_answer_artifact(struct hd_a2a_answer *answer);
 
 /* The text of an error body, of JSON-RPC or of the HTTP binding; false: none. */
-bool hd_a2a_error_read(hd_json_val body, struct hd_fault *fault);
+bool hd_a2a_error_read(hd_json_val body, struct heddle_error *fault);
 
 #endif

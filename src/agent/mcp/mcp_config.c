@@ -25,7 +25,7 @@ static bool path_ends_with(struct hd_slice text, struct hd_slice end)
 
 /* `/mcp` is the usual path; it may be omitted. */
 static int read_server_url(struct hd_mcp_server *server, struct hd_slice url,
-                           struct hd_arena *arena, struct hd_fault *fault)
+                           struct hd_arena *arena, struct heddle_error *fault)
 {
     const char *mark = url.len > 0 ? memchr(url.ptr, '?', url.len) : NULL;
     struct hd_slice path = mark ? hd_slice(url.ptr, (size_t)(mark - url.ptr)) : url;
@@ -34,7 +34,7 @@ static int read_server_url(struct hd_mcp_server *server, struct hd_slice url,
 
     if (!is_http || url.len > MAX_URL || !is_clean(url) || memchr(url.ptr, '#', url.len) ||
         memchr(url.ptr, ' ', url.len))
-        return hd_fault_set(fault, HD_EINVAL,
+        return hd_error_set(fault, HD_EINVAL,
                             "\"url\" of \"%.*s\" must begin with http:// or "
                             "https://",
                             (int)(server->name.len < 60 ? server->name.len : 60), server->name.ptr);
@@ -51,16 +51,16 @@ static int read_server_url(struct hd_mcp_server *server, struct hd_slice url,
 /* ---- members ---------------------------------------------------------- */
 
 static int read_tools(struct hd_mcp_server *server, const struct hd_val *tools,
-                      struct hd_fault *fault)
+                      struct heddle_error *fault)
 {
     if (hd_val_is_null(tools))
         return 0;
     if (!hd_val_is_list(tools))
-        return hd_fault_set(fault, HD_EINVAL, "\"tools\" must be a list of names, not %s",
+        return hd_error_set(fault, HD_EINVAL, "\"tools\" must be a list of names, not %s",
                             hd_val_type_name(tools));
     for (size_t i = 0; i < hd_val_count(tools); i++) {
         if (!hd_val_is_string(hd_val_at(tools, i)))
-            return hd_fault_set(fault, HD_EINVAL, "\"tools\" must be a list of names");
+            return hd_error_set(fault, HD_EINVAL, "\"tools\" must be a list of names");
     }
     server->tools = tools;
     return 0;
@@ -68,12 +68,12 @@ static int read_tools(struct hd_mcp_server *server, const struct hd_val *tools,
 
 /* An unknown secret is null. */
 static int read_headers(struct hd_mcp_server *server, const struct hd_val *headers,
-                        struct hd_fault *fault)
+                        struct heddle_error *fault)
 {
     if (hd_val_is_null(headers))
         return 0;
     if (!hd_val_is_object(headers) || hd_val_count(headers) > HD_MCP_MAX_HEADERS)
-        return hd_fault_set(fault, HD_EINVAL,
+        return hd_error_set(fault, HD_EINVAL,
                             "\"headers\" must be an object of at most %d names to values",
                             HD_MCP_MAX_HEADERS);
     for (size_t i = 0; i < hd_val_count(headers); i++) {
@@ -82,7 +82,7 @@ static int read_headers(struct hd_mcp_server *server, const struct hd_val *heade
         if (!hd_slice_is_token(hd_val_get_string(key)) ||
             (!hd_val_is_string(value) && !hd_val_is_null(value)) ||
             !is_clean(hd_val_get_string(value)))
-            return hd_fault_set(fault, HD_EINVAL,
+            return hd_error_set(fault, HD_EINVAL,
                                 "\"headers\" must be an object of names to values");
     }
     server->headers = headers;
@@ -90,19 +90,19 @@ static int read_headers(struct hd_mcp_server *server, const struct hd_val *heade
 }
 
 static int read_protocol(struct hd_mcp_server *server, const struct hd_val *protocol,
-                         struct hd_fault *fault)
+                         struct heddle_error *fault)
 {
     struct hd_slice text = hd_val_get_string(protocol);
 
     server->is_modern = hd_slice_eq(text, HD_S(HD_MCP_MODERN));
     if (hd_val_is_null(protocol) || server->is_modern || hd_mcp_is_legacy(text))
         return 0;
-    return hd_fault_set(fault, HD_EINVAL, "\"protocol\" must be a version such as \"%s\" or \"%s\"",
+    return hd_error_set(fault, HD_EINVAL, "\"protocol\" must be a version such as \"%s\" or \"%s\"",
                         HD_MCP_LEGACY, HD_MCP_MODERN);
 }
 
 static int read_elicit(struct hd_mcp_server *server, const struct hd_val *elicit,
-                       struct hd_fault *fault)
+                       struct heddle_error *fault)
 {
     static const char *const names[] = {"ask", "defaults", "decline"};
     struct hd_slice text = hd_val_get_string(elicit);
@@ -115,20 +115,20 @@ static int read_elicit(struct hd_mcp_server *server, const struct hd_val *elicit
             return 0;
         }
     }
-    return hd_fault_set(fault, HD_EINVAL,
+    return hd_error_set(fault, HD_EINVAL,
                         "\"elicitation\" must be \"ask\", \"defaults\" or \"decline\"");
 }
 
 static int read_texts(struct hd_mcp_server *server, const struct hd_val *value,
-                      struct hd_fault *fault)
+                      struct heddle_error *fault)
 {
     const struct hd_val *name = hd_val_get(value, HD_S("name"));
     const struct hd_val *token = hd_val_get(value, HD_S("token"));
 
     if ((!hd_val_is_null(name) && !hd_val_is_string(name)) || hd_val_get_string(name).len > 256)
-        return hd_fault_set(fault, HD_EINVAL, "\"name\" must be a short text");
+        return hd_error_set(fault, HD_EINVAL, "\"name\" must be a short text");
     if ((!hd_val_is_null(token) && !hd_val_is_string(token)) || !is_clean(hd_val_get_string(token)))
-        return hd_fault_set(fault, HD_EINVAL, "\"token\" must be a text");
+        return hd_error_set(fault, HD_EINVAL, "\"token\" must be a text");
     server->name = hd_val_get_string(name).len > 0 ? hd_val_get_string(name) : HD_S("default");
     server->token = hd_val_get_string(token);
     server->needs_auth = hd_val_is_true(hd_val_get(value, HD_S("auth_required")));
@@ -136,12 +136,12 @@ static int read_texts(struct hd_mcp_server *server, const struct hd_val *value,
 }
 
 static int read_server(struct hd_mcp_server *server, const struct hd_val *value,
-                       struct hd_arena *arena, struct hd_fault *fault)
+                       struct hd_arena *arena, struct heddle_error *fault)
 {
     int err;
 
     if (!hd_val_is_object(value))
-        return hd_fault_set(fault, HD_EINVAL, "a server must be an object with \"url\", not %s",
+        return hd_error_set(fault, HD_EINVAL, "a server must be an object with \"url\", not %s",
                             hd_val_type_name(value));
     err = read_texts(server, value, fault);
     if (!err)
@@ -157,7 +157,7 @@ static int read_server(struct hd_mcp_server *server, const struct hd_val *value,
 }
 
 int hd_mcp_config_read(const struct hd_val *value, struct hd_arena *arena,
-                       struct hd_mcp_server **out, size_t *count, struct hd_fault *fault)
+                       struct hd_mcp_server **out, size_t *count, struct heddle_error *fault)
 {
     const struct hd_val *list = hd_val_is_list(value) ? value : hd_val_get(value, HD_S("servers"));
     bool is_lone = hd_val_is_null(list) && hd_val_get(value, HD_S("url"));
@@ -166,13 +166,13 @@ int hd_mcp_config_read(const struct hd_val *value, struct hd_arena *arena,
     int err = 0;
 
     if (!hd_val_is_list(value) && !hd_val_is_object(value))
-        return hd_fault_set(fault, HD_EINVAL, "must be an object with \"servers\", not %s",
+        return hd_error_set(fault, HD_EINVAL, "must be an object with \"servers\", not %s",
                             hd_val_type_name(value));
     if (!is_lone && !hd_val_is_null(list) && !hd_val_is_list(list))
-        return hd_fault_set(fault, HD_EINVAL, "\"servers\" must be a list, not %s",
+        return hd_error_set(fault, HD_EINVAL, "\"servers\" must be a list, not %s",
                             hd_val_type_name(list));
     if (size > HD_MCP_MAX_SERVERS)
-        return hd_fault_set(fault, HD_EINVAL, "at most %d servers", HD_MCP_MAX_SERVERS);
+        return hd_error_set(fault, HD_EINVAL, "at most %d servers", HD_MCP_MAX_SERVERS);
     servers = hd_arena_calloc(arena, size + 1, sizeof(*servers));
     if (!servers)
         return HD_ENOMEM;

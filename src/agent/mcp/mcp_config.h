@@ -43,7 +43,7 @@ struct hd_mcp_server {
 /* Names borrow from `value`, the list and addresses are in the arena. HD_EINVAL with the reason. */
 HD_MUST_CHECK int hd_mcp_config_read(const struct hd_val *value, struct hd_arena *arena,
                                      struct hd_mcp_server **out, size_t *count,
-                                     struct hd_fault *fault);
+                                     struct heddle_error *fault);
 
 bool hd_mcp_server_allows(const struct hd_mcp_server *server, struct hd_slice tool);
 

@@ -30,10 +30,10 @@ static bool is_id(const struct hd_val *val)
 }
 
 static int read_error(struct hd_mcp_message *out, const struct hd_val *error,
-                      struct hd_fault *fault)
+                      struct heddle_error *fault)
 {
     if (!hd_val_is_object(error))
-        return hd_fault_set(fault, HD_EINVAL, "\"error\" is %s", hd_val_type_name(error));
+        return hd_error_set(fault, HD_EINVAL, "\"error\" is %s", hd_val_type_name(error));
     out->kind = HD_MCP_ERROR;
     (void)hd_val_get_int(hd_val_get(error, HD_S("code")), &out->code);
     out->text = hd_val_get_string(hd_val_get(error, HD_S("message")));
@@ -41,15 +41,15 @@ static int read_error(struct hd_mcp_message *out, const struct hd_val *error,
     return 0;
 }
 
-static int read_fields(struct hd_mcp_message *out, struct hd_fault *fault)
+static int read_fields(struct hd_mcp_message *out, struct heddle_error *fault)
 {
     const struct hd_val *whole = out->whole, *error;
 
     if (!hd_val_is_object(whole))
-        return hd_fault_set(fault, HD_EINVAL, "a message is an object, not %s",
+        return hd_error_set(fault, HD_EINVAL, "a message is an object, not %s",
                             hd_val_type_name(whole));
     if (!hd_slice_eq(hd_val_get_string(hd_val_get(whole, HD_S("jsonrpc"))), HD_S("2.0")))
-        return hd_fault_set(fault, HD_EINVAL, "it is not JSON-RPC 2.0");
+        return hd_error_set(fault, HD_EINVAL, "it is not JSON-RPC 2.0");
     out->id = hd_val_get(whole, HD_S("id"));
     out->method = hd_val_get_string(hd_val_get(whole, HD_S("method")));
     out->params = hd_val_get(whole, HD_S("params"));
@@ -62,12 +62,13 @@ static int read_fields(struct hd_mcp_message *out, struct hd_fault *fault)
     if (error)
         return read_error(out, error, fault);
     if (!hd_val_is_object(out->result) || !is_id(out->id))
-        return hd_fault_set(fault, HD_EINVAL, "it has neither a method nor a result nor an error");
+        return hd_error_set(fault, HD_EINVAL, "it has neither a method nor a result nor an error");
     out->kind = HD_MCP_RESULT;
     return 0;
 }
 
-int hd_mcp_message_read(struct hd_slice text, struct hd_mcp_message *out, struct hd_fault *fault)
+int hd_mcp_message_read(struct hd_slice text, struct hd_mcp_message *out,
+                        struct heddle_error *fault)
 {
     int err;
 
@@ -259,7 +260,7 @@ int hd_mcp_header_value(struct hd_buf *out, struct hd_slice value)
 struct check {
     struct hd_slice names[MAX_MIRRORED];
     size_t count;
-    struct hd_fault *fault;
+    struct heddle_error *fault;
 };
 
 static int check_name(struct check *check, const struct hd_val *schema, struct hd_slice name)
@@ -267,20 +268,20 @@ static int check_name(struct check *check, const struct hd_val *schema, struct h
     struct hd_slice type = hd_val_get_string(hd_val_get(schema, HD_S("type")));
 
     if (!hd_slice_is_token(name))
-        return hd_fault_set(check->fault, HD_EINVAL, "x-mcp-header is not a valid header name");
+        return hd_error_set(check->fault, HD_EINVAL, "x-mcp-header is not a valid header name");
     if (!hd_slice_eq(type, HD_S("string")) && !hd_slice_eq(type, HD_S("integer")) &&
         !hd_slice_eq(type, HD_S("boolean")))
-        return hd_fault_set(check->fault, HD_EINVAL,
+        return hd_error_set(check->fault, HD_EINVAL,
                             "x-mcp-header %.*s is not on a string, an integer or a boolean",
                             (int)name.len, name.ptr);
     for (size_t i = 0; i < check->count; i++) {
         if (check->names[i].len == name.len &&
             strncasecmp(check->names[i].ptr, name.ptr, name.len) == 0)
-            return hd_fault_set(check->fault, HD_EINVAL, "duplicate x-mcp-header %.*s",
+            return hd_error_set(check->fault, HD_EINVAL, "duplicate x-mcp-header %.*s",
                                 (int)name.len, name.ptr);
     }
     if (check->count == MAX_MIRRORED)
-        return hd_fault_set(check->fault, HD_EINVAL, "more than %d x-mcp-header", MAX_MIRRORED);
+        return hd_error_set(check->fault, HD_EINVAL, "more than %d x-mcp-header", MAX_MIRRORED);
     check->names[check->count++] = name;
     return 0;
 }
@@ -312,7 +313,7 @@ static int check_other(struct check *check, const struct hd_val *val)
     if (!hd_val_is_object(val))
         return 0;
     if (hd_val_get(val, HD_S("x-mcp-header")))
-        return hd_fault_set(check->fault, HD_EINVAL, "x-mcp-header in an unsupported position");
+        return hd_error_set(check->fault, HD_EINVAL, "x-mcp-header in an unsupported position");
     for (size_t i = 0; i < hd_val_count(val) && !err; i++) {
         struct hd_val *key, *member = hd_val_member(val, i, &key);
 
@@ -350,7 +351,7 @@ static int check_schema(struct check *check, const struct hd_val *schema, int de
     if (!hd_val_is_object(schema))
         return check_other(check, schema);
     if (name)
-        err = is_root ? hd_fault_set(check->fault, HD_EINVAL, "x-mcp-header on the whole schema")
+        err = is_root ? hd_error_set(check->fault, HD_EINVAL, "x-mcp-header on the whole schema")
                       : check_name(check, schema, hd_val_get_string(name));
     properties = hd_val_get(schema, HD_S("properties"));
     if (!err && hd_val_is_object(properties))
@@ -365,7 +366,7 @@ static int check_schema(struct check *check, const struct hd_val *schema, int de
     return err;
 }
 
-int hd_mcp_headers_check(const struct hd_val *schema, struct hd_fault *fault)
+int hd_mcp_headers_check(const struct hd_val *schema, struct heddle_error *fault)
 {
     struct check check = {.fault = fault};
 

@@ -54,7 +54,7 @@ struct hd_mcp_message {
 
 /* HD_EINVAL: not a JSON-RPC message; the reason is in `fault`. */
 HD_MUST_CHECK int hd_mcp_message_read(struct hd_slice text, struct hd_mcp_message *out,
-                                      struct hd_fault *fault);
+                                      struct heddle_error *fault);
 void hd_mcp_message_fini(struct hd_mcp_message *message);
 bool hd_mcp_message_is_for(const struct hd_mcp_message *message, int64_t id);
 /* An error that only servers of the modern form send. */
@@ -78,7 +78,7 @@ HD_MUST_CHECK struct hd_val *hd_mcp_initialize_params(void);
 HD_MUST_CHECK int hd_mcp_header_value(struct hd_buf *out, struct hd_slice value);
 
 /* Whether all `x-mcp-header` members of a schema are supported. HD_EINVAL with the reason. */
-HD_MUST_CHECK int hd_mcp_headers_check(const struct hd_val *schema, struct hd_fault *fault);
+HD_MUST_CHECK int hd_mcp_headers_check(const struct hd_val *schema, struct heddle_error *fault);
 /* Appends "Mcp-Param-Name: value" and a NUL for each mirrored argument. */
 HD_MUST_CHECK int hd_mcp_headers_write(struct hd_buf *out, const struct hd_val *schema,
                                        const struct hd_val *args);
@@ -93,7 +93,7 @@ struct hd_mcp_outcome {
 
 /* The result of tools/call. HD_EINVAL: invalid. */
 HD_MUST_CHECK int hd_mcp_result_read(const struct hd_val *result, struct hd_mcp_outcome *out,
-                                     struct hd_fault *fault);
+                                     struct heddle_error *fault);
 void hd_mcp_outcome_fini(struct hd_mcp_outcome *outcome);
 /* An error as text for the model, with the URLs in it. NULL: HD_ENOMEM. */
 HD_MUST_CHECK struct hd_val *hd_mcp_error_text(int64_t code, struct hd_slice text,

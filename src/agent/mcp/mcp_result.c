@@ -130,7 +130,7 @@ static struct hd_val *blocks_of(const struct hd_val *content)
 }
 
 int hd_mcp_result_read(const struct hd_val *result, struct hd_mcp_outcome *out,
-                       struct hd_fault *fault)
+                       struct heddle_error *fault)
 {
     const struct hd_val *content = hd_val_get(result, HD_S("content"));
     const struct hd_val *structured = hd_val_get(result, HD_S("structuredContent"));
@@ -138,9 +138,9 @@ int hd_mcp_result_read(const struct hd_val *result, struct hd_mcp_outcome *out,
 
     memset(out, 0, sizeof(*out));
     if (content && !hd_val_is_list(content))
-        return hd_fault_set(fault, HD_EINVAL, "\"content\" is %s", hd_val_type_name(content));
+        return hd_error_set(fault, HD_EINVAL, "\"content\" is %s", hd_val_type_name(content));
     if (!content && !structured)
-        return hd_fault_set(fault, HD_EINVAL, "the result has no \"content\"");
+        return hd_error_set(fault, HD_EINVAL, "the result has no \"content\"");
     blocks = blocks_of(content);
     if (blocks && hd_val_count(blocks) == 0 && !hd_val_is_null(structured))
         blocks = hd_val_append(blocks, other_block(structured));

@@ -177,7 +177,8 @@ struct hd_val *hd_chat_repairs(const struct hd_val *messages)
 
 /* ---- preparing -------------------------------------------------------- */
 
-static int read_messages(const struct hd_val *given, struct hd_val **out, struct hd_fault *fault)
+static int read_messages(const struct hd_val *given, struct hd_val **out,
+                         struct heddle_error *fault)
 {
     struct hd_val *list = hd_val_list();
     size_t count = hd_val_is_list(given) ? hd_val_count(given) : 1;
@@ -222,7 +223,7 @@ static struct hd_val *with_answers(struct hd_val *list, const struct hd_val *mes
     return list;
 }
 
-int hd_chat_prepare(const struct hd_val *messages, struct hd_val **out, struct hd_fault *fault)
+int hd_chat_prepare(const struct hd_val *messages, struct hd_val **out, struct heddle_error *fault)
 {
     struct hd_val *all, *list = hd_val_list();
     int err;

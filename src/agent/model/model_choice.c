@@ -118,7 +118,7 @@ static int fail_choice(struct hd_model_choice *choice, const char *type)
 
 static int fail_setting(struct hd_model_choice *choice, const char *name, const char *wanted)
 {
-    (void)hd_fault_set(&choice->fault, HD_EINVAL, "%s must be %s", name, wanted);
+    (void)hd_error_set(&choice->fault, HD_EINVAL, "%s must be %s", name, wanted);
     return fail_choice(choice, "ValueError");
 }
 
@@ -177,7 +177,7 @@ static int reveal(const struct hd_settings *settings, const struct hd_val *val,
     if (!err && hd_val_is_string(shown)) {
         err = set(&choice->key, setting_text(shown));
     } else if (!err) {
-        (void)hd_fault_set(&choice->fault, HD_EINVAL,
+        (void)hd_error_set(&choice->fault, HD_EINVAL,
                            "the key that this run was started with is no longer known; send it "
                            "again with the configuration");
         err = fail_choice(choice, "AuthenticationError");
@@ -334,7 +334,7 @@ static int choose_custom(const struct hd_settings *settings, struct hd_model_cho
 
 static int fail_key(struct hd_model_choice *choice, const struct maker *maker)
 {
-    (void)hd_fault_set(
+    (void)hd_error_set(
         &choice->fault, HD_EINVAL,
         "no key for %s (model %.*s): set %s in the environment, or send it in apiKeys", maker->name,
         (int)(choice->model.len < 80 ? choice->model.len : 80), choice->model.ptr,

@@ -50,7 +50,7 @@ struct hd_model_choice {
     double temperature;
     int64_t max_tokens; /* 0: not set */
     const char *error_type;
-    struct hd_fault fault;
+    struct heddle_error fault;
 };
 
 void hd_model_choice_fini(struct hd_model_choice *choice);

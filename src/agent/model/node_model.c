@@ -641,7 +641,7 @@ static int configure(struct call *call, const struct hd_scope *scope)
 static int collect(struct call *call, const struct hd_scope *scope, bool *is_waiting)
 {
     const struct model_spec *spec = spec_of(call);
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_val *given = NULL, *all = NULL;
     int err = 0;
 

@@ -61,7 +61,7 @@ HD_MUST_CHECK int hd_chat_header(struct hd_chat_request *request, const char *na
  * the reason.
  */
 HD_MUST_CHECK int hd_chat_prepare(const struct hd_val *messages, struct hd_val **out,
-                                  struct hd_fault *fault);
+                                  struct heddle_error *fault);
 /*
  * Whether calls of the last AI message wait for results, and no other message follows: then the
  * model is not called.

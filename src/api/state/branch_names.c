@@ -56,7 +56,7 @@ int hd_branch_name_of_body(struct hd_call *call, struct hd_slice *out)
     if (val && hd_json_is_null(val))
         return 0;
     if (!hd_json_is_string(val) || out->len == 0 || count_characters(*out) > HD_BRANCH_NAME_MAX)
-        return hd_fault_set(&call->fault, HD_EINVAL,
+        return hd_error_set(&call->fault, HD_EINVAL,
                             "name: expected null or a string of 1 to %d characters",
                             HD_BRANCH_NAME_MAX);
     return hd_call_refuse_secrets(call, "name", val, true);
@@ -107,12 +107,12 @@ static int write_names(struct names *names, hd_json_val old, struct hd_buf *out)
     struct hd_jw jw;
 
     if (names->name.len > 0 && old && !hd_json_is_object(old) && !hd_json_is_null(old))
-        return hd_fault_set(&names->tree->call->fault, HD_EINVAL,
+        return hd_error_set(&names->tree->call->fault, HD_EINVAL,
                             "name: metadata.branch_names of the thread is not an object");
     hd_jw_init(&jw, out);
     put_names(&jw, names, old);
     if (names->count > MAX_NAMES && names->name.len > 0)
-        return hd_fault_set(&names->tree->call->fault, HD_EINVAL,
+        return hd_error_set(&names->tree->call->fault, HD_EINVAL,
                             "name: at most %d branches of a thread may have names", MAX_NAMES);
     return hd_jw_finish(&jw);
 }

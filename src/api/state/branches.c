@@ -86,7 +86,7 @@ static int move_head(struct hd_branch_tree *tree)
     if (!err && tree->points.count > 0)
         point = hd_checkpoint_index_find(&tree->points, ns, tree->target.checkpoint_id);
     if (!err && !point)
-        err = hd_fault_set(&call->fault, HD_ENOTFOUND, "Checkpoint not found");
+        err = hd_error_set(&call->fault, HD_ENOTFOUND, "Checkpoint not found");
     if (!err)
         err = hd_arena_copy(call->arena, point->id, &move.id);
     if (!err && point != &tree->points.list[tree->points.count - 1])
@@ -117,9 +117,9 @@ static struct hd_step patch_branches(struct hd_call *call)
     int err = hd_checkpoint_target_of_body(call, &tree.target);
 
     if (!err && tree.target.checkpoint_id.len == 0)
-        err = hd_fault_set(&call->fault, HD_EINVAL, "checkpoint_id: expected a string");
+        err = hd_error_set(&call->fault, HD_EINVAL, "checkpoint_id: expected a string");
     if (!err && tree.target.inner.len > 0)
-        err = hd_fault_set(&call->fault, HD_EINVAL,
+        err = hd_error_set(&call->fault, HD_EINVAL,
                            "checkpoint_ns: a subgraph has no head of its own");
     if (!err && tree.target.thread.status == HD_THREAD_BUSY)
         return hd_call_refuse(call, 409, "Thread is busy");
@@ -150,7 +150,7 @@ static int find_branch(struct hd_branch_tree *tree, struct hd_tree_branch **out)
     if (err)
         return err;
     *out = hd_branch_find(tree, call->params[1]);
-    return *out ? 0 : hd_fault_set(&call->fault, HD_ENOTFOUND, "Branch not found");
+    return *out ? 0 : hd_error_set(&call->fault, HD_ENOTFOUND, "Branch not found");
 }
 
 struct naming {
@@ -277,7 +277,7 @@ struct branch_removal {
     struct hd_step step; /* the result */
 };
 
-static int cut_once(void *arg, struct hd_fault *fault)
+static int cut_once(void *arg, struct heddle_error *fault)
 {
     struct branch_removal *removal = arg;
     struct hd_call *call = removal->call;
@@ -286,7 +286,7 @@ static int cut_once(void *arg, struct hd_fault *fault)
     int err = find_branch(&tree, &branch);
 
     if (!err && tree.target.inner.len > 0)
-        err = hd_fault_set(
+        err = hd_error_set(
             fault, HD_EINVAL,
             "checkpoint_ns: branches of a subgraph are deleted with those of its parent graph");
     if (err)

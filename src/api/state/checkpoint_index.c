@@ -117,11 +117,11 @@ static int list(struct hd_call *call, struct hd_slice thread_id, const struct hd
         wanted = hd_to_public(*ns);
     err = heddle_list_open(call->app->store, &query, &found, &error);
     if (err)
-        return hd_fault_set(&call->fault, err, "%s", error.text);
+        return hd_error_set(&call->fault, err, "%s", error.text);
     while (!err) {
         err = heddle_list_next(found, &tuple, &error);
         if (err && err != HD_ENOTFOUND)
-            hd_fault_set(&call->fault, err, "%s", error.text);
+            hd_error_set(&call->fault, err, "%s", error.text);
         if (!err && (ns || !memchr(tuple->ns.data ? tuple->ns.data : "", '|', tuple->ns.len)))
             err = index_add(points, tuple);
     }

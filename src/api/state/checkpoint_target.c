@@ -28,7 +28,7 @@ int hd_call_thread_read(struct hd_call *call, struct hd_slice id, struct hd_thre
     if (!err && hd_thread_is_over(out, hd_clock_now_us()))
         err = HD_ENOTFOUND;
     if (err == HD_ENOTFOUND)
-        hd_fault_set(&call->fault, err, "Thread with ID %.*s not found", (int)id.len, id.ptr);
+        hd_error_set(&call->fault, err, "Thread with ID %.*s not found", (int)id.len, id.ptr);
     return err;
 }
 
@@ -68,7 +68,7 @@ struct thread_change {
     bool is_retry;
 };
 
-static int thread_change_once(void *arg, struct hd_fault *fault)
+static int thread_change_once(void *arg, struct heddle_error *fault)
 {
     struct thread_change *change = arg;
     int err = 0;
@@ -125,7 +125,7 @@ static int set_assistant(struct hd_call *call, struct hd_checkpoint_target *targ
         return hd_admit_assistant_ns(call->arena, hd_slice_cstr(graph->assistant_id),
                                      &target->root);
     if (!hd_uuid_parse(id, raw))
-        return hd_fault_set(&call->fault, HD_ENOTFOUND,
+        return hd_error_set(&call->fault, HD_ENOTFOUND,
                             "No assistant found for \"%.*s\". Make sure the assistant ID is for a "
                             "valid assistant or a valid graph ID.",
                             (int)(id.len < 60 ? id.len : 60), id.ptr);
@@ -150,7 +150,7 @@ static int set_by_metadata(struct hd_call *call, struct hd_checkpoint_target *ta
             continue;
         err = set_assistant(call, target, hd_json_string(val));
         if (err == HD_ENOTFOUND) {
-            call->fault = (struct hd_fault){0};
+            call->fault = (struct heddle_error){0};
             err = 0;
         }
     }
@@ -168,14 +168,13 @@ static int read_graph_id(struct hd_call *call, struct hd_checkpoint_target *targ
                                  .limit = 1,
                                  .flags = HEDDLE_LIST_HEADERS};
     const struct heddle_tuple *tuple;
-    struct heddle_error error = {0};
     struct hd_json json = {NULL};
     struct heddle_list *list;
-    int err = heddle_list_open(call->app->store, &query, &list, &error);
+    int err = heddle_list_open(call->app->store, &query, &list, &call->fault);
 
     if (err)
-        return hd_fault_set(&call->fault, err, "%s", error.text);
-    err = heddle_list_next(list, &tuple, &error);
+        return err;
+    err = heddle_list_next(list, &tuple, &call->fault);
     if (!err && !hd_json_parse(&json, hd_slice(tuple->metadata.data, tuple->metadata.len), NULL))
         err = hd_arena_copy(call->arena,
                             hd_json_string(hd_json_get(hd_json_root(&json), HD_S("graph_id"))),
@@ -183,7 +182,7 @@ static int read_graph_id(struct hd_call *call, struct hd_checkpoint_target *targ
     hd_json_fini(&json);
     heddle_list_close(list);
     if (err && err != HD_ENOTFOUND)
-        return hd_fault_set(&call->fault, err, "%s", error.text);
+        return err;
     return 0;
 }
 
@@ -201,7 +200,7 @@ static int find_assistant_graph(struct hd_call *call, struct hd_checkpoint_targe
         target->graph_id = assistant.graph_id;
     if (err != HD_ENOTFOUND)
         return err;
-    call->fault = (struct hd_fault){0};
+    call->fault = (struct heddle_error){0};
     return 0;
 }
 
@@ -247,7 +246,7 @@ static int target_choose(struct hd_call *call, struct hd_checkpoint_target *targ
     int err = 0;
 
     if (ns.len > MAX_NS)
-        return hd_fault_set(&call->fault, HD_EINVAL, "checkpoint_ns: longer than %d bytes", MAX_NS);
+        return hd_error_set(&call->fault, HD_EINVAL, "checkpoint_ns: longer than %d bytes", MAX_NS);
     if (ns.len > 0 && is_whole) {
         set_ns(target, ns);
         return target_finish(call, target);
@@ -276,7 +275,7 @@ int hd_checkpoint_target_of_query(struct hd_call *call, struct hd_checkpoint_tar
 
 static int wrong_member(struct hd_call *call, const char *name, const char *wanted)
 {
-    return hd_fault_set(&call->fault, HD_EINVAL, "checkpoint.%s: expected %s", name, wanted);
+    return hd_error_set(&call->fault, HD_EINVAL, "checkpoint.%s: expected %s", name, wanted);
 }
 
 /* A member of the body's checkpoint; null is the same as absent. */
@@ -440,7 +439,6 @@ int hd_checkpoint_target_has(struct hd_call *call, const struct hd_checkpoint_ta
                                  .limit = 1,
                                  .flags = HEDDLE_LIST_HEADERS};
     const struct heddle_tuple *tuple;
-    struct heddle_error error = {0};
     struct heddle_list *list;
     struct hd_slice stored;
     int err = hd_checkpoint_target_ns(call, target, &stored);
@@ -449,14 +447,14 @@ int hd_checkpoint_target_has(struct hd_call *call, const struct hd_checkpoint_ta
     if (err)
         return err;
     ns = hd_to_public(stored);
-    err = heddle_list_open(call->app->store, &query, &list, &error);
+    err = heddle_list_open(call->app->store, &query, &list, &call->fault);
     if (!err) {
-        err = heddle_list_next(list, &tuple, &error);
+        err = heddle_list_next(list, &tuple, &call->fault);
         heddle_list_close(list);
     }
     *out = !err;
     if (err && err != HD_ENOTFOUND)
-        return hd_fault_set(&call->fault, err, "%s", error.text);
+        return err;
     return 0;
 }
 
@@ -470,7 +468,7 @@ int hd_checkpoint_target_check(struct hd_call *call, const struct hd_checkpoint_
     else if (target->checkpoint_id.len > 0)
         err = hd_checkpoint_target_has(call, target, target->checkpoint_id, &is_there);
     if (!err && !is_there)
-        err = hd_fault_set(&call->fault, HD_ENOTFOUND, "Checkpoint not found");
+        err = hd_error_set(&call->fault, HD_ENOTFOUND, "Checkpoint not found");
     return err;
 }
 
@@ -483,7 +481,7 @@ int hd_checkpoint_target_check_graph(struct hd_call *call,
     if (target->graph_id.len > 0 && !target->graph)
         err = hd_checkpoint_target_has(call, target, hd_slice(NULL, 0), &has_any);
     if (has_any)
-        err = hd_fault_set(&call->fault, HD_ENOTFOUND, "Graph with id \"%.*s\" not found",
+        err = hd_error_set(&call->fault, HD_ENOTFOUND, "Graph with id \"%.*s\" not found",
                            (int)(target->graph_id.len < 80 ? target->graph_id.len : 80),
                            target->graph_id.ptr);
     return err;
@@ -492,7 +490,7 @@ int hd_checkpoint_target_check_graph(struct hd_call *call,
 int hd_call_failure(struct hd_call *call, int err, struct hd_failure *failure)
 {
     if (err)
-        hd_fault_set(&call->fault, err, "%s", failure->text ? failure->text : hd_error_text(err));
+        hd_error_set(&call->fault, err, "%s", failure->text ? failure->text : hd_error_text(err));
     hd_failure_fini(failure);
     return err;
 }

@@ -78,7 +78,7 @@ static int read_before(struct hd_call *call, struct hd_slice *out)
             id = hd_json_get(hd_json_get(before, HD_S("configurable")), HD_S("checkpoint_id"));
     }
     if (before && !hd_json_is_string(id) && !(hd_json_is_object(before) && hd_json_is_null(id)))
-        return hd_fault_set(
+        return hd_error_set(
             &call->fault, HD_EINVAL,
             "before: expected the id of a checkpoint, or an object with a checkpoint_id");
     *out = hd_json_string(id);

@@ -364,7 +364,7 @@ static int find_way(struct origins *origins)
                                     target->checkpoint_id.len > 0 ? target->checkpoint_id
                                                                   : target->chosen);
     if (!head && target->checkpoint_id.len > 0)
-        return hd_fault_set(&origins->call->fault, HD_ENOTFOUND, "Checkpoint not found");
+        return hd_error_set(&origins->call->fault, HD_ENOTFOUND, "Checkpoint not found");
     return hd_message_path_find(&origins->points, head, &origins->path);
 }
 
@@ -411,7 +411,7 @@ static int origins_make(struct origins *origins)
     if (target->root.len > 0)
         err = find_way(origins);
     else if (target->checkpoint_id.len > 0)
-        err = hd_fault_set(&origins->call->fault, HD_ENOTFOUND, "Checkpoint not found");
+        err = hd_error_set(&origins->call->fault, HD_ENOTFOUND, "Checkpoint not found");
     if (!err && origins->path.length > 0)
         err = hd_checkpoint_target_check_graph(origins->call, target);
     if (!err && origins->path.length > 0 && target->graph)

@@ -34,7 +34,7 @@ static int state_view_check(struct hd_call *call, struct hd_state_view_select *s
         struct hd_slice name = select->names[i];
 
         if (!state_view_is_member(name))
-            return hd_fault_set(&call->fault, HD_EINVAL, "select: states have no \"%.*s\"",
+            return hd_error_set(&call->fault, HD_EINVAL, "select: states have no \"%.*s\"",
                                 (int)(name.len < 80 ? name.len : 80), name.ptr);
     }
     return 0;

@@ -12,7 +12,7 @@
 
 static int not_found(struct hd_call *call)
 {
-    return hd_fault_set(&call->fault, HD_ENOTFOUND, "Checkpoint not found");
+    return hd_error_set(&call->fault, HD_ENOTFOUND, "Checkpoint not found");
 }
 
 /* *out NULL: no checkpoint. */

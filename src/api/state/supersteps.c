@@ -12,7 +12,7 @@
 
 static int expected(struct hd_call *call, const char *what)
 {
-    return hd_fault_set(&call->fault, HD_EINVAL, "%s", what);
+    return hd_error_set(&call->fault, HD_EINVAL, "%s", what);
 }
 
 /* The caller frees `out`. */

@@ -90,7 +90,7 @@ static int put_own(struct hd_call *call, const struct hd_checkpoint_target *targ
     err = hd_assistant_lookup(call->app, call->actor, target->assistant_id, call->arena, &assistant,
                               &call->fault);
     if (err == HD_ENOTFOUND) {
-        call->fault = (struct hd_fault){0};
+        call->fault = (struct heddle_error){0};
         return 0;
     }
     if (!err && assistant.config.len > 0)
@@ -218,7 +218,7 @@ int hd_supersteps_read_reply(struct hd_call *call, const struct hd_rt_message *m
         err = HD_EINVAL;
     hd_json_fini(&json);
     return err == HD_EINVAL
-               ? hd_fault_set(&call->fault, HD_ECORRUPT, "the worker's response is invalid")
+               ? hd_error_set(&call->fault, HD_ECORRUPT, "the worker's response is invalid")
                : err;
 }
 

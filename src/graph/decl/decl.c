@@ -307,7 +307,7 @@ static int read_root_graph(struct hd_decl *decl, const struct hd_decl_at *at,
 static int read_graph_text(struct hd_decl *decl, struct hd_slice text, struct hd_graph *graph)
 {
     struct hd_decl_at at = {.key = HD_S("")};
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_json json;
     int err;
 

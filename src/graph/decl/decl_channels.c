@@ -169,7 +169,7 @@ static int convert_messages(struct hd_decl *decl, const struct hd_decl_at *at, s
     int err = 0;
 
     for (size_t i = 0; i < hd_val_count(list) && err == 0; i++) {
-        struct hd_fault fault = {0};
+        struct heddle_error fault = {0};
         struct hd_val *message = NULL;
 
         err = hd_val_to_message(hd_val_at(list, i), &message, &fault);
@@ -194,7 +194,7 @@ static int convert_messages(struct hd_decl *decl, const struct hd_decl_at *at, s
 static int read_default(struct hd_decl *decl, const struct channel_spec *spec, struct hd_val **out)
 {
     const struct hd_decl_at *at = &spec->default_at;
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     int err;
 
     if (!is_of_type(at->val, spec->type))

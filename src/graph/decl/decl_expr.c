@@ -224,7 +224,7 @@ static int read_path_argument(struct hd_decl *decl, const struct hd_decl_at *at,
 
 static int read_literal(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_expr *out)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_val *val = NULL;
     int err = hd_val_from_json(at->val, &val, &fault);
 
@@ -463,7 +463,7 @@ static int name_channels(struct hd_decl *decl, const struct hd_slice *names, siz
 
 static int read_alone(struct hd_decl *decl, struct hd_slice text, const struct hd_expr **out)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_json json;
     struct hd_decl_at at = {.key = HD_S("")};
     int err = hd_json_parse(&json, text, &fault);

@@ -41,7 +41,7 @@ bool hd_decl_has_record(hd_json_val val)
 
 int hd_decl_record(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_expr *out)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_val *val = NULL;
     int err = hd_val_from_canon(at->val, &val, &fault);
 

@@ -307,7 +307,7 @@ static int read_input(struct hd_decl *decl, const struct hd_decl_at *at, struct 
 
 static int read_metadata(struct hd_decl *decl, const struct hd_decl_at *at, struct hd_node *node)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_val *val = NULL;
     int err;
 

@@ -18,7 +18,7 @@ struct hd_channel_ops {
     struct hd_val *(*get)(const struct hd_channel *channel);
     int (*checkpoint)(const struct hd_channel *channel, struct hd_val **out);
     int (*restore)(struct hd_channel *channel, const struct hd_val *saved,
-                   struct hd_fault *fault); /* default: sets the value */
+                   struct heddle_error *fault); /* default: sets the value */
     bool (*consume)(struct hd_channel *channel);
     bool (*finish)(struct hd_channel *channel);
 };
@@ -131,7 +131,7 @@ static int checkpoint_nothing(const struct hd_channel *channel, struct hd_val **
 }
 
 static int restore_nothing(struct hd_channel *channel, const struct hd_val *saved,
-                           struct hd_fault *fault)
+                           struct heddle_error *fault)
 {
     (void)channel;
     (void)saved;
@@ -195,7 +195,7 @@ static int update_operator(struct hd_channel *channel, struct hd_val *const *val
 
 /* A thread may have been written while the channel was a delta channel. */
 static int restore_operator(struct hd_channel *channel, const struct hd_val *saved,
-                            struct hd_fault *fault)
+                            struct heddle_error *fault)
 {
     (void)fault;
     if (hd_val_kind(saved) == HD_KIND_DELTA)
@@ -260,15 +260,15 @@ static int checkpoint_topic(const struct hd_channel *channel, struct hd_val **ou
 }
 
 static int refuse_saved(const struct hd_channel *channel, const struct hd_val *saved,
-                        const char *wanted, struct hd_fault *fault)
+                        const char *wanted, struct heddle_error *fault)
 {
-    return hd_fault_set(fault, HD_EINVAL, "the checkpoint's value of channel '%.*s' is %s, not %s",
+    return hd_error_set(fault, HD_EINVAL, "the checkpoint's value of channel '%.*s' is %s, not %s",
                         key_len(channel) < 100 ? key_len(channel) : 100, key_of(channel),
                         hd_val_type_name(saved), wanted);
 }
 
 static int restore_topic(struct hd_channel *channel, const struct hd_val *saved,
-                         struct hd_fault *fault)
+                         struct heddle_error *fault)
 {
     if (!hd_val_is_list(saved))
         return refuse_saved(channel, saved, "a list", fault);
@@ -362,7 +362,7 @@ static int checkpoint_barrier(const struct hd_channel *channel, struct hd_val **
 
 /* Python stores a set, JavaScript an array. */
 static int restore_barrier(struct hd_channel *channel, const struct hd_val *saved,
-                           struct hd_fault *fault)
+                           struct heddle_error *fault)
 {
     const struct hd_val *names = saved;
 
@@ -415,7 +415,7 @@ static int checkpoint_last_after(const struct hd_channel *channel, struct hd_val
 }
 
 static int restore_pair(struct hd_channel *channel, const struct hd_val *saved,
-                        const struct hd_val **kept, struct hd_fault *fault)
+                        const struct hd_val **kept, struct heddle_error *fault)
 {
     if (hd_val_count(saved) != 2 || hd_val_type(hd_val_at(saved, 1)) != HD_VAL_BOOL)
         return refuse_saved(channel, saved, "a pair with a boolean", fault);
@@ -425,7 +425,7 @@ static int restore_pair(struct hd_channel *channel, const struct hd_val *saved,
 }
 
 static int restore_last_after(struct hd_channel *channel, const struct hd_val *saved,
-                              struct hd_fault *fault)
+                              struct heddle_error *fault)
 {
     const struct hd_val *kept = NULL;
     int err = restore_pair(channel, saved, &kept, fault);
@@ -466,7 +466,7 @@ static int checkpoint_barrier_after(const struct hd_channel *channel, struct hd_
 }
 
 static int restore_barrier_after(struct hd_channel *channel, const struct hd_val *saved,
-                                 struct hd_fault *fault)
+                                 struct heddle_error *fault)
 {
     const struct hd_val *kept = NULL;
     int err = restore_pair(channel, saved, &kept, fault);
@@ -581,7 +581,7 @@ int hd_channel_checkpoint(const struct hd_channel *channel, struct hd_val **out)
 }
 
 int hd_channel_restore(struct hd_channel *channel, const struct hd_val *saved,
-                       struct hd_fault *fault)
+                       struct heddle_error *fault)
 {
     const struct hd_channel_ops *ops = reducer_of(channel)->ops;
 

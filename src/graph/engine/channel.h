@@ -49,7 +49,7 @@ void hd_channel_fini(struct hd_channel *channel);
  * does not fit the channel, HD_ENOMEM.
  */
 HD_MUST_CHECK int hd_channel_restore(struct hd_channel *channel, const struct hd_val *saved,
-                                     struct hd_fault *fault);
+                                     struct heddle_error *fault);
 /* The value to store in a checkpoint; *out is NULL if nothing is stored. The caller owns *out. */
 HD_MUST_CHECK int hd_channel_checkpoint(const struct hd_channel *channel, struct hd_val **out);
 

@@ -19,7 +19,8 @@
 #include "store/codec/canon.h"
 #include "value/val.h"
 
-static int load_versions(struct hd_checkpoint_state *live, hd_json_val json, struct hd_fault *fault)
+static int load_versions(struct hd_checkpoint_state *live, hd_json_val json,
+                         struct heddle_error *fault)
 {
     struct hd_json_iter it = hd_json_iter(json);
     int err = 0;
@@ -52,7 +53,7 @@ static size_t find_row(const struct hd_graph *graph, struct hd_slice name)
 }
 
 static int load_row(struct hd_checkpoint_state *live, struct hd_versions_seen *seen,
-                    hd_json_val json, struct hd_fault *fault)
+                    hd_json_val json, struct heddle_error *fault)
 {
     struct hd_json_iter it = hd_json_iter(json);
     int err = 0;
@@ -73,7 +74,7 @@ static int load_row(struct hd_checkpoint_state *live, struct hd_versions_seen *s
     return err;
 }
 
-static int load_seen(struct hd_checkpoint_state *live, hd_json_val json, struct hd_fault *fault)
+static int load_seen(struct hd_checkpoint_state *live, hd_json_val json, struct heddle_error *fault)
 {
     struct hd_json_iter it = hd_json_iter(json);
     int err = 0;
@@ -109,7 +110,8 @@ static void load_updated(struct hd_checkpoint_state *live, hd_json_val json)
     }
 }
 
-static int load_head(struct hd_checkpoint_state *live, struct hd_slice text, struct hd_fault *fault)
+static int load_head(struct hd_checkpoint_state *live, struct hd_slice text,
+                     struct heddle_error *fault)
 {
     struct hd_json json = {NULL};
     hd_json_val root;
@@ -158,7 +160,7 @@ static int load_opaque(const struct heddle_value *value, struct hd_val **out)
  * code runs elsewhere, values in other encodings are loaded as records for display.
  */
 static int load_value(const struct hd_graph *graph, const struct heddle_value *value,
-                      struct hd_val **out, struct hd_fault *fault)
+                      struct hd_val **out, struct heddle_error *fault)
 {
     struct hd_slice type = hd_from_public(value->type);
 
@@ -170,7 +172,7 @@ static int load_value(const struct hd_graph *graph, const struct heddle_value *v
     }
     if (graph->is_foreign)
         return load_opaque(value, out);
-    return hd_fault_set(
+    return hd_error_set(
         fault, HD_EUNSUPPORTED,
         "channel %.*s is stored as %.*s, which only the program that wrote it can read",
         (int)value->channel.len, (const char *)value->channel.data, (int)type.len, type.ptr);
@@ -178,7 +180,8 @@ static int load_value(const struct hd_graph *graph, const struct heddle_value *v
 
 /* A value without data is a list that the loop has cached; the store did not return it. */
 static int load_list(const struct hd_graph *graph, const struct heddle_value *value,
-                     struct hd_list_tracker *tracker, struct hd_val **out, struct hd_fault *fault)
+                     struct hd_list_tracker *tracker, struct hd_val **out,
+                     struct heddle_error *fault)
 {
     int err;
 
@@ -196,7 +199,7 @@ static int load_list(const struct hd_graph *graph, const struct heddle_value *va
 }
 
 static int load_values(struct hd_checkpoint_state *live, struct hd_list_tracker *tracker,
-                       const struct heddle_tuple *tuple, struct hd_fault *fault)
+                       const struct heddle_tuple *tuple, struct heddle_error *fault)
 {
     for (size_t i = 0; i < tuple->value_count; i++) {
         const struct heddle_value *value = &tuple->values[i];
@@ -224,7 +227,7 @@ static int load_values(struct hd_checkpoint_state *live, struct hd_list_tracker 
 
 static int load_writes(const struct hd_checkpoint_state *live,
                        struct hd_pending_writes *pending_writes, const struct heddle_tuple *tuple,
-                       struct hd_fault *fault)
+                       struct heddle_error *fault)
 {
     for (size_t i = 0; i < tuple->write_count; i++) {
         const struct heddle_write *stored = &tuple->writes[i];
@@ -256,13 +259,13 @@ static int load_writes(const struct hd_checkpoint_state *live,
 int hd_checkpoint_state_load(struct hd_checkpoint_state *live,
                              struct hd_pending_writes *pending_writes,
                              struct hd_list_tracker *tracker, const struct heddle_tuple *tuple,
-                             struct hd_fault *fault)
+                             struct heddle_error *fault)
 {
     struct hd_slice id = hd_from_public(tuple->id);
     int err;
 
     if (id.len != HD_UUID_LEN)
-        return hd_fault_set(fault, HD_EUNSUPPORTED, "checkpoint id %.*s is not a UUID",
+        return hd_error_set(fault, HD_EUNSUPPORTED, "checkpoint id %.*s is not a UUID",
                             (int)(id.len < 64 ? id.len : 64), id.ptr);
     memcpy(live->id, id.ptr, id.len);
     live->id[id.len] = '\0';

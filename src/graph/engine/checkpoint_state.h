@@ -83,7 +83,7 @@ HD_MUST_CHECK int hd_checkpoint_state_load(struct hd_checkpoint_state *live,
                                            struct hd_pending_writes *pending_writes,
                                            struct hd_list_tracker *tracker,
                                            const struct heddle_tuple *tuple,
-                                           struct hd_fault *fault);
+                                           struct heddle_error *fault);
 /* Assigns a new id, which sorts after the current one and after live->floor, and a new time. */
 void hd_checkpoint_state_renew(struct hd_checkpoint_state *live, int step);
 /* Sets `floor` to `id` if `id` sorts after it. */

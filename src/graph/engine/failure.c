@@ -52,7 +52,7 @@ void hd_failure_set(struct hd_failure *failure, const char *type, const char *fm
     hd_failure_set_text(failure, hd_slice_cstr(type), hd_slice_cstr(text));
 }
 
-void hd_failure_code(struct hd_failure *failure, int err, const struct hd_fault *fault)
+void hd_failure_code(struct hd_failure *failure, int err, const struct heddle_error *fault)
 {
     const char *text = fault && fault->code ? fault->text : hd_error_text(err);
 

@@ -22,7 +22,7 @@ struct hd_failure {
 void hd_failure_set(struct hd_failure *failure, const char *type, const char *fmt, ...)
     HD_PRINTF(3, 4);
 void hd_failure_set_text(struct hd_failure *failure, struct hd_slice type, struct hd_slice text);
-void hd_failure_code(struct hd_failure *failure, int err, const struct hd_fault *fault);
+void hd_failure_code(struct hd_failure *failure, int err, const struct heddle_error *fault);
 /* Stores a channel's refusal and frees it. */
 void hd_failure_refusal(struct hd_failure *failure, int err, struct hd_refusal *refusal);
 void hd_failure_fini(struct hd_failure *failure);

@@ -30,7 +30,7 @@ static int keep_origin(struct hd_loop *loop, const struct heddle_tuple *tuple)
 static int take_tuple(struct hd_loop *loop, const struct heddle_tuple *tuple)
 {
     static const struct hd_runtime_migrate_rules strict = {.is_strict = true};
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_val *metadata = NULL;
     int64_t step;
     int err =
@@ -67,7 +67,7 @@ static int take_tuple(struct hd_loop *loop, const struct heddle_tuple *tuple)
 
 static void on_loaded(struct hd_loop *loop, int code, const char *text)
 {
-    struct hd_fault fault = {.code = code};
+    struct heddle_error fault = {.code = code};
     int err = 0;
 
     if (code) {
@@ -118,7 +118,7 @@ static int first_visit(struct hd_loop *loop, bool *is_first)
 }
 
 /* As hd_load_start(). */
-static int begin_load(struct hd_loop *loop, struct hd_fault *fault)
+static int begin_load(struct hd_loop *loop, struct heddle_error *fault)
 {
     const struct hd_val *own = hd_val_get(loop->parents, hd_loop_ns(loop));
     struct hd_slice id = hd_val_get_string(own), before = {NULL, 0};
@@ -145,7 +145,7 @@ int hd_loop_start(struct hd_loop *loop, struct hd_val *input, struct hd_val *com
 {
     struct hd_event event = {
         .type = HD_EVENT_GRAPH, .loop = loop, .value = command ? command : input};
-    struct hd_fault fault = {.code = 0};
+    struct heddle_error fault = {.code = 0};
     int err;
 
     loop->input = input;

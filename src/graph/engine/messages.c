@@ -126,7 +126,7 @@ static struct hd_val *give_id(struct hd_val *message)
     return hd_val_with(message, HD_S("id"), hd_val_string(hd_slice(id, HD_UUID_LEN)));
 }
 
-static int refuse_form(const struct hd_val *val, const struct hd_fault *fault,
+static int refuse_form(const struct hd_val *val, const struct heddle_error *fault,
                        struct hd_refusal *refusal)
 {
     bool has_form = hd_val_is_object(val) || hd_val_is_list(val);
@@ -137,7 +137,7 @@ static int refuse_form(const struct hd_val *val, const struct hd_fault *fault,
 /* Converts any accepted form of a message to a message with an id. */
 static int make_ready(const struct hd_val *val, struct hd_val **out, struct hd_refusal *refusal)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_val *message;
     int err = hd_val_to_message(val, &message, &fault);
 

@@ -113,10 +113,9 @@ static bool is_same_task(const struct heddle_write *a, const struct heddle_write
  */
 static int put_special(struct heddle *store, const struct hd_origin *origin, size_t first,
                        const struct heddle_thread *thread, int64_t guard, size_t *count,
-                       struct hd_fault *fault)
+                       struct heddle_error *fault)
 {
     const struct heddle_write *writes = &origin->writes[first];
-    struct heddle_error error = {0};
     struct heddle_value *values;
     size_t n = 1;
     int err;
@@ -138,9 +137,9 @@ static int put_special(struct heddle *store, const struct hd_origin *origin, siz
                                       .values = values,
                                       .value_count = n};
 
-    err = hd_store_put_writes(store, &put, guard, &error);
+    err = hd_store_put_writes(store, &put, guard, fault);
     hd_free(values);
-    return err ? hd_fault_set(fault, err, "%s", error.text) : 0;
+    return err;
 }
 
 struct added {
@@ -170,7 +169,7 @@ static int on_write(void *arg, size_t which, const struct hd_cell *cells)
 
 /* Deletes the writes that the checkpoint did not have before the run. */
 static int delete_added(struct heddle *store, const struct hd_origin *origin,
-                        const struct heddle_thread *thread, struct hd_fault *fault)
+                        const struct heddle_thread *thread, struct heddle_error *fault)
 {
     struct added added = {.origin = origin};
     struct hd_batch view;
@@ -199,7 +198,8 @@ static int delete_added(struct heddle *store, const struct hd_origin *origin,
 
 /* Restores before it deletes: a process that ends in between loses no interrupt and no result. */
 int hd_origins_restore(struct heddle *store, const struct hd_origin *list,
-                       const struct heddle_thread *thread, int64_t guard, struct hd_fault *fault)
+                       const struct heddle_thread *thread, int64_t guard,
+                       struct heddle_error *fault)
 {
     int err = 0;
 

@@ -37,6 +37,6 @@ void hd_origins_free(struct hd_origin *list);
  */
 HD_MUST_CHECK int hd_origins_restore(struct heddle *store, const struct hd_origin *list,
                                      const struct heddle_thread *thread, int64_t guard,
-                                     struct hd_fault *fault);
+                                     struct heddle_error *fault);
 
 #endif

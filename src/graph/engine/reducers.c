@@ -14,7 +14,7 @@ static int refuse_operands(struct hd_refusal *refusal, const char *operator,
 int hd_combine_add(struct hd_channel *channel, struct hd_val *left, const struct hd_val *right,
                    struct hd_val **out, struct hd_refusal *refusal)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     int err = hd_val_add(left, right, out, &fault);
 
     (void)channel;
@@ -78,7 +78,7 @@ int hd_combine_merge(struct hd_channel *channel, struct hd_val *left, const stru
 static int choose_operand(struct hd_val *left, const struct hd_val *right, int wanted,
                           struct hd_val **out, struct hd_refusal *refusal)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     int order, err = hd_val_compare(right, left, &order, &fault);
 
     if (err) {

@@ -33,7 +33,7 @@ struct task_crossing {
     struct hd_tasks tasks;
     struct pair *pairs;
     struct hd_pending_writes *pending_writes;
-    struct hd_fault *fault;
+    struct heddle_error *fault;
 };
 
 static int make_pair(const struct task_crossing *c, const struct hd_task *task, struct pair *pair)
@@ -173,7 +173,7 @@ static int check_question(const struct task_crossing *c, const struct hd_task *t
 
 static int refuse_inner(const struct task_crossing *c, const struct hd_task *task)
 {
-    return hd_fault_set(c->fault, HD_EUNSUPPORTED,
+    return hd_error_set(c->fault, HD_EUNSUPPORTED,
                         "node '%.*s' stopped within a subgraph in another runtime: only that "
                         "runtime can continue it",
                         (int)(task->node->name.len < 100 ? task->node->name.len : 100),
@@ -291,7 +291,7 @@ static int check_rest(const struct task_crossing *c)
         if (!is_known)
             err = is_nobodys(c, pending_write, &is_known);
         if (!err && !is_known)
-            err = hd_fault_set(c->fault, HD_EUNSUPPORTED,
+            err = hd_error_set(c->fault, HD_EUNSUPPORTED,
                                "the thread stopped within a step of another runtime, with tasks "
                                "that are unknown here: only that runtime can continue it");
     }
@@ -342,7 +342,7 @@ static bool may_be_others(const struct hd_graph *graph,
 int hd_runtime_migrate_writes(const struct hd_checkpoint_state *live, struct hd_slice ns,
                               int64_t step, enum hd_graph_ids writer,
                               const struct hd_runtime_migrate_rules *rules,
-                              struct hd_pending_writes *pending_writes, struct hd_fault *fault)
+                              struct hd_pending_writes *pending_writes, struct heddle_error *fault)
 {
     struct task_crossing c = {.live = live,
                               .ns = ns,

@@ -40,6 +40,6 @@ struct hd_runtime_migrate_rules {
 HD_MUST_CHECK int
 hd_runtime_migrate_writes(const struct hd_checkpoint_state *live, struct hd_slice ns, int64_t step,
                           enum hd_graph_ids writer, const struct hd_runtime_migrate_rules *rules,
-                          struct hd_pending_writes *pending_writes, struct hd_fault *fault);
+                          struct hd_pending_writes *pending_writes, struct heddle_error *fault);
 
 #endif

@@ -309,7 +309,7 @@ static void done(void *arg, int code, const struct heddle_error *error)
 
 static void note_failure(struct hd_loop *loop, const struct hd_save *save)
 {
-    struct hd_fault fault = {.code = save->code};
+    struct heddle_error fault = {.code = save->code};
 
     if (!save->code)
         return;
@@ -437,7 +437,7 @@ static int look_for_newer(struct hd_save *save)
 static int find_greatest(struct hd_save *save)
 {
     struct heddle_thread thread = thread_of(save->loop);
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_arena arena;
     struct hd_slice id;
     int err;
@@ -526,7 +526,7 @@ static int list_cache(struct hd_save *save)
 }
 
 /* Loads from a direct store. */
-static int load_now(struct hd_save *save, struct hd_fault *fault)
+static int load_now(struct hd_save *save, struct heddle_error *fault)
 {
     int code;
 
@@ -540,7 +540,7 @@ static int load_now(struct hd_save *save, struct hd_fault *fault)
 }
 
 int hd_load_start(struct hd_loop *loop, struct hd_slice id, struct hd_slice before, hd_loaded_fn fn,
-                  struct hd_fault *fault)
+                  struct heddle_error *fault)
 {
     struct hd_save *save = new_save(loop, LOAD);
     int code;

@@ -14,7 +14,7 @@
 struct hd_graph;
 struct hd_list_tracker;
 struct hd_checkpoint_state;
-struct hd_fault;
+struct heddle_error;
 struct hd_loop;
 struct hd_val;
 struct hd_write;
@@ -34,7 +34,7 @@ struct hd_load {
 
 /* HD_READY: the store is direct, and the checkpoint is loaded. 0: calls `done` later. */
 HD_MUST_CHECK int hd_load_start(struct hd_loop *loop, struct hd_slice id, struct hd_slice before,
-                                hd_loaded_fn done, struct hd_fault *fault);
+                                hd_loaded_fn done, struct heddle_error *fault);
 
 /* Stores the loop's checkpoint after the earlier ones, with the values of changed channels. */
 HD_MUST_CHECK int hd_save_checkpoint(struct hd_loop *loop);

@@ -217,7 +217,7 @@ void hd_task_fail(struct hd_task *task, const char *type, const char *fmt, ...)
     hd_task_fail_text(task, hd_slice_cstr(type), hd_slice_cstr(text));
 }
 
-void hd_task_fail_code(struct hd_task *task, int err, const struct hd_fault *fault)
+void hd_task_fail_code(struct hd_task *task, int err, const struct heddle_error *fault)
 {
     if (task->status != HD_TASK_RUNNING)
         return;

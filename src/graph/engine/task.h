@@ -109,7 +109,7 @@ void hd_task_finish(struct hd_task *task, struct hd_val *update, struct hd_val *
 /* Ends it without any write, including those of its edges, so no task follows it. */
 void hd_task_rest(struct hd_task *task);
 void hd_task_fail(struct hd_task *task, const char *type, const char *fmt, ...) HD_PRINTF(3, 4);
-void hd_task_fail_code(struct hd_task *task, int err, const struct hd_fault *fault);
+void hd_task_fail_code(struct hd_task *task, int err, const struct heddle_error *fault);
 void hd_task_fail_text(struct hd_task *task, struct hd_slice type, struct hd_slice text);
 /* Interrupts the task. Takes `interrupts`. */
 void hd_task_ask(struct hd_task *task, struct hd_val *interrupts);

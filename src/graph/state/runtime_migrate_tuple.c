@@ -19,7 +19,7 @@ struct tuple_crossing {
     const struct heddle_tuple *tuple;
     struct hd_arena *arena;
     struct heddle_tuple *copy; /* NULL: no change needed so far */
-    struct hd_fault *fault;
+    struct heddle_error *fault;
 };
 
 static struct heddle_tuple *copy_of(struct tuple_crossing *c)
@@ -73,7 +73,7 @@ static int check_value(const struct tuple_crossing *c, const struct heddle_value
     if (is_common(type) &&
         !(hd_slice_eq(type, HD_S("hd1")) && has_foreign(hd_from_public(value->data), own)))
         return 0;
-    return hd_fault_set(c->fault, HD_EUNSUPPORTED,
+    return hd_error_set(c->fault, HD_EUNSUPPORTED,
                         "channel '%.*s' has a value that only the runtime which wrote it can read",
                         (int)(value->channel.len < 100 ? value->channel.len : 100),
                         (const char *)value->channel.data);
@@ -336,7 +336,7 @@ static int migrate_writes(struct tuple_crossing *c, const struct hd_val *metadat
         hd_found_fini(&found);
     }
     if (err && failure.text)
-        hd_fault_set(c->fault, err, "%s", failure.text);
+        hd_error_set(c->fault, err, "%s", failure.text);
     hd_failure_fini(&failure);
     hd_graph_destroy(open);
     return err;
@@ -359,7 +359,7 @@ static bool has_others(const struct heddle_tuple *tuple, enum hd_graph_ids reade
 
 int hd_runtime_migrate_tuple(const struct hd_address *at, const struct heddle_tuple *tuple,
                              struct hd_arena *arena, const struct heddle_tuple **out,
-                             struct hd_fault *fault)
+                             struct heddle_error *fault)
 {
     struct tuple_crossing c = {.at = at, .tuple = tuple, .arena = arena, .fault = fault};
     struct hd_slice reader = hd_slice_cstr(runtime_of(at->graph));

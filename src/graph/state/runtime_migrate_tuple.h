@@ -16,6 +16,7 @@
  */
 HD_MUST_CHECK int hd_runtime_migrate_tuple(const struct hd_address *at,
                                            const struct heddle_tuple *tuple, struct hd_arena *arena,
-                                           const struct heddle_tuple **out, struct hd_fault *fault);
+                                           const struct heddle_tuple **out,
+                                           struct heddle_error *fault);
 
 #endif

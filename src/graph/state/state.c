@@ -22,11 +22,7 @@
 
 static int report_store_error(struct hd_failure *failure, int err, const struct heddle_error *error)
 {
-    struct hd_fault fault = {.code = err};
-
-    snprintf(fault.text, sizeof(fault.text), "%s",
-             error && error->text[0] ? error->text : hd_error_text(err));
-    hd_failure_code(failure, err, &fault);
+    hd_failure_code(failure, err, error);
     return err;
 }
 
@@ -126,7 +122,7 @@ int hd_found_take(struct hd_found *found, const struct heddle_tuple *tuple,
                   struct hd_failure *failure)
 {
     static const struct hd_runtime_migrate_rules all = {.is_strict = false};
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     int err = hd_checkpoint_state_load(&found->live, &found->pending_writes, NULL, tuple, &fault);
 
     if (!err)
@@ -153,7 +149,7 @@ int hd_found_take(struct hd_found *found, const struct heddle_tuple *tuple,
 int hd_found_fit(struct hd_found *found, const struct heddle_tuple *tuple,
                  struct hd_failure *failure)
 {
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_buf structure;
     int err;
 

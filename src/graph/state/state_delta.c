@@ -72,7 +72,8 @@ static int report_nothing(const struct hd_state_walk *walk, hd_state_delta_fn fn
 }
 
 static int send_delta(const struct hd_address *at, const char *place,
-                      const struct hd_state_walk *walk, struct delta *delta, struct hd_fault *fault)
+                      const struct hd_state_walk *walk, struct delta *delta,
+                      struct heddle_error *fault)
 {
     const struct hd_list_history history = {
         .thread = {{at->principal.ptr, at->principal.len}, {at->thread.ptr, at->thread.len}},
@@ -96,7 +97,7 @@ int hd_state_delta(const struct hd_address *at, const struct hd_state_walk *walk
                    hd_state_delta_fn fn, void *ctx, struct hd_failure *failure)
 {
     struct delta delta = {.fn = fn, .ctx = ctx};
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_found found;
     int err = hd_found_init(&found, at, failure);
 

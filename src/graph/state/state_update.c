@@ -35,13 +35,8 @@ static int refuse_update(struct updating *u, const char *text)
 
 static int stored(struct updating *u, int err, const struct heddle_error *error)
 {
-    struct hd_fault fault = {.code = err};
-
-    if (err) {
-        snprintf(fault.text, sizeof(fault.text), "%s",
-                 error->text[0] ? error->text : hd_error_text(err));
-        hd_failure_code(u->failure, err, &fault);
-    }
+    if (err)
+        hd_failure_code(u->failure, err, error);
     return err;
 }
 
@@ -108,7 +103,7 @@ static int put_texts(struct updating *u, const char *parent, const struct texts 
 static int find_floor(struct updating *u)
 {
     const struct heddle_thread thread = {hd_to_public(u->at.principal), hd_to_public(u->at.thread)};
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     struct hd_arena arena;
     struct hd_slice id;
     int err;

@@ -15,7 +15,7 @@
 
 struct graph_reading {
     struct hd_decl_memory *hold;
-    struct hd_fault *fault;
+    struct heddle_error *fault;
     enum hd_graph_ids ids;
     size_t node_total, channel_total;
     int level;
@@ -36,7 +36,7 @@ static int read_graph(struct graph_reading *r, hd_json_val json, const struct hd
 
 static int refuse_structure(struct graph_reading *r, const char *what, struct hd_slice name)
 {
-    return hd_fault_set(r->fault, HD_EINVAL, "the structure of the graph: %s '%.*s'", what,
+    return hd_error_set(r->fault, HD_EINVAL, "the structure of the graph: %s '%.*s'", what,
                         HD_SHOW(name));
 }
 
@@ -97,7 +97,7 @@ static int add_channel(struct graph_reading *r, struct draft *draft, struct hd_s
     int err;
 
     if (++r->channel_total > MAX_CHANNELS)
-        return hd_fault_set(r->fault, HD_ELIMIT, "a graph has at most %d channels", MAX_CHANNELS);
+        return hd_error_set(r->fault, HD_ELIMIT, "a graph has at most %d channels", MAX_CHANNELS);
     channel =
         hd_decl_memory_push(r->hold, &draft->channels, &draft->channel_count, sizeof(*channel));
     if (!channel)
@@ -186,7 +186,7 @@ static int add_node(struct graph_reading *r, struct draft *draft, struct hd_slic
     struct hd_node *node;
 
     if (++r->node_total > HD_GRAPH_MAX_NODES)
-        return hd_fault_set(r->fault, HD_ELIMIT, "a graph has at most %d nodes",
+        return hd_error_set(r->fault, HD_ELIMIT, "a graph has at most %d nodes",
                             HD_GRAPH_MAX_NODES);
     node = hd_decl_memory_push(r->hold, &draft->nodes, &draft->node_count, sizeof(*node));
     if (!node)
@@ -357,7 +357,7 @@ static int read_graph(struct graph_reading *r, hd_json_val json, const struct hd
     graph->is_foreign = true;
     graph->is_open = !hd_json_is_object(json);
     if (++r->level > HD_GRAPH_MAX_LEVELS)
-        return hd_fault_set(r->fault, HD_ELIMIT, "graphs are at most %d levels deep",
+        return hd_error_set(r->fault, HD_ELIMIT, "graphs are at most %d levels deep",
                             HD_GRAPH_MAX_LEVELS);
     err = read_channels(r, &draft);
     if (!err)
@@ -377,7 +377,7 @@ static int read_structure_json(struct graph_reading *r, struct hd_slice text,
     int err = 0;
 
     if (text.len > HD_WORKER_GRAPH_MAX_TEXT)
-        return hd_fault_set(r->fault, HD_ELIMIT, "a structure has at most %zu bytes",
+        return hd_error_set(r->fault, HD_ELIMIT, "a structure has at most %zu bytes",
                             HD_WORKER_GRAPH_MAX_TEXT);
     if (text.len > 0)
         err = hd_json_parse(&json, text, r->fault);
@@ -385,7 +385,7 @@ static int read_structure_json(struct graph_reading *r, struct hd_slice text,
         return err;
     if (text.len > 0 && !hd_json_is_object(hd_json_root(&json)) &&
         !hd_json_is_null(hd_json_root(&json)))
-        err = hd_fault_set(r->fault, HD_EINVAL, "the structure of the graph is %s, not an object",
+        err = hd_error_set(r->fault, HD_EINVAL, "the structure of the graph is %s, not an object",
                            hd_json_type_name(hd_json_root(&json)));
     if (!err)
         err = read_graph(r, hd_json_root(&json), NULL, graph);
@@ -394,7 +394,7 @@ static int read_structure_json(struct graph_reading *r, struct hd_slice text,
 }
 
 int hd_worker_graph_create(struct hd_slice structure, enum hd_graph_ids ids, struct hd_graph **out,
-                           struct hd_fault *fault)
+                           struct heddle_error *fault)
 {
     struct hd_graph_root *root = hd_calloc(1, sizeof(*root));
     struct graph_reading r = {.fault = fault, .ids = ids};

@@ -22,6 +22,6 @@
  * reason in `fault`, which may be NULL, or HD_ENOMEM. Free with hd_graph_destroy().
  */
 HD_MUST_CHECK int hd_worker_graph_create(struct hd_slice structure, enum hd_graph_ids ids,
-                                         struct hd_graph **out, struct hd_fault *fault);
+                                         struct hd_graph **out, struct heddle_error *fault);
 
 #endif

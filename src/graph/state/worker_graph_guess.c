@@ -253,7 +253,7 @@ static int write(struct guess *g, struct hd_buf *out)
 }
 
 int hd_worker_graph_guess(const struct heddle_tuple *tuple, struct hd_buf *out,
-                          struct hd_fault *fault)
+                          struct heddle_error *fault)
 {
     struct hd_slice sends_text = stored_text(tuple, HD_S("__pregel_tasks"));
     struct hd_json head = {NULL}, sends = {NULL};

@@ -9,6 +9,6 @@
 
 /* Appends a structure, in the worker's format, derived from the checkpoint. */
 HD_MUST_CHECK int hd_worker_graph_guess(const struct heddle_tuple *tuple, struct hd_buf *out,
-                                        struct hd_fault *fault);
+                                        struct heddle_error *fault);
 
 #endif

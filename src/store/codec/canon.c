@@ -269,19 +269,19 @@ static void put_path(const struct path *path, char *text, size_t size, size_t *l
 }
 
 /* Records the error at `path`. */
-static int canon_refuse(struct hd_fault *fault, const struct path *path, const char *wrong)
+static int canon_refuse(struct heddle_error *fault, const struct path *path, const char *wrong)
 {
     char text[140] = {0};
     size_t len = 0;
 
     put_path(path, text, sizeof(text), &len);
     len = hd_utf8_cut(text, len);
-    return hd_fault_set(fault, HD_EINVAL, "not canonical at %.*s: %s", len ? (int)len : 8,
+    return hd_error_set(fault, HD_EINVAL, "not canonical at %.*s: %s", len ? (int)len : 8,
                         len ? text : "the root", wrong);
 }
 
 /* The same for a member of the value at `path`. */
-static int refuse_member(struct hd_fault *fault, const struct path *path, struct hd_slice name,
+static int refuse_member(struct heddle_error *fault, const struct path *path, struct hd_slice name,
                          const char *wrong)
 {
     struct path member = {.up = path, .key = hd_slice(name.ptr ? name.ptr : "", name.len)};
@@ -333,7 +333,7 @@ int hd_canon_find_twice(hd_json_val object, struct hd_slice *twice)
 }
 
 /* A map shown as an object must not have duplicate keys. */
-static int check_keys(hd_json_val pairs, const struct path *path, struct hd_fault *fault)
+static int check_keys(hd_json_val pairs, const struct path *path, struct heddle_error *fault)
 {
     struct hd_json_iter it = hd_json_iter(pairs);
     struct hd_map seen;
@@ -356,7 +356,7 @@ static int check_keys(hd_json_val pairs, const struct path *path, struct hd_faul
 
 /* Members in the table: present when required, and of their shape. */
 static int check_members(hd_json_val record, const struct hd_canon_member *members,
-                         const struct path *path, struct hd_fault *fault)
+                         const struct path *path, struct heddle_error *fault)
 {
     for (; members->name; members++) {
         struct hd_slice name = hd_slice_cstr(members->name);
@@ -376,7 +376,7 @@ static int check_members(hd_json_val record, const struct hd_canon_member *membe
 /* Members in no table. */
 static int check_strangers(hd_json_val record, const struct hd_canon_kind *kind,
                            const struct hd_canon_type *type, const struct path *path,
-                           struct hd_fault *fault)
+                           struct heddle_error *fault)
 {
     struct hd_json_iter it = hd_json_iter(record);
 
@@ -394,7 +394,7 @@ static int check_strangers(hd_json_val record, const struct hd_canon_kind *kind,
 }
 
 static int check_message(hd_json_val record, const struct hd_canon_type *type,
-                         const struct path *path, struct hd_fault *fault)
+                         const struct path *path, struct heddle_error *fault)
 {
     struct hd_slice needs = hd_slice_cstr(type->needs);
     int err = check_members(record, hd_canon_common, path, fault);
@@ -411,7 +411,7 @@ static int check_message(hd_json_val record, const struct hd_canon_type *type,
 
 /* Checks a record of a known kind except the contents of its members. */
 static int check_record(hd_json_val record, const struct hd_canon_kind *kind,
-                        const struct path *path, struct hd_fault *fault)
+                        const struct path *path, struct heddle_error *fault)
 {
     const struct hd_canon_type *type = NULL;
     int err = check_members(record, kind->members, path, fault);
@@ -428,7 +428,7 @@ bool hd_canon_is_sound(hd_json_val record, const struct hd_canon_kind *kind)
     return check_record(record, kind, NULL, NULL) == 0;
 }
 
-static int check_object(hd_json_val object, const struct path *path, struct hd_fault *fault)
+static int check_object(hd_json_val object, const struct path *path, struct heddle_error *fault)
 {
     hd_json_val dollar = hd_json_get(object, HD_S("$"));
     hd_json_val name = hd_canon_kind_of(object);
@@ -453,7 +453,7 @@ static int check_object(hd_json_val object, const struct path *path, struct hd_f
     return err;
 }
 
-static int check_number(hd_json_val number, const struct path *path, struct hd_fault *fault)
+static int check_number(hd_json_val number, const struct path *path, struct heddle_error *fault)
 {
     struct hd_slice text = hd_json_number_text(number);
     bool is_integer = !memchr(text.ptr, '.', text.len) && !memchr(text.ptr, 'e', text.len) &&
@@ -471,7 +471,7 @@ static int check_number(hd_json_val number, const struct path *path, struct hd_f
     return 0;
 }
 
-static int canon_check_value(hd_json_val val, const struct path *path, struct hd_fault *fault)
+static int canon_check_value(hd_json_val val, const struct path *path, struct heddle_error *fault)
 {
     struct hd_json_iter it;
     struct path inner = {.up = path};
@@ -493,14 +493,14 @@ static int canon_check_value(hd_json_val val, const struct path *path, struct hd
     return err;
 }
 
-int hd_canon_check(hd_json_val val, struct hd_fault *fault)
+int hd_canon_check(hd_json_val val, struct heddle_error *fault)
 {
     if (!val)
-        return hd_fault_set(fault, HD_EINVAL, "not canonical: the text is empty");
+        return hd_error_set(fault, HD_EINVAL, "not canonical: the text is empty");
     return canon_check_value(val, NULL, fault);
 }
 
-int hd_canon_validate(struct hd_slice text, struct hd_fault *fault)
+int hd_canon_validate(struct hd_slice text, struct heddle_error *fault)
 {
     struct hd_json json;
     int err = hd_json_parse(&json, text, fault);

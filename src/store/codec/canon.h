@@ -21,10 +21,10 @@
  * HD_EINVAL when it is not canonical text; `fault` then names the offending
  * member as a JSON pointer, such as /messages/0/tool_call_id. Or HD_ENOMEM.
  */
-HD_MUST_CHECK int hd_canon_validate(struct hd_slice text, struct hd_fault *fault);
+HD_MUST_CHECK int hd_canon_validate(struct hd_slice text, struct heddle_error *fault);
 
 /* The same for a parsed value. */
-HD_MUST_CHECK int hd_canon_check(hd_json_val val, struct hd_fault *fault);
+HD_MUST_CHECK int hd_canon_check(hd_json_val val, struct heddle_error *fault);
 
 /* ---- rendering -------------------------------------------------------- */
 
@@ -36,7 +36,8 @@ HD_MUST_CHECK int hd_canon_check(hd_json_val val, struct hd_fault *fault);
 void hd_canon_render_val(struct hd_jw *jw, hd_json_val val);
 
 /* Parses and renders; HD_EINVAL when `text` is not JSON. Appends nothing on failure. */
-HD_MUST_CHECK int hd_canon_render(struct hd_buf *out, struct hd_slice text, struct hd_fault *fault);
+HD_MUST_CHECK int hd_canon_render(struct hd_buf *out, struct hd_slice text,
+                                  struct heddle_error *fault);
 
 /* ---- writing ---------------------------------------------------------- */
 
@@ -50,11 +51,12 @@ HD_MUST_CHECK int hd_canon_render(struct hd_buf *out, struct hd_slice text, stru
  * a key `$` becomes a map, an integer beyond 2^53-1 an int record. Duplicate
  * names are HD_EINVAL.
  */
-HD_MUST_CHECK int hd_canon_write_plain(struct hd_jw *jw, hd_json_val val, struct hd_fault *fault);
+HD_MUST_CHECK int hd_canon_write_plain(struct hd_jw *jw, hd_json_val val,
+                                       struct heddle_error *fault);
 
 /* Parses plain JSON and writes it. Appends nothing on failure. */
 HD_MUST_CHECK int hd_canon_from_json(struct hd_buf *out, struct hd_slice json,
-                                     struct hd_fault *fault);
+                                     struct heddle_error *fault);
 
 /*
  * A message record from plain JSON in any of the forms that clients send:
@@ -68,14 +70,14 @@ HD_MUST_CHECK int hd_canon_from_json(struct hd_buf *out, struct hd_slice json,
  * Tool calls whose arguments are not JSON become invalid_tool_calls.
  */
 HD_MUST_CHECK int hd_canon_write_message(struct hd_jw *jw, hd_json_val message,
-                                         struct hd_fault *fault);
+                                         struct heddle_error *fault);
 
 /*
  * A command record from the API's form: {"update":…,"resume":…,"goto":…} and
  * "graph", where goto is a node's name, {"node":…,"input":…} or a list of those.
  */
 HD_MUST_CHECK int hd_canon_write_command(struct hd_jw *jw, hd_json_val command,
-                                         struct hd_fault *fault);
+                                         struct heddle_error *fault);
 
 /* Appends bytes in the form of bytes records: base64 with padding. */
 HD_MUST_CHECK int hd_canon_base64(struct hd_buf *out, struct hd_slice bytes);

@@ -101,13 +101,13 @@ int hd_canon_fail(struct hd_jw *jw, int err);
 
 /* HD_EINVAL when a name occurs twice in `object`. */
 HD_MUST_CHECK int hd_canon_refuse_twice(struct hd_jw *jw, hd_json_val object,
-                                        struct hd_fault *fault);
+                                        struct heddle_error *fault);
 
 void hd_canon_open_record(struct hd_jw *jw, const char *kind);
 
 /* `key` and the plain value, null when that is NULL. */
 HD_MUST_CHECK int hd_canon_put_or_null(struct hd_jw *jw, const char *key, hd_json_val val,
-                                       struct hd_fault *fault);
+                                       struct heddle_error *fault);
 
 /*
  * An object to which members are added one by one. One that has a key `$` is
@@ -126,7 +126,7 @@ void hd_canon_open_member(struct hd_canon_object *object, struct hd_slice key);
 void hd_canon_close_member(struct hd_canon_object *object);
 
 HD_MUST_CHECK int hd_canon_put_member(struct hd_canon_object *object, struct hd_slice key,
-                                      hd_json_val val, struct hd_fault *fault);
+                                      hd_json_val val, struct heddle_error *fault);
 
 /* ---- for the table of kinds ------------------------------------------- */
 

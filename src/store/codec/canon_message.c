@@ -48,20 +48,20 @@ static const struct hd_canon_type *type_of_role(struct hd_slice role)
     return hd_canon_type_find(role);
 }
 
-static int refuse_role(struct hd_slice role, struct hd_fault *fault)
+static int refuse_role(struct hd_slice role, struct heddle_error *fault)
 {
-    return hd_fault_set(fault, HD_EINVAL, "\"%.*s\" is not a message type or role",
+    return hd_error_set(fault, HD_EINVAL, "\"%.*s\" is not a message type or role",
                         (int)(role.len < 100 ? role.len : 100), role.ptr ? role.ptr : "");
 }
 
 /* ["user", content] */
-static int read_pair(hd_json_val pair, struct message_source *out, struct hd_fault *fault)
+static int read_pair(hd_json_val pair, struct message_source *out, struct heddle_error *fault)
 {
     struct hd_json_iter it = hd_json_iter(pair);
     struct hd_slice role;
 
     if (hd_json_size(pair) != 2 || !hd_json_next(&it) || !hd_json_is_string(it.val))
-        return hd_fault_set(fault, HD_EINVAL, "a message in an array is [role, content]");
+        return hd_error_set(fault, HD_EINVAL, "a message in an array is [role, content]");
     role = hd_json_string(it.val);
     out->type = type_of_role(role);
     out->is_developer = message_is_kind(role, "developer");
@@ -73,7 +73,8 @@ static int read_pair(hd_json_val pair, struct message_source *out, struct hd_fau
 }
 
 /* {"lc":1,"type":"constructor","id":["langchain_core","messages","HumanMessage"],"kwargs":{…}} */
-static int read_constructor(hd_json_val message, struct message_source *out, struct hd_fault *fault)
+static int read_constructor(hd_json_val message, struct message_source *out,
+                            struct heddle_error *fault)
 {
     struct hd_json_iter it = hd_json_iter(message_get(message, "id"));
     struct hd_slice class_name = {0};
@@ -85,13 +86,13 @@ static int read_constructor(hd_json_val message, struct message_source *out, str
     if (!out->type)
         return refuse_role(class_name, fault);
     if (!hd_json_is_object(out->fields))
-        return hd_fault_set(fault, HD_EINVAL, "a serialized message needs an object \"kwargs\"");
+        return hd_error_set(fault, HD_EINVAL, "a serialized message needs an object \"kwargs\"");
     out->content = message_get(out->fields, "content");
     return 0;
 }
 
 static int message_read_object(hd_json_val message, struct message_source *out,
-                               struct hd_fault *fault)
+                               struct heddle_error *fault)
 {
     struct hd_slice type = hd_json_string(message_get(message, "type"));
     struct hd_slice role = hd_json_string(message_get(message, "role"));
@@ -106,18 +107,18 @@ static int message_read_object(hd_json_val message, struct message_source *out,
     out->type = type_of_role(role.len > 0 ? role : type);
     out->is_developer = message_is_kind(role, "developer");
     if (!out->type && role.len == 0 && type.len == 0)
-        return hd_fault_set(fault, HD_EINVAL, "a message needs a string \"type\" or \"role\"");
+        return hd_error_set(fault, HD_EINVAL, "a message needs a string \"type\" or \"role\"");
     return out->type ? 0 : refuse_role(role.len > 0 ? role : type, fault);
 }
 
-static int read_source(hd_json_val message, struct message_source *out, struct hd_fault *fault)
+static int read_source(hd_json_val message, struct message_source *out, struct heddle_error *fault)
 {
     if (hd_json_is_object(message))
         return message_read_object(message, out, fault);
     if (hd_json_is_array(message))
         return read_pair(message, out, fault);
     if (!hd_json_is_string(message))
-        return hd_fault_set(fault, HD_EINVAL, "a message is an object, not %s",
+        return hd_error_set(fault, HD_EINVAL, "a message is an object, not %s",
                             hd_json_type_name(message));
     out->type = hd_canon_type_find(HD_S("human"));
     out->content = message;
@@ -165,7 +166,7 @@ static int message_read_call(hd_json_val val, struct message_call *call)
 }
 
 /* Additional members of a call, such as `index`. */
-static int put_call_extras(struct hd_jw *jw, hd_json_val val, struct hd_fault *fault)
+static int put_call_extras(struct hd_jw *jw, hd_json_val val, struct heddle_error *fault)
 {
     static const char *const own[] = {"name", "args", "id", "type", "function", "$"};
     struct hd_json_iter it = hd_json_iter(val);
@@ -185,7 +186,7 @@ static int put_call_extras(struct hd_jw *jw, hd_json_val val, struct hd_fault *f
 }
 
 static int put_valid_call(struct hd_jw *jw, hd_json_val val, const struct message_call *call,
-                          struct hd_fault *fault)
+                          struct heddle_error *fault)
 {
     int err;
 
@@ -207,7 +208,7 @@ static int put_valid_call(struct hd_jw *jw, hd_json_val val, const struct messag
 }
 
 static int put_invalid_call(struct hd_jw *jw, const struct message_call *call,
-                            struct hd_fault *fault)
+                            struct heddle_error *fault)
 {
     int err;
 
@@ -227,7 +228,7 @@ static int put_invalid_call(struct hd_jw *jw, const struct message_call *call,
 
 /* Writes the valid calls, or the invalid ones; *count is their number. */
 static int put_calls(struct hd_jw *jw, hd_json_val calls, bool is_valid, size_t *count,
-                     struct hd_fault *fault)
+                     struct heddle_error *fault)
 {
     struct hd_json_iter it = hd_json_iter(calls);
     int err = 0;
@@ -281,7 +282,7 @@ static bool is_extra(const struct message_source *source, struct hd_slice key, h
 }
 
 static int put_extras(struct hd_canon_object *m, const struct message_source *source,
-                      hd_json_val given, struct hd_fault *fault)
+                      hd_json_val given, struct heddle_error *fault)
 {
     struct hd_json_iter it = hd_json_iter(source->fields);
     int err = 0;
@@ -302,7 +303,8 @@ static bool has_extras(const struct message_source *source)
     return false;
 }
 
-static int put_kwargs(struct hd_jw *jw, const struct message_source *source, struct hd_fault *fault)
+static int put_kwargs(struct hd_jw *jw, const struct message_source *source,
+                      struct heddle_error *fault)
 {
     hd_json_val given = message_get(source->fields, "additional_kwargs");
     struct hd_json_iter it = hd_json_iter(given);
@@ -310,7 +312,7 @@ static int put_kwargs(struct hd_jw *jw, const struct message_source *source, str
     int err = 0;
 
     if (given && !hd_json_is_object(given) && !hd_json_is_null(given))
-        return hd_fault_set(fault, HD_EINVAL, "additional_kwargs must be an object, not %s",
+        return hd_error_set(fault, HD_EINVAL, "additional_kwargs must be an object, not %s",
                             hd_json_type_name(given));
     if (hd_json_size(given) == 0 && !source->is_developer && !has_extras(source))
         return 0;
@@ -330,12 +332,12 @@ static int put_kwargs(struct hd_jw *jw, const struct message_source *source, str
 
 /* OpenAI writes null beside tool calls. */
 static int message_put_content(struct hd_jw *jw, const struct message_source *source,
-                               struct hd_fault *fault)
+                               struct heddle_error *fault)
 {
     bool may_lack = is_ai(source) || message_is_kind(hd_slice_cstr(source->type->name), "remove");
 
     if (!source->content && !may_lack)
-        return hd_fault_set(fault, HD_EINVAL, "a message needs \"content\"");
+        return hd_error_set(fault, HD_EINVAL, "a message needs \"content\"");
     message_put_key(jw, "content");
     if (!source->content || hd_json_is_null(source->content))
         hd_jw_string(jw, HD_S(""));
@@ -350,7 +352,7 @@ static bool is_list_or_null(hd_json_val val)
 }
 
 static int put_tool_calls(struct hd_jw *jw, const struct message_source *source, bool is_valid,
-                          struct hd_fault *fault)
+                          struct heddle_error *fault)
 {
     hd_json_val calls = message_get(source->fields, "tool_calls");
     hd_json_val given = is_valid ? NULL : message_get(source->fields, "invalid_tool_calls");
@@ -361,7 +363,7 @@ static int put_tool_calls(struct hd_jw *jw, const struct message_source *source,
     int err = 0;
 
     if (!is_list_or_null(calls) || !is_list_or_null(given))
-        return hd_fault_set(fault, HD_EINVAL, "tool calls must be an array");
+        return hd_error_set(fault, HD_EINVAL, "tool calls must be an array");
     message_put_key(jw, is_valid ? "tool_calls" : "invalid_tool_calls");
     hd_jw_array(jw);
     while (err == 0 && hd_json_next(&it)) {
@@ -380,7 +382,7 @@ static int put_tool_calls(struct hd_jw *jw, const struct message_source *source,
 }
 
 static int put_common_or_own(struct hd_jw *jw, const struct message_source *source,
-                             const struct hd_canon_member *member, struct hd_fault *fault)
+                             const struct hd_canon_member *member, struct heddle_error *fault)
 {
     hd_json_val val = message_get(source->fields, member->name);
 
@@ -399,7 +401,7 @@ static int put_common_or_own(struct hd_jw *jw, const struct message_source *sour
 }
 
 static int message_put(struct hd_jw *jw, const struct message_source *source,
-                       struct hd_fault *fault)
+                       struct heddle_error *fault)
 {
     const struct hd_canon_member *member;
     int err = 0;
@@ -415,7 +417,7 @@ static int message_put(struct hd_jw *jw, const struct message_source *source,
     return err == 0 ? jw->err : hd_canon_fail(jw, err);
 }
 
-int hd_canon_write_message(struct hd_jw *jw, hd_json_val message, struct hd_fault *fault)
+int hd_canon_write_message(struct hd_jw *jw, hd_json_val message, struct heddle_error *fault)
 {
     struct message_source source = {0};
     struct hd_buf text;

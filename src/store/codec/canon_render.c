@@ -344,7 +344,7 @@ void hd_canon_render_val(struct hd_jw *jw, hd_json_val val)
         hd_jw_val(jw, val);
 }
 
-int hd_canon_render(struct hd_buf *out, struct hd_slice text, struct hd_fault *fault)
+int hd_canon_render(struct hd_buf *out, struct hd_slice text, struct heddle_error *fault)
 {
     size_t before = out->len;
     struct hd_json json;

@@ -79,7 +79,7 @@ void hd_canon_close_object(struct hd_canon_object *m)
 }
 
 int hd_canon_put_member(struct hd_canon_object *m, struct hd_slice key, hd_json_val val,
-                        struct hd_fault *fault)
+                        struct heddle_error *fault)
 {
     int err;
 
@@ -127,18 +127,18 @@ static void put_number(struct hd_jw *jw, hd_json_val number)
         hd_jw_raw(jw, text);
 }
 
-int hd_canon_refuse_twice(struct hd_jw *jw, hd_json_val object, struct hd_fault *fault)
+int hd_canon_refuse_twice(struct hd_jw *jw, hd_json_val object, struct heddle_error *fault)
 {
     struct hd_slice twice;
     int err = hd_canon_find_twice(object, &twice);
 
     if (err > 0)
-        err = hd_fault_set(fault, HD_EINVAL, "the name \"%.*s\" occurs twice in an object",
+        err = hd_error_set(fault, HD_EINVAL, "the name \"%.*s\" occurs twice in an object",
                            (int)(twice.len < 100 ? twice.len : 100), twice.ptr);
     return err == 0 ? 0 : hd_canon_fail(jw, err);
 }
 
-static int plain_put_object(struct hd_jw *jw, hd_json_val object, struct hd_fault *fault)
+static int plain_put_object(struct hd_jw *jw, hd_json_val object, struct heddle_error *fault)
 {
     struct hd_json_iter it = hd_json_iter(object);
     struct hd_canon_object m;
@@ -153,7 +153,7 @@ static int plain_put_object(struct hd_jw *jw, hd_json_val object, struct hd_faul
     return err;
 }
 
-static int put_array(struct hd_jw *jw, hd_json_val array, struct hd_fault *fault)
+static int put_array(struct hd_jw *jw, hd_json_val array, struct heddle_error *fault)
 {
     struct hd_json_iter it = hd_json_iter(array);
     int err = 0;
@@ -165,7 +165,7 @@ static int put_array(struct hd_jw *jw, hd_json_val array, struct hd_fault *fault
     return err;
 }
 
-int hd_canon_write_plain(struct hd_jw *jw, hd_json_val val, struct hd_fault *fault)
+int hd_canon_write_plain(struct hd_jw *jw, hd_json_val val, struct heddle_error *fault)
 {
     int err = 0;
 
@@ -182,7 +182,8 @@ int hd_canon_write_plain(struct hd_jw *jw, hd_json_val val, struct hd_fault *fau
     return err == 0 ? jw->err : hd_canon_fail(jw, err);
 }
 
-int hd_canon_put_or_null(struct hd_jw *jw, const char *key, hd_json_val val, struct hd_fault *fault)
+int hd_canon_put_or_null(struct hd_jw *jw, const char *key, hd_json_val val,
+                         struct heddle_error *fault)
 {
     plain_put_key(jw, key);
     if (val)
@@ -191,7 +192,7 @@ int hd_canon_put_or_null(struct hd_jw *jw, const char *key, hd_json_val val, str
     return jw->err;
 }
 
-int hd_canon_from_json(struct hd_buf *out, struct hd_slice text, struct hd_fault *fault)
+int hd_canon_from_json(struct hd_buf *out, struct hd_slice text, struct heddle_error *fault)
 {
     size_t before = out->len;
     struct hd_json json;
@@ -233,7 +234,7 @@ int hd_canon_write_interrupt(struct hd_jw *jw, struct hd_slice value, struct hd_
 }
 
 /* "node" or {"node":…,"input":…} */
-static int put_target(struct hd_jw *jw, hd_json_val target, struct hd_fault *fault)
+static int put_target(struct hd_jw *jw, hd_json_val target, struct heddle_error *fault)
 {
     hd_json_val node = plain_get(target, "node");
     hd_json_val input = plain_get(target, "input");
@@ -246,7 +247,7 @@ static int put_target(struct hd_jw *jw, hd_json_val target, struct hd_fault *fau
     if (!input)
         input = plain_get(target, "arg");
     if (!hd_json_is_string(node))
-        return hd_fault_set(fault, HD_EINVAL,
+        return hd_error_set(fault, HD_EINVAL,
                             "goto: a node's name or {\"node\":…,\"input\":…} expected");
     hd_canon_open_record(jw, "send");
     plain_put_key(jw, "node");
@@ -256,7 +257,7 @@ static int put_target(struct hd_jw *jw, hd_json_val target, struct hd_fault *fau
     return err;
 }
 
-static int put_goto(struct hd_jw *jw, hd_json_val targets, struct hd_fault *fault)
+static int put_goto(struct hd_jw *jw, hd_json_val targets, struct heddle_error *fault)
 {
     struct hd_json_iter it = hd_json_iter(targets);
     int err = 0;
@@ -274,7 +275,7 @@ static int put_goto(struct hd_jw *jw, hd_json_val targets, struct hd_fault *faul
     return err;
 }
 
-static int put_command(struct hd_jw *jw, hd_json_val command, struct hd_fault *fault)
+static int put_command(struct hd_jw *jw, hd_json_val command, struct heddle_error *fault)
 {
     static const char *const names[] = {"graph", "update", "resume"};
     hd_json_val targets = plain_get(command, "goto");
@@ -296,7 +297,7 @@ static int put_command(struct hd_jw *jw, hd_json_val command, struct hd_fault *f
     return err;
 }
 
-int hd_canon_write_command(struct hd_jw *jw, hd_json_val command, struct hd_fault *fault)
+int hd_canon_write_command(struct hd_jw *jw, hd_json_val command, struct heddle_error *fault)
 {
     const struct hd_canon_kind *kind = hd_canon_kind_find(HD_S("command"));
     hd_json_val graph = plain_get(command, "graph");
@@ -304,14 +305,14 @@ int hd_canon_write_command(struct hd_jw *jw, hd_json_val command, struct hd_faul
     int err;
 
     if (!hd_json_is_object(command))
-        return hd_canon_fail(jw, hd_fault_set(fault, HD_EINVAL, "a command is an object, not %s",
+        return hd_canon_fail(jw, hd_error_set(fault, HD_EINVAL, "a command is an object, not %s",
                                               hd_json_type_name(command)));
     if (graph && !hd_json_is_string(graph) && !hd_json_is_null(graph))
-        return hd_canon_fail(jw, hd_fault_set(fault, HD_EINVAL, "graph: a string expected"));
+        return hd_canon_fail(jw, hd_error_set(fault, HD_EINVAL, "graph: a string expected"));
     while (hd_json_next(&it))
         if (!hd_canon_member_find(kind->members, it.key))
             return hd_canon_fail(
-                jw, hd_fault_set(fault, HD_EINVAL, "a command has no member \"%.*s\"",
+                jw, hd_error_set(fault, HD_EINVAL, "a command has no member \"%.*s\"",
                                  (int)(it.key.len < 100 ? it.key.len : 100), it.key.ptr));
     err = hd_canon_refuse_twice(jw, command, fault);
     if (err == 0)

@@ -24,7 +24,7 @@ struct chain_walker {
     struct hd_store *store;
     struct hd_slice thread, ns;
     struct hd_arena *arena;
-    struct hd_fault *fault;
+    struct heddle_error *fault;
     struct chain_row page[PAGE];
     size_t page_count;
     struct hd_map seen; /* ids on the path: parents may form a cycle */
@@ -158,7 +158,7 @@ static int chain_walk(struct chain_walker *w, struct hd_slice id, struct hd_chai
 }
 
 int hd_chain_walk(struct hd_store *store, const struct hd_key *key, struct hd_chain *chain,
-                  struct hd_arena *arena, struct hd_fault *fault)
+                  struct hd_arena *arena, struct heddle_error *fault)
 {
     struct chain_walker *w = hd_arena_calloc(arena, 1, sizeof(*w));
     int err;
@@ -180,7 +180,7 @@ struct history_reader {
     struct hd_store *store;
     struct hd_slice thread, ns;
     struct hd_arena *arena;
-    struct hd_fault *fault;
+    struct heddle_error *fault;
     struct hd_chain *chain;
     struct hd_reading reading;
     struct hd_fetch fetch;
@@ -347,7 +347,7 @@ static int read_once(struct history_reader *r, const struct hd_key *key,
 
 int hd_delta_histories(struct hd_store *store, const struct hd_key *key,
                        const struct hd_slice *channels, size_t count, struct hd_arena *arena,
-                       struct heddle_history *histories, struct hd_fault *fault)
+                       struct heddle_history *histories, struct heddle_error *fault)
 {
     struct hd_conflict_retry retry = {0};
     int err;

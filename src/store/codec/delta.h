@@ -35,11 +35,11 @@ struct hd_chain {
  */
 HD_MUST_CHECK int hd_chain_walk(struct hd_store *store, const struct hd_key *key,
                                 struct hd_chain *chain, struct hd_arena *arena,
-                                struct hd_fault *fault);
+                                struct heddle_error *fault);
 
 HD_MUST_CHECK int hd_delta_histories(struct hd_store *store, const struct hd_key *key,
                                      const struct hd_slice *channels, size_t count,
                                      struct hd_arena *arena, struct heddle_history *histories,
-                                     struct hd_fault *fault);
+                                     struct heddle_error *fault);
 
 #endif

@@ -77,22 +77,22 @@ static bool is_ambiguous(const char *rest)
     return first > path || memchr(first + 1, '@', (size_t)(end - first - 1)) != NULL;
 }
 
-static int check_url(const struct hd_url *url, PQconninfoOption **out, struct hd_fault *fault)
+static int check_url(const struct hd_url *url, PQconninfoOption **out, struct heddle_error *fault)
 {
     char *message = NULL;
 
     if (strncmp(url->rest, "//", 2) != 0)
-        return hd_fault_set(fault, HD_EINVAL, "a PostgreSQL URL looks like %s://user@host/database",
+        return hd_error_set(fault, HD_EINVAL, "a PostgreSQL URL looks like %s://user@host/database",
                             url->scheme);
     *out = is_ambiguous(url->rest) ? NULL : PQconninfoParse(url->full, &message);
     if (*out)
         return 0;
     /* This message names a parameter; others may quote the password. */
     if (message && strstr(message, "query parameter"))
-        (void)hd_fault_set(fault, HD_EINVAL, "PostgreSQL URL: %.*s", (int)strcspn(message, "\r\n"),
+        (void)hd_error_set(fault, HD_EINVAL, "PostgreSQL URL: %.*s", (int)strcspn(message, "\r\n"),
                            message);
     else
-        (void)hd_fault_set(fault, HD_EINVAL,
+        (void)hd_error_set(fault, HD_EINVAL,
                            "PostgreSQL URL: cannot be parsed; special characters in user and "
                            "password must be percent-encoded");
     PQfreemem(message);
@@ -135,7 +135,7 @@ static int pg_create(struct hd_pg **out, const struct hd_url *url, const PQconni
     return 0;
 }
 
-static int pg_open(struct hd_backend **out, const struct hd_url *url, struct hd_fault *fault)
+static int pg_open(struct hd_backend **out, const struct hd_url *url, struct heddle_error *fault)
 {
     PQconninfoOption *options = NULL;
     struct hd_pg *pg = NULL;
@@ -146,7 +146,7 @@ static int pg_open(struct hd_backend **out, const struct hd_url *url, struct hd_
     err = pg_create(&pg, url, options);
     PQconninfoFree(options);
     if (err)
-        return hd_fault_set(fault, err, "%s", hd_error_text(err));
+        return hd_error_set(fault, err, "%s", hd_error_text(err));
     err = hd_pg_schema_open(pg, fault);
     if (err) {
         pg_close(&pg->base);
@@ -319,7 +319,7 @@ static int read_row(const PGresult *res, int row, const struct hd_query *query,
 }
 
 static int deliver(struct hd_pg *pg, const struct pg_reading *reading, size_t which, hd_row_fn fn,
-                   void *arg, struct hd_fault *fault)
+                   void *arg, struct heddle_error *fault)
 {
     const PGresult *res = reading->results[which];
     const struct hd_query *query = &reading->queries[which];
@@ -330,7 +330,7 @@ static int deliver(struct hd_pg *pg, const struct pg_reading *reading, size_t wh
         int err = read_row(res, row, query, cells);
 
         if (err)
-            return hd_fault_set(fault, err,
+            return hd_error_set(fault, err,
                                 "PostgreSQL at %s: table %s has a column of an unexpected type",
                                 pg->where, hd_tables[query->table].name);
         answer = fn(arg, which, cells);
@@ -339,7 +339,7 @@ static int deliver(struct hd_pg *pg, const struct pg_reading *reading, size_t wh
 }
 
 static int deliver_all(struct hd_pg *pg, struct pg_reading *reading, hd_row_fn fn, void *arg,
-                       struct hd_fault *fault)
+                       struct heddle_error *fault)
 {
     int err = 0;
 
@@ -352,7 +352,7 @@ static int deliver_all(struct hd_pg *pg, struct pg_reading *reading, hd_row_fn f
 }
 
 static int pg_read(struct hd_backend *backend, const struct hd_query *queries, size_t count,
-                   hd_row_fn fn, void *arg, struct hd_fault *fault)
+                   hd_row_fn fn, void *arg, struct heddle_error *fault)
 {
     struct hd_pg *pg = hd_pg_from(backend);
     struct pg_reading reading = {.queries = queries, .count = count};
@@ -362,7 +362,7 @@ static int pg_read(struct hd_backend *backend, const struct hd_query *queries, s
         return 0;
     reading.results = hd_calloc(count, sizeof(PGresult *));
     if (!reading.results)
-        return hd_fault_set(fault, HD_ENOMEM, "%s", hd_error_text(HD_ENOMEM));
+        return hd_error_set(fault, HD_ENOMEM, "%s", hd_error_text(HD_ENOMEM));
     err = hd_pg_run(pg, run_queries, &reading, fault);
     if (!err)
         err = deliver_all(pg, &reading, fn, arg, fault);
@@ -373,23 +373,23 @@ static int pg_read(struct hd_backend *backend, const struct hd_query *queries, s
 
 /* The extension may have been dropped: then, and if in doubt, the caller compares. */
 static int pg_nearest(struct hd_backend *backend, const struct hd_query *queries, size_t count,
-                      struct hd_slice vector, hd_row_fn fn, void *arg, struct hd_fault *fault)
+                      struct hd_slice vector, hd_row_fn fn, void *arg, struct heddle_error *fault)
 {
     struct hd_pg *pg = hd_pg_from(backend);
     struct pg_reading reading = {.queries = queries, .count = count, .vector = vector};
-    struct hd_fault ignored = {0};
+    struct heddle_error ignored = {0};
     int err;
 
     if (vector.len / sizeof(float) > HD_PG_MAX_DIMS || !hd_pg_nearest_is_ready(pg))
         return 1;
     reading.results = hd_calloc(count, sizeof(PGresult *));
     if (!reading.results)
-        return hd_fault_set(fault, HD_ENOMEM, "%s", hd_error_text(HD_ENOMEM));
+        return hd_error_set(fault, HD_ENOMEM, "%s", hd_error_text(HD_ENOMEM));
     err = hd_pg_run(pg, run_queries, &reading, &ignored);
     if (!err)
         err = deliver_all(pg, &reading, fn, arg, fault);
     else if (err == HD_ENOMEM || err == HD_EUNAVAILABLE || err == HD_EBUSY)
-        err = hd_fault_set(fault, err, "%s", ignored.text);
+        err = hd_error_set(fault, err, "%s", ignored.text);
     else
         err = hd_pg_nearest_forget(pg, ignored.text);
     clear_results(&reading);
@@ -420,7 +420,7 @@ static int vacuum(struct hd_pg *pg, struct hd_pg_conn *conn, int64_t deadline_us
     return err;
 }
 
-static int pg_compact(struct hd_backend *backend, struct hd_fault *fault)
+static int pg_compact(struct hd_backend *backend, struct heddle_error *fault)
 {
     int err = 0;
 

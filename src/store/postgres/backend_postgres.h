@@ -196,15 +196,16 @@ typedef int (*hd_pg_work)(struct hd_pg *pg, struct hd_pg_conn *conn, int64_t dea
                           struct hd_pg_failure *failure);
 
 /* Attempts `work` until it succeeds, fails permanently, or the URL's timeout has passed. */
-HD_MUST_CHECK int hd_pg_run(struct hd_pg *pg, hd_pg_work work, void *arg, struct hd_fault *fault);
+HD_MUST_CHECK int hd_pg_run(struct hd_pg *pg, hd_pg_work work, void *arg,
+                            struct heddle_error *fault);
 
 /* ---- pg_batch.c, pg_schema.c ---- */
 
 int hd_pg_apply(struct hd_backend *backend, const struct hd_batch *batch, size_t *failed,
-                struct hd_fault *fault);
+                struct heddle_error *fault);
 
 /* Creates or migrates the schema when it is not current; otherwise writes nothing. */
-HD_MUST_CHECK int hd_pg_schema_open(struct hd_pg *pg, struct hd_fault *fault);
+HD_MUST_CHECK int hd_pg_schema_open(struct hd_pg *pg, struct heddle_error *fault);
 
 /* True when nearest vectors are supported; detects and prepares it the first time. */
 HD_MUST_CHECK bool hd_pg_nearest_is_ready(struct hd_pg *pg);

@@ -164,11 +164,11 @@ static struct group next_group(struct plan *plan, size_t position)
     return group;
 }
 
-static int check_sizes(const struct hd_batch *batch, struct hd_fault *fault)
+static int check_sizes(const struct hd_batch *batch, struct heddle_error *fault)
 {
     for (size_t i = 0; i < batch->count; i++) {
         if (row_bytes(&batch->ops[i]) > ROW_BYTES_MAX)
-            return hd_fault_set(fault, HD_ELIMIT,
+            return hd_error_set(fault, HD_ELIMIT,
                                 "a row of table %s is larger than PostgreSQL can hold (1 GB)",
                                 hd_tables[batch->ops[i].table].name);
     }
@@ -538,7 +538,7 @@ static int run_batch(struct hd_pg *pg, struct hd_pg_conn *conn, int64_t deadline
 }
 
 int hd_pg_apply(struct hd_backend *backend, const struct hd_batch *batch, size_t *failed,
-                struct hd_fault *fault)
+                struct heddle_error *fault)
 {
     struct hd_pg *pg = hd_pg_from(backend);
     struct plan plan;
@@ -548,7 +548,7 @@ int hd_pg_apply(struct hd_backend *backend, const struct hd_batch *batch, size_t
         return err;
     err = plan_init(&plan, batch);
     if (err)
-        (void)hd_fault_set(fault, err, "%s", hd_error_text(err));
+        (void)hd_error_set(fault, err, "%s", hd_error_text(err));
     else
         err = hd_pg_run(pg, run_batch, &plan, fault);
     if (err == HD_ECONFLICT)

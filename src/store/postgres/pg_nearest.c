@@ -156,7 +156,7 @@ bool hd_pg_nearest_is_ready(struct hd_pg *pg)
 {
     struct nearest_found found = {.bytes = 0};
     struct preparing preparing = {.found = &found};
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     int err;
 
     if (atomic_load(&pg->nearest) != HD_PG_NEAREST_UNKNOWN)
@@ -186,7 +186,7 @@ void hd_pg_nearest_compact(struct hd_pg *pg)
 {
     struct nearest_found found = {.bytes = 0};
     struct preparing preparing = {.found = &found, .is_patient = true};
-    struct hd_fault fault = {0};
+    struct heddle_error fault = {0};
     int err = hd_pg_run(pg, nearest_look, &found, &fault);
 
     if (!err && is_possible(&found) && found.bytes > MAX_REWRITTEN)

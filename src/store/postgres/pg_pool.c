@@ -209,15 +209,15 @@ static bool recover(struct hd_pg *pg, const struct hd_pg_failure *failure, bool 
 
 /* Messages of libpq and of the server name hosts, databases and roles. */
 static int report_pg_failure(const struct hd_pg *pg, int err, const struct hd_pg_failure *answer,
-                             struct hd_fault *fault)
+                             struct heddle_error *fault)
 {
     if (!hd_errors_are_hidden())
-        return hd_fault_set(fault, err, "PostgreSQL at %s: %s", pg->where, answer->text);
+        return hd_error_set(fault, err, "PostgreSQL at %s: %s", pg->where, answer->text);
     hd_log(HD_LOG_WARN, "postgres", "%s: %s", pg->where, answer->text);
-    return hd_fault_set(fault, err, "%s", hd_error_text(err));
+    return hd_error_set(fault, err, "%s", hd_error_text(err));
 }
 
-int hd_pg_run(struct hd_pg *pg, hd_pg_work work, void *arg, struct hd_fault *fault)
+int hd_pg_run(struct hd_pg *pg, hd_pg_work work, void *arg, struct heddle_error *fault)
 {
     int64_t deadline_us = hd_clock_monotonic_us() + 1000 * (int64_t)pg->timeout_ms;
     struct hd_pg_failure failure = {0}, answer = {0};

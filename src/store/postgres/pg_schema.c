@@ -203,7 +203,7 @@ static int migrate(struct hd_pg *pg, struct hd_pg_conn *conn, int64_t deadline_u
     return err;
 }
 
-int hd_pg_schema_open(struct hd_pg *pg, struct hd_fault *fault)
+int hd_pg_schema_open(struct hd_pg *pg, struct heddle_error *fault)
 {
     struct schema_found found = {0};
     int err = hd_pg_run(pg, schema_look, &found, fault);
@@ -212,7 +212,7 @@ int hd_pg_schema_open(struct hd_pg *pg, struct hd_fault *fault)
         err = hd_pg_run(pg, migrate, &found, fault);
     if (!err && found.version > HD_SCHEMA_VERSION)
         err =
-            hd_fault_set(fault, HD_EVERSION,
+            hd_error_set(fault, HD_EVERSION,
                          "PostgreSQL at %s: schema \"%s\" has version %lld, this program supports "
                          "versions up to %d",
                          pg->where, pg->schema, (long long)found.version, HD_SCHEMA_VERSION);

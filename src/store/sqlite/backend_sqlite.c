@@ -49,7 +49,7 @@ static struct sqlite_backend *sqlite_from(struct hd_backend *backend)
 /* ---- readers ---------------------------------------------------------- */
 
 static int open_reader(struct sqlite_backend *sqlite, struct hd_sqlite_conn **out,
-                       struct hd_fault *fault)
+                       struct heddle_error *fault)
 {
     struct hd_sqlite_conn *conn = NULL;
     int err =
@@ -78,7 +78,7 @@ static void deadline_in(int ms, struct timespec *out)
 
 /* Waits for an idle reader or the right to open one (*out is NULL then). */
 static int await_reader(struct sqlite_backend *sqlite, struct hd_sqlite_conn **out,
-                        struct hd_fault *fault)
+                        struct heddle_error *fault)
 {
     struct timespec deadline;
     int waited = 0;
@@ -97,7 +97,7 @@ static int await_reader(struct sqlite_backend *sqlite, struct hd_sqlite_conn **o
     }
     pthread_mutex_unlock(&sqlite->pool_lock);
     if (waited)
-        return hd_fault_set(fault, HD_EBUSY, "sqlite: all %d readers stayed busy", MAX_READERS);
+        return hd_error_set(fault, HD_EBUSY, "sqlite: all %d readers stayed busy", MAX_READERS);
     return 0;
 }
 
@@ -113,7 +113,7 @@ static void return_reader(struct sqlite_backend *sqlite, struct hd_sqlite_conn *
 }
 
 static int take_reader(struct sqlite_backend *sqlite, struct hd_sqlite_conn **out,
-                       struct hd_fault *fault)
+                       struct heddle_error *fault)
 {
     int err;
 
@@ -219,7 +219,7 @@ static bool fetch_row(sqlite3_stmt *stmt, const struct hd_table *table, struct h
 }
 
 static int read_query(struct hd_sqlite_conn *conn, const struct hd_query *wide, size_t which,
-                      hd_row_fn fn, void *arg, struct hd_fault *fault)
+                      hd_row_fn fn, void *arg, struct heddle_error *fault)
 {
     struct hd_query query = tighten(wide);
     struct hd_cell cells[HD_MAX_COLUMNS];
@@ -245,7 +245,7 @@ static int read_query(struct hd_sqlite_conn *conn, const struct hd_query *wide, 
 }
 
 static int sqlite_read(struct hd_backend *backend, const struct hd_query *queries, size_t count,
-                       hd_row_fn fn, void *arg, struct hd_fault *fault)
+                       hd_row_fn fn, void *arg, struct heddle_error *fault)
 {
     struct sqlite_backend *sqlite = sqlite_from(backend);
     struct hd_sqlite_conn *conn = NULL;
@@ -287,7 +287,7 @@ static int bind_op(sqlite3_stmt *stmt, const struct hd_op *op)
     return code;
 }
 
-static int apply_op(struct hd_sqlite_conn *conn, const struct hd_op *op, struct hd_fault *fault)
+static int apply_op(struct hd_sqlite_conn *conn, const struct hd_op *op, struct heddle_error *fault)
 {
     bool found_row = true;
     sqlite3_stmt *stmt;
@@ -307,13 +307,13 @@ static int apply_op(struct hd_sqlite_conn *conn, const struct hd_op *op, struct 
         found_row = sqlite3_changes(conn->db) > 0;
     sqlite3_reset(stmt);
     if (!err && !found_row)
-        err = hd_fault_set(fault, HD_ECONFLICT, "%s: %s", hd_sqlite_name(conn),
+        err = hd_error_set(fault, HD_ECONFLICT, "%s: %s", hd_sqlite_name(conn),
                            hd_error_text(HD_ECONFLICT));
     return err;
 }
 
 static int apply_all(struct hd_sqlite_conn *conn, const struct hd_batch *batch, size_t *failed,
-                     struct hd_fault *fault)
+                     struct heddle_error *fault)
 {
     int err = hd_sqlite_run(conn, HD_SQLITE_BEGIN_IMMEDIATE, fault);
 
@@ -328,7 +328,7 @@ static int apply_all(struct hd_sqlite_conn *conn, const struct hd_batch *batch, 
 }
 
 /* A usable writer: not left in a transaction, and open on the file that the path names. */
-static int ready_writer(struct sqlite_backend *sqlite, struct hd_fault *fault)
+static int ready_writer(struct sqlite_backend *sqlite, struct heddle_error *fault)
 {
     int err;
 
@@ -344,7 +344,7 @@ static int ready_writer(struct sqlite_backend *sqlite, struct hd_fault *fault)
         return err;
     }
     if (hd_sqlite_has_moved(sqlite->writer))
-        return hd_fault_set(fault, HD_EIO, "%s: the file was removed or replaced while it was open",
+        return hd_error_set(fault, HD_EIO, "%s: the file was removed or replaced while it was open",
                             hd_sqlite_name(sqlite->writer));
     return 0;
 }
@@ -360,7 +360,7 @@ static void recover_writer(struct sqlite_backend *sqlite)
 }
 
 static int sqlite_apply(struct hd_backend *backend, const struct hd_batch *batch, size_t *failed,
-                        struct hd_fault *fault)
+                        struct heddle_error *fault)
 {
     struct sqlite_backend *sqlite = sqlite_from(backend);
     int err;
@@ -378,7 +378,7 @@ static int sqlite_apply(struct hd_backend *backend, const struct hd_batch *batch
 
 /* ---- maintenance ------------------------------------------------------ */
 
-static int check_integrity(struct hd_sqlite_conn *conn, struct hd_fault *fault)
+static int check_integrity(struct hd_sqlite_conn *conn, struct heddle_error *fault)
 {
     sqlite3_stmt *stmt = NULL;
     int err = 0;
@@ -390,14 +390,14 @@ static int check_integrity(struct hd_sqlite_conn *conn, struct hd_fault *fault)
         const char *found = (const char *)sqlite3_column_text(stmt, 0);
 
         if (!found || strcmp(found, "ok") != 0)
-            err = hd_fault_set(fault, HD_ECORRUPT, "%s: %.100s", hd_sqlite_name(conn),
+            err = hd_error_set(fault, HD_ECORRUPT, "%s: %.100s", hd_sqlite_name(conn),
                                found ? found : "the check returned no result");
     }
     sqlite3_finalize(stmt);
     return err;
 }
 
-static int check_once(struct sqlite_backend *sqlite, struct hd_fault *fault)
+static int check_once(struct sqlite_backend *sqlite, struct heddle_error *fault)
 {
     struct hd_sqlite_conn *conn = NULL;
     int err = take_reader(sqlite, &conn, fault);
@@ -411,19 +411,19 @@ static int check_once(struct sqlite_backend *sqlite, struct hd_fault *fault)
 }
 
 /* SQLite reports an unreadable page as damage: it counts only if a new connection finds it too. */
-static int sqlite_check(struct hd_backend *backend, struct hd_fault *fault)
+static int sqlite_check(struct hd_backend *backend, struct heddle_error *fault)
 {
     struct sqlite_backend *sqlite = sqlite_from(backend);
-    struct hd_fault first = {0};
+    struct heddle_error first = {0};
     int err = check_once(sqlite, &first);
 
     if (err == HD_ECORRUPT)
         return check_once(sqlite, fault);
-    return err ? hd_fault_set(fault, err, "%s", first.text) : 0;
+    return err ? hd_error_set(fault, err, "%s", first.text) : 0;
 }
 
 /* Returns some free pages to the file system; *left is the remaining number. */
-static int compact_step(struct sqlite_backend *sqlite, int64_t *left, struct hd_fault *fault)
+static int compact_step(struct sqlite_backend *sqlite, int64_t *left, struct heddle_error *fault)
 {
     int err;
 
@@ -438,7 +438,7 @@ static int compact_step(struct sqlite_backend *sqlite, int64_t *left, struct hd_
 }
 
 /* Copies the whole log into the database, which truncates the file, and empties the log. */
-static int empty_log(struct sqlite_backend *sqlite, struct hd_fault *fault)
+static int empty_log(struct sqlite_backend *sqlite, struct heddle_error *fault)
 {
     int err;
 
@@ -451,7 +451,7 @@ static int empty_log(struct sqlite_backend *sqlite, struct hd_fault *fault)
     return err;
 }
 
-static int sqlite_compact(struct hd_backend *backend, struct hd_fault *fault)
+static int sqlite_compact(struct hd_backend *backend, struct heddle_error *fault)
 {
     struct sqlite_backend *sqlite = sqlite_from(backend);
     int64_t before = INT64_MAX;
@@ -510,7 +510,8 @@ static int copy_path(struct sqlite_backend *sqlite)
     return 0;
 }
 
-static int open_database(struct sqlite_backend *sqlite, const char *path, struct hd_fault *fault)
+static int open_database(struct sqlite_backend *sqlite, const char *path,
+                         struct heddle_error *fault)
 {
     int err = sqlite->is_memory
                   ? hd_sqlite_open_memory(&sqlite->writer, sqlite->timeout_ms, fault)
@@ -520,20 +521,21 @@ static int open_database(struct sqlite_backend *sqlite, const char *path, struct
         return err;
     err = hd_sqlite_conn_configure(sqlite->writer, HD_SQLITE_WRITER, sqlite->is_relaxed, fault);
     if (!err && copy_path(sqlite) != 0)
-        err = hd_fault_set(fault, HD_ENOMEM, "sqlite: out of memory");
+        err = hd_error_set(fault, HD_ENOMEM, "sqlite: out of memory");
     if (err)
         hd_sqlite_conn_close(sqlite->writer);
     return err;
 }
 
-static int sqlite_open(struct hd_backend **out, const struct hd_url *url, struct hd_fault *fault)
+static int sqlite_open(struct hd_backend **out, const struct hd_url *url,
+                       struct heddle_error *fault)
 {
     struct sqlite_backend *sqlite = hd_calloc(1, sizeof(*sqlite));
     int err;
 
     if (!sqlite || init_locks(sqlite) != 0) {
         hd_free(sqlite);
-        return hd_fault_set(fault, HD_ENOMEM, "sqlite: out of memory");
+        return hd_error_set(fault, HD_ENOMEM, "sqlite: out of memory");
     }
     sqlite->base = (struct hd_backend){.ops = &hd_backend_sqlite, .lanes = 1};
     sqlite->is_memory = strcmp(url->rest, ":memory:") == 0;

@@ -76,35 +76,35 @@ enum hd_sqlite_role { HD_SQLITE_WRITER, HD_SQLITE_READER };
 
 /* `flags` as sqlite3_open_v2() takes them. Settings come later, with hd_sqlite_conn_configure(). */
 HD_MUST_CHECK int hd_sqlite_conn_open(struct hd_sqlite_conn **out, const char *path, int flags,
-                                      int timeout_ms, struct hd_fault *fault);
+                                      int timeout_ms, struct heddle_error *fault);
 void hd_sqlite_conn_close(struct hd_sqlite_conn *conn);
 
 /* The settings of a connection, once the file is known to be a store. */
 HD_MUST_CHECK int hd_sqlite_conn_configure(struct hd_sqlite_conn *conn, enum hd_sqlite_role role,
-                                           bool is_relaxed, struct hd_fault *fault);
+                                           bool is_relaxed, struct heddle_error *fault);
 
 /* The path for faults, or another word for it when places are hidden. */
 const char *hd_sqlite_name(const struct hd_sqlite_conn *conn);
 
 /* Our code for the last failure on this connection, with a sentence "name: while …: cause". */
-int hd_sqlite_fail(struct hd_sqlite_conn *conn, const char *doing, struct hd_fault *fault);
+int hd_sqlite_fail(struct hd_sqlite_conn *conn, const char *doing, struct heddle_error *fault);
 
 /* Runs SQL without parameters, ignoring rows. */
 HD_MUST_CHECK int hd_sqlite_exec(struct hd_sqlite_conn *conn, const char *sql, const char *doing,
-                                 struct hd_fault *fault);
+                                 struct heddle_error *fault);
 
 /* The first column of the first row, or HD_ECORRUPT when there is no row. */
 HD_MUST_CHECK int hd_sqlite_query_int(struct hd_sqlite_conn *conn, const char *sql, int64_t *out,
-                                      struct hd_fault *fault);
+                                      struct heddle_error *fault);
 
 /* Prepared statements that live as long as the connection. Reset them after use. */
 HD_MUST_CHECK int hd_sqlite_op_statement(struct hd_sqlite_conn *conn, const struct hd_op *op,
-                                         sqlite3_stmt **out, struct hd_fault *fault);
+                                         sqlite3_stmt **out, struct heddle_error *fault);
 HD_MUST_CHECK int hd_sqlite_query_statement(struct hd_sqlite_conn *conn,
                                             const struct hd_query *query, sqlite3_stmt **out,
-                                            struct hd_fault *fault);
+                                            struct heddle_error *fault);
 HD_MUST_CHECK int hd_sqlite_run(struct hd_sqlite_conn *conn, enum hd_sqlite_fixed which,
-                                struct hd_fault *fault);
+                                struct heddle_error *fault);
 
 /* Leaves a transaction that cannot be completed. False: it is still open; close the connection. */
 bool hd_sqlite_abandon(struct hd_sqlite_conn *conn);
@@ -125,10 +125,10 @@ int hd_sqlite_bind(sqlite3_stmt *stmt, int at, enum hd_column_type type,
  * missing. On failure nothing was created or changed.
  */
 HD_MUST_CHECK int hd_sqlite_open_file(struct hd_sqlite_conn **out, const char *path, int timeout_ms,
-                                      struct hd_fault *fault);
+                                      struct heddle_error *fault);
 
 /* The same for a private database in memory. */
 HD_MUST_CHECK int hd_sqlite_open_memory(struct hd_sqlite_conn **out, int timeout_ms,
-                                        struct hd_fault *fault);
+                                        struct heddle_error *fault);
 
 #endif

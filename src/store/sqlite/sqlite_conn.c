@@ -63,13 +63,13 @@ const char *hd_sqlite_name(const struct hd_sqlite_conn *conn)
     return hd_errors_are_hidden() ? "the database" : conn->name;
 }
 
-int hd_sqlite_fail(struct hd_sqlite_conn *conn, const char *doing, struct hd_fault *fault)
+int hd_sqlite_fail(struct hd_sqlite_conn *conn, const char *doing, struct heddle_error *fault)
 {
     int code = sqlite3_extended_errcode(conn->db);
     int err = our_code(code);
 
     conn->is_broken = conn->is_broken || (err != HD_EBUSY && err != HD_ELIMIT);
-    return hd_fault_set(fault, err, "%s: while %s: %s", hd_sqlite_name(conn), doing,
+    return hd_error_set(fault, err, "%s: while %s: %s", hd_sqlite_name(conn), doing,
                         sqlite3_errmsg(conn->db));
 }
 
@@ -131,7 +131,7 @@ static int on_commit(void *arg, sqlite3 *db, const char *schema, int pages)
 /* ---- statements ------------------------------------------------------- */
 
 int hd_sqlite_exec(struct hd_sqlite_conn *conn, const char *sql, const char *doing,
-                   struct hd_fault *fault)
+                   struct heddle_error *fault)
 {
     if (sqlite3_exec(conn->db, sql, NULL, NULL, NULL) != SQLITE_OK)
         return hd_sqlite_fail(conn, doing, fault);
@@ -139,7 +139,7 @@ int hd_sqlite_exec(struct hd_sqlite_conn *conn, const char *sql, const char *doi
 }
 
 int hd_sqlite_query_int(struct hd_sqlite_conn *conn, const char *sql, int64_t *out,
-                        struct hd_fault *fault)
+                        struct heddle_error *fault)
 {
     sqlite3_stmt *stmt;
     int err = 0;
@@ -151,7 +151,7 @@ int hd_sqlite_query_int(struct hd_sqlite_conn *conn, const char *sql, int64_t *o
     if (step == SQLITE_ROW)
         *out = sqlite3_column_int64(stmt, 0);
     else if (step == SQLITE_DONE)
-        err = hd_fault_set(fault, HD_ECORRUPT, "%s: no result for %s", hd_sqlite_name(conn), sql);
+        err = hd_error_set(fault, HD_ECORRUPT, "%s: no result for %s", hd_sqlite_name(conn), sql);
     else
         err = hd_sqlite_fail(conn, "reading the schema", fault);
     sqlite3_finalize(stmt);
@@ -182,7 +182,7 @@ static const struct {
  * ones, which are the first; no statement is in use during this call.
  */
 static int keep_statement(struct hd_sqlite_conn *conn, uint64_t shape, const char *sql, size_t len,
-                          sqlite3_stmt **out, struct hd_fault *fault)
+                          sqlite3_stmt **out, struct heddle_error *fault)
 {
     sqlite3_stmt *stmt;
     unsigned at;
@@ -204,7 +204,7 @@ static int keep_statement(struct hd_sqlite_conn *conn, uint64_t shape, const cha
 }
 
 int hd_sqlite_op_statement(struct hd_sqlite_conn *conn, const struct hd_op *op, sqlite3_stmt **out,
-                           struct hd_fault *fault)
+                           struct heddle_error *fault)
 {
     uint64_t shape = hd_sqlite_op_shape(op);
     struct hd_buf sql;
@@ -216,7 +216,7 @@ int hd_sqlite_op_statement(struct hd_sqlite_conn *conn, const struct hd_op *op, 
     hd_buf_init(&sql, MAX_SQL_LEN);
     err = hd_sqlite_op_sql(&sql, op);
     if (err)
-        hd_fault_set(fault, err, "%s: %s", hd_sqlite_name(conn), hd_error_text(err));
+        hd_error_set(fault, err, "%s: %s", hd_sqlite_name(conn), hd_error_text(err));
     else
         err = keep_statement(conn, shape, sql.ptr, sql.len, out, fault);
     hd_buf_fini(&sql);
@@ -224,7 +224,7 @@ int hd_sqlite_op_statement(struct hd_sqlite_conn *conn, const struct hd_op *op, 
 }
 
 int hd_sqlite_query_statement(struct hd_sqlite_conn *conn, const struct hd_query *query,
-                              sqlite3_stmt **out, struct hd_fault *fault)
+                              sqlite3_stmt **out, struct heddle_error *fault)
 {
     uint64_t shape = hd_sqlite_query_shape(query);
     struct hd_buf sql;
@@ -236,7 +236,7 @@ int hd_sqlite_query_statement(struct hd_sqlite_conn *conn, const struct hd_query
     hd_buf_init(&sql, MAX_SQL_LEN);
     err = hd_sqlite_query_sql(&sql, query);
     if (err)
-        hd_fault_set(fault, err, "%s: %s", hd_sqlite_name(conn), hd_error_text(err));
+        hd_error_set(fault, err, "%s: %s", hd_sqlite_name(conn), hd_error_text(err));
     else
         err = keep_statement(conn, shape, sql.ptr, sql.len, out, fault);
     hd_buf_fini(&sql);
@@ -244,7 +244,7 @@ int hd_sqlite_query_statement(struct hd_sqlite_conn *conn, const struct hd_query
 }
 
 static int fixed_statement(struct hd_sqlite_conn *conn, enum hd_sqlite_fixed which,
-                           sqlite3_stmt **out, struct hd_fault *fault)
+                           sqlite3_stmt **out, struct heddle_error *fault)
 {
     const char *sql = fixed_statements[which].sql;
 
@@ -252,7 +252,8 @@ static int fixed_statement(struct hd_sqlite_conn *conn, enum hd_sqlite_fixed whi
     return *out ? 0 : keep_statement(conn, which, sql, strlen(sql), out, fault);
 }
 
-int hd_sqlite_run(struct hd_sqlite_conn *conn, enum hd_sqlite_fixed which, struct hd_fault *fault)
+int hd_sqlite_run(struct hd_sqlite_conn *conn, enum hd_sqlite_fixed which,
+                  struct heddle_error *fault)
 {
     sqlite3_stmt *stmt;
     int err = fixed_statement(conn, which, &stmt, fault);
@@ -276,7 +277,7 @@ static void drop_statements(struct hd_sqlite_conn *conn)
  * are prepared before they are needed, and after the last change of schema or settings: that would
  * make SQLite prepare them again.
  */
-static int keep_fixed_statements(struct hd_sqlite_conn *conn, struct hd_fault *fault)
+static int keep_fixed_statements(struct hd_sqlite_conn *conn, struct heddle_error *fault)
 {
     sqlite3_stmt *stmt;
     int err = 0;
@@ -327,7 +328,7 @@ static void keep_private(const char *path)
 }
 
 int hd_sqlite_conn_open(struct hd_sqlite_conn **out, const char *path, int flags, int timeout_ms,
-                        struct hd_fault *fault)
+                        struct heddle_error *fault)
 {
     struct hd_sqlite_conn *conn = hd_calloc(1, sizeof(*conn));
     struct stat st;
@@ -335,7 +336,7 @@ int hd_sqlite_conn_open(struct hd_sqlite_conn **out, const char *path, int flags
     int err;
 
     if (!conn)
-        return hd_fault_set(fault, HD_ENOMEM, "sqlite: out of memory");
+        return hd_error_set(fault, HD_ENOMEM, "sqlite: out of memory");
     set_name(conn, path);
     conn->timeout_ms = timeout_ms;
     conn->restart_at = RESTART_PAGES;
@@ -365,7 +366,7 @@ void hd_sqlite_conn_close(struct hd_sqlite_conn *conn)
 }
 
 int hd_sqlite_conn_configure(struct hd_sqlite_conn *conn, enum hd_sqlite_role role, bool is_relaxed,
-                             struct hd_fault *fault)
+                             struct heddle_error *fault)
 {
     bool is_writer = role == HD_SQLITE_WRITER;
     int err;

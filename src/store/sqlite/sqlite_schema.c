@@ -56,13 +56,13 @@ static const char views[] =
 
 /* ---- the path --------------------------------------------------------- */
 
-static int refuse_path(struct hd_fault *fault, int code, const char *path, const char *cause)
+static int refuse_path(struct heddle_error *fault, int code, const char *path, const char *cause)
 {
     size_t len = strlen(path);
 
     if (hd_errors_are_hidden())
-        return hd_fault_set(fault, code, "the database: %s", cause);
-    return hd_fault_set(fault, code, "%s%s: %s", len > 150 ? "…" : "",
+        return hd_error_set(fault, code, "the database: %s", cause);
+    return hd_error_set(fault, code, "%s%s: %s", len > 150 ? "…" : "",
                         len > 150 ? path + len - 150 : path, cause);
 }
 
@@ -82,7 +82,7 @@ static bool directory_of(const char *path, char out[PATH_MAX])
     return true;
 }
 
-static int check_directory(const char *path, struct hd_fault *fault)
+static int check_directory(const char *path, struct heddle_error *fault)
 {
     char directory[PATH_MAX];
     struct stat st;
@@ -102,7 +102,7 @@ static int check_directory(const char *path, struct hd_fault *fault)
 }
 
 /* Does not open the file: closing it would drop SQLite's locks on it. */
-static int check_path(const char *path, bool *exists, struct hd_fault *fault)
+static int check_path(const char *path, bool *exists, struct heddle_error *fault)
 {
     char resolved[PATH_MAX];
     struct stat st;
@@ -126,7 +126,7 @@ static int check_path(const char *path, bool *exists, struct hd_fault *fault)
  * The schema's version, 0 for an empty file. Inside a transaction, so that the three values are
  * consistent.
  */
-static int identify(struct hd_sqlite_conn *conn, int *out, struct hd_fault *fault)
+static int identify(struct hd_sqlite_conn *conn, int *out, struct heddle_error *fault)
 {
     int64_t objects, application, version;
     int err;
@@ -142,21 +142,21 @@ static int identify(struct hd_sqlite_conn *conn, int *out, struct hd_fault *faul
     if (objects == 0 && application == 0)
         return 0;
     if (application != HD_SQLITE_APPLICATION_ID)
-        return hd_fault_set(fault, HD_EINVAL, "%s: is a SQLite database of another application",
+        return hd_error_set(fault, HD_EINVAL, "%s: is a SQLite database of another application",
                             hd_sqlite_name(conn));
     if (version > HD_SCHEMA_VERSION)
-        return hd_fault_set(fault, HD_EVERSION,
+        return hd_error_set(fault, HD_EVERSION,
                             "%s: has schema version %lld, this library supports versions up to %d: "
                             "upgrade the library",
                             hd_sqlite_name(conn), (long long)version, HD_SCHEMA_VERSION);
     if (version < 1)
-        return hd_fault_set(fault, HD_ECORRUPT, "%s: its schema version is missing",
+        return hd_error_set(fault, HD_ECORRUPT, "%s: its schema version is missing",
                             hd_sqlite_name(conn));
     *out = (int)version;
     return 0;
 }
 
-static int path_inspect(struct hd_sqlite_conn *conn, int *version, struct hd_fault *fault)
+static int path_inspect(struct hd_sqlite_conn *conn, int *version, struct heddle_error *fault)
 {
     int err = hd_sqlite_run(conn, HD_SQLITE_BEGIN, fault);
 
@@ -194,7 +194,7 @@ static int write_schema(struct hd_buf *sql, int version)
     return err;
 }
 
-static int create_tables(struct hd_sqlite_conn *conn, int version, struct hd_fault *fault)
+static int create_tables(struct hd_sqlite_conn *conn, int version, struct heddle_error *fault)
 {
     struct hd_buf sql;
     int err;
@@ -202,7 +202,7 @@ static int create_tables(struct hd_sqlite_conn *conn, int version, struct hd_fau
     hd_buf_init(&sql, MAX_SCHEMA_SQL);
     err = write_schema(&sql, version);
     if (err)
-        hd_fault_set(fault, err, "%s: %s", hd_sqlite_name(conn), hd_error_text(err));
+        hd_error_set(fault, err, "%s: %s", hd_sqlite_name(conn), hd_error_text(err));
     else
         err = hd_sqlite_exec(conn, sql.ptr, "creating the tables", fault);
     hd_buf_fini(&sql);
@@ -210,7 +210,7 @@ static int create_tables(struct hd_sqlite_conn *conn, int version, struct hd_fau
 }
 
 /* Creates all missing objects in an empty file or in one of an older version. */
-static int schema_create(struct hd_sqlite_conn *conn, struct hd_fault *fault)
+static int schema_create(struct hd_sqlite_conn *conn, struct heddle_error *fault)
 {
     int version, err;
 
@@ -232,7 +232,7 @@ static int schema_create(struct hd_sqlite_conn *conn, struct hd_fault *fault)
     return err;
 }
 
-static int switch_to_log(struct hd_sqlite_conn *conn, struct hd_fault *fault)
+static int switch_to_log(struct hd_sqlite_conn *conn, struct heddle_error *fault)
 {
     sqlite3_stmt *stmt = NULL;
     const char *mode;
@@ -244,7 +244,7 @@ static int switch_to_log(struct hd_sqlite_conn *conn, struct hd_fault *fault)
     } else {
         mode = (const char *)sqlite3_column_text(stmt, 0);
         if (!mode || strcmp(mode, "wal") != 0)
-            err = hd_fault_set(fault, HD_EUNSUPPORTED,
+            err = hd_error_set(fault, HD_EUNSUPPORTED,
                                "%s: this file system does not support write-ahead logging",
                                hd_sqlite_name(conn));
     }
@@ -256,21 +256,21 @@ static int switch_to_log(struct hd_sqlite_conn *conn, struct hd_fault *fault)
  * The switch needs exclusive use of the file for a moment, and SQLite does not wait for that if two
  * connections could deadlock. So this function waits.
  */
-static int use_log(struct hd_sqlite_conn *conn, struct hd_fault *fault)
+static int use_log(struct hd_sqlite_conn *conn, struct heddle_error *fault)
 {
     int64_t deadline = hd_clock_monotonic_us() + (int64_t)conn->timeout_ms * 1000;
 
     for (;;) {
-        struct hd_fault local = {0};
+        struct heddle_error local = {0};
         int err = switch_to_log(conn, &local);
 
         if (err != HD_EBUSY || hd_clock_monotonic_us() >= deadline)
-            return err ? hd_fault_set(fault, err, "%s", local.text) : 0;
+            return err ? hd_error_set(fault, err, "%s", local.text) : 0;
         hd_clock_sleep_us(2000);
     }
 }
 
-static int make_ours(struct hd_sqlite_conn *conn, struct hd_fault *fault)
+static int make_ours(struct hd_sqlite_conn *conn, struct heddle_error *fault)
 {
     int version;
     int err = path_inspect(conn, &version, fault);
@@ -299,7 +299,7 @@ static void remove_if_empty(struct hd_sqlite_conn *conn, const char *path)
 }
 
 static int open_once(struct hd_sqlite_conn **out, const char *path, int timeout_ms,
-                     struct hd_fault *fault)
+                     struct heddle_error *fault)
 {
     struct hd_sqlite_conn *conn = NULL;
     bool exists;
@@ -311,7 +311,7 @@ static int open_once(struct hd_sqlite_conn **out, const char *path, int timeout_
     if (err)
         return err;
     if (sqlite3_db_readonly(conn->db, "main") == 1)
-        err = hd_fault_set(fault, HD_EACCESS, "%s: the file is read-only", hd_sqlite_name(conn));
+        err = hd_error_set(fault, HD_EACCESS, "%s: the file is read-only", hd_sqlite_name(conn));
     if (!err) {
         err = make_ours(conn, fault);
         if (err && !exists)
@@ -327,7 +327,7 @@ static int open_once(struct hd_sqlite_conn **out, const char *path, int timeout_
 }
 
 int hd_sqlite_open_file(struct hd_sqlite_conn **out, const char *path, int timeout_ms,
-                        struct hd_fault *fault)
+                        struct heddle_error *fault)
 {
     struct hd_sqlite_conn *conn = NULL;
     int err;
@@ -345,7 +345,7 @@ int hd_sqlite_open_file(struct hd_sqlite_conn **out, const char *path, int timeo
     return refuse_path(fault, HD_EIO, path, "another process keeps removing the file");
 }
 
-int hd_sqlite_open_memory(struct hd_sqlite_conn **out, int timeout_ms, struct hd_fault *fault)
+int hd_sqlite_open_memory(struct hd_sqlite_conn **out, int timeout_ms, struct heddle_error *fault)
 {
     struct hd_sqlite_conn *conn = NULL;
     int err;
