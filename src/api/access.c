@@ -113,7 +113,7 @@ static void on_outcome(void *ctx, const struct hd_auth_outcome *outcome)
 
 static struct hd_step check_custom(struct hd_call *call)
 {
-    struct hd_auth_outcome outcome;
+    struct hd_auth_outcome outcome = {0};
     struct hd_slice params;
     struct hd_step step;
     int err = hd_authorize_params(call, &params);

@@ -26,8 +26,8 @@ struct hd_defer {
     bool is_direct;
     size_t count; /* belongs to the loop */
 
-    pthread_mutex_t lock; /* protects what follows */
-    HD_FIFO(struct task) finished;
+    HD_FIFO(struct task) finished; /* protected by `lock` */
+    pthread_mutex_t lock;
 };
 
 static void finish_task(struct task *task)

@@ -38,8 +38,9 @@ enum {
 
 /*
  * A result of functions with a callback, beside 0 and the errors. 0: the callback is called once,
- * never before the function has returned. An error, or HD_READY: the callback is not called. HD_READY
- * means that the result was available at once; the function has written it to its last argument.
+ * never before the function has returned. An error, or HD_READY: the callback is not called.
+ * HD_READY means that the result was available at once; the function has written it to its last
+ * argument.
  */
 #define HD_READY 1
 

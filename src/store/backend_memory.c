@@ -405,8 +405,8 @@ struct memory_change {
 };
 
 struct memory_work {
-    struct memory_backend *memory;
     HD_VEC(struct memory_change) changes;
+    struct memory_backend *memory;
 };
 
 /* Takes the caller's reference to `added`, also on failure. */

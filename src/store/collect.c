@@ -96,9 +96,9 @@ struct collector {
     const struct hd_map *doomed;
     struct heddle_usage *removed;
     struct heddle_error *fault;
+    HD_VEC(struct chunk) chunks; /* ordered by (sequence, seq) */
     struct hd_arena arena;       /* sequence names */
     struct hd_arena scratch;     /* of one row */
-    HD_VEC(struct chunk) chunks; /* ordered by (sequence, seq) */
 };
 
 static int collector_on_chunk(void *arg, size_t which, const struct hd_cell *cells)
@@ -321,7 +321,7 @@ static void doomed_fini(struct doomed *doomed)
 static int doom(struct doomed *doomed, struct hd_slice thread, struct hd_slice ns,
                 struct hd_slice id)
 {
-    struct hd_key key;
+    struct hd_key key = {0};
     int err = hd_arena_copy(&doomed->arena, thread, &key.thread);
 
     if (!err)

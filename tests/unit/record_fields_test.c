@@ -1,4 +1,4 @@
-/* Bodies, and field tables: decoding, encoding and copying a record that has every kind of field. */
+/* Bodies and field tables: decodes, encodes and copies a record that has every kind of field. */
 #include "records/record_fields.h"
 
 #include <stdlib.h>

@@ -12,7 +12,11 @@ async function inspect(page: Page, url: string, thread: string) {
     await expect(fact(page, "Checkpoint").locator("code")).toHaveText(/^[0-9a-f-]{36}$/);
 }
 
-test("the state at the end, and the changes of the last step", async ({ heddle, page, context }) => {
+test("the state at the end, and the changes of the last step", async ({
+    heddle,
+    page,
+    context,
+}) => {
     await context.grantPermissions(["clipboard-read", "clipboard-write"]);
     const thread = await conversation(heddle, ["first", "second"], { title: "Inspected" });
     const state = await heddle.client().threads.getState(thread);
