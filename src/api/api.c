@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-#include "api/access.h"
-#include "api/audit_request.h"
-#include "api/authorize.h"
+#include "api/request/access.h"
+#include "api/request/audit_request.h"
+#include "api/request/authorize.h"
 #include "api/custom.h"
 #include "api/heartbeat.h"
 #include "api/page.h"

@@ -1,7 +1,7 @@
 /*
  * From a request to its response.
  *
- * A route has up to two parts, which are the last stages of the pipeline (pipeline.h). `work` runs
+ * A route has up to two parts, which are the last stages of the pipeline (request/pipeline.h). `work` runs
  * on a store thread, where it may wait for the database; `then` follows on the loop when `work`
  * returns HD_NEXT. Most routes only have `work`, which writes the response into the call and
  * returns HD_DONE.
@@ -16,8 +16,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "api/budget.h"
-#include "api/pipeline.h"
+#include "api/request/budget.h"
+#include "api/request/pipeline.h"
 #include "app/app.h"
 #include "auth/identity.h"
 #include "base/arena.h"
@@ -36,7 +36,7 @@ struct hd_api;
 struct hd_authorized;
 struct hd_call;
 
-/* The access that a route requires; access.h. */
+/* The access that a route requires; request/access.h. */
 enum hd_access {
     HD_ACCESS_UNSET,  /* a mistake */
     HD_ACCESS_PUBLIC, /* no credentials required */
@@ -47,7 +47,7 @@ enum hd_access {
     HD_ACCESS_ADMIN /* operators */
 };
 
-/* The custom auth event of a route, `resource.action`; authorize.h. */
+/* The custom auth event of a route, `resource.action`; request/authorize.h. */
 enum hd_on {
     HD_ON_UNSET,   /* a mistake */
     HD_ON_NOTHING, /* no event: handlers are not called */
@@ -160,7 +160,7 @@ struct hd_call {
     struct hd_slice actor;        /* owner of the assistants, items and crons that it uses */
     struct hd_slice principal;    /* owner of the thread in the path, or the actor */
     enum hd_role role;            /* of the actor, in the thread of the path */
-    struct hd_authorized *authorized; /* the result of custom auth; NULL: none. authorize.h */
+    struct hd_authorized *authorized; /* the result of custom auth; NULL: none. request/authorize.h */
     bool has_stream;                  /* counts as one of the actor's (gate/limits.h) */
     bool is_audited;                  /* in the audit log */
 

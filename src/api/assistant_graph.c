@@ -4,7 +4,7 @@
  */
 #include "api/api.h"
 #include "api/assistant_view.h"
-#include "api/worker_query.h"
+#include "api/request/worker_query.h"
 #include "graph/decl/schema.h"
 #include "graph/draw/draw.h"
 

@@ -4,7 +4,7 @@
 
 #include "api/api.h"
 #include "api/assistant_view.h"
-#include "api/authorize.h"
+#include "api/request/authorize.h"
 #include "base/alloc.h"
 
 #define MAX_FOUND ((size_t)1 << 30) /* bytes of ids and sorting keys */

@@ -1,6 +1,6 @@
 #include "api/assistant_view.h"
 
-#include "api/authorize.h"
+#include "api/request/authorize.h"
 #include "run/assistant_lookup.h"
 
 /* ---- members ---------------------------------------------------------- */

@@ -3,7 +3,7 @@
 
 #include "api/api.h"
 #include "api/assistant_view.h"
-#include "api/authorize.h"
+#include "api/request/authorize.h"
 #include "api/owner.h"
 #include "api/thread_delete.h"
 #include "base/clock.h"

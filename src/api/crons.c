@@ -4,9 +4,9 @@
  */
 #include <string.h>
 
-#include "api/access.h"
+#include "api/request/access.h"
 #include "api/api.h"
-#include "api/authorize.h"
+#include "api/request/authorize.h"
 #include "api/cron_view.h"
 #include "api/owner.h"
 #include "api/state/checkpoint_target.h"

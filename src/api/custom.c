@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "api/access.h"
+#include "api/request/access.h"
 #include "api/page.h"
 #include "base/alloc.h"
 #include "base/log.h"

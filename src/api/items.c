@@ -1,7 +1,7 @@
 /* The store: items that outlive threads, each a JSON object under a namespace and a key. A
  * namespace is a list of labels; in a query the labels are joined by dots. */
 #include "api/api.h"
-#include "api/authorize.h"
+#include "api/request/authorize.h"
 #include "config/config.h"
 #include "records/item_filter.h"
 #include "search/embed.h"

@@ -1,6 +1,6 @@
 #include "api/owner.h"
 
-#include "api/authorize.h"
+#include "api/request/authorize.h"
 
 #define OWNER HD_S("owner")
 

@@ -1,7 +1,7 @@
 /*
  * metadata.owner: the owner of a thread, an assistant or a cron, which clients may filter by. With
  * authentication the server sets it to the subject of the creator; only a custom auth handler can
- * change it (authorize.h).
+ * change it (request/authorize.h).
  */
 #ifndef HD_API_OWNER_H
 #define HD_API_OWNER_H

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "api/api.h"
-#include "api/authorize.h"
+#include "api/request/authorize.h"
 #include "api/events.h"
 #include "api/run_view.h"
 #include "api/wait.h"

@@ -2,9 +2,9 @@
 #include <heddle.h>
 #include <string.h>
 
-#include "api/access.h"
+#include "api/request/access.h"
 #include "api/api.h"
-#include "api/authorize.h"
+#include "api/request/authorize.h"
 #include "api/run_view.h"
 #include "api/state/branches.h"
 #include "base/clock.h"

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "api/api.h"
-#include "api/authorize.h"
+#include "api/request/authorize.h"
 #include "api/events.h"
 #include "api/wait.h"
 #include "records/record.h"

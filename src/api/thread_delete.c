@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/authorize.h"
+#include "api/request/authorize.h"
 #include "api/state/checkpoint_target.h"
 #include "events/event_log.h"
 #include "run/queue.h"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "api/api.h"
-#include "api/authorize.h"
+#include "api/request/authorize.h"
 #include "api/state/checkpoint_target.h"
 #include "api/thread_view.h"
 #include "base/alloc.h"

@@ -1,9 +1,9 @@
 /* Threads: create, read, change, copy. */
 #include <heddle.h>
 
-#include "api/access.h"
+#include "api/request/access.h"
 #include "api/api.h"
-#include "api/authorize.h"
+#include "api/request/authorize.h"
 #include "api/owner.h"
 #include "api/state/checkpoint_target.h"
 #include "api/state/supersteps.h"

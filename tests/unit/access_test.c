@@ -1,4 +1,4 @@
-#include "api/access.h"
+#include "api/request/access.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* The driver of a request's stages: threads, order, visits and errors. */
-#include "api/pipeline.h"
+#include "api/request/pipeline.h"
 
 #include <pthread.h>
 #include <string.h>

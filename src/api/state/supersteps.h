@@ -5,7 +5,7 @@
 
 #include "api/api.h"
 #include "api/state/checkpoint_target.h"
-#include "api/worker_query.h"
+#include "api/request/worker_query.h"
 #include "graph/state/state.h"
 
 /* Lists are in the arena; their values are reference counted. */

@@ -3,7 +3,7 @@
  * thread builds the request, the loop sends it, and a store thread updates the thread's record.
  */
 #include "api/state/supersteps.h"
-#include "api/worker_query.h"
+#include "api/request/worker_query.h"
 #include "base/json.h"
 #include "run/assistant_lookup.h"
 

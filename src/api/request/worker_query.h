@@ -2,8 +2,8 @@
  * Queries to workers for facts that only a graph's code has, for routes. On the loop: in `then` or
  * later.
  */
-#ifndef HD_API_WORKER_QUERY_H
-#define HD_API_WORKER_QUERY_H
+#ifndef HD_API_REQUEST_WORKER_QUERY_H
+#define HD_API_REQUEST_WORKER_QUERY_H
 
 #include "api/api.h"
 #include "runtime/runtime.h"

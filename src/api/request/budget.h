@@ -1,15 +1,15 @@
 /* Memory of responses. A response may have max_answer bytes, and all responses that are being built
  * or sent answer_memory bytes together. Values read for a response are counted by the lengths in
  * their references, before they are read; the finished response counts until it has been sent. */
-#ifndef HD_API_BUDGET_H
-#define HD_API_BUDGET_H
+#ifndef HD_API_REQUEST_BUDGET_H
+#define HD_API_REQUEST_BUDGET_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "api/pipeline.h"
+#include "api/request/pipeline.h"
 #include "base/compiler.h"
 #include "store/allowance.h"
 

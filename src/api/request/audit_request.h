@@ -1,6 +1,6 @@
 /* Requests in the audit log (gate/audit.h). */
-#ifndef HD_API_AUDIT_REQUEST_H
-#define HD_API_AUDIT_REQUEST_H
+#ifndef HD_API_REQUEST_AUDIT_REQUEST_H
+#define HD_API_REQUEST_AUDIT_REQUEST_H
 
 #include "api/api.h"
 

@@ -2,13 +2,13 @@
  * The value that a custom auth handler receives for a request, and the merge of its changes into
  * the body; authorize.c sends the query. For store threads.
  */
-#ifndef HD_API_AUTHORIZE_VALUE_H
-#define HD_API_AUTHORIZE_VALUE_H
+#ifndef HD_API_REQUEST_AUTHORIZE_VALUE_H
+#define HD_API_REQUEST_AUTHORIZE_VALUE_H
 
 #include <stdbool.h>
 
 #include "api/api.h"
-#include "api/authorize.h"
+#include "api/request/authorize.h"
 #include "base/buf.h"
 #include "base/compiler.h"
 #include "base/json.h"

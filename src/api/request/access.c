@@ -1,9 +1,9 @@
-#include "api/access.h"
+#include "api/request/access.h"
 
 #include <string.h>
 
-#include "api/authorize.h"
-#include "api/authorize_value.h"
+#include "api/request/authorize.h"
+#include "api/request/authorize_value.h"
 #include "auth/auth.h"
 #include "auth/issuer.h"
 #include "base/utf8.h"

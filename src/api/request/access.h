@@ -6,8 +6,8 @@
  * then those it participates in (records/participants.h). Unauthorized and nonexistent threads are
  * indistinguishable.
  */
-#ifndef HD_API_ACCESS_H
-#define HD_API_ACCESS_H
+#ifndef HD_API_REQUEST_ACCESS_H
+#define HD_API_REQUEST_ACCESS_H
 
 #include "api/api.h"
 #include "auth/identity.h"

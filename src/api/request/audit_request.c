@@ -1,9 +1,9 @@
-#include "api/audit_request.h"
+#include "api/request/audit_request.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "api/access.h"
+#include "api/request/access.h"
 #include "base/uuid.h"
 #include "gate/audit.h"
 

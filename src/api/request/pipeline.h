@@ -18,8 +18,8 @@
  * take one visit, and stages that do not apply to the call are skipped. Only stages on the loop may
  * return HD_WAIT.
  */
-#ifndef HD_API_PIPELINE_H
-#define HD_API_PIPELINE_H
+#ifndef HD_API_REQUEST_PIPELINE_H
+#define HD_API_REQUEST_PIPELINE_H
 
 #include <stdbool.h>
 

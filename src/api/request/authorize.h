@@ -8,8 +8,8 @@
  * body, the second does the work with the body as the handler changed it. A request with several
  * events repeats HD_STAGE_AUTHORIZE and HD_STAGE_APPLY. Without a handler the call takes one visit.
  */
-#ifndef HD_API_AUTHORIZE_H
-#define HD_API_AUTHORIZE_H
+#ifndef HD_API_REQUEST_AUTHORIZE_H
+#define HD_API_REQUEST_AUTHORIZE_H
 
 #include <stdbool.h>
 

@@ -1,8 +1,8 @@
-#include "api/pipeline.h"
+#include "api/request/pipeline.h"
 
-#include "api/access.h"
+#include "api/request/access.h"
 #include "api/api.h"
-#include "api/authorize.h"
+#include "api/request/authorize.h"
 #include "api/custom.h"
 #include "app/defer.h"
 #include "base/log.h"

@@ -1,4 +1,4 @@
-#include "api/authorize_value.h"
+#include "api/request/authorize_value.h"
 
 #include <string.h>
 

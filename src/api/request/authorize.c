@@ -1,7 +1,7 @@
-#include "api/authorize.h"
+#include "api/request/authorize.h"
 
-#include "api/access.h"
-#include "api/authorize_value.h"
+#include "api/request/access.h"
+#include "api/request/authorize_value.h"
 #include "auth/auth_filter.h"
 #include "base/log.h"
 #include "gate/auth_service.h"

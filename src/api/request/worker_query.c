@@ -1,4 +1,4 @@
-#include "api/worker_query.h"
+#include "api/request/worker_query.h"
 
 #include "base/json.h"
 

@@ -1,4 +1,4 @@
-#include "api/budget.h"
+#include "api/request/budget.h"
 
 #include "api/api.h"
 #include "config/config.h"
