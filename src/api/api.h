@@ -1,10 +1,10 @@
 /*
  * From a request to its response.
  *
- * A route has up to two parts, which are the last stages of the pipeline (request/pipeline.h). `work` runs
- * on a store thread, where it may wait for the database; `then` follows on the loop when `work`
- * returns HD_NEXT. Most routes only have `work`, which writes the response into the call and
- * returns HD_DONE.
+ * A route has up to two parts, which are the last stages of the pipeline (request/pipeline.h).
+ * `work` runs on a store thread, where it may wait for the database; `then` follows on the loop
+ * when `work` returns HD_NEXT. Most routes only have `work`, which writes the response into the
+ * call and returns HD_DONE.
  *
  * To add an endpoint: write the function in the file of its resource and add one line to the table
  * of that file (routes.c names all tables). The router, /openapi.json and /docs come from these
@@ -85,7 +85,7 @@ struct hd_endpoint {
     hd_stage_fn work;    /* store thread; may be NULL */
     hd_stage_fn then;    /* loop; may be NULL */
 
-    /* For /openapi.json: names in its components (schemas.c); NULL: none. */
+    /* For /openapi.json: names in its components (schemas.json); NULL: none. */
     const char *tag;
     const char *summary;
     const char *query;  /* parameters, separated by spaces: "limit offset" */
@@ -115,7 +115,7 @@ extern const struct hd_routes hd_routes_message_origins;
 extern const struct hd_routes hd_routes_agents;
 extern const struct hd_routes hd_routes_run_create;
 extern const struct hd_routes hd_routes_runs;
-extern const struct hd_routes hd_routes_streams;
+extern const struct hd_routes hd_routes_stream_join;
 extern const struct hd_routes hd_routes_participants;
 extern const struct hd_routes hd_routes_invitations;
 extern const struct hd_routes hd_routes_items;
@@ -160,9 +160,10 @@ struct hd_call {
     struct hd_slice actor;        /* owner of the assistants, items and crons that it uses */
     struct hd_slice principal;    /* owner of the thread in the path, or the actor */
     enum hd_role role;            /* of the actor, in the thread of the path */
-    struct hd_authorized *authorized; /* the result of custom auth; NULL: none. request/authorize.h */
-    bool has_stream;                  /* counts as one of the actor's (gate/limits.h) */
-    bool is_audited;                  /* in the audit log */
+    struct hd_authorized
+        *authorized; /* the result of custom auth; NULL: none. request/authorize.h */
+    bool has_stream; /* counts as one of the actor's (gate/limits.h) */
+    bool is_audited; /* in the audit log */
 
     int status; /* 200 at first */
     struct hd_call_header *headers;
@@ -272,7 +273,7 @@ struct hd_stream_accesses *hd_api_stream_accesses(const struct hd_api *api);
 struct hd_message_path_memory;
 struct hd_message_path_memory *hd_api_message_path_memory(const struct hd_api *api);
 
-/* Statistics of the HTTP server, for /metrics; set by the owner of the server. */
+/* The HTTP server: its statistics, and whether it is closing; set by its owner. */
 struct hd_http_server;
 void hd_api_set_server(struct hd_api *api, const struct hd_http_server *server);
 const struct hd_http_server *hd_api_server(const struct hd_api *api);

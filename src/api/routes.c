@@ -9,7 +9,7 @@ static const struct hd_routes *const tables[] = {
     &hd_routes_assistant_graph, &hd_routes_system,
     &hd_routes_metrics,         &hd_routes_openapi,
     &hd_routes_run_create,      &hd_routes_runs,
-    &hd_routes_streams,         &hd_routes_thread_search,
+    &hd_routes_stream_join,     &hd_routes_thread_search,
     &hd_routes_threads,         &hd_routes_thread_delete,
     &hd_routes_states,          &hd_routes_history,
     &hd_routes_branches,        &hd_routes_timeline,

@@ -3,7 +3,7 @@
 
 #include "api/api.h"
 #include "api/request/authorize.h"
-#include "api/events.h"
+#include "api/event_stream.h"
 #include "api/run_view.h"
 #include "api/wait.h"
 #include "base/log.h"
@@ -31,7 +31,7 @@ struct creations {
  * Headers that may carry a secret are never passed to graphs, regardless of the configuration. Only
  * the user's own token is kept for tools that pass it on; like all secrets it stays in memory.
  */
-static bool is_secret(struct hd_slice name)
+static bool may_be_secret_header(struct hd_slice name)
 {
     static const char *const parts[] = {"key",    "token",  "secret",   "auth",
                                         "cookie", "passwd", "password", NULL};
@@ -64,7 +64,7 @@ static bool creation_is_listed(const struct hd_config_list *list, struct hd_slic
 static bool is_for_graphs(const struct hd_config *config, struct hd_slice name)
 {
     return creation_is_listed(&config->headers_to_graphs, name) &&
-           !creation_is_listed(&config->headers_not_to_graphs, name) && !is_secret(name);
+           !creation_is_listed(&config->headers_not_to_graphs, name) && !may_be_secret_header(name);
 }
 
 /* The headers that graphs receive, as an object. */
@@ -276,19 +276,20 @@ static struct hd_step then_stream(struct hd_call *call)
     struct hd_event_log *log =
         hd_event_log_get(call->app->event_logs, call->principal, run->thread_id,
                          (uint64_t)creation->admission.event_seq);
-    const struct hd_events events = {.thread_id = run->thread_id,
-                                     .run_id = run->run_id,
-                                     .modes = creation->request.modes,
-                                     .after = HD_FROM_NOW,
-                                     .is_cancelling = creation->request.cancels_on_disconnect,
-                                     .is_creator = true};
+    const struct hd_event_stream_options events = {.thread_id = run->thread_id,
+                                                   .run_id = run->run_id,
+                                                   .modes = creation->request.modes,
+                                                   .after = HD_FROM_NOW,
+                                                   .cancels_on_disconnect =
+                                                       creation->request.cancels_on_disconnect,
+                                                   .is_creator = true};
     struct hd_step step;
 
     put_location(call, creation, "/stream");
     /* The stream is opened before the run starts, so that it misses no event. */
     if (log)
         hd_event_log_hold(log);
-    step = hd_events_send(call, log, &events);
+    step = hd_event_stream_send(call, log, &events);
     enqueue(call, creation, true);
     if (log)
         hd_event_log_release(log);

@@ -53,11 +53,11 @@ static bool is_shared(const struct hd_call *call)
     return !hd_slice_eq(call->principal, call->actor);
 }
 
-static enum hd_role needed(const struct hd_endpoint *route, bool is_changing)
+static enum hd_role needed(const struct hd_endpoint *route, bool may_change)
 {
     if (route->access == HD_ACCESS_OWNER)
         return HD_ROLE_OWNER;
-    return is_changing || route->access == HD_ACCESS_EDITOR ? HD_ROLE_EDITOR : HD_ROLE_VIEWER;
+    return may_change || route->access == HD_ACCESS_EDITOR ? HD_ROLE_EDITOR : HD_ROLE_VIEWER;
 }
 
 /* A stream to check on a store thread. In the arena of the check. */
@@ -339,7 +339,7 @@ void hd_stream_accesses_destroy(struct hd_stream_accesses *watches)
 }
 
 void hd_stream_access_start(struct hd_stream_access *watch, const struct hd_call *call,
-                            struct hd_slice thread_id, bool is_changing, hd_stream_access_fn fn,
+                            struct hd_slice thread_id, bool may_change, hd_stream_access_fn fn,
                             void *ctx)
 {
     struct hd_stream_accesses *watches = hd_api_stream_accesses(call->api);
@@ -348,7 +348,7 @@ void hd_stream_access_start(struct hd_stream_access *watch, const struct hd_call
                                        .ctx = ctx,
                                        .call = call,
                                        .thread_id = thread_id,
-                                       .needed = needed(call->route, is_changing)};
+                                       .needed = needed(call->route, may_change)};
     if (!call->identity)
         return;
     if (!watches->first)

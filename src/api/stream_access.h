@@ -48,11 +48,11 @@ void hd_stream_accesses_destroy(struct hd_stream_accesses *watches);
 
 /*
  * Checks the stream until hd_stream_access_stop(), which must be called before the end of the call.
- * Borrows the id. A route or `is_changing` that changes the thread requires the editor role while
- * it is open.
+ * Borrows the id. The editor role is required while it is open if the route changes the thread, or
+ * with `may_change`, for a reader whose disconnect cancels the run.
  */
 void hd_stream_access_start(struct hd_stream_access *watch, const struct hd_call *call,
-                            struct hd_slice thread_id, bool is_changing, hd_stream_access_fn fn,
+                            struct hd_slice thread_id, bool may_change, hd_stream_access_fn fn,
                             void *ctx);
 void hd_stream_access_stop(struct hd_stream_access *watch);
 

@@ -356,7 +356,7 @@ static int make_copy(struct hd_call *call, struct hd_thread_rec *thread)
     hd_uuid_v7(id);
     thread->principal = call->actor;
     thread->id = hd_slice(id, HD_UUID_LEN);
-    thread->has_rest = false;
+    thread->has_before = false;
     thread->created_at = thread->updated_at = now;
     thread->expires_at = 0;
     hd_thread_touch(thread, now);

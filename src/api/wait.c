@@ -13,7 +13,7 @@ struct wait {
     struct hd_call *call;
     struct hd_slice thread_id;
     struct hd_slice run_id;
-    bool is_cancelling;
+    bool cancels_on_disconnect;
     bool is_begun; /* as a stream, because the run takes long */
     bool is_ended; /* the response is complete; its rest is being sent */
     struct hd_waiter waiter;
@@ -35,7 +35,7 @@ static void on_wait_gone(void *ctx)
 
     wait_leave(wait);
     /* On shutdown the client did not disconnect. */
-    if (wait->is_cancelling && !wait->is_ended &&
+    if (wait->cancels_on_disconnect && !wait->is_ended &&
         !hd_http_server_is_closing(hd_api_server(wait->call->api)))
         hd_queue_cancel(wait->call->app->queue, wait->call->principal, wait->thread_id,
                         wait->run_id, HD_CANCEL_INTERRUPT);
@@ -180,7 +180,7 @@ static void on_watch(void *ctx, enum hd_stream_access_end why)
 }
 
 struct hd_step hd_wait_send(struct hd_call *call, struct hd_slice thread_id, struct hd_slice run_id,
-                            bool is_cancelling)
+                            bool cancels_on_disconnect)
 {
     struct wait *wait = hd_arena_calloc(call->arena, 1, sizeof(*wait));
     struct hd_step step;
@@ -190,7 +190,7 @@ struct hd_step hd_wait_send(struct hd_call *call, struct hd_slice thread_id, str
         return hd_step_fail(HD_ENOMEM);
     call->state = wait;
     wait->call = call;
-    wait->is_cancelling = is_cancelling;
+    wait->cancels_on_disconnect = cancels_on_disconnect;
     wait->waiter.fn = on_outcome;
     wait->waiter.ctx = wait;
     if (!hd_queue_wait(call->app->queue, call->principal, thread_id, run_id, &wait->waiter)) {
@@ -200,6 +200,7 @@ struct hd_step hd_wait_send(struct hd_call *call, struct hd_slice thread_id, str
     }
     hd_exchange_on_gone(call->exchange, on_wait_gone, wait);
     hd_heartbeat_start(hd_api_heartbeats(call->api), &wait->heartbeat, on_heartbeat, wait);
-    hd_stream_access_start(&wait->watch, call, wait->thread_id, is_cancelling, on_watch, wait);
+    hd_stream_access_start(&wait->watch, call, wait->thread_id, cancels_on_disconnect, on_watch,
+                           wait);
     return HD_WAIT;
 }

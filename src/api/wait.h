@@ -9,9 +9,9 @@
 
 /*
  * For `then` to return: responds when the run has ended, at once when it is not in flight.
- * `is_cancelling`: a disconnect of the client cancels the run.
+ * `cancels_on_disconnect`: a disconnect of the client cancels the run.
  */
 HD_MUST_CHECK struct hd_step hd_wait_send(struct hd_call *call, struct hd_slice thread_id,
-                                          struct hd_slice run_id, bool is_cancelling);
+                                          struct hd_slice run_id, bool cancels_on_disconnect);
 
 #endif

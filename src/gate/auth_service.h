@@ -1,6 +1,6 @@
 /*
  * Authentication of requests: auth/auth.h on the loop, with the store and the HTTP requests it
- * needs. app->gate is set when the configuration has `auth`, NULL otherwise.
+ * needs. app->auth_service is set when the configuration has `auth`, NULL otherwise.
  *
  * Reasons for refusals are logged (auth.c) at most once per second, without the credential.
  */

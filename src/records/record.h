@@ -68,9 +68,9 @@ struct hd_thread_rec {
     struct hd_slice interrupts; /* JSON object: task id to list */
     struct hd_slice error;      /* JSON */
     /* While it is busy: the status and head to restore if its runs change nothing. */
-    bool has_rest;
-    enum hd_thread_status rest;
-    struct hd_head rest_head;
+    bool has_before;
+    enum hd_thread_status status_before;
+    struct hd_head head_before;
     struct hd_slice unknown; /* members of the body that a newer version wrote */
 };
 
@@ -108,13 +108,14 @@ HD_MUST_CHECK int hd_threads_expired(struct heddle *store, int64_t now, hd_threa
 
 /* ---- runs ------------------------------------------------------------- */
 
+/* LangGraph's words: a run that stops at a question ends with success, and its thread waits. */
 enum hd_run_state {
     HD_RUN_STATE_PENDING,
     HD_RUN_STATE_RUNNING,
     HD_RUN_STATE_ERROR,
     HD_RUN_STATE_SUCCESS,
     HD_RUN_STATE_TIMEOUT,
-    HD_RUN_STATE_INTERRUPTED
+    HD_RUN_STATE_INTERRUPTED /* cancelled */
 };
 
 const char *hd_run_state_name(enum hd_run_state state);

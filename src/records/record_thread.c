@@ -23,12 +23,12 @@ static const struct hd_record_field head_members[] = {
     {HD_RECORD_MEMBER("assistant_id", TEXT, REC, head.assistant_id), .flags = HD_RECORD_MINOR},
 };
 
-static const struct hd_record_field rest_members[] = {
-    {HD_RECORD_MEMBER("status", NAME, REC, rest), .names = statuses},
-    {HD_RECORD_MEMBER("ns", TEXT, REC, rest_head.ns)},
-    {HD_RECORD_MEMBER("checkpoint_id", TEXT, REC, rest_head.checkpoint_id)},
-    {HD_RECORD_MEMBER("graph_id", TEXT, REC, rest_head.graph_id)},
-    {HD_RECORD_MEMBER("assistant_id", TEXT, REC, rest_head.assistant_id)},
+static const struct hd_record_field before_members[] = {
+    {HD_RECORD_MEMBER("status", NAME, REC, status_before), .names = statuses},
+    {HD_RECORD_MEMBER("ns", TEXT, REC, head_before.ns)},
+    {HD_RECORD_MEMBER("checkpoint_id", TEXT, REC, head_before.checkpoint_id)},
+    {HD_RECORD_MEMBER("graph_id", TEXT, REC, head_before.graph_id)},
+    {HD_RECORD_MEMBER("assistant_id", TEXT, REC, head_before.assistant_id)},
 };
 
 static const struct hd_record_field thread_members[] = {
@@ -39,8 +39,8 @@ static const struct hd_record_field thread_members[] = {
     {HD_RECORD_MEMBER("heads", JSON, REC, heads)},
     {HD_RECORD_MEMBER("interrupts", JSON, REC, interrupts)},
     {HD_RECORD_MEMBER("error", JSON, REC, error)},
-    {HD_RECORD_MEMBER("rest", OBJECT, REC, rest), HD_RECORD_MEMBERS(rest_members),
-     .flags = HD_RECORD_IF, .other = offsetof(REC, has_rest)},
+    {HD_RECORD_MEMBER("rest", OBJECT, REC, status_before), HD_RECORD_MEMBERS(before_members),
+     .flags = HD_RECORD_IF, .other = offsetof(REC, has_before)},
     {HD_RECORD_MEMBER("run_order", INT, REC, run_order)},
     {HD_RECORD_MEMBER("last_run", TEXT, REC, last_run)},
 };

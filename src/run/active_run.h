@@ -69,15 +69,14 @@ struct hd_active_run {
 
     /* The outcome; set by run_execute.c, stored by run_complete.c. */
     struct hd_outcome outcome;
-    struct hd_val *output;              /* NULL: none */
-    struct hd_buf values;               /* the output as JSON, if a waiter exists */
-    struct hd_buf interrupts;           /* JSON: task id to list */
-    struct hd_buf error;                /* JSON */
-    struct hd_buf receipt;              /* JSON: the unfinished tasks of a stopped run */
+    struct hd_val *output;    /* NULL: none */
+    struct hd_buf values;     /* the output as JSON, if a waiter exists */
+    struct hd_buf interrupts; /* JSON: task id to list */
+    struct hd_buf error;      /* JSON */
+    struct hd_buf receipt;    /* JSON of a stopped run: step, streamed tokens, tools in flight */
     struct hd_event_log_page last_page; /* the last events, stored with the end; may be empty */
     struct hd_origin *origins;          /* the state before the run, for a rollback */
     bool has_next;
-    bool has_made_checkpoint;
 };
 
 struct hd_thread_queue { /* the runs of one thread; the first may be running */

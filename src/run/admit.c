@@ -685,9 +685,9 @@ static int fill_thread(struct attempt *t, const struct hd_val *merged, int64_t n
     hd_val_unref(metadata);
     hd_val_unref(config);
     if (thread->status != HD_THREAD_BUSY) {
-        thread->has_rest = true;
-        thread->rest = thread->status;
-        thread->rest_head = thread->head;
+        thread->has_before = true;
+        thread->status_before = thread->status;
+        thread->head_before = thread->head;
     }
     thread->status = HD_THREAD_BUSY;
     thread->updated_at = now;
@@ -710,7 +710,7 @@ static int store_admission(struct attempt *t)
 
     hd_batch_init(&batch);
     err = t->is_new_thread ? hd_thread_add(&batch, &t->thread) : hd_thread_put(&batch, &t->thread);
-    if (!err && t->thread.rest_head.ns.len == 0 && !is_temporary(t))
+    if (!err && t->thread.head_before.ns.len == 0 && !is_temporary(t))
         err =
             hd_thread_texts_add_label(&batch, t->a->principal, t->thread.id, t->a->request->input);
     if (!err)

@@ -1,4 +1,3 @@
-#include "records/thread_heads.h"
 #include "run/run_commit.h"
 
 #include <heddle.h>
@@ -10,6 +9,7 @@
 #include "events/event_log.h"
 #include "graph/engine/origin.h"
 #include "records/participants.h"
+#include "records/thread_heads.h"
 #include "search/thread_texts.h"
 #include "store/bytes.h"
 #include "store/rows.h"
@@ -19,66 +19,66 @@
 
 /* ---- thread record ---------------------------------------------------- */
 
-static bool has_result(const struct hd_run_commit *outcome)
+static bool has_result(const struct hd_run_commit *commit)
 {
-    return outcome->has_begun && !outcome->is_rolled_back;
+    return commit->has_begun && !commit->is_rolled_back;
 }
 
 /* The thread's status after this run if no other run is in flight. */
-static enum hd_thread_status status_after(const struct hd_run_commit *outcome,
+static enum hd_thread_status status_after(const struct hd_run_commit *commit,
                                           const struct hd_thread_rec *thread)
 {
-    bool is_before = !has_result(outcome);
+    bool is_before = !has_result(commit);
 
-    if (!outcome->is_rolled_back &&
-        (outcome->status == HD_RUN_STATE_ERROR || outcome->status == HD_RUN_STATE_TIMEOUT))
+    if (!commit->is_rolled_back &&
+        (commit->status == HD_RUN_STATE_ERROR || commit->status == HD_RUN_STATE_TIMEOUT))
         return HD_THREAD_ERROR;
-    if (is_before && thread->has_rest)
-        return thread->rest;
-    if (is_before ? thread->interrupts.len > 2 : outcome->has_next)
+    if (is_before && thread->has_before)
+        return thread->status_before;
+    if (is_before ? thread->interrupts.len > 2 : commit->has_next)
         return HD_THREAD_INTERRUPTED;
     return HD_THREAD_IDLE;
 }
 
-/* Sets the status. `rest` keeps it for the case that the other runs leave no result. */
-static void settle_thread(struct hd_thread_rec *thread, const struct hd_run_commit *outcome,
-                          size_t others)
+/* Sets the status. `status_before` keeps it for the case that the other runs leave no result. */
+static void set_thread_status(struct hd_thread_rec *thread, const struct hd_run_commit *commit,
+                              size_t others)
 {
-    enum hd_thread_status status = status_after(outcome, thread);
+    enum hd_thread_status status = status_after(commit, thread);
 
-    if (has_result(outcome))
-        thread->rest_head = thread->head;
-    else if (others == 0 && thread->has_rest)
-        thread->head = thread->rest_head;
-    thread->has_rest = others > 0 && (thread->has_rest || has_result(outcome));
-    thread->rest = status;
+    if (has_result(commit))
+        thread->head_before = thread->head;
+    else if (others == 0 && thread->has_before)
+        thread->head = thread->head_before;
+    thread->has_before = others > 0 && (thread->has_before || has_result(commit));
+    thread->status_before = status;
     thread->status = others > 0 ? HD_THREAD_BUSY : status;
 }
 
 static int change_thread(struct heddle *store, struct hd_thread_rec *thread,
-                         const struct hd_run_commit *outcome, struct hd_arena *arena,
+                         const struct hd_run_commit *commit, struct hd_arena *arena,
                          struct heddle_error *fault)
 {
     int64_t now = hd_clock_now_us();
 
     thread->updated_at = now;
     hd_thread_touch(thread, now);
-    if (outcome->event_seq > thread->event_seq)
-        thread->event_seq = outcome->event_seq;
-    if (!has_result(outcome))
+    if (commit->event_seq > thread->event_seq)
+        thread->event_seq = commit->event_seq;
+    if (!has_result(commit))
         return 0;
     thread->state_updated_at = now;
-    thread->interrupts = outcome->interrupts;
-    thread->error = outcome->error;
-    if (outcome->checkpoint_id.len == 0)
+    thread->interrupts = commit->interrupts;
+    thread->error = commit->error;
+    if (commit->checkpoint_id.len == 0)
         return 0;
-    thread->head.ns = outcome->ns;
-    thread->head.checkpoint_id = outcome->checkpoint_id;
-    thread->head.graph_id = outcome->graph_id;
-    thread->head.assistant_id = outcome->run->assistant_id;
+    thread->head.ns = commit->ns;
+    thread->head.checkpoint_id = commit->checkpoint_id;
+    thread->head.graph_id = commit->graph_id;
+    thread->head.assistant_id = commit->run->assistant_id;
     /* The run's last checkpoint replaces the head that a client chose. */
-    return hd_thread_heads_follow(store, thread, outcome->ns, outcome->checkpoint_id,
-                                  outcome->run->run_id, arena, fault);
+    return hd_thread_heads_follow(store, thread, commit->ns, commit->checkpoint_id,
+                                  commit->run->run_id, arena, fault);
 }
 
 /* The run leaves no result: sets the head to the latest other run, or clears it. */
@@ -133,18 +133,18 @@ static int count_others(struct heddle *store, const struct hd_run_rec *run, stru
     return err;
 }
 
-static int add_run(struct hd_batch_builder *batch, const struct hd_run_commit *outcome, int64_t rev)
+static int add_run(struct hd_batch_builder *batch, const struct hd_run_commit *commit, int64_t rev)
 {
-    struct hd_run_rec run = *outcome->run;
+    struct hd_run_rec run = *commit->run;
 
-    if (outcome->is_rolled_back)
+    if (commit->is_rolled_back)
         return hd_run_delete(batch, &run);
     if (rev == 0)
         return 0; /* deleted meanwhile */
     run.rev = rev;
-    run.status = outcome->status;
-    run.receipt = outcome->receipt;
-    run.error = outcome->error;
+    run.status = commit->status;
+    run.receipt = commit->receipt;
+    run.error = commit->error;
     run.updated_at = hd_clock_now_us();
     run.due_at = 0;
     return hd_run_put(batch, &run);
@@ -154,27 +154,27 @@ static int add_run(struct hd_batch_builder *batch, const struct hd_run_commit *o
  * Appends all changes of the end to one batch: the new `thread`, the run (`rev`: its current
  * revision, 0: it was deleted), its last events and its webhook.
  */
-static int add_end(struct hd_batch_builder *batch, const struct hd_run_commit *outcome,
+static int add_end(struct hd_batch_builder *batch, const struct hd_run_commit *commit,
                    struct hd_thread_rec *thread, int64_t rev)
 {
-    const struct hd_run_rec *run = outcome->run;
+    const struct hd_run_rec *run = commit->run;
     int err = hd_thread_put(batch, thread);
 
     if (!err)
-        err = add_run(batch, outcome, rev);
-    if (!err && outcome->last_page && outcome->last_page->data.len > 0)
-        err = hd_event_log_page_put(batch, run->principal, run->thread_id, outcome->last_page);
-    if (!err && outcome->webhook)
-        err = hd_outbox_put(batch, outcome->webhook);
+        err = add_run(batch, commit, rev);
+    if (!err && commit->last_page && commit->last_page->data.len > 0)
+        err = hd_event_log_page_put(batch, run->principal, run->thread_id, commit->last_page);
+    if (!err && commit->webhook)
+        err = hd_outbox_put(batch, commit->webhook);
     return err;
 }
 
 /* Computes the thread's new record; HD_ENOTFOUND: the thread and its runs were deleted. */
-static int plan_thread(struct heddle *store, const struct hd_run_commit *outcome,
+static int plan_thread(struct heddle *store, const struct hd_run_commit *commit,
                        struct hd_arena *arena, struct hd_thread_rec *thread, int64_t *rev,
                        struct heddle_error *fault)
 {
-    const struct hd_run_rec *run = outcome->run;
+    const struct hd_run_rec *run = commit->run;
     size_t others = 0;
     int err = hd_thread_read(store, run->principal, run->thread_id, arena, thread, fault);
 
@@ -183,24 +183,24 @@ static int plan_thread(struct heddle *store, const struct hd_run_commit *outcome
     if (!err)
         err = count_others(store, run, arena, &others, rev, fault);
     if (!err)
-        err = change_thread(store, thread, outcome, arena, fault);
-    if (!err && !has_result(outcome) && (others > 0 || !thread->has_rest))
+        err = change_thread(store, thread, commit, arena, fault);
+    if (!err && !has_result(commit) && (others > 0 || !thread->has_before))
         err = restore_head(store, thread, run, arena, fault);
     if (!err)
-        settle_thread(thread, outcome, others);
+        set_thread_status(thread, commit, others);
     return err;
 }
 
-static int try_once(struct heddle *store, const struct hd_run_commit *outcome,
+static int try_once(struct heddle *store, const struct hd_run_commit *commit,
                     struct hd_arena *arena, struct heddle_error *fault)
 {
-    const struct hd_run_rec *run = outcome->run;
+    const struct hd_run_rec *run = commit->run;
     struct hd_batch_builder batch;
     struct hd_thread_rec thread;
     struct hd_batch view;
     struct hd_slice lane;
     int64_t rev;
-    int err = plan_thread(store, outcome, arena, &thread, &rev, fault);
+    int err = plan_thread(store, commit, arena, &thread, &rev, fault);
 
     if (err == HD_ENOTFOUND)
         return 0;
@@ -209,7 +209,7 @@ static int try_once(struct heddle *store, const struct hd_run_commit *outcome,
     if (err)
         return err;
     hd_batch_init(&batch);
-    err = add_end(&batch, outcome, &thread, rev);
+    err = add_end(&batch, commit, &thread, rev);
     view = hd_batch_view(&batch);
     if (!err)
         err = hd_rows_apply(store, lane, &view, NULL, fault);
@@ -291,10 +291,10 @@ static int find_old_pages(struct heddle *store, const struct hd_run_rec *run, bo
 }
 
 /* Reads the data of pages, for their sizes, only if the limit of bytes may be exceeded. */
-static int trim_pages(struct heddle *store, const struct hd_run_commit *outcome,
+static int trim_pages(struct heddle *store, const struct hd_run_commit *commit,
                       struct hd_arena *arena, struct heddle_error *fault)
 {
-    const struct hd_page_limits *keep = &outcome->pages;
+    const struct hd_page_limits *keep = &commit->pages;
     struct old_pages old;
     int err = 0;
 
@@ -302,13 +302,13 @@ static int trim_pages(struct heddle *store, const struct hd_run_commit *outcome,
         return 0;
     do {
         old = (struct old_pages){.keep = *keep};
-        err = find_old_pages(store, outcome->run, false, &old, fault);
+        err = find_old_pages(store, commit->run, false, &old, fault);
         if (!err && (keep->has_large || old.seen * HD_PAGE_BYTES > keep->bytes)) {
             old = (struct old_pages){.keep = *keep};
-            err = find_old_pages(store, outcome->run, true, &old, fault);
+            err = find_old_pages(store, commit->run, true, &old, fault);
         }
         if (!err)
-            err = delete_pages(store, outcome->run, &old, arena, fault);
+            err = delete_pages(store, commit->run, &old, arena, fault);
     } while (!err && old.count == HD_COUNT(old.first));
     return err;
 }
@@ -380,14 +380,14 @@ static int delete_thread(struct heddle *store, struct hd_slice principal, struct
 /* ---- public functions ------------------------------------------------- */
 
 /* Deletes the run's checkpoints, and its writes to the checkpoints from which it started. */
-static int roll_back(struct heddle *store, const struct hd_run_commit *outcome,
+static int roll_back(struct heddle *store, const struct hd_run_commit *commit,
                      struct heddle_error *fault)
 {
-    const struct hd_run_rec *run = outcome->run;
+    const struct hd_run_rec *run = commit->run;
     const struct heddle_thread thread = {hd_to_public(run->principal),
                                          hd_to_public(run->thread_id)};
     const struct heddle_bytes id = hd_to_public(run->run_id);
-    int err = hd_origins_restore(store, outcome->origins, &thread, run->thread_created, fault);
+    int err = hd_origins_restore(store, commit->origins, &thread, run->thread_created, fault);
 
     if (err == HD_ENOTFOUND)
         err = 0; /* the thread was deleted */
@@ -397,39 +397,39 @@ static int roll_back(struct heddle *store, const struct hd_run_commit *outcome,
     return err;
 }
 
-struct commit {
+struct commit_attempt {
     struct heddle *store;
-    const struct hd_run_commit *outcome;
+    const struct hd_run_commit *commit;
     struct hd_arena arena;
 };
 
 static int commit_once(void *arg, struct heddle_error *fault)
 {
-    struct commit *commit = arg;
+    struct commit_attempt *attempt = arg;
 
-    hd_arena_reset(&commit->arena);
-    return try_once(commit->store, commit->outcome, &commit->arena, fault);
+    hd_arena_reset(&attempt->arena);
+    return try_once(attempt->store, attempt->commit, &attempt->arena, fault);
 }
 
-int hd_run_commit_store(struct hd_app *app, const struct hd_run_commit *outcome,
+int hd_run_commit_store(struct hd_app *app, const struct hd_run_commit *commit,
                         struct heddle_error *fault)
 {
-    struct commit commit = {.store = app->store, .outcome = outcome};
+    struct commit_attempt attempt = {.store = app->store, .commit = commit};
     int err;
 
-    if (outcome->deletes_thread)
-        return delete_thread(app->store, outcome->run->principal, outcome->run->thread_id, 0,
-                             outcome->webhook, fault);
-    if (outcome->is_rolled_back) {
-        err = roll_back(app->store, outcome, fault);
+    if (commit->deletes_thread)
+        return delete_thread(app->store, commit->run->principal, commit->run->thread_id, 0,
+                             commit->webhook, fault);
+    if (commit->is_rolled_back) {
+        err = roll_back(app->store, commit, fault);
         if (err)
             return err;
     }
-    hd_arena_init(&commit.arena, MAX_READ);
-    err = hd_rows_change(app->store, commit_once, &commit, fault);
+    hd_arena_init(&attempt.arena, MAX_READ);
+    err = hd_rows_change(app->store, commit_once, &attempt, fault);
     if (!err)
-        err = trim_pages(app->store, outcome, &commit.arena, fault);
-    hd_arena_fini(&commit.arena);
+        err = trim_pages(app->store, commit, &attempt.arena, fault);
+    hd_arena_fini(&attempt.arena);
     return err;
 }
 

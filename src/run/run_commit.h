@@ -48,7 +48,7 @@ struct hd_run_commit {
  * Stores the end: the records of the run and its thread, the run's last events and its webhook, in
  * one batch. Retries after conflicts.
  */
-HD_MUST_CHECK int hd_run_commit_store(struct hd_app *app, const struct hd_run_commit *outcome,
+HD_MUST_CHECK int hd_run_commit_store(struct hd_app *app, const struct hd_run_commit *commit,
                                       struct heddle_error *fault);
 
 /* Sets *out to whether the run has made a checkpoint. */

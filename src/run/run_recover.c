@@ -94,8 +94,8 @@ static int give_up_run(struct recovery *r, struct hd_thread_rec *thread, struct 
     run->due_at = 0;
     run->updated_at = thread->updated_at = hd_clock_now_us();
     thread->status = count > 1 ? HD_THREAD_BUSY : HD_THREAD_ERROR;
-    thread->has_rest = thread->has_rest && count > 1;
-    thread->rest = HD_THREAD_ERROR;
+    thread->has_before = thread->has_before && count > 1;
+    thread->status_before = HD_THREAD_ERROR;
     thread->error = run->error = HD_S(GAVE_UP);
     thread->event_seq = (int64_t)hd_event_log_gap((uint64_t)thread->event_seq, run->attempt + 1);
     hd_batch_init(&batch);

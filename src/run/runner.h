@@ -46,7 +46,7 @@ struct hd_runner_options {
     const struct hd_app_graph *graph;
     struct hd_slice run_id, assistant_id;
     struct hd_slice principal, actor, thread, root; /* as in struct hd_engine_run_options */
-    int64_t guard;
+    int64_t guard; /* the thread fence of its saves (store/thread_fence.h); 0: none */
     int attempt;
     struct hd_run_losses losses; /* so far */
     bool is_continued; /* it has made checkpoints and continues there; `input` is ignored */

@@ -352,9 +352,9 @@ static void on_progress_read(void *arg)
 /* True: the run continues at another worker, or ends because it was lost too often. */
 static bool try_again(struct worker_run *run)
 {
-    bool was_there = hd_slice_eq(run->answer.type, HD_S("WorkerLost"));
+    bool had_worker = hd_slice_eq(run->answer.type, HD_S("WorkerLost"));
 
-    if (run->is_cancelled || !was_there)
+    if (run->is_cancelled || !had_worker)
         return false;
     return hd_defer_patiently(run->base.app->defer, read_progress, on_progress_read, run) == 0;
 }

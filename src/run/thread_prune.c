@@ -101,8 +101,8 @@ static int find_heads(struct heddle *store, const struct hd_thread_rec *thread,
 
     if (prune->strategy == HD_TTL_KEEP_BRANCHES) {
         err = add_head(heads, thread->head.ns, thread->head.checkpoint_id);
-        if (!err && thread->has_rest)
-            err = add_head(heads, thread->rest_head.ns, thread->rest_head.checkpoint_id);
+        if (!err && thread->has_before)
+            err = add_head(heads, thread->head_before.ns, thread->head_before.checkpoint_id);
         if (!err)
             err = add_chosen(heads, thread->heads, fault);
     }
@@ -122,13 +122,13 @@ static int change_record(struct hd_batch_builder *batch, struct hd_thread_rec th
 {
     const struct hd_cell key[] = {hd_cell_bytes(thread.principal), hd_cell_bytes(thread.id)};
     bool forgets =
-        prune->strategy == HD_TTL_KEEP_LATEST && (thread.heads.len > 0 || thread.has_rest);
+        prune->strategy == HD_TTL_KEEP_LATEST && (thread.heads.len > 0 || thread.has_before);
 
     if (!forgets && !prune->is_over)
         return hd_batch_expect(batch, HD_THREAD_INFO, key, HD_THREAD_INFO_REV, thread.rev);
     if (forgets) { /* the chosen heads are deleted, unless they are the latest */
         thread.heads = hd_slice(NULL, 0);
-        thread.head.checkpoint_id = thread.rest_head.checkpoint_id = hd_slice(NULL, 0);
+        thread.head.checkpoint_id = thread.head_before.checkpoint_id = hd_slice(NULL, 0);
     }
     if (prune->is_over)
         thread.expires_at = 0;

@@ -36,7 +36,7 @@ struct hd_chunk_sequence {
     int64_t first;
     int64_t unclaimed; /* the first chunk at its end that only writes use so far, or 0 */
     unsigned hits;     /* how often a value continued with a write's chunk … */
-    unsigned misses;   /* … and how often it did not: see plan.c */
+    unsigned misses;   /* … and how often it did not: see plan_value.c */
 };
 
 struct hd_cached_head {

@@ -158,7 +158,7 @@ static void add_extras(struct hd_lane_request *request, const struct hd_put_extr
         return;
     request->growths = extras->growths;
     request->outline = extras->outline;
-    request->train = extras->train;
+    request->chain = extras->chain;
     request->guard = extras->guard;
 }
 

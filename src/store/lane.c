@@ -177,8 +177,8 @@ static void request_finish(struct hd_lane *lane, struct hd_lane_request *request
         request->fault = *fault;
     if (err && request->fault.code == 0)
         hd_error_set(&request->fault, err, "%s", hd_error_text(err));
-    if (err && request->train)
-        request->train->err = err;
+    if (err && request->chain)
+        request->chain->err = err;
     request->is_settled = true;
 }
 
@@ -236,8 +236,8 @@ static struct hd_lane_request *plan_group(struct hd_lane *lane, struct hd_lane_r
             break;
         if (r->is_settled)
             continue; /* rejected when it was made */
-        if (r->train && r->train->err) {
-            request_finish(lane, r, r->train->err, NULL);
+        if (r->chain && r->chain->err) {
+            request_finish(lane, r, r->chain->err, NULL);
             continue;
         }
         if (is_behind_kept(lane, r) && request_keep(lane, r, NULL))

@@ -110,7 +110,7 @@ struct hd_put_extras {
     /* By value: where one is not NULL it replaces the data, of which only data.len is used. */
     const struct hd_growth *const *growths;
     const struct hd_outline *outline;
-    struct hd_write_chain *train; /* of queued puts */
+    struct hd_write_chain *chain; /* of queued puts */
     /*
      * The creation time of the server's record of the thread. If no record with this time exists,
      * the thread was deleted, nothing is stored, and the result is HD_ENOTFOUND. 0: no such check.

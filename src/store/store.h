@@ -8,7 +8,7 @@
  *   list_append.h    lists that grow          plan_append.c   the reference of a grown list
  *   lane.c           group commit             read.c          rows as a tuple again
  *   order.h          which checkpoint is newer
- *   list.c delta.c collect.c copy.c check.c   the other calls
+ *   list.c collect.c copy.c check.c codec/delta.c   the other calls
  *   retry.h          retries after conflicts  prune.h         which checkpoints of a thread stay
  *   thread_fence.h   deletion against late writers
  *   heddle.c         the public API           rows.h          the tables of the server

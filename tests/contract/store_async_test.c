@@ -451,7 +451,7 @@ static void what_is_queued_goes_together(struct fixture *f)
 {
     enum { COUNT = 20 };
     static struct call calls[COUNT];
-    struct hd_write_chain train = {0};
+    struct hd_write_chain chain = {0};
     struct watch watch;
 
     make_call(&calls[0], 0, 999, 50);
@@ -465,7 +465,7 @@ static void what_is_queued_goes_together(struct fixture *f)
                 hd_store_queue_writes(f->store, &calls[i].batch, 0, on_done, &calls[i], NULL));
         else
             assert_ok(hd_store_queue_put(f->store, &calls[i].checkpoint,
-                                         &(struct hd_put_extras){.train = &train}, on_done,
+                                         &(struct hd_put_extras){.chain = &chain}, on_done,
                                          &calls[i], NULL));
     }
     nanosleep(&(struct timespec){0, 20000000}, NULL);
@@ -481,12 +481,12 @@ static void what_is_queued_goes_together(struct fixture *f)
     assert_int_equal(usage_of(f->store, "t0").checkpoints, COUNT / 2 + 1);
 }
 
-/* Each is stored, or fails, as those before it in its train. */
+/* Each is stored, or fails, as those before it in its chain. */
 static void a_train_stops_where_it_breaks(struct fixture *f)
 {
     enum { COUNT = 9, BROKEN = 4 };
     static struct call calls[COUNT];
-    struct hd_write_chain train = {0};
+    struct hd_write_chain chain = {0};
 
     for (int i = 0; i < COUNT; i++) {
         make_call(&calls[i], 0, i, 300);
@@ -494,7 +494,7 @@ static void a_train_stops_where_it_breaks(struct fixture *f)
             calls[i].checkpoint.metadata = text("no JSON");
         assert_ok(
             hd_store_queue_put(f->store, &calls[i].checkpoint,
-                               i == COUNT - 1 ? NULL : &(struct hd_put_extras){.train = &train},
+                               i == COUNT - 1 ? NULL : &(struct hd_put_extras){.chain = &chain},
                                on_done, &calls[i], NULL));
         if (i % 3 == 0)
             hd_store_queue_go(f->store);

@@ -113,9 +113,9 @@ static void a_thread_comes_back_as_it_was(void **state)
     thread.error = HD_S("\"boom\"");
     thread.run_order = 6;
     thread.last_run = HD_S("r1");
-    thread.has_rest = true;
-    thread.rest = HD_THREAD_ERROR;
-    thread.rest_head = (struct hd_head){HD_S("n"), HD_S("c2"), HD_S("g2"), HD_S("a2")};
+    thread.has_before = true;
+    thread.status_before = HD_THREAD_ERROR;
+    thread.head_before = (struct hd_head){HD_S("n"), HD_S("c2"), HD_S("g2"), HD_S("a2")};
     APPLY(w, hd_thread_add(&batch, &thread));
     assert_int_equal(thread.rev, 1);
     assert_err(hd_thread_read(w->store, ADA, JOB, &w->arena, &back, &w->fault), 0);
@@ -137,9 +137,9 @@ static void a_thread_comes_back_as_it_was(void **state)
     assert_slice(back.error, thread.error);
     assert_int_equal(back.run_order, 6);
     assert_slice(back.last_run, thread.last_run);
-    assert_true(back.has_rest);
-    assert_int_equal(back.rest, HD_THREAD_ERROR);
-    assert_same_head(&back.rest_head, &thread.rest_head);
+    assert_true(back.has_before);
+    assert_int_equal(back.status_before, HD_THREAD_ERROR);
+    assert_same_head(&back.head_before, &thread.head_before);
 }
 
 static void a_bare_thread_comes_back_bare(void **state)
@@ -154,7 +154,7 @@ static void a_bare_thread_comes_back_bare(void **state)
     assert_int_equal(back.expires_at, 0);
     assert_slice(back.metadata, HD_S(""));
     assert_slice(back.head.checkpoint_id, HD_S(""));
-    assert_false(back.has_rest);
+    assert_false(back.has_before);
     assert_slice(back.error, HD_S(""));
 }
 

@@ -1,5 +1,5 @@
 /* Items that graphs in workers read and write: worker/worker_items.c, items.c and
- * items_search.c. */
+ * item_service_search.c. */
 #include <stdio.h>
 
 #include "tests/unit/worker_world.h"

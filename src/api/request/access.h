@@ -22,11 +22,11 @@ bool hd_access_is_thread(const struct hd_endpoint *route);
 
 /* ---- stages (pipeline.h) ---------------------------------------------- */
 
-/* HD_STAGE_AUTHENTICATE: sets call->who from the credentials. */
+/* HD_STAGE_AUTHENTICATE: sets call->identity from the credentials. */
 struct hd_step hd_access_authenticate(struct hd_call *call);
 /*
- * HD_STAGE_ACT_FOR, when the request names a user for whom an administrator acts: call->who becomes
- * call->by. HD_STAGE_FIND_USER: finds the principal of that user.
+ * HD_STAGE_ACT_FOR, when the request names a user for whom an administrator acts: call->identity
+ * becomes call->by. HD_STAGE_FIND_USER: finds the principal of that user.
  */
 bool hd_access_names_user(const struct hd_call *call);
 struct hd_step hd_access_act_for(struct hd_call *call);

@@ -89,7 +89,7 @@ struct hd_loop {
     struct hd_val *input;   /* NULL: none */
     struct hd_val *input_command;
 
-    struct hd_write_chain train;   /* orders its checkpoints */
+    struct hd_write_chain chain;   /* orders its checkpoints */
     size_t saving;                 /* store calls in progress */
     char (*written)[HD_UUID_SIZE]; /* tasks that wrote in this run: exit mode */
     size_t written_count, written_cap;

@@ -673,7 +673,7 @@ static int fill_put(struct hd_save *save)
     save->packed.outline.run_id = hd_slice(save->ids.ptr, run_id.len);
     save->extras =
         (struct hd_put_extras){(const struct hd_growth *const *)save->packed.growths,
-                               &save->packed.outline, &loop->train, loop->run->options.guard};
+                               &save->packed.outline, &loop->chain, loop->run->options.guard};
     save->put =
         (struct heddle_checkpoint){.thread = thread_of(loop),
                                    .ns = hd_to_public(hd_loop_place(loop)),

@@ -3,7 +3,7 @@
 
 #include "api/api.h"
 #include "api/request/authorize.h"
-#include "api/events.h"
+#include "api/event_stream.h"
 #include "api/wait.h"
 #include "records/record.h"
 #include "records/stream_modes.h"
@@ -21,7 +21,7 @@ struct join {
     struct hd_arena pages;
     struct hd_entry *stored;
     uint64_t stored_after; /* `stored` has all stored events after this number */
-    struct hd_events events;
+    struct hd_event_stream_options events;
     bool is_resuming;
     uint64_t settled; /* evicted events up to this number can be read from the store */
     int reads;
@@ -69,7 +69,7 @@ static int read_modes(struct hd_call *call, uint32_t *modes)
 /* A viewer's disconnect does not stop the run. */
 static int read_cancelling(struct hd_call *call, struct join *join)
 {
-    bool *out = &join->events.is_cancelling;
+    bool *out = &join->events.cancels_on_disconnect;
     int err = hd_params_bool(&call->query, HD_S("cancel_on_disconnect"), false, out, &call->fault);
 
     *out = *out && call->role >= HD_ROLE_EDITOR;
@@ -223,7 +223,7 @@ static struct hd_step join_then(struct hd_call *call)
     join->events.run_id = join->run_id;
     join->events.is_over =
         !hd_queue_has(call->app->queue, call->principal, join->thread_id, join->run_id);
-    return hd_events_send(call, log, &join->events);
+    return hd_event_stream_send(call, log, &join->events);
 }
 
 /* ---- waiting for a run ------------------------------------------------ */
@@ -247,12 +247,12 @@ static struct hd_step wait_then(struct hd_call *call)
 {
     struct join *join = call->state;
 
-    return hd_wait_send(call, join->thread_id, join->run_id, join->events.is_cancelling);
+    return hd_wait_send(call, join->thread_id, join->run_id, join->events.cancels_on_disconnect);
 }
 
 /* ---- a thread --------------------------------------------------------- */
 
-static int read_thread_modes(struct hd_call *call, struct hd_events *events)
+static int read_thread_modes(struct hd_call *call, struct hd_event_stream_options *events)
 {
     struct hd_slice *names;
     bool has_runs = false;
@@ -323,7 +323,7 @@ static struct hd_step thread_then(struct hd_call *call)
     if (!hd_step_is_next(step))
         return step;
     join->events.thread_id = join->thread_id;
-    return hd_events_send(call, log, &join->events);
+    return hd_event_stream_send(call, log, &join->events);
 }
 
 static const struct hd_endpoint routes[] = {
@@ -369,4 +369,4 @@ static const struct hd_endpoint routes[] = {
      .answer = "text/event-stream"},
 };
 
-const struct hd_routes hd_routes_streams = {routes, HD_COUNT(routes)};
+const struct hd_routes hd_routes_stream_join = {routes, HD_COUNT(routes)};

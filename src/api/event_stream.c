@@ -1,4 +1,4 @@
-#include "api/events.h"
+#include "api/event_stream.h"
 
 #include <string.h>
 
@@ -14,7 +14,7 @@
 struct event_stream {
     struct hd_call *call;
     struct hd_cursor cursor;
-    struct hd_events events;
+    struct hd_event_stream_options events;
 
     const struct hd_entry *entry; /* being sent; NULL: none */
     size_t sent;                  /* bytes of its frame */
@@ -72,7 +72,7 @@ static void on_event_stream_gone(void *ctx)
     /* Stopping the run emits events, which must not reach this stream any more. */
     hd_cursor_close(&stream->cursor);
     /* On shutdown the reader did not disconnect: the next process continues the run. */
-    if (stream->events.is_cancelling &&
+    if (stream->events.cancels_on_disconnect &&
         !hd_http_server_is_closing(hd_api_server(stream->call->api)))
         hd_queue_cancel(app->queue, stream->call->principal, stream->events.thread_id,
                         stream->events.run_id, HD_CANCEL_INTERRUPT);
@@ -211,7 +211,10 @@ static void event_stream_pump(void *ctx)
         stream->is_pumping = false;
 }
 
-/* A heartbeat is sent between frames, and not while a frame waits for room. */
+/*
+ * A heartbeat is sent between frames, and not while a frame waits for room. When the server shuts
+ * down, this is called at once (hd_api_end_streams()) and ends the streams that follow a thread.
+ */
 static void on_heartbeat(void *ctx)
 {
     struct event_stream *stream = ctx;
@@ -227,7 +230,8 @@ static void on_heartbeat(void *ctx)
 
 /* ---- the beginning ---------------------------------------------------- */
 
-static struct event_stream *make_stream(struct hd_call *call, const struct hd_events *events)
+static struct event_stream *make_stream(struct hd_call *call,
+                                        const struct hd_event_stream_options *events)
 {
     struct event_stream *stream = hd_calloc(1, sizeof(*stream));
 
@@ -250,8 +254,8 @@ static struct event_stream *make_stream(struct hd_call *call, const struct hd_ev
     return stream;
 }
 
-struct hd_step hd_events_send(struct hd_call *call, struct hd_event_log *log,
-                              const struct hd_events *events)
+struct hd_step hd_event_stream_send(struct hd_call *call, struct hd_event_log *log,
+                                    const struct hd_event_stream_options *events)
 {
     struct event_stream *stream = make_stream(call, events);
 
@@ -263,8 +267,8 @@ struct hd_step hd_events_send(struct hd_call *call, struct hd_event_log *log,
     else
         stream->events.is_over = true;
     hd_heartbeat_start(hd_api_heartbeats(call->api), &stream->heartbeat, on_heartbeat, stream);
-    hd_stream_access_start(&stream->watch, call, stream->events.thread_id, events->is_cancelling,
-                           on_watch, stream);
+    hd_stream_access_start(&stream->watch, call, stream->events.thread_id,
+                           events->cancels_on_disconnect, on_watch, stream);
     hd_http_stream_begin_sse(call->exchange, call->status, event_stream_pump, on_event_stream_gone,
                              stream);
     return HD_WAIT;
