@@ -149,9 +149,8 @@ static int read_tools_node(struct hd_decl *decl, const struct hd_decl_at *at, st
 
 /* The result of a call that ended before the source's call() returned. */
 struct early_result {
-    bool is_there, is_error;
-    struct hd_val *content, *artifact;
-    struct hd_val *question; /* NULL: none */
+    bool is_there, is_error, is_question;
+    struct hd_val *content, *artifact, *question;
 };
 
 struct tool_work {
@@ -189,6 +188,9 @@ static void free_tool_work(struct tool_work *work)
     hd_val_unref(work->args);
     hd_val_unref(work->asked);
     hd_val_unref(work->answer);
+    hd_val_unref(work->early.content);
+    hd_val_unref(work->early.artifact);
+    hd_val_unref(work->early.question);
     hd_free(work);
 }
 
@@ -324,8 +326,9 @@ void hd_tool_ask(struct hd_tool_call *call, struct hd_val *question)
 {
     struct tool_work *work = call->node;
 
-    if (work->is_entering && question)
-        work->early = (struct early_result){.is_there = true, .question = question};
+    if (work->is_entering)
+        work->early =
+            (struct early_result){.is_there = true, .is_question = true, .question = question};
     else
         interrupt_tool_call(work, question);
 }
@@ -372,6 +375,18 @@ static int limit_call(struct tool_work *work)
     return 0;
 }
 
+/* Ends the call with the result that arrived before the source's call() returned. */
+static void use_early_result(struct tool_work *work)
+{
+    struct early_result early = work->early;
+
+    work->early = (struct early_result){0};
+    if (early.is_question)
+        interrupt_tool_call(work, early.question);
+    else
+        finish_tool_call(work, early.content, early.artifact, early.is_error);
+}
+
 static void begin_tool_call(struct tool_work *work)
 {
     struct hd_task *task = work->call.task;
@@ -389,10 +404,8 @@ static void begin_tool_call(struct tool_work *work)
     work->is_entering = false;
     if (err)
         finish_error(work, "Error: the tool could not be called: %s", hd_error_text(err));
-    else if (work->early.question)
-        interrupt_tool_call(work, work->early.question);
     else if (work->early.is_there)
-        finish_tool_call(work, work->early.content, work->early.artifact, work->early.is_error);
+        use_early_result(work);
 }
 
 /* ---- interrupts ------------------------------------------------------- */

@@ -181,8 +181,9 @@ static int read_graph_id(struct hd_call *call, struct hd_checkpoint_target *targ
                             &target->graph_id);
     hd_json_fini(&json);
     heddle_list_close(list);
-    if (err && err != HD_ENOTFOUND)
+    if (err != HD_ENOTFOUND)
         return err;
+    call->fault = (struct heddle_error){0}; /* the namespace has no checkpoint yet */
     return 0;
 }
 
@@ -453,8 +454,9 @@ int hd_checkpoint_target_has(struct hd_call *call, const struct hd_checkpoint_ta
         heddle_list_close(list);
     }
     *out = !err;
-    if (err && err != HD_ENOTFOUND)
+    if (err != HD_ENOTFOUND)
         return err;
+    call->fault = (struct heddle_error){0};
     return 0;
 }
 
