@@ -212,8 +212,8 @@ def test_mistakes_are_explained(name, tmp_path):
 
 
 VARIABLES = {
-    "LANGGRAPH_HTTP": ('{"disable_store": true}', '"http" of the langgraph.json'),
-    "LANGGRAPH_AUTH": ('{"path": "./auth.py:auth"}', '"auth" of the langgraph.json'),
+    "LANGGRAPH_HTTP": ('{"disable_store": true}', '"http" in the langgraph.json'),
+    "LANGGRAPH_AUTH": ('{"path": "./auth.py:auth"}', '"auth" in the langgraph.json'),
     "LANGGRAPH_AES_KEY": ("0123456789abcdef", "does not encrypt"),
     "LANGGRAPH_CONFIG": (
         '{"a": {"configurable": {"api_key": "sk-0123456789abcdef0123456789"}}}',
