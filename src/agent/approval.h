@@ -1,5 +1,6 @@
 /*
- * Human approval of tool calls: which calls need it, the interrupt, and how a reply is read. Pure.
+ * Human approval of tool calls: which calls need it, the interrupt, and how a reply is read. Pure:
+ * node_tools.c stops the run and continues it.
  *
  * A policy is true, false, null or a list of rules, of which the first match counts: a name (`*`
  * matches anything), or an object with `tool`, `args`, `allow` and `description`. A comparison

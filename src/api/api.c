@@ -323,7 +323,7 @@ struct hd_stream_accesses *hd_api_stream_accesses(const struct hd_api *api)
     return api->watches;
 }
 
-void hd_api_end_streams(struct hd_api *api)
+void hd_api_end_thread_streams(struct hd_api *api)
 {
     hd_heartbeats_fire(api->beats);
 }

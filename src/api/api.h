@@ -259,7 +259,7 @@ void hd_api_log_request(const struct hd_exchange *ex);
 const struct hd_config *hd_api_config(const struct hd_api *api);
 
 /* The process shuts down: ends streams that have no end themselves. */
-void hd_api_end_streams(struct hd_api *api);
+void hd_api_end_thread_streams(struct hd_api *api);
 
 struct hd_answers *hd_api_answers(struct hd_api *api);
 struct hd_heartbeats;

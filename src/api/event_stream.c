@@ -213,7 +213,7 @@ static void event_stream_pump(void *ctx)
 
 /*
  * A heartbeat is sent between frames, and not while a frame waits for room. When the server shuts
- * down, this is called at once (hd_api_end_streams()) and ends the streams that follow a thread.
+ * down, hd_api_end_thread_streams() calls this at once, and it ends the streams of whole threads.
  */
 static void on_heartbeat(void *ctx)
 {

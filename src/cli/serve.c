@@ -69,8 +69,9 @@ static void on_server_closed(void *arg)
 }
 
 /*
- * The first signal shuts down gracefully, the second at once: acknowledged writes are stored in
- * either case.
+ * The first signal: streams of a whole thread end now (api/event_stream.c); streams of a run and
+ * other responses have `drain` seconds (http/server.c); then runs are suspended (run/queue.c). The
+ * second signal ends the process at once. Acknowledged writes are stored in either case.
  */
 static void on_signal(uv_signal_t *handle, int signum)
 {
@@ -83,7 +84,7 @@ static void on_signal(uv_signal_t *handle, int signum)
     s->is_ending = true;
     hd_log(HD_LOG_INFO, "serve", "stopping; send the signal again to stop at once");
     hd_http_server_close(s->server, s->config.drain_us / 1000, on_server_closed, s);
-    hd_api_end_streams(s->api);
+    hd_api_end_thread_streams(s->api);
 }
 
 /*

@@ -1,6 +1,7 @@
 #include "run/run_commit.h"
 
 #include <heddle.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -24,18 +25,21 @@ static bool has_result(const struct hd_run_commit *commit)
     return commit->has_begun && !commit->is_rolled_back;
 }
 
-/* The thread's status after this run if no other run is in flight. */
+/*
+ * The thread's status after this run if no other run is in flight. A run that left no result
+ * restores the status from before it; otherwise remaining tasks mean that the thread waits.
+ */
 static enum hd_thread_status status_after(const struct hd_run_commit *commit,
                                           const struct hd_thread_rec *thread)
 {
-    bool is_before = !has_result(commit);
+    bool is_restored = !has_result(commit);
 
     if (!commit->is_rolled_back &&
         (commit->status == HD_RUN_STATE_ERROR || commit->status == HD_RUN_STATE_TIMEOUT))
         return HD_THREAD_ERROR;
-    if (is_before && thread->has_before)
+    if (is_restored && thread->has_before)
         return thread->status_before;
-    if (is_before ? thread->interrupts.len > 2 : commit->has_next)
+    if (is_restored ? thread->interrupts.len > strlen("{}") : commit->has_next)
         return HD_THREAD_INTERRUPTED;
     return HD_THREAD_IDLE;
 }

@@ -256,7 +256,7 @@ static void launch(struct hd_webhook *delivery);
 static void on_delivery_timer(uv_timer_t *timer);
 
 /* Retries after the delay that follows its last attempt. */
-static void wait_in_queue(struct hd_webhook *delivery)
+static void retry_later(struct hd_webhook *delivery)
 {
     struct hd_webhooks *webhooks = delivery->webhooks;
     uint32_t random;
@@ -288,7 +288,7 @@ static void on_row_used(void *arg)
 
     take_out(&webhooks->storing, delivery);
     if (delivery->is_done && delivery->err) {
-        wait_in_queue(delivery);
+        retry_later(delivery);
     } else if (delivery->is_done) {
         *(delivery->is_sent ? &webhooks->counts.sent : &webhooks->counts.dropped) += 1;
         forget(delivery);
@@ -308,7 +308,7 @@ static void visit_row(struct hd_webhook *delivery)
     append_delivery(&webhooks->storing, delivery);
     if (hd_defer_run(webhooks->app->defer, use_row, on_row_used, delivery)) {
         take_out(&webhooks->storing, delivery);
-        wait_in_queue(delivery);
+        retry_later(delivery);
     }
 }
 
@@ -360,7 +360,7 @@ static void fail_delivery(struct hd_webhook *delivery, int status)
 
     if (hd_webhook_may_retry(status) && delivery->attempt <= config->webhooks_retries &&
         !is_too_old(delivery)) {
-        wait_in_queue(delivery);
+        retry_later(delivery);
         return;
     }
     if (status != 0)

@@ -24,7 +24,7 @@ enum hd_resource { HD_OF_THREADS, HD_OF_ASSISTANTS, HD_OF_CRONS, HD_OF_STORE, HD
 
 /* ---- stages (pipeline.h) ---------------------------------------------- */
 
-/* HD_STAGE_HANDLERS, when the project has its own auth and the route has an event. */
+/* HD_STAGE_FIND_HANDLERS, when the project has its own auth and the route has an event. */
 bool hd_authorize_applies(const struct hd_call *call);
 struct hd_step hd_authorize_find_handlers(struct hd_call *call);
 /* HD_STAGE_EVENT: builds the first event. */

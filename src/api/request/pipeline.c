@@ -125,7 +125,7 @@ static const struct pipeline_stage {
     [HD_STAGE_FIND_USER] = {ON_STORE_THREAD, hd_access_acts_for, hd_access_find_user},
     [HD_STAGE_ENTER] = {ON_LOOP, needs_credentials, hd_access_enter},
     [HD_STAGE_QUERY] = {ON_LOOP, parses_query, parse_query},
-    [HD_STAGE_HANDLERS] = {ON_LOOP, hd_authorize_applies, hd_authorize_find_handlers},
+    [HD_STAGE_FIND_HANDLERS] = {ON_LOOP, hd_authorize_applies, hd_authorize_find_handlers},
     [HD_STAGE_PREPARE] = {ON_STORE_THREAD, needs_preparation, prepare},
     [HD_STAGE_EVENT] = {ON_STORE_THREAD, hd_authorize_has_handler, hd_authorize_first_event},
     [HD_STAGE_AUTHORIZE] = {ON_LOOP, hd_authorize_has_event, hd_authorize_send_event},

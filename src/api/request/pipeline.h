@@ -64,20 +64,20 @@ typedef struct hd_step (*hd_stage_fn)(struct hd_call *call);
 typedef struct hd_step (*hd_error_fn)(struct hd_call *call, int err);
 
 enum hd_stage {
-    HD_STAGE_ROUTE,        /* loop: finds the route, in hd_api_handle() */
-    HD_STAGE_APPLICATION,  /* loop: the project's application, for paths of the chat page */
-    HD_STAGE_AUTHENTICATE, /* loop: the identity of the caller (access.h) */
-    HD_STAGE_ACT_FOR,      /* loop: the user for whom an administrator acts */
-    HD_STAGE_FIND_USER,    /* store thread: the principal of that user */
-    HD_STAGE_ENTER,        /* loop: routes for administrators, limits per user */
-    HD_STAGE_QUERY,        /* loop: the query string */
-    HD_STAGE_HANDLERS,     /* loop: the project's authorization handlers (authorize.h) */
-    HD_STAGE_PREPARE,      /* store thread: type, thread and role, storage limit, body */
-    HD_STAGE_EVENT,        /* store thread: the first event for a handler */
-    HD_STAGE_AUTHORIZE,    /* loop: sends the event to its handler */
-    HD_STAGE_APPLY,        /* store thread: the reply; another event goes to AUTHORIZE */
-    HD_STAGE_WORK,         /* store thread: call->work */
-    HD_STAGE_THEN,         /* loop: call->then */
+    HD_STAGE_ROUTE,         /* loop: finds the route, in hd_api_handle() */
+    HD_STAGE_APPLICATION,   /* loop: the project's application, for paths of the chat page */
+    HD_STAGE_AUTHENTICATE,  /* loop: the identity of the caller (access.h) */
+    HD_STAGE_ACT_FOR,       /* loop: the user for whom an administrator acts */
+    HD_STAGE_FIND_USER,     /* store thread: the principal of that user */
+    HD_STAGE_ENTER,         /* loop: routes for administrators, limits per user */
+    HD_STAGE_QUERY,         /* loop: the query string */
+    HD_STAGE_FIND_HANDLERS, /* loop: which handlers the project has, for AUTHORIZE (authorize.h) */
+    HD_STAGE_PREPARE,       /* store thread: type, thread and role, storage limit, body */
+    HD_STAGE_EVENT,         /* store thread: the first event for a handler */
+    HD_STAGE_AUTHORIZE,     /* loop: sends the event to its handler */
+    HD_STAGE_APPLY,         /* store thread: the reply; another event goes to AUTHORIZE */
+    HD_STAGE_WORK,          /* store thread: call->work */
+    HD_STAGE_THEN,          /* loop: call->then */
     HD_STAGES
 };
 
