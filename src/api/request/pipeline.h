@@ -83,7 +83,7 @@ enum hd_stage {
 
 /*
  * Loop: continues a call whose stage has returned HD_WAIT, as if the stage had returned `step` now.
- * May be called before the stage returns.
+ * For callbacks, which never run before the stage has returned.
  */
 void hd_call_resume(struct hd_call *call, struct hd_step step);
 
