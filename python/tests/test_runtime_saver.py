@@ -88,7 +88,7 @@ async def test_errors(server: StubServer, saver: RuntimeSaver, code: str, name: 
 
 async def test_lost_connection_raises(server: StubServer, saver: RuntimeSaver) -> None:
     server.close()
-    with pytest.raises(HeddleError, match="gone"):
+    with pytest.raises(HeddleError, match="closed"):
         await saver.aget_tuple(CONFIG)
-    with pytest.raises(HeddleError, match="gone"):
+    with pytest.raises(HeddleError, match="closed"):
         await asyncio.to_thread(saver.get_tuple, CONFIG)

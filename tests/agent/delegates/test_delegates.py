@@ -393,7 +393,7 @@ def test_there_is_a_limit_to_the_depth(server):
             make(server, "parrot", name, voice="the last")
     thread = server.thread()
     values = say(server, thread, "go", [call("level0")])
-    assert "more than 5 agents" in contents(values)[-1]
+    assert "more than 5 levels deep" in contents(values)[-1]
 
 
 def test_a_failing_delegate_is_an_error_of_the_tool(heddle):

@@ -20,7 +20,7 @@ def test_the_examples_are_good(idle, example):
     refused = server.tool("serve", "--check", "--config", str(file), status=2)
     assert "auth.key.file" in refused.stderr  # the file does not exist yet
     server.tool("key", "principal", "principal.key")
-    assert "good" in server.tool("serve", "--check", "--config", str(file)).stdout
+    assert "valid" in server.tool("serve", "--check", "--config", str(file)).stdout
     assert not list(server.folder.glob("heddle.db*"))
 
 

@@ -130,7 +130,7 @@ def test_unknown_threads_and_owners(secured):
     with server.as_user("alice") as alice:
         conversation(alice, ["x"])
     assert "thread nope not found" in server.tool("export", "nope", *where, "--subject", "main/alice", status=1).stderr
-    assert "whose?" in server.tool("export", "nope", *where, status=2).stderr
+    assert "--subject or --principal is required" in server.tool("export", "nope", *where, status=2).stderr
     assert "ALIAS/SUBJECT" in server.tool("export", "nope", *where, "--subject", "alice", status=2).stderr
     for command in (["export", "--all"], ["prune", "--dry-run"], ["threads"]):
         issuer = server.tool(*command, *where, "--subject", "mian/alice", status=1).stderr
