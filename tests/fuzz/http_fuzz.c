@@ -426,7 +426,7 @@ static void stop(void)
     if (is_open())
         hd_conn_break(world.conn);
     finish_closing();
-    for (int i = 0; i < 10 && (world.hub.ready || call_count > 0); i++) {
+    for (int i = 0; i < 10 && (world.hub.ready.first || call_count > 0); i++) {
         hd_hub_run(&world.hub);
         while (call_count > 0) {
             size_t before = call_count;
