@@ -1,5 +1,9 @@
-/* Server-sent events from a thread's event log. Frames are built when the socket has room for them:
- * a reader that does not read costs only its connection. */
+/*
+ * Server-sent events from a thread's event log. Frames are built when the socket has room for them.
+ * A reader that does not read holds the run that it created (events/event_log.h), loses its stream
+ * when its next event leaves the memory, and its connection after a time without progress
+ * (http/conn.c).
+ */
 #ifndef HD_API_EVENT_STREAM_H
 #define HD_API_EVENT_STREAM_H
 
