@@ -92,7 +92,7 @@ static bool has_worked(int count)
 
 static void do_fail(struct hd_rt_request *request)
 {
-    (void)hd_error_set(&request->fault, HD_ECONFLICT, "somebody else was faster");
+    (void)hd_error_set(&request->fault, HD_ECONFLICT, "another writer was faster");
 }
 
 static void free_large(void *arg)
@@ -255,7 +255,7 @@ static void ops_are_refused(void **state)
     (void)state;
     begin(&world, NULL);
     refused(&world, "{\"op\":\"fail\"}",
-            "{\"type\":\"HeddleError\",\"message\":\"somebody else was faster\","
+            "{\"type\":\"HeddleError\",\"message\":\"another writer was faster\","
             "\"code\":\"conflict\"}");
     refused(&world, "{\"op\":\"nothing\"}",
             "{\"type\":\"HeddleError\",\"message\":\"unknown operation `nothing`\","
