@@ -528,15 +528,22 @@ static struct hd_step cancel_many_then(struct hd_call *call)
 static int renew_head(struct hd_call *call, const struct hd_run_rec *run)
 {
     struct hd_checkpoint_target target = {.graph = NULL};
+    const struct hd_line_rec *line = NULL;
+    struct hd_lines lines;
+    struct hd_slice ns;
     bool is_there = true;
     int err = hd_call_thread_read(call, run->thread_id, &target.thread);
 
-    if (!err && target.thread.status != HD_THREAD_BUSY &&
-        target.thread.head.checkpoint_id.len > 0) {
-        err = hd_checkpoint_target_of_thread(call, &target);
+    if (!err)
+        err = hd_run_line(run, call->arena, &ns, &call->fault);
+    if (!err)
+        err = hd_lines_read(call->app->store, &target.thread, call->arena, &lines, &call->fault);
+    if (!err)
+        line = hd_lines_find(&lines, ns);
+    if (line && line->checkpoint_id.len > 0) {
+        err = hd_checkpoint_target_of_root(call, &target, ns);
         if (!err)
-            err = hd_checkpoint_target_has(call, &target, target.thread.head.checkpoint_id,
-                                           &is_there);
+            err = hd_checkpoint_target_has(call, &target, line->checkpoint_id, &is_there);
     }
     if (!err && !is_there)
         err = hd_head_renew(call, &target);

@@ -94,7 +94,8 @@ static int read_creation(struct hd_call *call, struct thread_creation *creation)
     return err;
 }
 
-static int add_thread(struct hd_call *call, struct hd_thread_rec *thread)
+static int add_thread(struct hd_call *call, struct hd_thread_rec *thread,
+                      const struct hd_lines *lines)
 {
     struct hd_batch_builder batch;
     struct hd_batch view;
@@ -104,6 +105,8 @@ static int add_thread(struct hd_call *call, struct hd_thread_rec *thread)
     hd_batch_init(&batch);
     if (!err)
         err = hd_thread_add(&batch, thread);
+    if (!err)
+        err = hd_lines_put(&batch, lines);
     view = hd_batch_view(&batch);
     if (!err)
         err = hd_rows_apply(call->app->store, lane, &view, NULL, &call->fault);
@@ -173,7 +176,8 @@ static int apply_supersteps(struct hd_call *call, struct thread_creation *creati
 static struct hd_step create_new(struct hd_call *call, struct thread_creation *creation,
                                  bool *exists)
 {
-    int err = add_thread(call, &creation->thread);
+    const struct hd_lines lines = {NULL, 0, 0};
+    int err = add_thread(call, &creation->thread, &lines);
 
     *exists = err == HD_ECONFLICT;
     if (*exists)
@@ -320,28 +324,46 @@ static struct hd_step patch_thread(struct hd_call *call)
 
 /* ---- copy ------------------------------------------------------------- */
 
-/*
- * The copy has no runs. The interrupts of a running thread are read from the copied checkpoints,
- * since its record still has those from before the run.
- */
-static int settle_copy(struct hd_call *call, struct hd_thread_rec *thread, bool was_busy)
+/* Reads the interrupts of a line from the copied checkpoints. */
+static int refresh_line(struct hd_call *call, const struct hd_thread_rec *thread,
+                        struct hd_line_rec *line)
 {
     struct hd_checkpoint_target target = {.thread = *thread};
     struct hd_standing standing = {0};
-    int err = 0;
+    int err = hd_checkpoint_target_of_root(call, &target, line->ns);
 
-    if (was_busy) {
-        err = hd_checkpoint_target_of_thread(call, &target);
-        if (!err)
-            err = hd_checkpoint_target_standing(call, &target, hd_slice(NULL, 0), &standing);
-        if (!err)
-            thread->interrupts = standing.interrupts;
-    }
-    if (thread->interrupts.len > 2 || thread->status == HD_THREAD_INTERRUPTED)
-        thread->status = HD_THREAD_INTERRUPTED;
-    else
-        thread->status = HD_THREAD_IDLE;
+    if (!err)
+        err = hd_checkpoint_target_standing(call, &target, hd_slice(NULL, 0), &standing);
+    line->interrupts = standing.interrupts;
+    line->status = standing.has_next ? HD_THREAD_INTERRUPTED : HD_THREAD_IDLE;
     return err;
+}
+
+/*
+ * The copy has the lines of the source, and no runs. The lines of a busy thread are read from the
+ * copied checkpoints, since their records are those from before its runs.
+ */
+static int settle_copy(struct hd_call *call, const struct hd_thread_rec *source,
+                       struct hd_thread_rec *thread, struct hd_lines *lines)
+{
+    bool was_busy = source->status == HD_THREAD_BUSY;
+    int err = hd_lines_read(call->app->store, source, call->arena, lines, &call->fault);
+
+    if (!err && was_busy && !hd_lines_change(lines, thread, thread->head.ns, call->arena))
+        err = HD_ENOMEM;
+    for (size_t i = 0; !err && i < lines->count; i++) {
+        struct hd_line_rec *line = &lines->list[i];
+
+        line->principal = thread->principal;
+        line->thread_id = thread->id;
+        line->run_id = line->error = hd_slice(NULL, 0);
+        line->is_changed = true;
+        if (line->status == HD_THREAD_ERROR)
+            line->status = HD_THREAD_IDLE;
+        if (was_busy)
+            err = refresh_line(call, thread, line);
+    }
+    return err ? err : hd_lines_settle(lines, thread, false, call->arena);
 }
 
 /* The same thread under a new id. The copy belongs to the caller, even when the original is shared
@@ -374,6 +396,7 @@ static int make_copy(struct hd_call *call, struct hd_thread_rec *thread)
 static struct hd_step copy_thread(struct hd_call *call)
 {
     struct hd_thread_rec source, target;
+    struct hd_lines lines;
     struct heddle_error error = {0};
     struct heddle_thread from, to;
     struct heddle_error fault = {0};
@@ -393,9 +416,9 @@ static struct hd_step copy_thread(struct hd_call *call)
     if (err)
         return hd_step_fail(hd_error_set(&call->fault, err, "%s", error.text));
     call->principal = call->actor;
-    err = settle_copy(call, &target, source.status == HD_THREAD_BUSY);
+    err = settle_copy(call, &source, &target, &lines);
     if (!err)
-        err = add_thread(call, &target);
+        err = add_thread(call, &target, &lines);
     if (err && hd_run_commit_delete_thread(call->app->store, call->actor, target.id, &fault))
         return hd_step_fail(err);
     return hd_step_done(err ? err : hd_thread_view(call, &target, hd_thread_view_all()));

@@ -148,6 +148,7 @@ struct hd_config {
     bool errors_plain_text;
     bool stop_keeps_answer;
     bool namespaces_show;
+    bool namespaces_parallel;
     struct hd_config_list headers_to_graphs;
     struct hd_config_list headers_not_to_graphs;
     struct hd_config_list cors_allow_origins; /* besides loopback's, without `auth` */

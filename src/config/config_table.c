@@ -163,6 +163,8 @@ static const struct hd_setting settings[] = {
      .help = "a cancelled run keeps the partial text of its agent"},
     {"namespaces.show", HD_SETTING_BOOL, AT(namespaces_show), "true", "",
      .help = "show an agent's root namespace; false: \"\" as in LangGraph"},
+    {"namespaces.parallel", HD_SETTING_BOOL, AT(namespaces_parallel), "true", "",
+     .help = "agents of a thread run at the same time; false: one run per thread"},
     {"headers.to_graphs", HD_SETTING_LIST, AT(headers_to_graphs),
      "user-agent,x-org-id,x-supabase-access-token,x-user-tier", "NAME,…",
      .help = "request headers passed to graphs; x-app-* is a prefix"},

@@ -13,6 +13,7 @@
  *   record_fields.h     the field table of a record: how its members are stored
  *   record_body.c       bodies: objects with members extracted as text
  *   record_rows.c       reading, scanning and writing rows by the type of their record
+ *   line.h              the agents of a thread
  *   record_thread.c record_run.c record_assistant.c record_item.c record_cron.c
  */
 #ifndef HD_RECORDS_RECORD_H
@@ -36,6 +37,7 @@ struct heddle;
 
 enum hd_thread_status { HD_THREAD_IDLE, HD_THREAD_BUSY, HD_THREAD_INTERRUPTED, HD_THREAD_ERROR };
 
+extern const char *const hd_thread_statuses[]; /* ends with NULL */
 const char *hd_thread_status_name(enum hd_thread_status status);
 /* False when there is no such status; *out is untouched then. */
 bool hd_thread_status_find(struct hd_slice name, enum hd_thread_status *out);
@@ -136,6 +138,7 @@ struct hd_run_rec {
     bool is_suspended;     /* its server stopped in an orderly way: that is no loss */
     struct hd_slice actor; /* the principal, or the participant, that created it */
     struct hd_slice assistant_id;
+    struct hd_slice ns; /* the root namespace, its line; empty: "", or of an earlier version */
     enum hd_multitask multitask;
     struct hd_slice metadata; /* JSON object */
     struct hd_slice kwargs;   /* JSON object */
@@ -164,6 +167,10 @@ HD_MUST_CHECK int hd_run_add(struct hd_batch_builder *batch, struct hd_run_rec *
 /* Conflicts unless the stored one has run->rev. */
 HD_MUST_CHECK int hd_run_put(struct hd_batch_builder *batch, struct hd_run_rec *run);
 HD_MUST_CHECK int hd_run_delete(struct hd_batch_builder *batch, const struct hd_run_rec *run);
+
+/* The line of the run, in the arena; `ns` of the record, or read from the arguments. */
+HD_MUST_CHECK int hd_run_line(const struct hd_run_rec *run, struct hd_arena *arena,
+                              struct hd_slice *ns, struct heddle_error *fault);
 
 /* The earliest start of a run that has not ended; 0: at once, independent of the clock. */
 int64_t hd_run_not_before(const struct hd_run_rec *run);

@@ -23,6 +23,7 @@ static const struct hd_record_field run_members[] = {
     {HD_RECORD_MEMBER("actor", TEXT, REC, actor), .flags = HD_RECORD_ELSE,
      .other = offsetof(REC, principal)},
     {HD_RECORD_MEMBER("assistant_id", TEXT, REC, assistant_id)},
+    {HD_RECORD_MEMBER("ns", TEXT, REC, ns)},
     {HD_RECORD_MEMBER("multitask_strategy", NAME, REC, multitask), .names = hd_multitask_names},
     {HD_RECORD_MEMBER("attempt", INT, REC, attempt)},
     {HD_RECORD_MEMBER("losses", INT, REC, losses.count)},
@@ -76,6 +77,27 @@ bool hd_run_state_find(struct hd_slice name, enum hd_run_state *out)
 int hd_run_rec_copy(struct hd_arena *arena, const struct hd_run_rec *run, struct hd_run_rec *out)
 {
     return hd_record_copy(&run_type, arena, run, out);
+}
+
+int hd_run_line(const struct hd_run_rec *run, struct hd_arena *arena, struct hd_slice *ns,
+                struct heddle_error *fault)
+{
+    struct hd_json json = {NULL};
+    hd_json_val config;
+    int err;
+
+    *ns = run->ns;
+    if (run->ns.len > 0)
+        return 0;
+    err = hd_json_parse(&json, run->kwargs, fault);
+    config = hd_json_get(hd_json_root(&json), HD_S("config"));
+    if (!err)
+        err = hd_arena_copy(arena,
+                            hd_json_string(hd_json_get(hd_json_get(config, HD_S("configurable")),
+                                                       HD_S("checkpoint_ns"))),
+                            ns);
+    hd_json_fini(&json);
+    return err;
 }
 
 /* ---- reading ---------------------------------------------------------- */

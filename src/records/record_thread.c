@@ -8,11 +8,11 @@
 
 /* ---- how it is stored ------------------------------------------------- */
 
-static const char *const statuses[] = {[HD_THREAD_IDLE] = "idle",
-                                       [HD_THREAD_BUSY] = "busy",
-                                       [HD_THREAD_INTERRUPTED] = "interrupted",
-                                       [HD_THREAD_ERROR] = "error",
-                                       NULL};
+const char *const hd_thread_statuses[] = {[HD_THREAD_IDLE] = "idle",
+                                          [HD_THREAD_BUSY] = "busy",
+                                          [HD_THREAD_INTERRUPTED] = "interrupted",
+                                          [HD_THREAD_ERROR] = "error",
+                                          NULL};
 
 #define REC struct hd_thread_rec
 
@@ -24,7 +24,7 @@ static const struct hd_record_field head_members[] = {
 };
 
 static const struct hd_record_field before_members[] = {
-    {HD_RECORD_MEMBER("status", NAME, REC, status_before), .names = statuses},
+    {HD_RECORD_MEMBER("status", NAME, REC, status_before), .names = hd_thread_statuses},
     {HD_RECORD_MEMBER("ns", TEXT, REC, head_before.ns)},
     {HD_RECORD_MEMBER("checkpoint_id", TEXT, REC, head_before.checkpoint_id)},
     {HD_RECORD_MEMBER("graph_id", TEXT, REC, head_before.graph_id)},
@@ -60,7 +60,8 @@ static const struct hd_record_type thread_type = {
             [HD_THREAD_INFO_PRINCIPAL] = {HD_RECORD_COLUMN(TEXT, REC, principal)},
             [HD_THREAD_INFO_ID] = {HD_RECORD_COLUMN(TEXT, REC, id)},
             [HD_THREAD_INFO_REV] = {HD_RECORD_COLUMN(INT, REC, rev)},
-            [HD_THREAD_INFO_STATUS] = {HD_RECORD_COLUMN(NAME, REC, status), .names = statuses},
+            [HD_THREAD_INFO_STATUS] = {HD_RECORD_COLUMN(NAME, REC, status),
+                                       .names = hd_thread_statuses},
             [HD_THREAD_INFO_CREATED] = {HD_RECORD_COLUMN(INT, REC, created_at)},
             [HD_THREAD_INFO_UPDATED] = {HD_RECORD_COLUMN(INT, REC, updated_at)},
             [HD_THREAD_INFO_STATE_UPDATED] = {HD_RECORD_COLUMN(INT, REC, state_updated_at)},
@@ -75,13 +76,13 @@ static const struct hd_record_type thread_type = {
 
 const char *hd_thread_status_name(enum hd_thread_status status)
 {
-    return statuses[status];
+    return hd_thread_statuses[status];
 }
 
 bool hd_thread_status_find(struct hd_slice name, enum hd_thread_status *out)
 {
     int value;
-    bool is_found = hd_record_name_find(statuses, name, &value);
+    bool is_found = hd_record_name_find(hd_thread_statuses, name, &value);
 
     if (is_found)
         *out = (enum hd_thread_status)value;

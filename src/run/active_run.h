@@ -20,7 +20,7 @@
 #define HD_EVENT_LIMIT ((size_t)256 << 20) /* bytes of one event or response */
 
 struct hd_origin;
-struct hd_thread_queue;
+struct hd_line_queue;
 
 enum hd_stop {
     HD_STOP_NONE,
@@ -32,8 +32,8 @@ enum hd_stop {
 
 struct hd_active_run {
     struct hd_app *app;
-    struct hd_thread_queue *thread_queue;
-    struct hd_active_run *next; /* the next run of the same thread */
+    struct hd_line_queue *line;
+    struct hd_active_run *next; /* the next run of the same line */
     struct hd_arena arena;      /* memory of `rec` */
     struct hd_run_rec rec;
     int64_t event_seq;
@@ -79,12 +79,25 @@ struct hd_active_run {
     bool has_next;
 };
 
-struct hd_thread_queue { /* the runs of one thread; the first may be running */
-    struct hd_queue *queue;
+/*
+ * The runs of one line: an agent's root namespace in a thread. The first may be running. Without
+ * namespaces.parallel a thread has one line, for all its agents.
+ */
+struct hd_line_queue {
+    struct hd_thread_queue *thread_queue;
+    struct hd_line_queue *next; /* of the same thread */
     struct hd_active_run *first;
-    struct hd_thread_queue *next_ready;
-    bool is_ready; /* in the list `ready`: waits for a free slot */
-    bool is_busy;  /* its first run is starting, running or being stored */
+    struct hd_line_queue *next_ready;
+    bool is_ready;   /* in the list `ready`: waits for a free slot */
+    bool is_busy;    /* its first run is starting, running or being stored */
+    size_t visitors; /* delegates that execute on the line: no run starts */
+    size_t ns_len;
+    char ns[];
+};
+
+struct hd_thread_queue { /* the lines of one thread that have runs or visitors */
+    struct hd_queue *queue;
+    struct hd_line_queue *first;
     size_t key_len;
     char key[];
 };
@@ -101,8 +114,8 @@ struct hd_queue {
     size_t storing; /* number of ends being stored */
     struct hd_active_run *later;
     struct hd_pending_admissions admissions;
-    struct hd_thread_queue *ready;
-    struct hd_thread_queue **ready_tail;
+    struct hd_line_queue *ready;
+    struct hd_line_queue **ready_tail;
     struct hd_buf scratch;
 
     bool is_draining;
@@ -147,5 +160,18 @@ HD_MUST_CHECK struct hd_webhook *hd_run_webhook(const struct hd_active_run *acti
 void hd_queue_ended(struct hd_active_run *active);
 /* Retries with back-off to store the end. During a drain, leaves it to the next process. */
 void hd_queue_later(struct hd_active_run *active);
+
+/*
+ * For delegates, which execute on the line of their assistant. The run that is running on a line;
+ * NULL: none. Without namespaces.parallel always NULL: the thread executes one run at a time, and
+ * a delegate is a part of it.
+ */
+struct hd_active_run *hd_queue_line_run(struct hd_queue *queue, struct hd_slice principal,
+                                        struct hd_slice thread, struct hd_slice ns);
+/* A delegate enters a line without a running run: no run of the line starts until it leaves. */
+HD_MUST_CHECK int hd_queue_line_enter(struct hd_queue *queue, struct hd_slice principal,
+                                      struct hd_slice thread, struct hd_slice ns);
+void hd_queue_line_leave(struct hd_queue *queue, struct hd_slice principal, struct hd_slice thread,
+                         struct hd_slice ns);
 
 #endif

@@ -33,7 +33,7 @@ struct attempt {
     struct hd_slice ns;
     struct hd_slice checkpoint_id;
     struct hd_slice checkpoint_map;
-    struct hd_run_rec *active; /* in flight on the thread */
+    struct hd_run_rec *active; /* in flight on the line */
     size_t active_count;
     struct hd_val *secrets; /* removed from the stored values; NULL: none */
 };
@@ -312,6 +312,23 @@ static int check_webhook(struct attempt *t)
     return err;
 }
 
+/* Keeps the runs of the line: those of other agents neither wait for this run nor delay it. */
+static int keep_line(struct attempt *t)
+{
+    size_t kept = 0;
+    int err = 0;
+
+    for (size_t i = 0; !err && i < t->active_count; i++) {
+        struct hd_slice ns;
+
+        err = hd_run_line(&t->active[i], t->a->arena, &ns, t->fault);
+        if (!err && hd_slice_eq(ns, t->ns))
+            t->active[kept++] = t->active[i];
+    }
+    t->active_count = kept;
+    return err;
+}
+
 static int check_active(struct attempt *t)
 {
     int err = 0;
@@ -320,6 +337,8 @@ static int check_active(struct attempt *t)
     if (t->thread.status == HD_THREAD_BUSY)
         err = hd_runs_active(t->a->app->store, t->a->principal, t->thread.id, t->a->arena,
                              &t->active, &t->active_count, t->fault);
+    if (!err && t->a->app->config->namespaces_parallel)
+        err = keep_line(t);
     if (err)
         return err;
     if (t->active_count > 0 && t->a->request->multitask == HD_MULTITASK_REJECT)
@@ -646,7 +665,8 @@ static int take_order(struct attempt *t)
         return err;
     run->order = ++t->thread.run_order;
     t->thread.last_run = run->run_id;
-    hd_queue_expect_order(t->a->app->queue, t->a->principal, run->run_id, t->thread.id, run->order);
+    hd_queue_expect_order(t->a->app->queue, t->a->principal, run->run_id, t->thread.id, t->ns,
+                          run->order);
     return 0;
 }
 
@@ -658,6 +678,7 @@ static void fill_run(struct attempt *t, int64_t now)
     run->actor = t->a->actor;
     run->thread_id = t->thread.id;
     run->assistant_id = t->assistant.id;
+    run->ns = t->ns;
     run->status = begins_now(t) ? HD_RUN_STATE_RUNNING : HD_RUN_STATE_PENDING;
     run->created_at = now + t->a->request->delay_us;
     run->updated_at = now;
@@ -724,7 +745,7 @@ static int store_admission(struct attempt *t)
     return err;
 }
 
-/* Lists the runs to cancel: all that are in flight on the thread. */
+/* Lists the runs to cancel: all that are in flight on the line. */
 static int list_cancelled(struct attempt *t)
 {
     struct hd_admission *a = t->a;
@@ -749,9 +770,9 @@ static int find_all(struct attempt *t)
     if (!err)
         err = find_thread(t);
     if (!err)
-        err = check_active(t);
-    if (!err)
         err = choose_place(t);
+    if (!err)
+        err = check_active(t);
     if (!err)
         err = follow_map(t);
     if (!err)

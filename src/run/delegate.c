@@ -139,24 +139,35 @@ static int find_callee(void *ctx, struct hd_engine_run *run, struct hd_slice ass
 
 /* ---- call chain ------------------------------------------------------- */
 
-static bool is_same_agent(const struct hd_delegate *a, const struct hd_delegate *b)
+/* A run, or one of its delegates: `delegate` is NULL for the root graph of the run. */
+struct line_holder {
+    const struct hd_active_run *run; /* NULL: the line is free */
+    const struct hd_delegate *delegate;
+};
+
+static bool is_same_line(const struct hd_delegate *a, const struct hd_delegate *b)
 {
-    return a->active == b->active && hd_slice_eq(a->assistant_id, b->assistant_id);
+    return hd_slice_eq(a->root, b->root) && hd_slice_eq(a->thread, b->thread) &&
+           hd_slice_eq(a->principal, b->principal);
 }
 
-/* The delegate that occupies the namespace that `d` needs. */
-static struct hd_delegate *holder(const struct hd_delegate *d)
+/* Whatever executes on the line that `d` needs. */
+static struct line_holder holder(const struct hd_delegate *d)
 {
-    for (struct hd_delegate *other = d->delegation->first; other; other = other->next) {
-        if (other != d && other->state != HD_DELEGATE_WAITS && is_same_agent(other, d))
-            return other;
+    for (const struct hd_delegate *other = d->delegation->first; other; other = other->next) {
+        if (other != d && other->is_on_line && is_same_line(other, d))
+            return (struct line_holder){other->active, other};
     }
-    return NULL;
+    return (struct line_holder){
+        hd_queue_line_run(d->delegation->app->queue, d->principal, d->thread, d->root), NULL};
 }
 
-static bool is_within(const struct hd_delegate *d, const struct hd_delegate *outer)
+/* True if the end of `of` depends on the end of `d`. */
+static bool is_part(const struct hd_delegate *d, const struct line_holder *of)
 {
-    while (d && d != outer)
+    if (!of->delegate)
+        return d->active == of->run;
+    while (d && d != of->delegate)
         d = d->outer;
     return d != NULL;
 }
@@ -165,14 +176,14 @@ static bool is_within(const struct hd_delegate *d, const struct hd_delegate *out
  * True if waiting for `at` would deadlock: `at`, or a delegate nested in it, waits for `d`
  * directly or indirectly. The delegates before `d` contain no cycle, so the recursion ends.
  */
-static bool would_block(const struct hd_delegate *d, const struct hd_delegate *at)
+static bool would_block(const struct hd_delegate *d, struct line_holder at)
 {
-    if (!at)
+    if (!at.run)
         return false;
-    if (is_within(d, at))
+    if (is_part(d, &at))
         return true;
     for (const struct hd_delegate *other = d->delegation->first; other; other = other->next) {
-        if (other != d && other->state == HD_DELEGATE_WAITS && is_within(other, at) &&
+        if (other != d && other->state == HD_DELEGATE_WAITS && is_part(other, &at) &&
             would_block(d, holder(other)))
             return true;
     }
@@ -217,13 +228,13 @@ void hd_delegate_free(struct hd_delegate *d)
     hd_free(d);
 }
 
-/* Starts the delegates whose namespace has become free. */
+/* Starts the delegates whose line has become free. */
 static void start_waiting(struct hd_delegation *delegation)
 {
     struct hd_delegate *d = delegation->first;
 
     while (d) {
-        if (d->state == HD_DELEGATE_WAITS && !holder(d)) {
+        if (d->state == HD_DELEGATE_WAITS && !holder(d).run) {
             begin_delegate(d);
             d = delegation->first; /* begin_delegate() may have changed the list */
         } else {
@@ -232,34 +243,47 @@ static void start_waiting(struct hd_delegation *delegation)
     }
 }
 
+void hd_delegation_resume(struct hd_delegation *delegation)
+{
+    if (delegation)
+        start_waiting(delegation);
+}
+
+/* Removes a delegate that ends. Waiting delegates get its line first, then queued runs. */
+static void leave_line(struct hd_delegate *d)
+{
+    bool was_on_line = d->is_on_line;
+
+    d->is_on_line = false;
+    unlink_delegate(d);
+    start_waiting(d->delegation);
+    if (was_on_line)
+        hd_queue_line_leave(d->delegation->app->queue, d->principal, d->thread, d->root);
+}
+
 /* Frees a delegate whose task was cancelled. Its caller, which waited for it, may end. */
 static void end_cancelled(struct hd_delegate *d)
 {
-    struct hd_delegation *delegation = d->delegation;
     struct hd_runner *caller = d->caller;
 
-    unlink_delegate(d);
+    leave_line(d);
     hd_delegate_free(d);
-    start_waiting(delegation);
     hd_runner_release(caller);
 }
 
 static void end_delegate(struct hd_delegate *d, const struct hd_engine_run_result *result)
 {
-    struct hd_delegation *delegation = d->delegation;
-
     if (d->is_cancelled && d->task) {
         end_cancelled(d);
         return;
     }
-    unlink_delegate(d);
+    leave_line(d);
     if (d->request) {
         hd_delegate_answer(d, result);
     } else {
         d->done(d->arg, result);
         hd_delegate_free(d);
     }
-    start_waiting(delegation);
 }
 
 static void fail_delegate(struct hd_delegate *d, int err, const struct heddle_error *fault)
@@ -411,8 +435,7 @@ static int read_target(struct hd_delegate *d)
     d->graph = hd_app_graph(app, d->assistant.graph_id);
     if (!d->graph)
         return hd_error_set(&d->fault, HD_EINVAL, "its graph is no longer served");
-    err = hd_admit_assistant_ns(&d->arena, d->assistant.id, &d->root);
-    if (!err && !d->answer)
+    if (!d->answer)
         err = take_head(d);
     /* The engine reads the state of its runs itself. */
     if (!err && (d->answer || (d->graph->is_remote && d->chosen.len == 0)))
@@ -465,12 +488,21 @@ static void on_state_read(void *arg)
         fail_delegate(d, err, &d->fault);
 }
 
+static int enter_line(struct hd_delegate *d)
+{
+    int err = hd_queue_line_enter(d->delegation->app->queue, d->principal, d->thread, d->root);
+
+    d->is_on_line = !err;
+    return err;
+}
+
 static void begin_delegate(struct hd_delegate *d)
 {
-    int err;
+    int err = enter_line(d);
 
     d->state = HD_DELEGATE_READS;
-    err = hd_defer_patiently(d->delegation->app->defer, read_work, on_state_read, d);
+    if (!err)
+        err = hd_defer_patiently(d->delegation->app->defer, read_work, on_state_read, d);
     if (err)
         fail_delegate(d, err, NULL);
 }
@@ -542,16 +574,20 @@ static int start_delegate(void *ctx, struct hd_task *task, struct hd_slice assis
 
 int hd_delegate_start(struct hd_delegate *d)
 {
-    int err;
+    int err = hd_admit_assistant_ns(&d->arena, d->assistant_id, &d->root);
 
     append_delegate(d);
-    d->err = check_chain(d, &d->fault);
-    if (!d->err && holder(d))
+    if (!err)
+        d->err = check_chain(d, &d->fault);
+    if (!err && !d->err && holder(d).run)
         return 0; /* queued */
+    if (!err && !d->err)
+        err = enter_line(d);
     d->state = HD_DELEGATE_READS;
-    err = hd_defer_patiently(d->delegation->app->defer, read_work, on_state_read, d);
+    if (!err)
+        err = hd_defer_patiently(d->delegation->app->defer, read_work, on_state_read, d);
     if (err) {
-        unlink_delegate(d);
+        leave_line(d);
         hd_delegate_free(d);
     }
     return err;
@@ -571,12 +607,10 @@ void hd_delegate_stop(struct hd_delegate *d)
 /* The caller ends after the delegate, whose pending writes belong to the same run. */
 static void cancel_delegate(void *ctx, struct hd_delegate *d)
 {
-    struct hd_delegation *delegation = ctx;
-
+    (void)ctx;
     if (d->state == HD_DELEGATE_WAITS) {
-        unlink_delegate(d);
+        leave_line(d);
         hd_delegate_free(d);
-        start_waiting(delegation);
         return;
     }
     hd_runner_keep(d->caller);

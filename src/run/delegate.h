@@ -7,7 +7,9 @@
  * checkpoints also contain the id of the waiting task, so that it resumes at its last checkpoint
  * after a crash, a cancel or an interrupt.
  *
- * A namespace executes one call at a time; further calls of the same assistant are queued.
+ * A delegate acquires the line of its assistant like a run: it waits for the run or the delegate
+ * that executes there, and precedes the queued runs. A call that would wait for itself, directly or
+ * through other runs, fails at once.
  *
  * Everything here runs on the loop.
  */
@@ -34,6 +36,9 @@ const struct hd_delegates *hd_delegation_table(const struct hd_delegation *deleg
 
 /* Adds the worker operation `delegate` to app->runtime; call it before the runtime starts. */
 HD_MUST_CHECK int hd_delegation_add_ops(struct hd_delegation *delegation);
+
+/* A line has become free: starts the delegates that wait for it. `delegation` may be NULL. */
+void hd_delegation_resume(struct hd_delegation *delegation);
 
 /* Calls hd_runner_hold() for all delegates of a run. */
 void hd_delegation_hold(struct hd_delegation *delegation, const struct hd_active_run *active,

@@ -12,7 +12,7 @@
 #include "value/val.h"
 
 enum hd_delegate_state {
-    HD_DELEGATE_WAITS, /* queued behind another call of the same assistant */
+    HD_DELEGATE_WAITS, /* another run or delegate executes on its line */
     HD_DELEGATE_READS, /* a store thread owns `arena` and the members below it */
     HD_DELEGATE_WORKS
 };
@@ -34,6 +34,7 @@ struct hd_delegate {
     struct hd_slice task_id;       /* stored in its checkpoints; for a worker's call a substitute */
     struct hd_slice place;         /* for a worker's call: the namespace of the calling task */
     enum hd_delegate_state state;
+    bool is_on_line;               /* hd_queue_line_enter() was called */
     bool is_cancelled;             /* no task waits; only the parent's end does */
     struct hd_val *input, *answer; /* one of them is NULL */
     void (*done)(void *arg, const struct hd_engine_run_result *result);

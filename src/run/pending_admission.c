@@ -13,13 +13,20 @@ int hd_pending_admissions_init(struct hd_pending_admissions *all)
     return uv_mutex_init(&all->lock) ? HD_EIO : 0;
 }
 
+void hd_pending_admission_free(struct hd_pending_admission *admission)
+{
+    if (admission)
+        hd_free(admission->ns);
+    hd_free(admission);
+}
+
 void hd_pending_admissions_fini(struct hd_pending_admissions *all)
 {
     while (all->first) {
         struct hd_pending_admission *admission = all->first;
 
         all->first = admission->next;
-        hd_free(admission);
+        hd_pending_admission_free(admission);
     }
     uv_mutex_destroy(&all->lock);
 }
@@ -80,27 +87,34 @@ void hd_pending_admission_leave(struct hd_pending_admissions *all, struct hd_sli
     else
         admission = unlink_at(all, link);
     uv_mutex_unlock(&all->lock);
-    hd_free(admission);
+    hd_pending_admission_free(admission);
 }
 
 void hd_pending_admission_set_order(struct hd_pending_admissions *all, struct hd_slice principal,
                                     struct hd_slice run_id, struct hd_slice thread_id,
-                                    int64_t order)
+                                    struct hd_slice ns, int64_t order)
 {
     struct hd_pending_admission *admission;
+    char *line = hd_calloc(1, ns.len + 1);
 
+    if (line && ns.len > 0)
+        memcpy(line, ns.ptr, ns.len);
     uv_mutex_lock(&all->lock);
     admission = *link_of_run(all, principal, run_id);
     if (admission) {
         snprintf(admission->thread_id, sizeof(admission->thread_id), "%.*s", (int)thread_id.len,
                  thread_id.ptr);
         admission->order = order;
+        hd_free(admission->ns);
+        admission->ns = line;
+        line = NULL;
     }
     uv_mutex_unlock(&all->lock);
+    hd_free(line);
 }
 
 bool hd_pending_admission_is_before(struct hd_pending_admissions *all, struct hd_slice principal,
-                                    struct hd_slice thread_id, int64_t order)
+                                    struct hd_slice thread_id, struct hd_slice ns, int64_t order)
 {
     struct hd_pending_admission *admission;
 
@@ -109,6 +123,7 @@ bool hd_pending_admission_is_before(struct hd_pending_admissions *all, struct hd
     while (admission &&
            !(admission->order > 0 && admission->order < order &&
              hd_slice_eq(hd_slice_cstr(admission->thread_id), thread_id) &&
+             (!admission->ns || hd_slice_eq(hd_slice_cstr(admission->ns), ns)) &&
              hd_slice_eq(hd_slice(admission->principal, admission->principal_len), principal)))
         admission = admission->next;
     uv_mutex_unlock(&all->lock);

@@ -24,6 +24,7 @@ struct hd_pending_admission {
     bool is_met; /* a lookup on the loop has found it */
     char run_id[HD_UUID_SIZE];
     char thread_id[HD_UUID_SIZE];
+    char *ns;      /* its line; NULL: not known yet */
     int64_t order; /* of the record that is about to be stored; 0: not known yet */
     /* Applied when the run enters the queue. */
     struct hd_waiter *waiters;
@@ -49,22 +50,24 @@ HD_MUST_CHECK int hd_pending_admission_add(struct hd_pending_admissions *all,
 void hd_pending_admission_leave(struct hd_pending_admissions *all, struct hd_slice principal,
                                 struct hd_slice run_id);
 
-/* Sets the thread and the order that the record is about to be stored with. For store threads. */
+/* Sets the thread, the line and the order that the record is about to be stored with. For store threads. */
 void hd_pending_admission_set_order(struct hd_pending_admissions *all, struct hd_slice principal,
                                     struct hd_slice run_id, struct hd_slice thread_id,
-                                    int64_t order);
+                                    struct hd_slice ns, int64_t order);
 
 /*
- * Returns whether a run of the thread with a lower order is still being admitted. An admission that
+ * Returns whether a run of the line with a lower order is still being admitted. An admission that
  * retries after a conflict may count for a moment with an order that it did not get.
  */
 bool hd_pending_admission_is_before(struct hd_pending_admissions *all, struct hd_slice principal,
-                                    struct hd_slice thread_id, int64_t order);
+                                    struct hd_slice thread_id, struct hd_slice ns, int64_t order);
 
 /* Returns NULL when the run is not being admitted. The entry stays in the list. */
 struct hd_pending_admission *hd_pending_admission_find(struct hd_pending_admissions *all,
                                                        struct hd_slice principal,
                                                        struct hd_slice run_id);
+/* Frees an entry that was taken; NULL is allowed. */
+void hd_pending_admission_free(struct hd_pending_admission *admission);
 /* Removes the entry and returns it; the caller frees it. */
 struct hd_pending_admission *hd_pending_admission_take(struct hd_pending_admissions *all,
                                                        struct hd_slice principal,

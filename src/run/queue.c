@@ -11,6 +11,7 @@
 #include "gate/limits.h"
 #include "records/thread_heads.h"
 #include "run/active_run.h"
+#include "run/delegate.h"
 #include "run/run_commit.h"
 #include "run/run_log.h"
 #include "worker/resume_answers.h"
@@ -64,6 +65,23 @@ static void free_active_run(struct hd_active_run *active)
     hd_free(active);
 }
 
+static void free_thread_queue(struct hd_thread_queue *thread_queue)
+{
+    while (thread_queue->first) {
+        struct hd_line_queue *line = thread_queue->first;
+
+        while (line->first) {
+            struct hd_active_run *active = line->first;
+
+            line->first = active->next;
+            free_active_run(active);
+        }
+        thread_queue->first = line->next;
+        hd_free(line);
+    }
+    hd_free(thread_queue);
+}
+
 void hd_queue_destroy(struct hd_queue *queue)
 {
     struct hd_slice key;
@@ -72,17 +90,8 @@ void hd_queue_destroy(struct hd_queue *queue)
 
     if (!queue)
         return;
-    while (hd_map_next(&queue->thread_queues, &pos, &key, &value)) {
-        struct hd_thread_queue *thread_queue = value;
-
-        while (thread_queue->first) {
-            struct hd_active_run *active = thread_queue->first;
-
-            thread_queue->first = active->next;
-            free_active_run(active);
-        }
-        hd_free(thread_queue);
-    }
+    while (hd_map_next(&queue->thread_queues, &pos, &key, &value))
+        free_thread_queue(value);
     hd_map_fini(&queue->thread_queues);
     hd_buf_fini(&queue->scratch);
     hd_pending_admissions_fini(&queue->admissions);
@@ -97,7 +106,7 @@ struct hd_queue_counts hd_queue_counts(const struct hd_queue *queue)
                                     .failed = queue->failed};
 }
 
-/* ---- thread queues ---------------------------------------------------- */
+/* ---- threads and lines ------------------------------------------------ */
 
 static bool make_thread_key(struct hd_slice principal, struct hd_slice thread, struct hd_buf *room,
                             struct hd_slice *key)
@@ -146,15 +155,75 @@ static void drop_thread_queue(struct hd_thread_queue *thread_queue)
     hd_free(thread_queue);
 }
 
+static bool is_parallel(const struct hd_queue *queue)
+{
+    return queue->app->config->namespaces_parallel;
+}
+
+static struct hd_line_queue *find_line(const struct hd_thread_queue *thread_queue,
+                                       struct hd_slice ns)
+{
+    struct hd_line_queue *line = thread_queue ? thread_queue->first : NULL;
+
+    while (line && is_parallel(thread_queue->queue) &&
+           !hd_slice_eq(hd_slice(line->ns, line->ns_len), ns))
+        line = line->next;
+    return line;
+}
+
+/* NULL: no memory; a new thread queue without lines is removed again. */
+static struct hd_line_queue *get_line(struct hd_queue *queue, struct hd_slice principal,
+                                      struct hd_slice thread, struct hd_slice ns)
+{
+    struct hd_thread_queue *thread_queue = get_thread_queue(queue, principal, thread);
+    struct hd_line_queue *line = find_line(thread_queue, ns);
+
+    if (line || !thread_queue)
+        return line;
+    line = hd_calloc(1, sizeof(*line) + ns.len);
+    if (!line) {
+        if (!thread_queue->first)
+            drop_thread_queue(thread_queue);
+        return NULL;
+    }
+    line->thread_queue = thread_queue;
+    line->ns_len = ns.len;
+    if (ns.len > 0)
+        memcpy(line->ns, ns.ptr, ns.len);
+    line->next = thread_queue->first;
+    thread_queue->first = line;
+    return line;
+}
+
+/* Frees a line without runs and visitors, and a thread queue without lines. */
+static void drop_unused_line(struct hd_line_queue *line)
+{
+    struct hd_thread_queue *thread_queue = line->thread_queue;
+    struct hd_line_queue **link = &thread_queue->first;
+
+    if (line->first || line->visitors > 0 || line->is_ready)
+        return;
+    while (*link != line)
+        link = &(*link)->next;
+    *link = line->next;
+    hd_free(line);
+    if (!thread_queue->first)
+        drop_thread_queue(thread_queue);
+}
+
 static struct hd_active_run *find_active_run(struct hd_queue *queue, struct hd_slice principal,
                                              struct hd_slice thread, struct hd_slice run_id)
 {
     struct hd_thread_queue *thread_queue = find_thread_queue(queue, principal, thread);
-    struct hd_active_run *active = thread_queue ? thread_queue->first : NULL;
+    struct hd_line_queue *line = thread_queue ? thread_queue->first : NULL;
 
-    while (active && !hd_slice_eq(active->rec.run_id, run_id))
-        active = active->next;
-    return active;
+    for (; line; line = line->next) {
+        for (struct hd_active_run *active = line->first; active; active = active->next) {
+            if (hd_slice_eq(active->rec.run_id, run_id))
+                return active;
+        }
+    }
+    return NULL;
 }
 
 bool hd_queue_has(struct hd_queue *queue, struct hd_slice principal, struct hd_slice thread,
@@ -174,7 +243,7 @@ bool hd_queue_is_waiting(struct hd_queue *queue, struct hd_slice principal, stru
 }
 
 /*
- * Returns whether a run precedes another of its thread: a run of an earlier process, first of all
+ * Returns whether a run precedes another of its line: a run of an earlier process, first of all
  * one with stored checkpoints, since its next step builds on them; otherwise by order.
  */
 static bool comes_before(const struct hd_active_run *active, const struct hd_active_run *other)
@@ -189,11 +258,11 @@ static bool comes_before(const struct hd_active_run *active, const struct hd_act
 }
 
 /* Inserts in the order of comes_before(); the running run stays first. */
-static void insert(struct hd_thread_queue *thread_queue, struct hd_active_run *active)
+static void insert(struct hd_line_queue *line, struct hd_active_run *active)
 {
-    struct hd_active_run **link = &thread_queue->first;
+    struct hd_active_run **link = &line->first;
 
-    if (thread_queue->is_busy && *link)
+    if (line->is_busy && *link)
         link = &(*link)->next;
     while (*link && !comes_before(active, *link))
         link = &(*link)->next;
@@ -201,25 +270,31 @@ static void insert(struct hd_thread_queue *thread_queue, struct hd_active_run *a
     *link = active;
 }
 
+/* The line as hd_queue_expect_order() announces it. */
+static struct hd_slice held_line(const struct hd_active_run *active)
+{
+    return is_parallel(active->app->queue) ? active->root : hd_slice(NULL, 0);
+}
+
 /*
- * Returns whether an earlier run of the thread is still being admitted: two store threads report to
+ * Returns whether an earlier run of the line is still being admitted: two store threads report to
  * the loop in any order. A run that was stored as running has no earlier one.
  */
 static bool is_held(const struct hd_active_run *active)
 {
     return active->rec.status == HD_RUN_STATE_PENDING &&
-           hd_pending_admission_is_before(&active->thread_queue->queue->admissions,
-                                          active->rec.principal, active->rec.thread_id,
+           hd_pending_admission_is_before(&active->app->queue->admissions, active->rec.principal,
+                                          active->rec.thread_id, held_line(active),
                                           active->rec.order);
 }
 
 /* The first run that is due; NULL: none, and *next is when to check again (INT64_MAX: never). */
-static struct hd_active_run *find_due(const struct hd_thread_queue *thread_queue, int64_t *next)
+static struct hd_active_run *find_due(const struct hd_line_queue *line, int64_t *next)
 {
     int64_t now = hd_clock_now_us();
 
     *next = INT64_MAX;
-    for (struct hd_active_run *active = thread_queue->first; active; active = active->next) {
+    for (struct hd_active_run *active = line->first; active; active = active->next) {
         int64_t due = hd_run_not_before(&active->rec);
 
         if (active->stop != HD_STOP_NONE)
@@ -235,15 +310,15 @@ static struct hd_active_run *find_due(const struct hd_thread_queue *thread_queue
     return NULL;
 }
 
-static void move_to_front(struct hd_thread_queue *thread_queue, struct hd_active_run *active)
+static void move_to_front(struct hd_line_queue *line, struct hd_active_run *active)
 {
-    struct hd_active_run **link = &thread_queue->first;
+    struct hd_active_run **link = &line->first;
 
     while (*link != active)
         link = &(*link)->next;
     *link = active->next;
-    active->next = thread_queue->first;
-    thread_queue->first = active;
+    active->next = line->first;
+    line->first = active;
 }
 
 /* ---- start ------------------------------------------------------------ */
@@ -369,7 +444,7 @@ static void on_promoted(void *arg)
     struct promotion *promotion = arg;
     struct hd_active_run *active = promotion->active;
 
-    if (active->thread_queue->queue->is_draining && active->stop == HD_STOP_NONE) {
+    if (active->app->queue->is_draining && active->stop == HD_STOP_NONE) {
         active->stop = HD_STOP_DRAIN; /* the next process starts it */
         hd_run_complete(active);
     } else if (promotion->err == HD_ENOTFOUND || active->stop != HD_STOP_NONE) {
@@ -384,13 +459,13 @@ static void on_promoted(void *arg)
     hd_free(promotion);
 }
 
-static void start_queued_run(struct hd_thread_queue *thread_queue, struct hd_active_run *active)
+static void start_queued_run(struct hd_line_queue *line, struct hd_active_run *active)
 {
-    struct hd_queue *queue = thread_queue->queue;
+    struct hd_queue *queue = active->app->queue;
     struct promotion *promotion;
 
-    move_to_front(thread_queue, active);
-    thread_queue->is_busy = true;
+    move_to_front(line, active);
+    line->is_busy = true;
     queue->pending--;
     queue->running++;
     if (active->rec.status == HD_RUN_STATE_RUNNING && active->rec.attempt == 1) {
@@ -406,40 +481,42 @@ static void start_queued_run(struct hd_thread_queue *thread_queue, struct hd_act
     }
 }
 
-static void enqueue_ready(struct hd_thread_queue *thread_queue)
+static void enqueue_ready(struct hd_line_queue *line)
 {
-    if (thread_queue->is_ready)
+    struct hd_queue *queue = line->thread_queue->queue;
+
+    if (line->is_ready)
         return;
-    thread_queue->is_ready = true;
-    thread_queue->next_ready = NULL;
-    *thread_queue->queue->ready_tail = thread_queue;
-    thread_queue->queue->ready_tail = &thread_queue->next_ready;
+    line->is_ready = true;
+    line->next_ready = NULL;
+    *queue->ready_tail = line;
+    queue->ready_tail = &line->next_ready;
 }
 
-static struct hd_thread_queue *dequeue_ready(struct hd_queue *queue)
+static struct hd_line_queue *dequeue_ready(struct hd_queue *queue)
 {
-    struct hd_thread_queue *thread_queue = queue->ready;
+    struct hd_line_queue *line = queue->ready;
 
-    if (!thread_queue)
+    if (!line)
         return NULL;
-    queue->ready = thread_queue->next_ready;
+    queue->ready = line->next_ready;
     if (!queue->ready)
         queue->ready_tail = &queue->ready;
-    thread_queue->is_ready = false;
-    return thread_queue;
+    line->is_ready = false;
+    return line;
 }
 
-/* Queues the thread for a free slot, or sets the timer to the time of its next due run. */
-static void line_up(struct hd_thread_queue *thread_queue)
+/* Queues the line for a free slot, or sets the timer to the time of its next due run. */
+static void line_up(struct hd_line_queue *line)
 {
     int64_t next;
 
-    if (thread_queue->is_busy)
+    if (line->is_busy || line->visitors > 0)
         return;
-    if (find_due(thread_queue, &next))
-        enqueue_ready(thread_queue);
+    if (find_due(line, &next))
+        enqueue_ready(line);
     else if (next != INT64_MAX)
-        set_timer(thread_queue->queue, next - hd_clock_now_us());
+        set_timer(line->thread_queue->queue, next - hd_clock_now_us());
 }
 
 /* Starts due runs while slots are free. */
@@ -448,19 +525,19 @@ static void queue_resume(struct hd_queue *queue)
     size_t limit = (size_t)queue->app->config->max_runs;
 
     while (!queue->is_draining && queue->running < limit && queue->ready) {
-        struct hd_thread_queue *thread_queue = dequeue_ready(queue);
+        struct hd_line_queue *line = dequeue_ready(queue);
         struct hd_active_run *active;
         int64_t next;
 
-        if (!thread_queue->first) {
-            drop_thread_queue(thread_queue);
+        if (!line->first) {
+            drop_unused_line(line);
             continue;
         }
-        active = thread_queue->is_busy ? NULL : find_due(thread_queue, &next);
+        active = line->is_busy || line->visitors > 0 ? NULL : find_due(line, &next);
         if (active)
-            start_queued_run(thread_queue, active);
+            start_queued_run(line, active);
         else
-            line_up(thread_queue);
+            line_up(line);
     }
 }
 
@@ -478,7 +555,7 @@ static void set_timer(struct hd_queue *queue, int64_t wait_us)
 
 void hd_queue_later(struct hd_active_run *active)
 {
-    struct hd_queue *queue = active->thread_queue->queue;
+    struct hd_queue *queue = active->app->queue;
     int64_t wait = RETRY_US;
 
     for (int i = 1; i < active->tries && wait < MAX_RETRY_US; i++)
@@ -519,6 +596,18 @@ static bool is_quiet(const struct hd_queue *queue)
     return queue->running == 0 && queue->storing == 0 && !queue->later;
 }
 
+/* Stops a run that exceeds its timeout. */
+static void check_line(struct hd_line_queue *line, int64_t mono)
+{
+    struct hd_active_run *active = line->first;
+
+    if (!active)
+        return;
+    if (line->is_busy && active->runner && mono > active->deadline)
+        hd_run_execute_stop(active, HD_STOP_TIMEOUT);
+    line_up(line);
+}
+
 /* Stops runs that exceed their timeout, starts due runs, and restarts the timer if needed. */
 static void on_queue_tick(uv_timer_t *timer)
 {
@@ -536,13 +625,9 @@ static void on_queue_tick(uv_timer_t *timer)
     }
     while (hd_map_next(&queue->thread_queues, &pos, &key, &value)) {
         struct hd_thread_queue *thread_queue = value;
-        struct hd_active_run *active = thread_queue->first;
 
-        if (!active)
-            continue;
-        if (thread_queue->is_busy && active->runner && mono > active->deadline)
-            hd_run_execute_stop(active, HD_STOP_TIMEOUT);
-        line_up(thread_queue);
+        for (struct hd_line_queue *line = thread_queue->first; line; line = line->next)
+            check_line(line, mono);
     }
     queue_resume(queue);
     if (next != INT64_MAX)
@@ -551,42 +636,54 @@ static void on_queue_tick(uv_timer_t *timer)
 
 /* ---- add and remove --------------------------------------------------- */
 
+static int make_active_run(const struct hd_run_rec *run, struct hd_active_run **out)
+{
+    struct hd_active_run *active = hd_calloc(1, sizeof(*active));
+    int err;
+
+    if (!active)
+        return HD_ENOMEM;
+    hd_arena_init(&active->arena, MAX_ACTIVE_RUN);
+    hd_buf_init(&active->values, HD_EVENT_LIMIT);
+    hd_buf_init(&active->interrupts, HD_EVENT_LIMIT);
+    hd_buf_init(&active->error, HD_EVENT_LIMIT);
+    hd_buf_init(&active->receipt, HD_EVENT_LIMIT);
+    err = hd_run_rec_copy(&active->arena, run, &active->rec);
+    if (!err)
+        err = hd_run_line(&active->rec, &active->arena, &active->root, NULL);
+    if (err)
+        free_active_run(active);
+    else
+        *out = active;
+    return err;
+}
+
 /* `is_continued`: an earlier process has stored checkpoints of the run. */
 static int queue_add(struct hd_queue *queue, const struct hd_run_rec *run, int64_t event_seq,
                      bool is_streamed, bool is_continued)
 {
     struct hd_pending_admission *admission =
         hd_pending_admission_take(&queue->admissions, run->principal, run->run_id);
-    struct hd_thread_queue *thread_queue = get_thread_queue(queue, run->principal, run->thread_id);
-    struct hd_active_run *active = thread_queue ? hd_calloc(1, sizeof(*active)) : NULL;
-    int err = HD_ENOMEM;
+    struct hd_active_run *active = NULL;
+    int err = make_active_run(run, &active);
 
-    if (active) {
-        hd_arena_init(&active->arena, MAX_ACTIVE_RUN);
-        hd_buf_init(&active->values, HD_EVENT_LIMIT);
-        hd_buf_init(&active->interrupts, HD_EVENT_LIMIT);
-        hd_buf_init(&active->error, HD_EVENT_LIMIT);
-        hd_buf_init(&active->receipt, HD_EVENT_LIMIT);
-        err = hd_run_rec_copy(&active->arena, run, &active->rec);
-    }
-    if (err) {
+    if (!err)
+        active->line = get_line(queue, run->principal, run->thread_id, active->root);
+    if (err || !active->line) {
         hd_limits_give(queue->app->limits, run->actor, HD_LIMIT_RUNS);
         if (active)
             free_active_run(active);
-        if (thread_queue && !thread_queue->first && !thread_queue->is_ready)
-            drop_thread_queue(thread_queue);
         refuse_admission(admission);
-        return err;
+        return err ? err : HD_ENOMEM;
     }
     active->app = queue->app;
-    active->thread_queue = thread_queue;
     active->event_seq = event_seq;
     active->is_streamed = is_streamed;
     active->is_continued = is_continued;
     queue->pending++;
     hd_run_log("run admitted", &active->rec, active->rec.status);
-    insert(thread_queue, active);
-    line_up(thread_queue);
+    insert(active->line, active);
+    line_up(active->line);
     queue_resume(queue);
     set_timer(queue, 0); /* it also checks timeouts */
     meet(active, admission);
@@ -601,16 +698,16 @@ int hd_queue_add(struct hd_queue *queue, const struct hd_run_rec *run, int64_t e
 
 void hd_queue_ended(struct hd_active_run *active)
 {
-    struct hd_thread_queue *thread_queue = active->thread_queue;
-    struct hd_queue *queue = thread_queue->queue;
-    struct hd_active_run **link = &thread_queue->first;
-    bool was_first = thread_queue->first == active && thread_queue->is_busy;
+    struct hd_line_queue *line = active->line;
+    struct hd_queue *queue = active->app->queue;
+    struct hd_active_run **link = &line->first;
+    bool was_first = line->first == active && line->is_busy;
 
     while (*link != active)
         link = &(*link)->next;
     *link = active->next;
     if (was_first) {
-        thread_queue->is_busy = false;
+        line->is_busy = false;
         queue->running--;
     } else {
         queue->pending--;
@@ -619,13 +716,54 @@ void hd_queue_ended(struct hd_active_run *active)
     queue->failed += active->outcome.status == HD_RUN_STATE_ERROR;
     hd_limits_give(queue->app->limits, active->rec.actor, HD_LIMIT_RUNS);
     free_active_run(active);
-    if (thread_queue->first)
-        line_up(thread_queue);
-    else if (!thread_queue->is_ready)
-        drop_thread_queue(thread_queue);
+    /* Delegates come before queued runs: a running run waits for them. */
+    line->visitors++;
+    hd_delegation_resume(queue->app->delegation);
+    line->visitors--;
+    line_up(line);
+    drop_unused_line(line);
     queue_resume(queue);
     if (queue->is_draining)
         set_timer(queue, 0);
+}
+
+/* ---- delegates on a line ---------------------------------------------- */
+
+struct hd_active_run *hd_queue_line_run(struct hd_queue *queue, struct hd_slice principal,
+                                        struct hd_slice thread, struct hd_slice ns)
+{
+    struct hd_line_queue *line =
+        is_parallel(queue) ? find_line(find_thread_queue(queue, principal, thread), ns) : NULL;
+
+    return line && line->is_busy ? line->first : NULL;
+}
+
+int hd_queue_line_enter(struct hd_queue *queue, struct hd_slice principal, struct hd_slice thread,
+                        struct hd_slice ns)
+{
+    struct hd_line_queue *line;
+
+    if (!is_parallel(queue))
+        return 0;
+    line = get_line(queue, principal, thread, ns);
+    if (!line)
+        return HD_ENOMEM;
+    line->visitors++;
+    return 0;
+}
+
+void hd_queue_line_leave(struct hd_queue *queue, struct hd_slice principal, struct hd_slice thread,
+                         struct hd_slice ns)
+{
+    struct hd_line_queue *line =
+        is_parallel(queue) ? find_line(find_thread_queue(queue, principal, thread), ns) : NULL;
+
+    if (!line)
+        return;
+    line->visitors--;
+    line_up(line);
+    drop_unused_line(line);
+    queue_resume(queue);
 }
 
 /* ---- waiting and stopping --------------------------------------------- */
@@ -654,9 +792,11 @@ int hd_queue_expect(struct hd_queue *queue, struct hd_slice principal, struct hd
 }
 
 void hd_queue_expect_order(struct hd_queue *queue, struct hd_slice principal,
-                           struct hd_slice run_id, struct hd_slice thread, int64_t order)
+                           struct hd_slice run_id, struct hd_slice thread, struct hd_slice ns,
+                           int64_t order)
 {
-    hd_pending_admission_set_order(&queue->admissions, principal, run_id, thread, order);
+    hd_pending_admission_set_order(&queue->admissions, principal, run_id, thread,
+                                   is_parallel(queue) ? ns : hd_slice(NULL, 0), order);
 }
 
 void hd_queue_unexpect(struct hd_queue *queue, struct hd_slice principal, struct hd_slice run_id)
@@ -674,9 +814,39 @@ void hd_waiter_leave(struct hd_waiter *waiter)
     waiter->link = NULL;
 }
 
+/* Iterates over all runs in the queue; hd_run_complete() frees none before it returns. */
+struct run_iter {
+    struct hd_queue *queue;
+    size_t pos;
+    struct hd_line_queue *line;
+    struct hd_active_run *run; /* the next one */
+};
+
+static struct hd_active_run *next_run(struct run_iter *it)
+{
+    struct hd_active_run *found;
+
+    while (!it->run) {
+        struct hd_slice key;
+        void *value;
+
+        if (it->line && it->line->next) {
+            it->line = it->line->next;
+        } else if (hd_map_next(&it->queue->thread_queues, &it->pos, &key, &value)) {
+            it->line = ((struct hd_thread_queue *)value)->first;
+        } else {
+            return NULL;
+        }
+        it->run = it->line ? it->line->first : NULL;
+    }
+    found = it->run;
+    it->run = found->next;
+    return found;
+}
+
 static bool is_at_work(const struct hd_active_run *active)
 {
-    return active->thread_queue->is_busy && active->thread_queue->first == active;
+    return active->line->is_busy && active->line->first == active;
 }
 
 static void cancel_run(struct hd_active_run *active, enum hd_cancel action)
@@ -702,7 +872,7 @@ static void meet(struct hd_active_run *active, struct hd_pending_admission *admi
         active->waiters->link = &active->waiters;
     if (admission->is_cancelled)
         cancel_run(active, admission->action);
-    hd_free(admission);
+    hd_pending_admission_free(admission);
 }
 
 /* No memory for the run: fails its waiters now, since it only starts after a restart. */
@@ -718,7 +888,7 @@ static void refuse_admission(struct hd_pending_admission *admission)
         hd_waiter_leave(waiter);
         waiter->fn(waiter->ctx, &outcome);
     }
-    hd_free(admission);
+    hd_pending_admission_free(admission);
 }
 
 bool hd_queue_cancel(struct hd_queue *queue, struct hd_slice principal, struct hd_slice thread,
@@ -741,49 +911,40 @@ size_t hd_queue_cancel_all(struct hd_queue *queue, struct hd_slice principal, bo
                            bool pending, enum hd_cancel action,
                            void (*fn)(void *ctx, const struct hd_run_rec *run), void *ctx)
 {
-    struct hd_slice key;
-    size_t pos = 0, count = 0;
-    void *value;
+    struct hd_active_run *active;
+    struct run_iter it = {.queue = queue};
+    size_t count = 0;
 
-    while (hd_map_next(&queue->thread_queues, &pos, &key, &value)) {
-        struct hd_thread_queue *thread_queue = value;
-
-        for (struct hd_active_run *active = thread_queue->first; active; active = active->next) {
-            if (!hd_slice_eq(active->rec.principal, principal) ||
-                !(is_at_work(active) ? running : pending))
-                continue;
-            fn(ctx, &active->rec);
-            cancel_run(active, action);
-            count++;
-        }
+    while ((active = next_run(&it))) {
+        if (!hd_slice_eq(active->rec.principal, principal) ||
+            !(is_at_work(active) ? running : pending))
+            continue;
+        fn(ctx, &active->rec);
+        cancel_run(active, action);
+        count++;
     }
     return count;
 }
 
-/* True if the record of the first run is marked as running although it waits for a free slot. */
-static bool looks_begun(const struct hd_thread_queue *thread_queue)
+/* True if the record of a first run is marked as running although it waits for a free slot. */
+static bool looks_begun(const struct hd_active_run *active)
 {
-    const struct hd_active_run *first = thread_queue->first;
-
-    return first && !thread_queue->is_busy && first->stop == HD_STOP_NONE &&
-           first->rec.status == HD_RUN_STATE_RUNNING;
+    return active->line->first == active && !active->line->is_busy &&
+           active->stop == HD_STOP_NONE && active->rec.status == HD_RUN_STATE_RUNNING;
 }
 
 int hd_queue_drain(struct hd_queue *queue, void (*done)(void *ctx), void *ctx)
 {
-    struct hd_slice key;
-    size_t pos = 0;
-    void *value;
+    struct hd_active_run *active;
+    struct run_iter it = {.queue = queue};
 
     queue->is_draining = true;
-    while (hd_map_next(&queue->thread_queues, &pos, &key, &value)) {
-        struct hd_thread_queue *thread_queue = value;
-
-        if (thread_queue->is_busy && thread_queue->first->runner) {
-            hd_run_execute_stop(thread_queue->first, HD_STOP_DRAIN);
-        } else if (looks_begun(thread_queue)) {
-            thread_queue->first->stop = HD_STOP_DRAIN;
-            hd_run_complete(thread_queue->first);
+    while ((active = next_run(&it))) {
+        if (is_at_work(active) && active->runner) {
+            hd_run_execute_stop(active, HD_STOP_DRAIN);
+        } else if (looks_begun(active)) {
+            active->stop = HD_STOP_DRAIN;
+            hd_run_complete(active);
         }
     }
     if (is_quiet(queue))

@@ -1,7 +1,8 @@
 /*
- * The queue of runs: one run at a time on a thread, and at most max_runs at once in the process.
- * The due runs of a thread start in the order of admission, which is a number in the thread's
- * record, not a time.
+ * The queue of runs: one run at a time on a line (an agent's root namespace in a thread), and at
+ * most max_runs at once in the process. Runs of different lines execute in parallel, unless
+ * namespaces.parallel is off: then a thread executes one run at a time. The due runs of a line start
+ * in the order of admission, which is a number in the thread's record, not a time.
  *
  * Run records with a due time are in flight, so the queue can be rebuilt after a crash. A run
  * enters the queue when its record is stored and leaves it when its end is stored. A run that is
@@ -46,11 +47,12 @@ HD_MUST_CHECK int hd_queue_expect(struct hd_queue *queue, struct hd_slice princi
 void hd_queue_unexpect(struct hd_queue *queue, struct hd_slice principal, struct hd_slice run_id);
 
 /*
- * The order on its thread that the expected run is about to be stored with: later runs of the
- * thread wait until it is added. For store threads.
+ * The line and the order that the expected run is about to be stored with: later runs of the line
+ * wait until it is added. For store threads.
  */
 void hd_queue_expect_order(struct hd_queue *queue, struct hd_slice principal,
-                           struct hd_slice run_id, struct hd_slice thread, int64_t order);
+                           struct hd_slice run_id, struct hd_slice thread, struct hd_slice ns,
+                           int64_t order);
 
 /*
  * Adds a run whose record is stored. `is_streamed`: a client reads its events or will; otherwise

@@ -9,6 +9,7 @@
 #include "config/config.h"
 #include "events/event_log.h"
 #include "graph/engine/origin.h"
+#include "records/line.h"
 #include "records/participants.h"
 #include "records/thread_heads.h"
 #include "search/thread_texts.h"
@@ -25,38 +26,48 @@ static bool has_result(const struct hd_run_commit *commit)
     return commit->has_begun && !commit->is_rolled_back;
 }
 
-/*
- * The thread's status after this run if no other run is in flight. A run that left no result
- * restores the status from before it; otherwise remaining tasks mean that the thread waits.
- */
-static enum hd_thread_status status_after(const struct hd_run_commit *commit,
-                                          const struct hd_thread_rec *thread)
+static bool has_failed(const struct hd_run_commit *commit)
 {
-    bool is_restored = !has_result(commit);
-
-    if (!commit->is_rolled_back &&
-        (commit->status == HD_RUN_STATE_ERROR || commit->status == HD_RUN_STATE_TIMEOUT))
-        return HD_THREAD_ERROR;
-    if (is_restored && thread->has_before)
-        return thread->status_before;
-    if (is_restored ? thread->interrupts.len > strlen("{}") : commit->has_next)
-        return HD_THREAD_INTERRUPTED;
-    return HD_THREAD_IDLE;
+    return !commit->is_rolled_back &&
+           (commit->status == HD_RUN_STATE_ERROR || commit->status == HD_RUN_STATE_TIMEOUT);
 }
 
-/* Sets the status. `status_before` keeps it for the case that the other runs leave no result. */
-static void set_thread_status(struct hd_thread_rec *thread, const struct hd_run_commit *commit,
-                              size_t others)
+/* A run without a result leaves its line as it was. Remaining tasks mean that the line waits. */
+static int change_line(struct hd_lines *lines, const struct hd_thread_rec *thread,
+                       const struct hd_run_commit *commit, struct hd_arena *arena)
 {
-    enum hd_thread_status status = status_after(commit, thread);
+    struct hd_line_rec *line;
 
+    if (!has_result(commit) && !has_failed(commit))
+        return 0;
+    line = hd_lines_change(lines, thread, commit->ns, arena);
+    if (!line)
+        return HD_ENOMEM;
+    line->updated_at = thread->updated_at;
+    line->status = commit->has_next ? HD_THREAD_INTERRUPTED : HD_THREAD_IDLE;
+    if (has_failed(commit))
+        line->status = HD_THREAD_ERROR;
+    if (!has_result(commit))
+        return 0;
+    line->run_id = commit->run->run_id;
+    line->assistant_id = commit->run->assistant_id;
+    line->graph_id = commit->graph_id;
+    line->interrupts = commit->interrupts;
+    line->error = commit->error;
+    if (commit->checkpoint_id.len > 0)
+        line->checkpoint_id = commit->checkpoint_id;
+    return 0;
+}
+
+/* `head_before` keeps the head for the case that the other runs leave no result. */
+static void keep_head(struct hd_thread_rec *thread, const struct hd_run_commit *commit,
+                      size_t others)
+{
     if (has_result(commit))
         thread->head_before = thread->head;
     else if (others == 0 && thread->has_before)
         thread->head = thread->head_before;
     thread->has_before = others > 0 && (thread->has_before || has_result(commit));
-    thread->status_before = status;
-    thread->status = others > 0 ? HD_THREAD_BUSY : status;
 }
 
 static int change_thread(struct heddle *store, struct hd_thread_rec *thread,
@@ -72,8 +83,6 @@ static int change_thread(struct heddle *store, struct hd_thread_rec *thread,
     if (!has_result(commit))
         return 0;
     thread->state_updated_at = now;
-    thread->interrupts = commit->interrupts;
-    thread->error = commit->error;
     if (commit->checkpoint_id.len == 0)
         return 0;
     thread->head.ns = commit->ns;
@@ -92,7 +101,7 @@ static int restore_head(struct heddle *store, struct hd_thread_rec *thread,
 {
     struct hd_run_rec *runs = NULL, *latest = NULL;
     struct hd_json json = {NULL};
-    hd_json_val configurable;
+    hd_json_val config;
     size_t count = 0;
     int err = hd_runs_list(store, run->principal, run->thread_id, NULL, 0, 2, arena, &runs, &count,
                            fault);
@@ -102,14 +111,14 @@ static int restore_head(struct heddle *store, struct hd_thread_rec *thread,
     thread->head = (struct hd_head){.ns = {NULL, 0}};
     if (err || !latest)
         return err;
-    err = hd_json_parse(&json, latest->kwargs, fault);
-    configurable =
-        hd_json_get(hd_json_get(hd_json_root(&json), HD_S("config")), HD_S("configurable"));
+    err = hd_run_line(latest, arena, &thread->head.ns, fault);
     if (!err)
-        err = hd_arena_copy(arena, hd_json_string(hd_json_get(configurable, HD_S("checkpoint_ns"))),
-                            &thread->head.ns);
+        err = hd_json_parse(&json, latest->kwargs, fault);
+    config = hd_json_get(hd_json_root(&json), HD_S("config"));
     if (!err)
-        err = hd_arena_copy(arena, hd_json_string(hd_json_get(configurable, HD_S("graph_id"))),
+        err = hd_arena_copy(arena,
+                            hd_json_string(hd_json_get(hd_json_get(config, HD_S("configurable")),
+                                                       HD_S("graph_id"))),
                             &thread->head.graph_id);
     thread->head.assistant_id = latest->assistant_id;
     hd_json_fini(&json);
@@ -155,15 +164,17 @@ static int add_run(struct hd_batch_builder *batch, const struct hd_run_commit *c
 }
 
 /*
- * Appends all changes of the end to one batch: the new `thread`, the run (`rev`: its current
+ * Appends all changes of the end to one batch: the new `thread` and its lines, the run (`rev`: its current
  * revision, 0: it was deleted), its last events and its webhook.
  */
 static int add_end(struct hd_batch_builder *batch, const struct hd_run_commit *commit,
-                   struct hd_thread_rec *thread, int64_t rev)
+                   struct hd_thread_rec *thread, const struct hd_lines *lines, int64_t rev)
 {
     const struct hd_run_rec *run = commit->run;
     int err = hd_thread_put(batch, thread);
 
+    if (!err)
+        err = hd_lines_put(batch, lines);
     if (!err)
         err = add_run(batch, commit, rev);
     if (!err && commit->last_page && commit->last_page->data.len > 0)
@@ -173,10 +184,10 @@ static int add_end(struct hd_batch_builder *batch, const struct hd_run_commit *c
     return err;
 }
 
-/* Computes the thread's new record; HD_ENOTFOUND: the thread and its runs were deleted. */
+/* Computes the new records of thread and lines; HD_ENOTFOUND: the thread was deleted. */
 static int plan_thread(struct heddle *store, const struct hd_run_commit *commit,
-                       struct hd_arena *arena, struct hd_thread_rec *thread, int64_t *rev,
-                       struct heddle_error *fault)
+                       struct hd_arena *arena, struct hd_thread_rec *thread, struct hd_lines *lines,
+                       int64_t *rev, struct heddle_error *fault)
 {
     const struct hd_run_rec *run = commit->run;
     size_t others = 0;
@@ -187,12 +198,17 @@ static int plan_thread(struct heddle *store, const struct hd_run_commit *commit,
     if (!err)
         err = count_others(store, run, arena, &others, rev, fault);
     if (!err)
+        err = hd_lines_read(store, thread, arena, lines, fault);
+    if (!err)
         err = change_thread(store, thread, commit, arena, fault);
     if (!err && !has_result(commit) && (others > 0 || !thread->has_before))
         err = restore_head(store, thread, run, arena, fault);
     if (!err)
-        set_thread_status(thread, commit, others);
-    return err;
+        err = change_line(lines, thread, commit, arena);
+    if (err)
+        return err;
+    keep_head(thread, commit, others);
+    return hd_lines_settle(lines, thread, others > 0, arena);
 }
 
 static int try_once(struct heddle *store, const struct hd_run_commit *commit,
@@ -201,10 +217,11 @@ static int try_once(struct heddle *store, const struct hd_run_commit *commit,
     const struct hd_run_rec *run = commit->run;
     struct hd_batch_builder batch;
     struct hd_thread_rec thread;
+    struct hd_lines lines;
     struct hd_batch view;
     struct hd_slice lane;
     int64_t rev;
-    int err = plan_thread(store, commit, arena, &thread, &rev, fault);
+    int err = plan_thread(store, commit, arena, &thread, &lines, &rev, fault);
 
     if (err == HD_ENOTFOUND)
         return 0;
@@ -213,7 +230,7 @@ static int try_once(struct heddle *store, const struct hd_run_commit *commit,
     if (err)
         return err;
     hd_batch_init(&batch);
-    err = add_end(&batch, commit, &thread, rev);
+    err = add_end(&batch, commit, &thread, &lines, rev);
     view = hd_batch_view(&batch);
     if (!err)
         err = hd_rows_apply(store, lane, &view, NULL, fault);
@@ -359,6 +376,8 @@ static int delete_thread(struct heddle *store, struct hd_slice principal, struct
         err = hd_batch_expect(&batch, HD_THREAD_INFO, key, HD_THREAD_INFO_REV, rev);
     if (!err)
         err = hd_batch_delete(&batch, HD_THREAD_INFO, key, 2);
+    if (!err)
+        err = hd_batch_delete(&batch, HD_LINES, key, 2);
     if (!err)
         err = hd_batch_delete(&batch, HD_RUNS, key, 2);
     if (!err)

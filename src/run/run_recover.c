@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "events/event_log.h"
+#include "records/line.h"
 #include "records/record_internal.h"
 #include "run/run_commit.h"
 #include "store/rows.h"
@@ -79,11 +80,35 @@ static bool is_temporary(const struct hd_run_rec *run)
     return is_so;
 }
 
+/* The line of the run ends with the error, and has no interrupts that could be answered. */
+static int fail_line(struct recovery *r, struct hd_thread_rec *thread, const struct hd_run_rec *run,
+                     bool is_busy, struct hd_lines *lines)
+{
+    struct hd_line_rec *line;
+    struct hd_slice ns;
+    int err = hd_run_line(run, &r->arena, &ns, r->fault);
+
+    if (!err)
+        err = hd_lines_read(r->store, thread, &r->arena, lines, r->fault);
+    if (err)
+        return err;
+    line = hd_lines_change(lines, thread, ns, &r->arena);
+    if (!line)
+        return HD_ENOMEM;
+    line->status = HD_THREAD_ERROR;
+    line->error = run->error;
+    line->run_id = run->run_id;
+    line->assistant_id = run->assistant_id;
+    line->updated_at = run->updated_at;
+    return hd_lines_settle(lines, thread, is_busy, &r->arena);
+}
+
 /* Ends the run with an error. The thread gets status `error` unless it has other runs. */
 static int give_up_run(struct recovery *r, struct hd_thread_rec *thread, struct hd_run_rec *run)
 {
     struct hd_batch_builder batch;
     struct hd_run_rec *active;
+    struct hd_lines lines;
     size_t count;
     int err = hd_runs_active(r->store, run->principal, run->thread_id, &r->arena, &active, &count,
                              r->fault);
@@ -93,13 +118,16 @@ static int give_up_run(struct recovery *r, struct hd_thread_rec *thread, struct 
     run->status = HD_RUN_STATE_ERROR;
     run->due_at = 0;
     run->updated_at = thread->updated_at = hd_clock_now_us();
-    thread->status = count > 1 ? HD_THREAD_BUSY : HD_THREAD_ERROR;
+    run->error = HD_S(GAVE_UP);
+    err = fail_line(r, thread, run, count > 1, &lines);
+    if (err)
+        return err;
     thread->has_before = thread->has_before && count > 1;
-    thread->status_before = HD_THREAD_ERROR;
-    thread->error = run->error = HD_S(GAVE_UP);
     thread->event_seq = (int64_t)hd_event_log_gap((uint64_t)thread->event_seq, run->attempt + 1);
     hd_batch_init(&batch);
     err = hd_thread_put(&batch, thread);
+    if (!err)
+        err = hd_lines_put(&batch, &lines);
     if (!err)
         err = hd_run_put(&batch, run);
     if (!err)

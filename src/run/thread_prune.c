@@ -1,5 +1,7 @@
 #include "run/thread_prune.h"
 
+#include "records/line.h"
+
 #include "base/alloc.h"
 #include "graph/engine/ns.h"
 #include "run/run_commit.h"
@@ -165,8 +167,9 @@ static int keep_some(struct heddle *store, const struct hd_thread_rec *thread,
     return err;
 }
 
-int hd_thread_prune_cut(struct heddle *store, struct hd_thread_rec *changed, struct hd_slice ns,
-                        struct hd_slice id, struct heddle_error *fault)
+int hd_thread_prune_cut(struct heddle *store, struct hd_thread_rec *changed,
+                        const struct hd_lines *lines, struct hd_slice ns, struct hd_slice id,
+                        struct heddle_error *fault)
 {
     struct hd_key fall = {.ns = ns, .id = id};
     struct hd_prune_options keep = {.fall = &fall};
@@ -180,6 +183,8 @@ int hd_thread_prune_cut(struct heddle *store, struct hd_thread_rec *changed, str
     err = hd_thread_lane(&arena, changed->principal, changed->id, &fall.thread);
     if (!err)
         err = hd_thread_put(&batch, changed);
+    if (!err)
+        err = hd_lines_put(&batch, lines);
     also = hd_batch_view(&batch);
     keep.also = &also;
     if (!err)
@@ -216,6 +221,7 @@ static int count_rows(struct heddle *store, const struct hd_thread_rec *thread,
                                  {HD_EVENT_PAGES, &removed->events, &removed->bytes},
                                  {HD_EXCHANGES, &others, &removed->bytes},
                                  {HD_OUTBOX, &others, &removed->bytes},
+                                 {HD_LINES, &others, &removed->bytes},
                                  {HD_THREAD_INFO, &others, &removed->bytes}};
     int err = 0;
 

@@ -14,6 +14,8 @@
 #include "config/ttl.h"
 #include "records/record.h"
 
+struct hd_lines;
+
 struct hd_prune {
     enum hd_ttl_strategy strategy;
     size_t keep_last;
@@ -44,11 +46,11 @@ HD_MUST_CHECK int hd_thread_prune_by_id(struct heddle *store, struct hd_slice pr
 
 /*
  * Deletes a checkpoint with its descendants (store/prune.h) and stores the thread's record
- * `changed`, in one batch. HD_ECONFLICT: the record has changed since it was read; nothing was
+ * `changed` and its changed lines, in one batch. HD_ECONFLICT: the record has changed since it was read; nothing was
  * deleted.
  */
 HD_MUST_CHECK int hd_thread_prune_cut(struct heddle *store, struct hd_thread_rec *changed,
-                                      struct hd_slice ns, struct hd_slice id,
-                                      struct heddle_error *fault);
+                                      const struct hd_lines *lines, struct hd_slice ns,
+                                      struct hd_slice id, struct heddle_error *fault);
 
 #endif

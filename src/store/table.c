@@ -354,6 +354,16 @@ const struct hd_table hd_tables[HD_TABLE_COUNT] = {
                                                                  HD_OUTBOX_PRINCIPAL,
                                                                  HD_OUTBOX_THREAD, HD_OUTBOX_RUN}}},
                    .is_wide = true},
+    [HD_LINES] = {.name = "lines",
+                  .since = 7,
+                  .key_count = 3,
+                  .column_count = 6,
+                  .columns = {[HD_LINES_PRINCIPAL] = {.name = "principal", .type = HD_COL_TEXT},
+                              [HD_LINES_THREAD] = {.name = "thread_id", .type = HD_COL_TEXT},
+                              [HD_LINES_NS] = {.name = "checkpoint_ns", .type = HD_COL_TEXT},
+                              [HD_LINES_STATUS] = {.name = "status", .type = HD_COL_TEXT},
+                              [HD_LINES_UPDATED] = {.name = "updated_at", .type = HD_COL_INT},
+                              [HD_LINES_BODY] = {.name = "body", .type = HD_COL_TEXT}}},
 };
 
 int hd_cell_cmp(const struct hd_cell *a, const struct hd_cell *b)

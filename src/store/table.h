@@ -14,7 +14,7 @@
 
 #include "base/slice.h"
 
-#define HD_SCHEMA_VERSION 6
+#define HD_SCHEMA_VERSION 7
 #define HD_MAX_COLUMNS 10
 #define HD_MAX_INDEXES 3
 #define HD_MAX_INDEX_COLUMNS 5
@@ -41,6 +41,7 @@ enum hd_table_id {
     HD_THREAD_WORDS,
     HD_SERVERS,
     HD_OUTBOX,
+    HD_LINES,
     HD_TABLE_COUNT
 };
 
@@ -301,6 +302,16 @@ enum {
 };
 enum {
     HD_OUTBOX_BY_AGE /* index: created_at, principal, thread, run */
+};
+
+/* Agents of a thread: one row for each root namespace (records/line.h). */
+enum {
+    HD_LINES_PRINCIPAL,
+    HD_LINES_THREAD,
+    HD_LINES_NS,
+    HD_LINES_STATUS,
+    HD_LINES_UPDATED,
+    HD_LINES_BODY
 };
 
 struct hd_cell {

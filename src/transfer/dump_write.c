@@ -5,8 +5,8 @@
 
 /* The tables of a thread, in the order in which reading is safe while it grows: see export.c. */
 const enum hd_table_id hd_dump_thread_tables[] = {
-    HD_THREADS,     HD_CHECKPOINTS, HD_WRITES,       HD_CHUNKS,      HD_RUNS,
-    HD_EVENT_PAGES, HD_EXCHANGES,   HD_PARTICIPANTS, HD_THREAD_INFO, HD_TABLE_COUNT,
+    HD_THREADS,   HD_CHECKPOINTS,  HD_WRITES, HD_CHUNKS,      HD_RUNS,        HD_EVENT_PAGES,
+    HD_EXCHANGES, HD_PARTICIPANTS, HD_LINES,  HD_THREAD_INFO, HD_TABLE_COUNT,
 };
 
 const enum hd_table_id hd_dump_principal_tables[] = {

@@ -133,6 +133,7 @@ static const struct {
     {HD_PARTICIPANTS, HD_PARTICIPANTS_BODY, check_object},
     {HD_INVITATIONS, HD_INVITATIONS_BODY, check_object},
     {HD_API_KEYS, HD_API_KEYS_BODY, check_object},
+    {HD_LINES, HD_LINES_BODY, check_object},
 };
 
 /* "runs, body of 'a', 'b': is not JSON". */

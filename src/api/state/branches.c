@@ -47,31 +47,28 @@ static void touch(struct hd_thread_rec *thread)
     hd_thread_touch(thread, thread->updated_at);
 }
 
-/* `thread` must have been touched: its state gets the same time. */
-static int set_head(struct hd_call *call, struct hd_thread_rec *thread, const struct move *move)
+/* `thread` must have been touched. */
+static int set_head(struct hd_call *call, struct hd_thread_rec *thread, struct hd_lines *lines,
+                    const struct move *move)
 {
     const struct hd_checkpoint_target *target = move->target;
     int err = hd_thread_heads_set(call->arena, &thread->heads, target->root, move->chosen);
 
-    if (err || !hd_slice_eq(thread->head.ns, target->root))
-        return err;
-    thread->state_updated_at = thread->updated_at;
-    thread->head.checkpoint_id = move->id;
-    thread->interrupts = move->standing.interrupts;
-    thread->status = thread->interrupts.len > 0 ? HD_THREAD_INTERRUPTED : HD_THREAD_IDLE;
-    thread->error = hd_slice(NULL, 0);
-    return 0;
+    return err ? err
+               : hd_checkpoint_target_settle(call, target, move->id, &move->standing, thread,
+                                             lines);
 }
 
-static int apply_move(struct hd_call *call, struct hd_thread_rec *thread, void *ctx)
+static int apply_move(struct hd_call *call, struct hd_thread_rec *thread, struct hd_lines *lines,
+                      void *ctx)
 {
     struct move *move = ctx;
+    int err = hd_checkpoint_target_is_busy(call, move->target, &move->is_busy);
 
-    move->is_busy = thread->status == HD_THREAD_BUSY;
-    if (move->is_busy)
-        return HD_EBUSY;
+    if (err || move->is_busy)
+        return err ? err : HD_EBUSY;
     touch(thread);
-    return set_head(call, thread, move);
+    return set_head(call, thread, lines, move);
 }
 
 /* Makes the checkpoint that the request names the current head. */
@@ -97,7 +94,7 @@ static int move_head(struct hd_branch_tree *tree)
     if (err)
         return err;
     tree->head = point;
-    err = hd_call_thread_change(call, &tree->target.thread, apply_move, &move);
+    err = hd_call_lines_change(call, &tree->target.thread, apply_move, &move);
     return move.is_busy ? HD_EBUSY : err;
 }
 
@@ -107,13 +104,14 @@ int hd_head_renew(struct hd_call *call, struct hd_checkpoint_target *target)
     int err = hd_checkpoint_target_standing(call, target, move.id, &move.standing);
 
     if (!err)
-        err = hd_call_thread_change(call, &target->thread, apply_move, &move);
+        err = hd_call_lines_change(call, &target->thread, apply_move, &move);
     return move.is_busy ? 0 : err;
 }
 
 static struct hd_step patch_branches(struct hd_call *call)
 {
     struct hd_branch_tree tree = {.call = call};
+    bool is_busy = false;
     int err = hd_checkpoint_target_of_body(call, &tree.target);
 
     if (!err && tree.target.checkpoint_id.len == 0)
@@ -121,7 +119,9 @@ static struct hd_step patch_branches(struct hd_call *call)
     if (!err && tree.target.inner.len > 0)
         err = hd_error_set(&call->fault, HD_EINVAL,
                            "checkpoint_ns: a subgraph has no head of its own");
-    if (!err && tree.target.thread.status == HD_THREAD_BUSY)
+    if (!err)
+        err = hd_checkpoint_target_is_busy(call, &tree.target, &is_busy);
+    if (!err && is_busy)
         return hd_call_refuse(call, 409, "Thread is busy");
     if (!err)
         err = hd_branch_tree_read(&tree);
@@ -233,7 +233,7 @@ static struct hd_checkpoint_node *find_newest(const struct hd_branch_tree *tree)
 
 /* The new head when the current one is removed. */
 static int leave_head(struct hd_branch_tree *tree, const struct hd_checkpoint_node *newest,
-                      struct hd_thread_rec *thread)
+                      struct hd_thread_rec *thread, struct hd_lines *lines)
 {
     struct hd_call *call = tree->call;
     struct move move = {.target = &tree->target};
@@ -245,12 +245,15 @@ static int leave_head(struct hd_branch_tree *tree, const struct hd_checkpoint_no
     /* The interrupts were answered on another branch: a run from here interrupts again. */
     if (!err)
         err = hd_checkpoint_target_standing(call, &tree->target, move.id, &move.standing);
-    return err ? err : set_head(call, thread, &move);
+    if (!err)
+        err = hd_lines_read(call->app->store, thread, call->arena, lines, &call->fault);
+    return err ? err : set_head(call, thread, lines, &move);
 }
 
 static struct hd_step branch_cut(struct hd_branch_tree *tree, struct hd_tree_branch *branch)
 {
     struct hd_thread_rec thread = tree->target.thread;
+    struct hd_lines lines = {NULL, 0, 0};
     struct hd_call *call = tree->call;
     struct hd_checkpoint_node *newest;
     int err = mark_gone(tree, branch);
@@ -262,12 +265,12 @@ static struct hd_step branch_cut(struct hd_branch_tree *tree, struct hd_tree_bra
         return hd_call_refuse(call, 409,
                               "The branch is the whole conversation: delete the thread instead");
     touch(&thread);
-    err = leave_head(tree, newest, &thread);
+    err = leave_head(tree, newest, &thread, &lines);
     if (!err)
         err = hd_branch_names_change(tree, NULL, hd_slice(NULL, 0), &thread.metadata);
     if (!err)
-        err = hd_thread_prune_cut(call->app->store, &thread, branch->first->ns, branch->first->id,
-                                  &call->fault);
+        err = hd_thread_prune_cut(call->app->store, &thread, &lines, branch->first->ns,
+                                  branch->first->id, &call->fault);
     call->status = err ? call->status : 204;
     return hd_step_done(err);
 }
@@ -283,15 +286,18 @@ static int cut_once(void *arg, struct heddle_error *fault)
     struct hd_call *call = removal->call;
     struct hd_branch_tree tree = {.call = call};
     struct hd_tree_branch *branch = NULL;
+    bool is_busy = false;
     int err = find_branch(&tree, &branch);
 
+    if (!err)
+        err = hd_checkpoint_target_is_busy(call, &tree.target, &is_busy);
     if (!err && tree.target.inner.len > 0)
         err = hd_error_set(
             fault, HD_EINVAL,
             "checkpoint_ns: branches of a subgraph are deleted with those of its parent graph");
     if (err)
         removal->step = hd_step_fail(err);
-    else if (tree.target.thread.status == HD_THREAD_BUSY)
+    else if (is_busy)
         removal->step = hd_call_refuse(call, 409, "Thread is busy");
     else
         removal->step = branch_cut(&tree, branch);

@@ -40,7 +40,8 @@ int hd_call_thread(struct hd_call *call, struct hd_thread_rec *out)
     return err ? err : hd_call_thread_read(call, id, out);
 }
 
-static int store_thread(struct hd_call *call, struct hd_thread_rec *thread)
+static int store_thread(struct hd_call *call, struct hd_thread_rec *thread,
+                        const struct hd_lines *lines)
 {
     struct hd_batch_builder batch;
     struct hd_batch view;
@@ -50,6 +51,8 @@ static int store_thread(struct hd_call *call, struct hd_thread_rec *thread)
     hd_batch_init(&batch);
     if (!err)
         err = hd_thread_put(&batch, thread);
+    if (!err)
+        err = hd_lines_put(&batch, lines);
     view = hd_batch_view(&batch);
     if (!err)
         err = hd_rows_apply(call->app->store, lane, &view, NULL, &call->fault);
@@ -64,13 +67,26 @@ struct thread_change {
     struct hd_slice id;
     struct hd_thread_rec *thread; /* read by the caller for the first attempt */
     hd_thread_change_fn change;
+    hd_lines_change_fn change_lines; /* in place of `change` */
     void *ctx;
     bool is_retry;
 };
 
+static int apply_change(struct thread_change *change, struct hd_lines *lines)
+{
+    struct hd_call *call = change->call;
+    int err;
+
+    if (change->change)
+        return change->change(call, change->thread, change->ctx);
+    err = hd_lines_read(call->app->store, change->thread, call->arena, lines, &call->fault);
+    return err ? err : change->change_lines(call, change->thread, lines, change->ctx);
+}
+
 static int thread_change_once(void *arg, struct heddle_error *fault)
 {
     struct thread_change *change = arg;
+    struct hd_lines lines = {NULL, 0, 0};
     int err = 0;
 
     (void)fault; /* errors are in call->fault */
@@ -78,8 +94,8 @@ static int thread_change_once(void *arg, struct heddle_error *fault)
         err = hd_call_thread_read(change->call, change->id, change->thread);
     change->is_retry = true;
     if (!err)
-        err = change->change(change->call, change->thread, change->ctx);
-    return err ? err : store_thread(change->call, change->thread);
+        err = apply_change(change, &lines);
+    return err ? err : store_thread(change->call, change->thread, &lines);
 }
 
 int hd_call_thread_change(struct hd_call *call, struct hd_thread_rec *thread,
@@ -89,6 +105,58 @@ int hd_call_thread_change(struct hd_call *call, struct hd_thread_rec *thread,
         .call = call, .id = thread->id, .thread = thread, .change = change, .ctx = ctx};
 
     return hd_rows_change(call->app->store, thread_change_once, &once, &call->fault);
+}
+
+int hd_call_lines_change(struct hd_call *call, struct hd_thread_rec *thread,
+                         hd_lines_change_fn change, void *ctx)
+{
+    struct thread_change once = {
+        .call = call, .id = thread->id, .thread = thread, .change_lines = change, .ctx = ctx};
+
+    return hd_rows_change(call->app->store, thread_change_once, &once, &call->fault);
+}
+
+/* ---- lines ------------------------------------------------------------ */
+
+static int is_line_busy(struct hd_call *call, const struct hd_thread_rec *thread,
+                        struct hd_slice root, bool *out)
+{
+    return hd_line_is_busy(call->app->store, thread, root, call->app->config->namespaces_parallel,
+                           out, &call->fault);
+}
+
+int hd_checkpoint_target_is_busy(struct hd_call *call, const struct hd_checkpoint_target *target,
+                                 bool *out)
+{
+    return is_line_busy(call, &target->thread, target->root, out);
+}
+
+int hd_checkpoint_target_settle(struct hd_call *call, const struct hd_checkpoint_target *target,
+                                struct hd_slice checkpoint_id, const struct hd_standing *standing,
+                                struct hd_thread_rec *thread, struct hd_lines *lines)
+{
+    bool is_busy, is_shown = hd_slice_eq(thread->head.ns, target->root);
+    struct hd_line_rec *line;
+    int err = is_line_busy(call, thread, target->root, &is_busy);
+
+    if (err || is_busy)
+        return err;
+    line = hd_lines_change(lines, thread, target->root, call->arena);
+    if (!line)
+        return HD_ENOMEM;
+    line->updated_at = thread->updated_at;
+    line->status = standing->has_next ? HD_THREAD_INTERRUPTED : HD_THREAD_IDLE;
+    line->interrupts = standing->interrupts;
+    line->error = hd_slice(NULL, 0);
+    line->checkpoint_id = checkpoint_id;
+    line->graph_id = target->graph_id;
+    if (target->assistant_id.len > 0)
+        line->assistant_id = target->assistant_id;
+    if (is_shown) {
+        thread->state_updated_at = thread->updated_at;
+        thread->head.checkpoint_id = checkpoint_id;
+    }
+    return hd_lines_settle(lines, thread, thread->status == HD_THREAD_BUSY, call->arena);
 }
 
 /* ---- chosen heads ----------------------------------------------------- */

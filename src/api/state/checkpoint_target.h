@@ -15,6 +15,7 @@
 
 #include "api/api.h"
 #include "graph/state/state.h"
+#include "records/line.h"
 #include "records/record.h"
 #include "run/run_commit.h"
 
@@ -102,5 +103,25 @@ int hd_checkpoint_target_failure(struct hd_call *call, const struct hd_checkpoin
 typedef int (*hd_thread_change_fn)(struct hd_call *call, struct hd_thread_rec *thread, void *ctx);
 HD_MUST_CHECK int hd_call_thread_change(struct hd_call *call, struct hd_thread_rec *thread,
                                         hd_thread_change_fn change, void *ctx);
+/* The same with the lines of the thread, which are stored with it. */
+typedef int (*hd_lines_change_fn)(struct hd_call *call, struct hd_thread_rec *thread,
+                                  struct hd_lines *lines, void *ctx);
+HD_MUST_CHECK int hd_call_lines_change(struct hd_call *call, struct hd_thread_rec *thread,
+                                       hd_lines_change_fn change, void *ctx);
+
+/*
+ * The checkpoint becomes the head of the target's line: sets the line, and what follows from it in
+ * `thread`. A line with a run in flight stays as it is. `thread` must have been touched: the line
+ * gets the same time.
+ */
+HD_MUST_CHECK int hd_checkpoint_target_settle(struct hd_call *call,
+                                              const struct hd_checkpoint_target *target,
+                                              struct hd_slice checkpoint_id,
+                                              const struct hd_standing *standing,
+                                              struct hd_thread_rec *thread, struct hd_lines *lines);
+/* Sets *out to whether a run is in flight on the target's line. */
+HD_MUST_CHECK int hd_checkpoint_target_is_busy(struct hd_call *call,
+                                               const struct hd_checkpoint_target *target,
+                                               bool *out);
 
 #endif

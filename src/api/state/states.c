@@ -149,6 +149,7 @@ static int state_update_apply(struct hd_call *call, struct state_update *update)
 static struct hd_step update_work(struct hd_call *call)
 {
     struct state_update *update = hd_arena_calloc(call->arena, 1, sizeof(*update));
+    bool is_busy;
     int err = update ? hd_supersteps_check_values(call) : HD_ENOMEM;
 
     call->state = update;
@@ -156,7 +157,10 @@ static struct hd_step update_work(struct hd_call *call)
         err = hd_checkpoint_target_of_body(call, &update->target);
     if (err)
         return hd_step_fail(err);
-    if (update->target.thread.status == HD_THREAD_BUSY)
+    err = hd_checkpoint_target_is_busy(call, &update->target, &is_busy);
+    if (err)
+        return hd_step_fail(err);
+    if (is_busy)
         return hd_call_refuse(call, 409, "Thread is busy");
     err = hd_checkpoint_target_check(call, &update->target);
     if (err)

@@ -197,14 +197,12 @@ struct refresh {
     struct hd_standing standing;
 };
 
-/* Status and interrupts follow from the new head, as at the end of a run. The thread's own values
- * are those of its latest run's namespace, so a change of another namespace does not affect
- * them. */
-static int apply_refresh(struct hd_call *call, struct hd_thread_rec *thread, void *ctx)
+/* Status and interrupts of the line follow from the new head, as at the end of a run. */
+static int apply_refresh(struct hd_call *call, struct hd_thread_rec *thread, struct hd_lines *lines,
+                         void *ctx)
 {
     const struct refresh *refresh = ctx;
     const struct hd_checkpoint_target *target = refresh->target;
-    bool is_shown = thread->head.ns.len == 0 || hd_slice_eq(thread->head.ns, target->root);
     int err;
 
     thread->updated_at = thread->state_updated_at = hd_clock_now_us();
@@ -214,17 +212,13 @@ static int apply_refresh(struct hd_call *call, struct hd_thread_rec *thread, voi
         return 0;
     err = hd_thread_heads_follow(call->app->store, thread, target->root, refresh->checkpoint_id,
                                  hd_slice(NULL, 0), call->arena, &call->fault);
-    if (err || !is_shown || thread->status == HD_THREAD_BUSY)
+    if (err)
         return err;
-    if (thread->head.ns.len == 0)
-        thread->head.assistant_id = target->assistant_id;
-    thread->head.ns = target->root;
-    thread->head.graph_id = target->graph_id;
-    thread->head.checkpoint_id = refresh->checkpoint_id;
-    thread->status = refresh->standing.has_next ? HD_THREAD_INTERRUPTED : HD_THREAD_IDLE;
-    thread->interrupts = refresh->standing.interrupts;
-    thread->error = hd_slice(NULL, 0);
-    return 0;
+    if (thread->head.ns.len == 0 && thread->head.graph_id.len == 0)
+        thread->head = (struct hd_head){
+            .ns = target->root, .graph_id = target->graph_id, .assistant_id = target->assistant_id};
+    return hd_checkpoint_target_settle(call, target, refresh->checkpoint_id, &refresh->standing,
+                                       thread, lines);
 }
 
 int hd_supersteps_refresh(struct hd_call *call, struct hd_checkpoint_target *target,
@@ -235,7 +229,7 @@ int hd_supersteps_refresh(struct hd_call *call, struct hd_checkpoint_target *tar
 
     if (target->inner.len == 0)
         err = hd_checkpoint_target_standing(call, target, checkpoint_id, &refresh.standing);
-    return err ? err : hd_call_thread_change(call, &target->thread, apply_refresh, &refresh);
+    return err ? err : hd_call_lines_change(call, &target->thread, apply_refresh, &refresh);
 }
 
 int hd_supersteps_apply(struct hd_call *call, struct hd_checkpoint_target *target,
