@@ -60,6 +60,14 @@ static void put_kept_receipt(struct hd_jw *jw, const struct hd_run_rec *run)
     hd_jw_raw_or(jw, run->receipt, "null");
 }
 
+static void put_last_checkpoint(struct hd_jw *jw, const struct hd_run_rec *run)
+{
+    if (run->checkpoint_id.len > 0)
+        hd_jw_string(jw, run->checkpoint_id);
+    else
+        hd_jw_null(jw);
+}
+
 static const struct run_view views[] = {
     {"run_id", put_run_id},
     {"thread_id", put_thread_id},
@@ -70,6 +78,7 @@ static const struct run_view views[] = {
     {"metadata", put_run_metadata},
     {"kwargs", NULL},
     {"multitask_strategy", put_multitask},
+    {"checkpoint_id", put_last_checkpoint},
     {"receipt", put_kept_receipt},
 };
 

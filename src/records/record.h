@@ -144,6 +144,8 @@ struct hd_run_rec {
     struct hd_slice kwargs;   /* JSON object */
     struct hd_slice receipt;  /* JSON: the receipt of a cancelled run; empty: not cancelled */
     struct hd_slice error;    /* JSON: the cause of a failure; empty: it has not failed */
+    /* The last checkpoint that it made; empty: none, or it has not ended. */
+    struct hd_slice checkpoint_id;
     /* JSON: the secrets behind the markers in kwargs (secret/secret.h); never stored. */
     struct hd_slice secrets;
     int64_t thread_created;  /* creation time of its thread, not stored; 0: not known */

@@ -158,6 +158,7 @@ static int add_run(struct hd_batch_builder *batch, const struct hd_run_commit *c
     run.status = commit->status;
     run.receipt = commit->receipt;
     run.error = commit->error;
+    run.checkpoint_id = commit->checkpoint_id;
     run.updated_at = hd_clock_now_us();
     run.due_at = 0;
     return hd_run_put(batch, &run);

@@ -298,6 +298,7 @@ static struct hd_run_rec make_run(const char *thread, const char *id, enum hd_ru
         .kwargs = HD_S("{\"input\":{\"a\":\"}\"}}"),
         .receipt = HD_S("{\"stopped_at_step\":1}"),
         .error = HD_S("{\"error\":\"ValueError\"}"),
+        .checkpoint_id = HD_S("c9"),
     };
 }
 
@@ -354,6 +355,7 @@ static void a_run_comes_back_as_it_was(void **state)
     assert_slice(copy.kwargs, run.kwargs);
     assert_slice(copy.receipt, run.receipt);
     assert_slice(copy.error, run.error);
+    assert_slice(copy.checkpoint_id, run.checkpoint_id);
     hd_arena_fini(&other);
     run.due_at = 0;
     run.status = HD_RUN_STATE_SUCCESS;
