@@ -181,24 +181,22 @@ static void set_ns(struct hd_checkpoint_target *target, struct hd_slice ns)
         target->inner = hd_slice(bar + 1, ns.len - target->root.len - 1);
 }
 
-/* The assistant may have been deleted; its checkpoints may still exist. */
-static int set_assistant(struct hd_call *call, struct hd_checkpoint_target *target,
-                         struct hd_slice id)
+int hd_checkpoint_target_assistant_root(struct hd_call *call, struct hd_slice id,
+                                        struct hd_slice *out)
 {
     const struct hd_app_graph *graph = hd_app_graph(call->app, id);
     char text[HD_UUID_SIZE];
     uint8_t raw[16];
 
     if (graph)
-        return hd_admit_assistant_ns(call->arena, hd_slice_cstr(graph->assistant_id),
-                                     &target->root);
+        return hd_admit_assistant_ns(call->arena, hd_slice_cstr(graph->assistant_id), out);
     if (!hd_uuid_parse(id, raw))
         return hd_error_set(&call->fault, HD_ENOTFOUND,
                             "No assistant found for \"%.*s\". Make sure the assistant ID is for a "
                             "valid assistant or a valid graph ID.",
                             (int)(id.len < 60 ? id.len : 60), id.ptr);
     hd_uuid_format(raw, text);
-    return hd_admit_assistant_ns(call->arena, hd_slice(text, HD_UUID_LEN), &target->root);
+    return hd_admit_assistant_ns(call->arena, hd_slice(text, HD_UUID_LEN), out);
 }
 
 /* The metadata of a thread without runs may name its assistant. The value is unchecked. */
@@ -216,7 +214,7 @@ static int set_by_metadata(struct hd_call *call, struct hd_checkpoint_target *ta
 
         if (hd_json_string(val).len == 0)
             continue;
-        err = set_assistant(call, target, hd_json_string(val));
+        err = hd_checkpoint_target_assistant_root(call, hd_json_string(val), &target->root);
         if (err == HD_ENOTFOUND) {
             call->fault = (struct heddle_error){0};
             err = 0;
@@ -322,7 +320,7 @@ static int target_choose(struct hd_call *call, struct hd_checkpoint_target *targ
     }
     target->inner = ns;
     if (assistant_id.len > 0)
-        err = set_assistant(call, target, assistant_id);
+        err = hd_checkpoint_target_assistant_root(call, assistant_id, &target->root);
     else if (target->thread.head.ns.len > 0)
         target->root = target->thread.head.ns;
     else

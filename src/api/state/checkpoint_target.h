@@ -50,6 +50,12 @@ HD_MUST_CHECK int hd_checkpoint_target_of_body(struct hd_call *call,
 /* The target of the thread's latest run; target->thread must be set. */
 HD_MUST_CHECK int hd_checkpoint_target_of_thread(struct hd_call *call,
                                                  struct hd_checkpoint_target *target);
+/*
+ * The root namespace of an assistant, by its id or the name of a graph. The assistant may have been
+ * deleted; its checkpoints may still exist. HD_ENOTFOUND: neither an id nor a graph.
+ */
+HD_MUST_CHECK int hd_checkpoint_target_assistant_root(struct hd_call *call, struct hd_slice id,
+                                                      struct hd_slice *out);
 /* A root namespace of target->thread. */
 HD_MUST_CHECK int hd_checkpoint_target_of_root(struct hd_call *call,
                                                struct hd_checkpoint_target *target,

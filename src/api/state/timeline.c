@@ -1,6 +1,6 @@
 /*
- * The timeline of a thread, across its agents: the public messages on the current branch of every
- * root namespace, in the order of their creation.
+ * The timeline of a thread, across its agents or of one of them: the public messages on the current
+ * branch of every root namespace, in the order of their creation.
  *
  * The state at a head has all messages of its branch. Their origins are found by bisection of the
  * path from the first checkpoint to the head, which only reads states between which messages were
@@ -27,6 +27,7 @@ struct timeline_agent {
 struct timeline {
     struct hd_call *call;
     struct hd_thread_rec thread;
+    struct hd_slice only; /* the root namespace of the requested assistant; NULL: all */
     int64_t limit, offset;
     struct hd_checkpoint_index points;
     struct timeline_agent *agents;
@@ -76,6 +77,8 @@ static int find_agents(struct timeline *timeline)
     for (size_t i = 0; !err && i < timeline->points.count; i++) {
         struct hd_slice ns = timeline->points.list[i].ns;
 
+        if (timeline->only.ptr && !hd_slice_eq(ns, timeline->only))
+            continue;
         if (timeline->agent_count < MAX_AGENTS && !timeline_is_known(timeline, ns))
             err = add_agent(timeline, ns);
     }
@@ -245,6 +248,16 @@ static int timeline_make(struct timeline *timeline)
     return err ? err : timeline_show(timeline);
 }
 
+/* As /state and /history: a deleted assistant may still have checkpoints. */
+static int read_only(struct timeline *timeline)
+{
+    struct hd_call *call = timeline->call;
+    struct hd_slice id = {NULL, 0};
+
+    hd_params_get(&call->query, HD_S("assistant_id"), &id);
+    return id.len > 0 ? hd_checkpoint_target_assistant_root(call, id, &timeline->only) : 0;
+}
+
 static struct hd_step get_timeline(struct hd_call *call)
 {
     struct timeline timeline = {.call = call};
@@ -256,6 +269,8 @@ static struct hd_step get_timeline(struct hd_call *call)
                             &call->fault);
     if (!err)
         err = hd_call_thread(call, &timeline.thread);
+    if (!err)
+        err = read_only(&timeline);
     if (err)
         return hd_step_fail(err);
     err = timeline_make(&timeline);
@@ -275,7 +290,7 @@ static const struct hd_endpoint routes[] = {
      .work = get_timeline,
      .tag = "Threads",
      .summary = "List the messages of a thread across its agents",
-     .query = "limit offset",
+     .query = "limit offset assistant_id",
      .answer = "[TimelineEntry"},
 };
 

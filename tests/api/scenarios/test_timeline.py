@@ -37,6 +37,21 @@ def test_agents_take_turns(thread, http):
     assert [entry["created_at"] for entry in entries] == sorted(entry["created_at"] for entry in entries)
 
 
+def test_assistant_id_selects_one_agent(thread, http):
+    echo = http.get("/assistants/echo").json()["assistant_id"]
+    thread.say("echo", "one", "m1")
+    thread.say("my-assistant", "Hello", "m2")
+    thread.say("echo", "two", "m3")
+    for name in ("echo", echo, echo.upper()):
+        entries = thread.timeline(assistant_id=name)
+        assert said(entries) == ["one", "You said: one", "two", "You said: two"]
+        assert {entry["assistant_id"] for entry in entries} == {echo}
+    assert said(thread.timeline(assistant_id="echo", offset=2, limit=1)) == ["two"]
+    assert said(thread.timeline(assistant_id="my-assistant")) == ["Hello", "Hi there!"]
+    assert thread.timeline(assistant_id=str(uuid.uuid4())) == []  # as /state and /history
+    thread.ask("GET", thread.path("/timeline"), 404, params={"assistant_id": "nobody"})
+
+
 def test_an_entry_names_the_state_that_has_it_first(thread):
     thread.say("echo", "one", "m1")
     thread.say("echo", "two", "m2")
