@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/uuid.h"
 #include "run/assistant_lookup.h"
+#include "run/queue.h"
 #include "store/rows.h"
 
 #define MAX_RECURSION 1000000
@@ -539,26 +540,62 @@ static int keep_id(struct ids *ids, struct hd_slice id)
     return err;
 }
 
-static int on_cron(void *arg, const struct hd_cron_rec *cron)
-{
-    struct ids *ids = arg;
+struct cron_removal {
+    struct hd_call *call;
+    const struct hd_assistant_rec *assistant;
+    struct hd_batch_builder *batch;
+};
 
-    return hd_slice_eq(cron->assistant_id, ids->assistant_id) ? keep_id(ids, cron->id) : 0;
+/* Another user's cron may belong to an assistant of its own with the same id. */
+static int is_cron_of(const struct cron_removal *removal, const struct hd_cron_rec *cron, bool *out)
+{
+    const struct hd_assistant_rec *assistant = removal->assistant;
+    struct hd_call *call = removal->call;
+    struct hd_assistant_rec own;
+    int err;
+
+    *out = hd_slice_eq(cron->assistant_id, assistant->id);
+    if (!*out || hd_slice_eq(cron->principal, assistant->principal))
+        return 0;
+    err = hd_assistant_read(call->app->store, cron->principal, assistant->id, call->arena, &own,
+                            &call->fault);
+    *out = err == HD_ENOTFOUND;
+    if (!*out)
+        return err;
+    call->fault = (struct heddle_error){0};
+    return 0;
 }
 
-/* Deletes the assistant, all its versions, and its crons. */
+static int on_cron(void *arg, const struct hd_cron_rec *cron)
+{
+    const struct cron_removal *removal = arg;
+    struct hd_slice principal, id;
+    bool is_match;
+    int err = is_cron_of(removal, cron, &is_match);
+
+    if (err || !is_match)
+        return err;
+    err = hd_arena_copy(&removal->batch->arena, cron->principal, &principal);
+    if (!err)
+        err = hd_arena_copy(&removal->batch->arena, cron->id, &id);
+    return err ? err : hd_cron_delete(removal->batch, principal, id);
+}
+
+/* Deletes the assistant, all its versions, and its crons: of a shared one, those of all users. */
 static int delete_stored(struct hd_call *call, const struct hd_assistant_rec *assistant)
 {
-    struct ids crons = {.call = call, .assistant_id = assistant->id};
     struct hd_batch_builder batch;
+    struct cron_removal removal = {.call = call, .assistant = assistant, .batch = &batch};
     struct hd_batch view;
-    int err = hd_crons_scan(call->app->store, assistant->principal, on_cron, &crons, &call->fault);
+    int err;
 
     hd_batch_init(&batch);
+    err =
+        assistant->principal.len > 0
+            ? hd_crons_scan(call->app->store, assistant->principal, on_cron, &removal, &call->fault)
+            : hd_crons_scan_all(call->app->store, on_cron, &removal, &call->fault);
     if (!err)
         err = hd_assistant_delete(&batch, assistant->principal, assistant->id);
-    for (size_t i = 0; !err && i < crons.count; i++)
-        err = hd_cron_delete(&batch, assistant->principal, crons.list[i]);
     view = hd_batch_view(&batch);
     if (!err)
         err = hd_rows_apply(call->app->store, assistant->id, &view, NULL, &call->fault);
@@ -597,29 +634,96 @@ static void on_threads_deleted(struct hd_call *call, size_t count)
     (void)count;
 }
 
-/* The assistant is deleted before its threads: without it no run of it can start on them. */
-static struct hd_step delete_assistant(struct hd_call *call)
-{
+/* In the arena of its call. */
+struct assistant_removal {
+    struct hd_call *call;
     struct hd_assistant_rec assistant;
-    struct ids threads = {.call = call};
-    bool deletes_threads = false;
-    int err =
-        hd_params_bool(&call->query, HD_S("delete_threads"), false, &deletes_threads, &call->fault);
+    bool deletes_threads;
+    size_t waited_for; /* runs that have not ended */
+};
 
-    if (!err)
-        err = read_own(call, &assistant);
-    if (!err)
-        err = delete_stored(call, &assistant);
-    if (err)
-        return hd_step_fail(err);
-    put_deleted_id(call, &assistant);
-    if (!deletes_threads)
-        return HD_DONE;
-    threads.assistant_id = assistant.id;
-    err = hd_threads_scan(call->app->store, call->actor, true, on_assistant_thread, &threads,
-                          &call->fault);
+struct removal_waiter {
+    struct assistant_removal *removal;
+    struct hd_waiter waiter;
+};
+
+static struct hd_step find_threads(struct hd_call *call)
+{
+    const struct assistant_removal *removal = call->state;
+    struct ids threads = {.call = call, .assistant_id = removal->assistant.id};
+    int err = hd_threads_scan(call->app->store, call->actor, true, on_assistant_thread, &threads,
+                              &call->fault);
+
     return err ? hd_step_fail(err)
                : hd_thread_delete_start(call, threads.list, threads.count, on_threads_deleted);
+}
+
+static struct hd_step after_runs(struct assistant_removal *removal)
+{
+    return removal->deletes_threads
+               ? hd_call_visit(removal->call, find_threads, hd_thread_delete_then)
+               : HD_DONE;
+}
+
+static void on_run_ended(void *ctx, const struct hd_outcome *outcome)
+{
+    struct removal_waiter *own = ctx;
+
+    (void)outcome;
+    own->waiter.link = NULL;
+    if (--own->removal->waited_for == 0)
+        hd_call_resume(own->removal->call, after_runs(own->removal));
+}
+
+static void wait_for_run(void *ctx, const struct hd_run_rec *run)
+{
+    struct assistant_removal *removal = ctx;
+    struct hd_call *call = removal->call;
+    struct removal_waiter *own = hd_arena_calloc(call->arena, 1, sizeof(*own));
+
+    if (!own)
+        return; /* the response may be early */
+    own->removal = removal;
+    own->waiter.fn = on_run_ended;
+    own->waiter.ctx = own;
+    if (hd_queue_wait(call->app->queue, run->principal, run->thread_id, run->run_id, &own->waiter))
+        removal->waited_for++;
+}
+
+/* Stops the runs of the assistant on all threads, also on those that other users share. */
+static struct hd_step delete_assistant_then(struct hd_call *call)
+{
+    struct assistant_removal *removal = call->state;
+    const struct hd_assistant_rec *assistant = &removal->assistant;
+    bool is_shared = assistant->principal.len == 0; /* then all users run it */
+    const struct hd_run_selection selection = {.actor = is_shared ? NULL : &assistant->principal,
+                                               .assistant_id = &assistant->id,
+                                               .running = true,
+                                               .pending = true};
+
+    hd_queue_cancel_all(call->app->queue, &selection, HD_CANCEL_INTERRUPT, wait_for_run, removal);
+    return removal->waited_for > 0 ? HD_WAIT : after_runs(removal);
+}
+
+/* The assistant is deleted before its runs and threads: without it no run of it can start. */
+static struct hd_step delete_assistant(struct hd_call *call)
+{
+    struct assistant_removal *removal = hd_arena_calloc(call->arena, 1, sizeof(*removal));
+    int err = removal ? 0 : HD_ENOMEM;
+
+    if (!err)
+        err = hd_params_bool(&call->query, HD_S("delete_threads"), false, &removal->deletes_threads,
+                             &call->fault);
+    if (!err)
+        err = read_own(call, &removal->assistant);
+    if (!err)
+        err = delete_stored(call, &removal->assistant);
+    if (err)
+        return hd_step_fail(err);
+    removal->call = call;
+    call->state = removal;
+    put_deleted_id(call, &removal->assistant);
+    return HD_NEXT;
 }
 
 static const struct hd_endpoint routes[] = {
@@ -658,9 +762,11 @@ static const struct hd_endpoint routes[] = {
      .also_on = HD_ON_THREADS_DELETE,
      .frees = true,
      .work = delete_assistant,
-     .then = hd_thread_delete_then,
+     .then = delete_assistant_then,
      .tag = "Assistants",
-     .summary = "Delete an assistant, its versions and crons, and optionally its threads",
+     .summary =
+         "Stop the runs of an assistant and delete it, its versions and crons, and optionally "
+         "its threads",
      .query = "delete_threads",
      .answer = "Ids"},
     {.method = HD_METHOD_POST,

@@ -515,6 +515,8 @@ static void on_each(void *ctx, const struct hd_run_rec *run)
 static struct hd_step cancel_many_then(struct hd_call *call)
 {
     struct many *many = call->state;
+    const struct hd_run_selection selection = {
+        .principal = &many->principal, .running = many->running, .pending = many->pending};
     size_t count = many->count;
 
     many->call = call;
@@ -523,8 +525,7 @@ static struct hd_step cancel_many_then(struct hd_call *call)
     for (size_t i = 0; i < many->seen_count; i++)
         count += cancel_one(many, many->seen[i].thread_id, many->seen[i].run_id);
     if (many->count == 0 && !many->is_filtered)
-        count = hd_queue_cancel_all(call->app->queue, many->principal, many->running, many->pending,
-                                    many->action, on_each, many);
+        count = hd_queue_cancel_all(call->app->queue, &selection, many->action, on_each, many);
     call->status = 204;
     if (count == 0)
         (void)hd_call_refuse(call, 404, "No runs found to cancel");

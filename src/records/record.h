@@ -399,6 +399,9 @@ typedef int (*hd_cron_fn)(void *arg, const struct hd_cron_rec *cron);
 /* All crons of a principal, by id. */
 HD_MUST_CHECK int hd_crons_scan(struct heddle *store, struct hd_slice principal, hd_cron_fn fn,
                                 void *arg, struct heddle_error *fault);
+/* All crons of all principals, by principal and id. */
+HD_MUST_CHECK int hd_crons_scan_all(struct heddle *store, hd_cron_fn fn, void *arg,
+                                    struct heddle_error *fault);
 /* Crons of all principals with next_at < before, the first due first. */
 HD_MUST_CHECK int hd_crons_due(struct heddle *store, int64_t before, hd_cron_fn fn, void *arg,
                                struct heddle_error *fault);

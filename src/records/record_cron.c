@@ -60,6 +60,13 @@ int hd_crons_scan(struct heddle *store, struct hd_slice principal, hd_cron_fn fn
     return hd_records_scan(store, &cron_type, query, &fn, arg, fault);
 }
 
+int hd_crons_scan_all(struct heddle *store, hd_cron_fn fn, void *arg, struct heddle_error *fault)
+{
+    const struct hd_query query = {.index = HD_PRIMARY};
+
+    return hd_records_scan(store, &cron_type, query, &fn, arg, fault);
+}
+
 int hd_crons_due(struct heddle *store, int64_t before, hd_cron_fn fn, void *arg,
                  struct heddle_error *fault)
 {

@@ -907,8 +907,19 @@ bool hd_queue_cancel(struct hd_queue *queue, struct hd_slice principal, struct h
     return active || admission;
 }
 
-size_t hd_queue_cancel_all(struct hd_queue *queue, struct hd_slice principal, bool running,
-                           bool pending, enum hd_cancel action,
+static bool is_selected(const struct hd_run_selection *selection,
+                        const struct hd_active_run *active)
+{
+    const struct hd_run_rec *run = &active->rec;
+
+    return (!selection->principal || hd_slice_eq(run->principal, *selection->principal)) &&
+           (!selection->actor || hd_slice_eq(run->actor, *selection->actor)) &&
+           (!selection->assistant_id || hd_slice_eq(run->assistant_id, *selection->assistant_id)) &&
+           (is_at_work(active) ? selection->running : selection->pending);
+}
+
+size_t hd_queue_cancel_all(struct hd_queue *queue, const struct hd_run_selection *selection,
+                           enum hd_cancel action,
                            void (*fn)(void *ctx, const struct hd_run_rec *run), void *ctx)
 {
     struct hd_active_run *active;
@@ -916,8 +927,7 @@ size_t hd_queue_cancel_all(struct hd_queue *queue, struct hd_slice principal, bo
     size_t count = 0;
 
     while ((active = next_run(&it))) {
-        if (!hd_slice_eq(active->rec.principal, principal) ||
-            !(is_at_work(active) ? running : pending))
+        if (!is_selected(selection, active))
             continue;
         fn(ctx, &active->rec);
         cancel_run(active, action);

@@ -69,12 +69,20 @@ bool hd_queue_has(struct hd_queue *queue, struct hd_slice principal, struct hd_s
 bool hd_queue_is_waiting(struct hd_queue *queue, struct hd_slice principal, struct hd_slice thread,
                          struct hd_slice run_id);
 
+/* The runs in flight that have all these members. */
+struct hd_run_selection {
+    const struct hd_slice *principal; /* NULL: any; the same for the other two */
+    const struct hd_slice *actor;
+    const struct hd_slice *assistant_id;
+    bool running, pending; /* the runs at work, the others */
+};
+
 /*
- * Cancels all running or all pending runs of a principal, or both; returns their number. Calls `fn`
- * for each before it is cancelled; `fn` may wait for the run.
+ * Cancels the selected runs; returns their number. Calls `fn` for each before it is cancelled; `fn`
+ * may wait for the run.
  */
-size_t hd_queue_cancel_all(struct hd_queue *queue, struct hd_slice principal, bool running,
-                           bool pending, enum hd_cancel action,
+size_t hd_queue_cancel_all(struct hd_queue *queue, const struct hd_run_selection *selection,
+                           enum hd_cancel action,
                            void (*fn)(void *ctx, const struct hd_run_rec *run), void *ctx);
 
 struct hd_queue_counts {

@@ -404,6 +404,29 @@ def test_delete_leaves_the_threads(http, make):
     assert thread.state()["values"]["messages"]
 
 
+def test_delete_stops_the_runs(http, make):
+    made, twin = make(graph_id="nap"), make(graph_id="nap")
+    first, second = Thread(http), Thread(http)
+    body = {"assistant_id": made["assistant_id"], "input": {"ms": 600_000}}
+    mine = [
+        (thread, thread.ask("POST", thread.path("/runs"), json=body)["run_id"])
+        for thread in (first, first, second)
+    ]  # fmt: skip
+    later = first.ask("POST", first.path("/runs"), json={**body, "after_seconds": 86400})["run_id"]
+    other = {**body, "assistant_id": twin["assistant_id"]}
+    kept = second.ask("POST", second.path("/runs"), json=other)["run_id"]
+    cron = http.post("/runs/crons", json={**body, "schedule": "0 0 1 1 *"}).json()["cron_id"]
+    assert http.delete(path(made)).json() == [made["assistant_id"]]
+    for thread, run in [*mine, (first, later)]:
+        assert thread.ask("GET", thread.path(f"/runs/{run}"))["status"] == "interrupted"
+    assert second.ask("GET", second.path(f"/runs/{kept}"))["status"] in ("pending", "running")
+    assert cron not in [each["cron_id"] for each in http.post("/runs/crons/search", json={"limit": 1000}).json()]
+    assert first.record()["status"] != "busy"
+    first.ask("POST", first.path("/runs"), 404, json=body)
+    assert http.delete(path(twin)).status_code == 200
+    assert second.ask("GET", second.path(f"/runs/{kept}"))["status"] == "interrupted"
+
+
 def test_delete_with_threads(http, make):
     made, busy, done, other = make(graph_id="nap"), Thread(http), Thread(http), Thread(http)
     done.run(made["assistant_id"], input={"ms": 0})
