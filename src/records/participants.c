@@ -377,3 +377,73 @@ int hd_participants_delete(struct heddle *store, struct hd_batch_builder *batch,
 
     return hd_rows_read(store, queries, HD_COUNT(queries), on_doomed, batch, fault);
 }
+
+struct doomed_crons {
+    struct heddle *store;
+    struct hd_batch_builder *batch;
+    struct hd_slice owner;
+    struct hd_slice thread_id;
+    struct heddle_error *fault;
+};
+
+static int on_thread_cron(void *arg, const struct hd_cron_rec *cron)
+{
+    const struct doomed_crons *doomed = arg;
+    struct hd_slice principal, id;
+    int err;
+
+    if (!hd_slice_eq(cron->thread_id, doomed->thread_id))
+        return 0;
+    err = hd_arena_copy(&doomed->batch->arena, cron->principal, &principal);
+    if (!err)
+        err = hd_arena_copy(&doomed->batch->arena, cron->id, &id);
+    return err ? err : hd_cron_delete(doomed->batch, principal, id);
+}
+
+/* A participant's crons run on the thread unless it has another one with the same id. */
+static int is_meant(const struct doomed_crons *doomed, struct hd_slice member, bool *out)
+{
+    struct hd_arena *arena = &doomed->batch->arena;
+    struct heddle_error ignored = {0};
+    struct hd_thread_rec own;
+    enum hd_role role;
+    struct hd_slice owner = {NULL, 0};
+    int err = hd_thread_read(doomed->store, member, doomed->thread_id, arena, &own, &ignored);
+
+    *out = false;
+    if (err != HD_ENOTFOUND)
+        return err ? hd_error_set(doomed->fault, err, "%s", ignored.text) : 0;
+    ignored = (struct heddle_error){0};
+    err = hd_participation_find(doomed->store, member, NULL, 0, doomed->thread_id, arena, &owner,
+                                &role, &ignored);
+    if (err && err != HD_ENOTFOUND)
+        return hd_error_set(doomed->fault, err, "%s", ignored.text);
+    *out = !err && hd_slice_eq(owner, doomed->owner);
+    return 0;
+}
+
+static int on_cron_owner(void *arg, const struct hd_participant_rec *participant)
+{
+    struct doomed_crons *doomed = arg;
+    bool is_wanted = false;
+    int err = 0;
+
+    if (!participant->is_organisation)
+        err = is_meant(doomed, participant->member, &is_wanted);
+    if (err || !is_wanted)
+        return err;
+    return hd_crons_scan(doomed->store, participant->member, on_thread_cron, doomed, doomed->fault);
+}
+
+int hd_participants_delete_crons(struct heddle *store, struct hd_batch_builder *batch,
+                                 struct hd_slice owner, struct hd_slice thread_id,
+                                 struct heddle_error *fault)
+{
+    struct doomed_crons doomed = {
+        .store = store, .batch = batch, .owner = owner, .thread_id = thread_id, .fault = fault};
+    int err = hd_crons_scan(store, owner, on_thread_cron, &doomed, fault);
+
+    if (!err && owner.len > 0)
+        err = hd_participants_scan(store, owner, thread_id, on_cron_owner, &doomed, fault);
+    return err;
+}

@@ -161,6 +161,14 @@ HD_MUST_CHECK int hd_invitations_expire(struct heddle *store, int64_t now, size_
 
 /* ---- deleting a thread ------------------------------------------------ */
 
+/*
+ * Appends the deletion of the crons that run on a thread: those of its owner and of the persons
+ * that take part in it. A cron of a former participant is deleted when it is due.
+ */
+HD_MUST_CHECK int hd_participants_delete_crons(struct heddle *store, struct hd_batch_builder *batch,
+                                               struct hd_slice owner, struct hd_slice thread_id,
+                                               struct heddle_error *fault);
+
 /* Appends the deletion of all participants and invitations that a thread has now. */
 HD_MUST_CHECK int hd_participants_delete(struct heddle *store, struct hd_batch_builder *batch,
                                          struct hd_slice owner, struct hd_slice thread_id,

@@ -357,10 +357,11 @@ static int forget_latecomers(struct heddle *store, struct hd_slice principal,
 
 /*
  * `rev`: the expected revision of the record; 0: any. `webhook`: the webhook of the thread's only
- * run, which is kept; NULL: all webhooks of the thread are deleted.
+ * run, which is kept; NULL: all webhooks of the thread are deleted. `is_temporary`: the thread of a
+ * single run, without crons.
  */
 static int delete_thread(struct heddle *store, struct hd_slice principal, struct hd_slice thread_id,
-                         int64_t rev, const struct hd_outbox_row *webhook,
+                         int64_t rev, const struct hd_outbox_row *webhook, bool is_temporary,
                          struct heddle_error *fault)
 {
     const struct hd_cell key[] = {hd_cell_bytes(principal), hd_cell_bytes(thread_id)};
@@ -389,6 +390,8 @@ static int delete_thread(struct heddle *store, struct hd_slice principal, struct
         err = webhook ? hd_outbox_put(&batch, webhook) : hd_batch_delete(&batch, HD_OUTBOX, key, 2);
     if (!err)
         err = hd_thread_texts_delete(&batch, principal, thread_id);
+    if (!err && !is_temporary)
+        err = hd_participants_delete_crons(store, &batch, principal, thread_id, fault);
     if (!err && principal.len > 0)
         err = hd_participants_delete(store, &batch, principal, thread_id, fault);
     view = hd_batch_view(&batch);
@@ -443,7 +446,7 @@ int hd_run_commit_store(struct hd_app *app, const struct hd_run_commit *commit,
 
     if (commit->deletes_thread)
         return delete_thread(app->store, commit->run->principal, commit->run->thread_id, 0,
-                             commit->webhook, fault);
+                             commit->webhook, true, fault);
     if (commit->is_rolled_back) {
         err = roll_back(app->store, commit, fault);
         if (err)
@@ -493,11 +496,11 @@ int hd_run_commit_has_checkpoint(struct heddle *store, const struct hd_run_rec *
 int hd_run_commit_delete_thread(struct heddle *store, struct hd_slice principal,
                                 struct hd_slice thread_id, struct heddle_error *fault)
 {
-    return delete_thread(store, principal, thread_id, 0, NULL, fault);
+    return delete_thread(store, principal, thread_id, 0, NULL, false, fault);
 }
 
 int hd_run_commit_expire_thread(struct heddle *store, const struct hd_thread_rec *thread,
                                 struct heddle_error *fault)
 {
-    return delete_thread(store, thread->principal, thread->id, thread->rev, NULL, fault);
+    return delete_thread(store, thread->principal, thread->id, thread->rev, NULL, false, fault);
 }

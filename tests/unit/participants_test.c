@@ -468,6 +468,45 @@ static void deleting_a_thread_deletes_them(void **state)
     assert_int_equal(seen.count, 1);
 }
 
+static void add_cron(struct world *w, struct hd_slice principal, const char *id,
+                     struct hd_slice thread_id)
+{
+    struct hd_cron_rec cron = {
+        .principal = principal, .id = hd_slice_cstr(id), .thread_id = thread_id, .next_at = 1};
+
+    APPLY(w, hd_cron_add(&batch, &cron));
+}
+
+static int see_cron(void *arg, const struct hd_cron_rec *cron)
+{
+    char *text = arg;
+    size_t len = strlen(text);
+
+    memcpy(text + len, cron->id.ptr, cron->id.len);
+    text[len + cron->id.len] = '\0';
+    return 0;
+}
+
+static void deleting_a_thread_deletes_its_crons(void **state)
+{
+    struct world *w = *state;
+    struct hd_thread_rec adas = make_thread(w, ADA, 5);
+    char left[64] = "";
+
+    make_thread(w, EVE, 6);
+    share(w, &adas, BOB, HD_ROLE_EDITOR, 1);
+    share(w, &adas, EVE, HD_ROLE_EDITOR, 2);
+    share(w, &adas, ORG, HD_ROLE_EDITOR, 3);
+    add_cron(w, ADA, "a", JOB);
+    add_cron(w, ADA, "b", HD_S("other"));
+    add_cron(w, BOB, "c", JOB);
+    add_cron(w, BOB, "d", HD_S(""));
+    add_cron(w, EVE, "e", JOB); /* of Eve's own thread with that id */
+    assert_err(hd_run_commit_delete_thread(w->store, ADA, JOB, &w->fault), 0);
+    assert_err(hd_crons_scan_all(w->store, see_cron, left, &w->fault), 0);
+    assert_string_equal(left, "bde");
+}
+
 /* ---- memory ----------------------------------------------------------- */
 
 static int write_and_find(struct world *w)
@@ -538,6 +577,7 @@ int main(void)
         BOTH(invitations_expire),
         BOTH(an_invitation_to_a_deleted_thread_conflicts),
         BOTH(deleting_a_thread_deletes_them),
+        BOTH(deleting_a_thread_deletes_its_crons),
         cmocka_unit_test_setup_teardown(a_failed_allocation_is_an_error_at_most, setup_memory,
                                         teardown),
     };

@@ -421,14 +421,21 @@ def test_a_disabled_cron_does_not_fire(own_server):
         assert found == {off["cron_id"]: None, over["cron_id"]: None, on["cron_id"]: on["next_run_date"]}
 
 
-def test_a_cron_goes_with_its_thread(own_server):
-    with httpx.Client(base_url=own_server.url, timeout=60) as http:
-        thread, other = Thread(http), Thread(http)
-        cron = create(http, path=thread.path("/runs/crons"))
-        create(http, path=other.path("/runs/crons"))
-        ask(http, "DELETE", thread.path(""), status=204)
-        make_due(own_server, cron)
-        until(lambda: [each["thread_id"] for each in search(http)] == [other.id])
+def test_deleting_a_thread_deletes_its_crons(http, owner):
+    threads = [Thread(http) for _ in range(3)]
+    crons = [create(http, path=thread.path("/runs/crons"), metadata=owner) for thread in threads for _ in range(2)]
+    free = create(http, metadata=owner)
+
+    def left():
+        return {cron["cron_id"] for cron in search(http, metadata=owner)}
+
+    assert left() == {cron["cron_id"] for cron in [*crons, free]}
+    ask(http, "DELETE", threads[0].path(""), status=204)
+    assert left() == {cron["cron_id"] for cron in [*crons[2:], free]}
+    ask(http, "POST", "/threads/prune", json={"thread_ids": [threads[1].id], "strategy": "delete"})
+    assert left() == {cron["cron_id"] for cron in [*crons[4:], free]}
+    ask(http, "POST", "/threads/prune", json={"thread_ids": [threads[2].id], "strategy": "keep_latest"})
+    assert left() == {cron["cron_id"] for cron in [*crons[4:], free]}
 
 
 def test_a_busy_thread_is_skipped_with_reject(own_server):
