@@ -4,10 +4,10 @@
 #include "api/thread_delete.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "api/request/authorize.h"
 #include "api/state/checkpoint_target.h"
+#include "api/stop_runs.h"
 #include "events/event_log.h"
 #include "run/queue.h"
 #include "run/run_commit.h"
@@ -18,39 +18,15 @@
 
 /* In the arena of its call. */
 struct removal {
-    struct hd_call *call;
     struct hd_slice *ids; /* of the threads; missing ones are left out */
     size_t count;
-    struct hd_run_rec *runs; /* in flight on one of them */
-    size_t run_count;
-    size_t run_cap;
-    size_t ended; /* the number of ended runs, from the start of `runs` */
+    struct hd_stop_runs stop; /* the runs in flight on one of them */
     int rounds;
     bool is_repeated; /* runs are in flight again */
     hd_thread_deleted_fn deleted;
-    struct hd_waiter waiter;
 };
 
 /* ---- runs in flight --------------------------------------------------- */
-
-static int keep_runs(struct removal *removal, const struct hd_run_rec *runs, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (removal->run_count == removal->run_cap) {
-            size_t cap = removal->run_cap ? removal->run_cap * 2 : 16;
-            struct hd_run_rec *grown = hd_arena_calloc(removal->call->arena, cap, sizeof(*grown));
-
-            if (!grown)
-                return HD_ENOMEM;
-            if (removal->run_count > 0)
-                memcpy(grown, removal->runs, removal->run_count * sizeof(*grown));
-            removal->runs = grown;
-            removal->run_cap = cap;
-        }
-        removal->runs[removal->run_count++] = runs[i];
-    }
-    return 0;
-}
 
 /* Threads that do not exist, or that the caller does not see, are left out. */
 static int find_runs(struct hd_call *call, struct removal *removal)
@@ -58,7 +34,7 @@ static int find_runs(struct hd_call *call, struct removal *removal)
     size_t kept = 0;
     int err = 0;
 
-    removal->run_count = removal->ended = 0;
+    removal->stop.count = 0;
     for (size_t i = 0; !err && i < removal->count; i++) {
         struct hd_thread_rec thread;
         struct hd_run_rec *runs = NULL;
@@ -78,8 +54,8 @@ static int find_runs(struct hd_call *call, struct removal *removal)
         if (!err && thread.status == HD_THREAD_BUSY)
             err = hd_runs_active(call->app->store, call->principal, thread.id, call->arena, &runs,
                                  &count, &call->fault);
-        if (!err)
-            err = keep_runs(removal, runs, count);
+        for (size_t k = 0; !err && k < count; k++)
+            err = hd_stop_runs_add(&removal->stop, &runs[k]);
         removal->ids[kept++] = removal->ids[i];
     }
     if (!err)
@@ -112,7 +88,7 @@ static struct hd_step delete_threads(struct hd_call *call)
     int err = find_runs(call, removal);
 
     removal->count = count; /* threads deleted concurrently are fine */
-    removal->is_repeated = !err && removal->run_count > 0 && removal->rounds < MAX_ROUNDS;
+    removal->is_repeated = !err && removal->stop.count > 0 && removal->rounds < MAX_ROUNDS;
     if (removal->is_repeated)
         return HD_NEXT;
     for (size_t i = 0; !err && i < removal->count; i++)
@@ -131,15 +107,13 @@ static void put_count(struct hd_call *call, size_t count)
     hd_jw_object_end(&call->jw);
 }
 
-static struct hd_step stop_all(struct removal *removal);
-
 static struct hd_step after_delete(struct hd_call *call)
 {
     struct removal *removal = call->state;
 
     if (removal->is_repeated) {
         removal->rounds++;
-        return stop_all(removal);
+        return hd_stop_runs_start(&removal->stop);
     }
     for (size_t i = 0; i < removal->count; i++) {
         struct hd_event_log *log =
@@ -152,52 +126,16 @@ static struct hd_step after_delete(struct hd_call *call)
     return HD_DONE;
 }
 
-static struct hd_step wait_next(struct removal *removal);
-
-static void on_stopped(void *ctx, const struct hd_outcome *outcome)
+static struct hd_step delete_stopped(struct hd_call *call)
 {
-    struct removal *removal = ctx;
-    struct hd_call *call = removal->call;
-
-    (void)outcome;
-    removal->waiter.link = NULL;
-    hd_call_resume(call, wait_next(removal));
-}
-
-/* Waits for the end of one run after the other, then deletes. */
-static struct hd_step wait_next(struct removal *removal)
-{
-    struct hd_call *call = removal->call;
-
-    while (removal->ended < removal->run_count) {
-        const struct hd_run_rec *run = &removal->runs[removal->ended++];
-
-        removal->waiter.fn = on_stopped;
-        removal->waiter.ctx = removal;
-        if (hd_queue_wait(call->app->queue, call->principal, run->thread_id, run->run_id,
-                          &removal->waiter))
-            return HD_WAIT;
-    }
     return hd_call_visit(call, delete_threads, after_delete);
-}
-
-/* In reverse order, so that no queued run starts when the one before it ends. */
-static struct hd_step stop_all(struct removal *removal)
-{
-    struct hd_call *call = removal->call;
-
-    for (size_t i = removal->run_count; i > 0; i--) {
-        const struct hd_run_rec *run = &removal->runs[i - 1];
-
-        hd_queue_cancel(call->app->queue, call->principal, run->thread_id, run->run_id,
-                        HD_CANCEL_INTERRUPT);
-    }
-    return wait_next(removal);
 }
 
 struct hd_step hd_thread_delete_then(struct hd_call *call)
 {
-    return stop_all(call->state);
+    struct removal *removal = call->state;
+
+    return hd_stop_runs_start(&removal->stop);
 }
 
 static struct removal *make_removal(struct hd_call *call, hd_thread_deleted_fn deleted)
@@ -205,7 +143,8 @@ static struct removal *make_removal(struct hd_call *call, hd_thread_deleted_fn d
     struct removal *removal = hd_arena_calloc(call->arena, 1, sizeof(*removal));
 
     if (removal) {
-        removal->call = call;
+        removal->stop.call = call;
+        removal->stop.then = delete_stopped;
         removal->deleted = deleted;
     }
     call->state = removal;

@@ -249,6 +249,17 @@ void hd_delegation_resume(struct hd_delegation *delegation)
         start_waiting(delegation);
 }
 
+bool hd_delegation_uses(const struct hd_delegation *delegation, struct hd_slice principal,
+                        struct hd_slice thread, struct hd_slice ns)
+{
+    const struct hd_delegate *d = delegation ? delegation->first : NULL;
+
+    while (d && !(hd_slice_eq(d->root, ns) && hd_slice_eq(d->thread, thread) &&
+                  hd_slice_eq(d->principal, principal)))
+        d = d->next;
+    return d != NULL;
+}
+
 /* Removes a delegate that ends. Waiting delegates get its line first, then queued runs. */
 static void leave_line(struct hd_delegate *d)
 {

@@ -19,6 +19,7 @@
 #include <stdbool.h>
 
 #include "base/compiler.h"
+#include "base/slice.h"
 
 struct hd_app;
 struct hd_delegates;
@@ -39,6 +40,10 @@ HD_MUST_CHECK int hd_delegation_add_ops(struct hd_delegation *delegation);
 
 /* A line has become free: starts the delegates that wait for it. `delegation` may be NULL. */
 void hd_delegation_resume(struct hd_delegation *delegation);
+
+/* Returns whether a delegate executes on the line or waits for it. `delegation` may be NULL. */
+bool hd_delegation_uses(const struct hd_delegation *delegation, struct hd_slice principal,
+                        struct hd_slice thread, struct hd_slice ns);
 
 /* Calls hd_runner_hold() for all delegates of a run. */
 void hd_delegation_hold(struct hd_delegation *delegation, const struct hd_active_run *active,

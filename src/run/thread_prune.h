@@ -9,6 +9,7 @@
 
 #include <heddle.h>
 
+#include "base/arena.h"
 #include "base/compiler.h"
 #include "base/error.h"
 #include "config/ttl.h"
@@ -46,11 +47,21 @@ HD_MUST_CHECK int hd_thread_prune_by_id(struct heddle *store, struct hd_slice pr
 
 /*
  * Deletes a checkpoint with its descendants (store/prune.h) and stores the thread's record
- * `changed` and its changed lines, in one batch. HD_ECONFLICT: the record has changed since it was read; nothing was
- * deleted.
+ * `changed` and its changed lines, in one batch. HD_ECONFLICT: the record has changed since it was
+ * read; nothing was deleted.
  */
 HD_MUST_CHECK int hd_thread_prune_cut(struct heddle *store, struct hd_thread_rec *changed,
                                       const struct hd_lines *lines, struct hd_slice ns,
                                       struct hd_slice id, struct heddle_error *fault);
+
+/*
+ * Deletes a line: its checkpoints, the records and webhooks of its runs, and their recorded
+ * exchanges. Stores `changed` in the same batch, with another head if its head was on the line; its
+ * new members are in the arena. HD_ECONFLICT: the record has changed, or a run of the line is in
+ * flight; nothing was deleted.
+ */
+HD_MUST_CHECK int hd_thread_prune_line(struct heddle *store, struct hd_thread_rec *changed,
+                                       struct hd_slice ns, struct hd_arena *arena,
+                                       struct heddle_error *fault);
 
 #endif

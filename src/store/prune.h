@@ -23,7 +23,8 @@ struct hd_prune_options {
     enum heddle_prune strategy;
     /*
      * Replaces the strategy: removes this checkpoint with all its descendants and everything that
-     * belongs to their tasks; the rest stays. In one batch, not in portions. NULL: not used.
+     * belongs to their tasks, or with an empty id the namespace and all namespaces below it; the
+     * rest stays. In one batch, not in portions. NULL: not used.
      */
     const struct hd_key *fall;
     size_t last;                /* HEDDLE_KEEP_BRANCHES: of each branch, at least 1 */

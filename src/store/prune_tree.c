@@ -701,9 +701,25 @@ static void mark_fallen(struct hd_tree *tree, const size_t *order, size_t count,
     }
 }
 
+/* True if `ns` is `root` or below it. */
+static bool is_in_line(struct hd_slice ns, struct hd_slice root)
+{
+    return hd_slice_starts(ns, root) && (ns.len == root.len || ns.ptr[root.len] == '|');
+}
+
+static void mark_line_fallen(struct hd_tree *tree, const struct hd_tree_space *space,
+                             struct hd_slice root)
+{
+    bool is_fallen = is_in_line(space->ns, root);
+
+    for (size_t i = space->first; i < space->first + space->count; i++)
+        tree->nodes[i].is_kept = !is_fallen && !tree->nodes[i].is_orphan;
+}
+
 static int keep_standing(struct hd_tree *tree, const struct hd_prune_options *keep)
 {
-    size_t fall = node_of(tree, keep->fall->ns, keep->fall->id);
+    const bool is_line = keep->fall->id.len == 0;
+    size_t fall = is_line ? HD_NO_NODE : node_of(tree, keep->fall->ns, keep->fall->id);
     size_t *order, *ends;
     int err = order_of(tree, &order, &ends);
 
@@ -711,7 +727,10 @@ static int keep_standing(struct hd_tree *tree, const struct hd_prune_options *ke
         const struct hd_tree_space *space = &tree->spaces[i];
 
         find_orphans(tree, space);
-        mark_fallen(tree, order + space->first, space->count, fall);
+        if (is_line)
+            mark_line_fallen(tree, space, keep->fall->ns);
+        else
+            mark_fallen(tree, order + space->first, space->count, fall);
         keep_all_needed(tree, order + space->first, space->count);
     }
     return err;

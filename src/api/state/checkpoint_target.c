@@ -16,7 +16,7 @@
 #include "store/rows.h"
 #include "worker/resume_answers.h"
 
-#define MAX_ASKED ((size_t)256 << 20)
+#define MAX_STANDING ((size_t)256 << 20)
 #define MAX_NS 4096 /* bytes of a requested namespace */
 
 /* ---- threads ---------------------------------------------------------- */
@@ -425,18 +425,27 @@ struct hd_address hd_checkpoint_target_address(const struct hd_call *call,
                                .as_text = true};
 }
 
-static int keep_asked(struct hd_call *call, const struct hd_val *state, struct hd_slice *out)
+/* As JSON, in the arena; nothing for an empty value. */
+static int keep_json(struct hd_call *call, const struct hd_val *value, struct hd_slice *out)
 {
-    struct hd_val *asked = hd_resume_answers_pending(state);
     struct hd_buf text;
-    int err = asked ? 0 : HD_ENOMEM;
+    int err = 0;
 
-    hd_buf_init(&text, MAX_ASKED);
-    if (!err && hd_val_count(asked) > 0)
-        err = hd_val_render(&text, asked);
+    if (hd_val_count(value) == 0)
+        return 0;
+    hd_buf_init(&text, MAX_STANDING);
+    err = hd_val_render(&text, value);
     if (!err)
         err = hd_arena_copy(call->arena, hd_buf_slice(&text), out);
     hd_buf_fini(&text);
+    return err;
+}
+
+static int keep_asked(struct hd_call *call, const struct hd_val *state, struct hd_slice *out)
+{
+    struct hd_val *asked = hd_resume_answers_pending(state);
+    int err = asked ? keep_json(call, asked, out) : HD_ENOMEM;
+
     hd_val_unref(asked);
     return err;
 }
@@ -457,7 +466,9 @@ int hd_checkpoint_target_standing(struct hd_call *call, const struct hd_checkpoi
     err = hd_call_failure(call, hd_state_get(&at, false, &state, &failure), &failure);
     if (!err)
         err = keep_asked(call, state, &out->interrupts);
-    out->has_next = !err && hd_val_count(hd_val_get(state, HD_S("next"))) > 0;
+    if (!err)
+        err = keep_json(call, hd_val_get(state, HD_S("next")), &out->next);
+    out->has_next = out->next.len > 0;
     hd_val_unref(state);
     return err;
 }

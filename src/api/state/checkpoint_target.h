@@ -71,7 +71,8 @@ struct hd_address hd_checkpoint_target_address(const struct hd_call *call,
  */
 struct hd_standing {
     struct hd_slice interrupts; /* JSON object: task id to list; empty: no interrupts */
-    bool has_next;              /* a run would have tasks */
+    struct hd_slice next;       /* JSON list: the nodes that a run would execute */
+    bool has_next;              /* it is not empty */
 };
 
 /* `id` empty: the newest checkpoint. Empty for a graph that is not served. In the arena. */
