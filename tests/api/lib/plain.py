@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import httpx
 from server import is_peer
@@ -25,6 +26,15 @@ def events(text: str) -> list[tuple[str, object, str | None]]:
         if fields:
             data = fields.get("data")
             found.append((fields.get("event"), json.loads(data) if data else None, fields.get("id")))
+    return found
+
+
+def until(condition, seconds: float = 60):
+    """Repeats the condition until its result is true, and returns that."""
+    deadline = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < deadline, f"not true in {seconds} s"
+        time.sleep(0.02)
     return found
 
 

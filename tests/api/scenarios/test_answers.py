@@ -2,11 +2,10 @@
 crash, and not when it is sent twice."""
 
 import json
-import time
 
 import httpx
 import pytest
-from plain import Thread
+from plain import Thread, until
 from server import Server
 
 pytestmark = pytest.mark.beyond_peer("takes an old answer for the next question")
@@ -29,14 +28,6 @@ PAIR = {
 def asked(thread: Thread) -> dict:
     """Returns the pending interrupts with their ids."""
     return {each["value"]: each["id"] for task in thread.state()["tasks"] for each in task["interrupts"]}
-
-
-def until(condition):
-    deadline = time.monotonic() + 60
-    while not (found := condition()):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    return found
 
 
 def test_a_run_without_an_answer_is_interrupted_again(http):
