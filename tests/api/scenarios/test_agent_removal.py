@@ -86,7 +86,7 @@ def test_a_removed_agent_takes_its_question_with_it(thread, agents):
     remove(thread, "approval")
     record = thread.record()
     assert (record["status"], record["interrupts"]) == ("idle", {})
-    assert thread.ask("POST", "/threads/count", json={"ids": [thread.id], "status": "interrupted"}) == 0
+    assert thread.ask("POST", "/threads/search", json={"ids": [thread.id], "status": "interrupted"}) == []
 
 
 def test_the_runs_of_a_removed_agent_are_stopped_and_others_are_not(thread, agents):
