@@ -12,7 +12,7 @@
 
 #define MAX_FEEDS ((size_t)1 << 20)
 #define TICK_MS 100 /* maximum delay before an event is stored */
-#define GAP 1000000 /* unit of the gaps that hd_event_log_skip() leaves */
+#define GAP 1000000 /* unit of hd_event_log_gap() */
 #define MAX_KEY 1024
 
 /* ---- all logs --------------------------------------------------------- */
@@ -143,17 +143,26 @@ struct hd_event_log *hd_event_log_get(struct hd_event_logs *logs, struct hd_slic
         log = make_log(logs, key, principal.len);
     if (log && log->seq < seq)
         log->seq = seq;
+    if (log)
+        hd_event_log_covered(log, seq);
     return log;
+}
+
+static void free_list(struct hd_entry *first)
+{
+    while (first) {
+        struct hd_entry *next = first->next;
+
+        hd_entry_unref(first);
+        first = next;
+    }
 }
 
 static void free_entries(struct hd_event_log *log)
 {
-    while (log->head) {
-        struct hd_entry *entry = log->head;
-
-        log->head = entry->next;
-        hd_entry_unref(entry);
-    }
+    free_list(log->head);
+    free_list(log->held);
+    log->head = log->held = NULL;
     log->tail = &log->head;
     log->logs->bytes -= log->bytes;
     log->bytes = 0;
@@ -183,6 +192,8 @@ void hd_event_log_drop(struct hd_event_log *log)
     lose_all(log, true);
     while (log->cursors)
         hd_cursor_close(log->cursors);
+    while (log->watches)
+        hd_event_log_unwatch(log->watches);
     hd_map_remove(&logs->map, hd_slice(log->key, log->key_len));
     unlink_log(log);
     free_entries(log);
@@ -203,9 +214,30 @@ void hd_event_log_release(struct hd_event_log *log)
     link_log(log);
 }
 
-bool hd_event_log_has_readers(const struct hd_event_log *log)
+/* Either id may be empty, for all runs. */
+static bool is_same_run(const char *run_id, const char *other)
 {
-    return log->cursors != NULL;
+    return !run_id[0] || !other[0] || memcmp(run_id, other, HD_UUID_SIZE) == 0;
+}
+
+static void copy_run_id(struct hd_slice run_id, char out[HD_UUID_SIZE])
+{
+    size_t len = run_id.len < HD_UUID_LEN ? run_id.len : HD_UUID_LEN;
+
+    memset(out, 0, HD_UUID_SIZE);
+    if (len > 0)
+        memcpy(out, run_id.ptr, len);
+}
+
+bool hd_event_log_has_readers(const struct hd_event_log *log, struct hd_slice run_id)
+{
+    const struct hd_cursor *cursor = log->cursors;
+    char id[HD_UUID_SIZE];
+
+    copy_run_id(run_id, id);
+    while (cursor && !is_same_run(cursor->run_id, id))
+        cursor = cursor->next;
+    return cursor != NULL;
 }
 
 uint64_t hd_event_log_seq(const struct hd_event_log *log)
@@ -218,9 +250,10 @@ uint64_t hd_event_log_gap(uint64_t seq, int attempts)
     return (seq / GAP + (uint64_t)attempts) * GAP;
 }
 
-void hd_event_log_skip(struct hd_event_log *log, int attempt)
+void hd_event_log_covered(struct hd_event_log *log, uint64_t seq)
 {
-    log->seq = hd_event_log_gap(log->seq, attempt);
+    if (seq > log->covered)
+        log->covered = seq;
 }
 
 const struct hd_entry *hd_entry_ref(const struct hd_entry *entry)
@@ -277,8 +310,13 @@ static bool can_forget(const struct hd_event_log *log)
 {
     const struct hd_entry *oldest = log->head;
 
-    return oldest && oldest->next && oldest != log->held &&
-           (log->pins == 0 || oldest->seq < log->pinned);
+    if (!oldest || !oldest->next)
+        return false;
+    for (const struct hd_event_log_page *page = log->taken; page; page = page->next_taken) {
+        if (oldest->seq >= page->first)
+            return false;
+    }
+    return true;
 }
 
 static void keep_limits(struct hd_event_log *log)
@@ -311,7 +349,7 @@ static void on_log_tick(uv_timer_t *timer)
         next = log->next;
         if (now - log->touched_at < logs->limits.idle_us)
             break;
-        if (log->holds == 0 && !log->cursors && log->page.data.len == 0)
+        if (log->holds == 0 && !log->cursors && log->page.count == 0 && log->seq <= log->covered)
             hd_event_log_drop(log);
     }
 }
@@ -329,13 +367,12 @@ static uint64_t most_lag(const struct hd_event_log *log)
     return log->logs->bytes > limits->total_bytes / 2 ? most / 16 : most;
 }
 
-static uint64_t lag_of(const struct hd_event_log *log)
+static uint64_t lag_of(const struct hd_event_log *log, const char *run_id)
 {
     uint64_t lag = 0;
 
     for (const struct hd_cursor *cursor = log->cursors; cursor; cursor = cursor->next) {
-        if (!cursor->is_creator || !cursor->at ||
-            memcmp(cursor->run_id, log->lag_run, HD_UUID_SIZE) != 0)
+        if (!cursor->is_creator || !cursor->at || memcmp(cursor->run_id, run_id, HD_UUID_SIZE) != 0)
             continue;
         if (log->given - cursor->at->begin > lag)
             lag = log->given - cursor->at->begin;
@@ -344,50 +381,57 @@ static uint64_t lag_of(const struct hd_event_log *log)
 }
 
 /* A reader that is behind has to fall below half of the limit, so that the state does not flap. */
-static void watch_lag(struct hd_event_log *log)
+static void watch_run_lag(struct hd_event_log *log, struct hd_event_log_watch *watch)
 {
-    uint64_t most;
-    bool is_behind;
+    uint64_t most = most_lag(log);
+    bool is_behind = lag_of(log, watch->run_id) > (watch->is_behind ? most / 2 : most);
 
-    if (!log->on_lag)
+    if (is_behind == watch->is_behind)
         return;
-    most = most_lag(log);
-    is_behind = lag_of(log) > (log->is_behind ? most / 2 : most);
-    if (is_behind == log->is_behind)
+    watch->is_behind = is_behind;
+    watch->on_lag(watch->ctx, is_behind);
+}
+
+/* `reader`: the run whose reader has read events or closed; NULL: events were added. */
+static void watch_lag(struct hd_event_log *log, const char *reader)
+{
+    struct hd_event_log_watch *next;
+
+    for (struct hd_event_log_watch *watch = log->watches; watch; watch = next) {
+        next = watch->next; /* on_lag() may end its watch */
+        if (!reader || (watch->is_behind && memcmp(watch->run_id, reader, HD_UUID_SIZE) == 0))
+            watch_run_lag(log, watch);
+    }
+}
+
+void hd_event_log_watch(struct hd_event_log *log, struct hd_slice run_id,
+                        struct hd_event_log_watch *watch)
+{
+    copy_run_id(run_id, watch->run_id);
+    watch->is_behind = false;
+    watch->log = log;
+    watch->next = log->watches;
+    watch->link = &log->watches;
+    if (watch->next)
+        watch->next->link = &watch->next;
+    log->watches = watch;
+}
+
+void hd_event_log_unwatch(struct hd_event_log_watch *watch)
+{
+    if (!watch->log)
         return;
-    log->is_behind = is_behind;
-    log->on_lag(log->lag_ctx, is_behind);
-}
-
-void hd_event_log_watch(struct hd_event_log *log, struct hd_slice run_id, hd_lag_fn fn, void *ctx)
-{
-    size_t len = run_id.len < HD_UUID_LEN ? run_id.len : HD_UUID_LEN;
-
-    memset(log->lag_run, 0, sizeof(log->lag_run));
-    if (len > 0)
-        memcpy(log->lag_run, run_id.ptr, len);
-    log->on_lag = fn;
-    log->lag_ctx = ctx;
-    log->is_behind = false;
-}
-
-void hd_event_log_unwatch(struct hd_event_log *log)
-{
-    log->on_lag = NULL;
-    log->is_behind = false;
-}
-
-void hd_event_log_on_reader(struct hd_event_log *log, void (*fn)(void *ctx), void *ctx)
-{
-    log->on_reader = fn;
-    log->reader_ctx = ctx;
+    *watch->link = watch->next;
+    if (watch->next)
+        watch->next->link = watch->link;
+    watch->log = NULL;
+    watch->is_behind = false;
 }
 
 /* ---- add -------------------------------------------------------------- */
 
 static struct hd_entry *make_entry(const struct hd_event_log_entry *added, uint64_t seq)
 {
-    size_t run_len = added->run_id.len < HD_UUID_LEN ? added->run_id.len : HD_UUID_LEN;
     struct hd_entry *entry = hd_malloc(sizeof(*entry) + added->name.len + added->data.len);
 
     if (!entry)
@@ -396,13 +440,10 @@ static struct hd_entry *make_entry(const struct hd_event_log_entry *added, uint6
                                .seq = seq,
                                .mode = added->mode,
                                .is_last = added->is_last,
-                               .is_held = added->is_held,
                                .is_stored = added->is_stored,
                                .name_len = added->name.len,
                                .data_len = added->data.len};
-    if (run_len > 0)
-        memcpy(entry->run_id, added->run_id.ptr, run_len);
-    entry->run_id[run_len] = '\0';
+    copy_run_id(added->run_id, entry->run_id);
     if (added->name.len > 0)
         memcpy(entry->text, added->name.ptr, added->name.len);
     if (added->data.len > 0)
@@ -410,14 +451,21 @@ static struct hd_entry *make_entry(const struct hd_event_log_entry *added, uint6
     return entry;
 }
 
-/* Cursors that have read everything continue at `entry`. */
+static bool is_entry_wanted(const struct hd_cursor *cursor, const struct hd_entry *entry)
+{
+    if (cursor->run_id[0] && memcmp(cursor->run_id, entry->run_id, HD_UUID_SIZE) != 0)
+        return false;
+    return entry->mode == 0 || (entry->mode & cursor->modes);
+}
+
+/* Cursors that have read everything continue at `entry`, if they want it. */
 static void announce(struct hd_event_log *log, const struct hd_entry *entry)
 {
     struct hd_cursor *next;
 
     for (struct hd_cursor *cursor = log->cursors; cursor; cursor = next) {
         next = cursor->next;
-        if (cursor->at || cursor->is_lost || cursor->is_gone)
+        if (cursor->at || cursor->is_lost || cursor->is_gone || !is_entry_wanted(cursor, entry))
             continue;
         cursor->at = entry;
         if (cursor->on_more)
@@ -431,12 +479,39 @@ static void append_entry(struct hd_event_log *log, struct hd_entry *entry)
 
     *log->tail = entry;
     log->tail = &entry->next;
+    log->shown = entry->seq;
     entry->begin = log->given;
     log->given += size;
     log->bytes += size;
     log->logs->bytes += size;
     unlink_log(log);
     link_log(log);
+}
+
+static void show_entry(struct hd_event_log *log, struct hd_entry *entry)
+{
+    append_entry(log, entry);
+    announce(log, entry);
+    keep_limits(log);
+    watch_lag(log, NULL);
+}
+
+static void hold_entry(struct hd_event_log *log, struct hd_entry *entry)
+{
+    struct hd_entry **link = &log->held;
+
+    while (*link)
+        link = &(*link)->next;
+    *link = entry;
+}
+
+/* Readers have seen a higher number than that of the held entry. */
+static void renumber_entry(struct hd_event_log *log, struct hd_entry *entry)
+{
+    entry->seq = ++log->seq;
+    entry->is_repeat = log->has_repeats = true;
+    if (entry->is_stored)
+        hd_event_log_page_add(log, entry, false);
 }
 
 int hd_event_log_add(struct hd_event_log *log, const struct hd_event_log_entry *added)
@@ -448,31 +523,32 @@ int hd_event_log_add(struct hd_event_log *log, const struct hd_event_log_entry *
         return HD_ENOMEM;
     }
     log->seq++;
-    append_entry(log, entry);
     if (added->is_stored)
-        hd_event_log_page_add(log, entry);
-    if (added->is_held && !log->held)
-        log->held = entry;
-    if (!log->held)
-        announce(log, entry);
-    keep_limits(log);
-    watch_lag(log);
+        hd_event_log_page_add(log, entry, added->is_held);
+    if (added->is_held)
+        hold_entry(log, entry);
+    else
+        show_entry(log, entry);
     return 0;
 }
 
 void hd_event_log_show(struct hd_event_log *log, struct hd_slice run_id)
 {
-    struct hd_entry *first = log->held, *entry;
+    struct hd_entry **link = &log->held;
 
-    for (entry = first; entry; entry = entry->next) {
-        if (hd_slice_eq(hd_slice_cstr(entry->run_id), run_id))
-            entry->is_held = false;
+    while (*link) {
+        struct hd_entry *entry = *link;
+
+        if (!hd_slice_eq(hd_slice_cstr(entry->run_id), run_id)) {
+            link = &entry->next;
+            continue;
+        }
+        *link = entry->next;
+        entry->next = NULL;
+        if (entry->seq <= log->shown)
+            renumber_entry(log, entry);
+        show_entry(log, entry);
     }
-    for (entry = first; entry && !entry->is_held; entry = entry->next)
-        continue;
-    log->held = entry;
-    if (first && first != entry)
-        announce(log, first);
 }
 
 /* ---- cursors ---------------------------------------------------------- */
@@ -490,14 +566,15 @@ void hd_cursor_open(struct hd_cursor *cursor, struct hd_event_log *log, uint64_t
         cursor->next->link = &cursor->next;
     log->cursors = cursor;
     if (after != HD_FROM_NOW) {
-        for (entry = log->head; entry && entry->seq <= after; entry = entry->next) {
-            if (entry == log->held)
-                break;
-        }
+        entry = log->head;
+        while (entry && entry->seq <= after)
+            entry = entry->next;
     }
-    cursor->at = entry == log->held ? NULL : entry;
-    if (log->on_reader)
-        log->on_reader(log->reader_ctx);
+    cursor->at = entry;
+    for (struct hd_event_log_watch *watch = log->watches; watch; watch = watch->next) {
+        if (watch->on_reader && is_same_run(watch->run_id, cursor->run_id))
+            watch->on_reader(watch->ctx);
+    }
 }
 
 void hd_cursor_close(struct hd_cursor *cursor)
@@ -511,15 +588,8 @@ void hd_cursor_close(struct hd_cursor *cursor)
         cursor->next->link = cursor->link;
     cursor->log = NULL;
     cursor->at = NULL;
-    if (log->is_behind)
-        watch_lag(log);
-}
-
-static bool is_entry_wanted(const struct hd_cursor *cursor, const struct hd_entry *entry)
-{
-    if (cursor->run_id[0] && memcmp(cursor->run_id, entry->run_id, HD_UUID_SIZE) != 0)
-        return false;
-    return entry->mode == 0 || (entry->mode & cursor->modes);
+    if (cursor->is_creator)
+        watch_lag(log, cursor->run_id);
 }
 
 const struct hd_entry *hd_cursor_peek(struct hd_cursor *cursor)
@@ -534,8 +604,6 @@ void hd_cursor_advance(struct hd_cursor *cursor)
     if (!cursor->at)
         return;
     cursor->at = cursor->at->next;
-    if (cursor->at && cursor->at == cursor->log->held)
-        cursor->at = NULL;
-    if (cursor->is_creator && cursor->log->is_behind)
-        watch_lag(cursor->log);
+    if (cursor->is_creator)
+        watch_lag(cursor->log, cursor->run_id);
 }

@@ -1,6 +1,7 @@
 /*
- * The event log of a thread: the events of its runs, numbered for the life of the thread. An event
- * is rendered once and kept once; each reader has a cursor.
+ * The event log of a thread: the events of its runs, numbered for the life of the thread. Several
+ * runs may add events at the same time: readers see the numbers increase, and no number is used
+ * twice. An event is rendered once and kept once; each reader has a cursor.
  *
  * A log keeps the newest events in memory, within limits; a reader that falls behind them is *lost*
  * and has to reconnect. Events of resumable runs are also stored, in pages, and a log can load its
@@ -22,6 +23,7 @@
 #include "base/error.h"
 #include "base/slice.h"
 #include "base/uuid.h"
+#include "events/event_page.h"
 #include "store/batch.h"
 
 struct heddle;
@@ -43,8 +45,8 @@ struct hd_entry {
     uint64_t begin; /* bytes added to the log before this entry */
     uint32_t mode;  /* one of enum hd_mode; 0: sent in all modes (metadata, error, end) */
     bool is_last;   /* the last event of its run */
-    bool is_held;   /* not visible to readers yet */
     bool is_stored; /* is or will be in the store: readable after the log drops it */
+    bool is_repeat; /* stored before with a lower number: see event_page.h */
     char run_id[HD_UUID_SIZE];
     size_t name_len; /* 0: not sent to clients */
     size_t data_len;
@@ -93,14 +95,19 @@ void hd_event_log_drop(struct hd_event_log *log);
 void hd_event_log_hold(struct hd_event_log *log);
 void hd_event_log_release(struct hd_event_log *log);
 
-bool hd_event_log_has_readers(const struct hd_event_log *log);
+/* Returns whether the run's events have a reader. `run_id` empty: those of any run. */
+bool hd_event_log_has_readers(const struct hd_event_log *log, struct hd_slice run_id);
+/* The last number that was used. */
 uint64_t hd_event_log_seq(const struct hd_event_log *log);
 /*
- * Leaves a gap for the numbers of events that were sent before a crash and never stored. Each
- * `attempt` has another gap.
+ * The thread's record has the number `seq`. A log whose last number is greater stays in memory,
+ * because a new log would use the numbers in between again.
  */
-void hd_event_log_skip(struct hd_event_log *log, int attempt);
-/* The highest number that events of `attempts` attempts can have if `seq` is stored. */
+void hd_event_log_covered(struct hd_event_log *log, uint64_t seq);
+/*
+ * The highest number that events of `attempts` attempts can have if `seq` is stored: events are
+ * visible before they are stored, and a process that ends loses their numbers.
+ */
 uint64_t hd_event_log_gap(uint64_t seq, int attempts);
 
 struct hd_event_log_entry {
@@ -110,13 +117,16 @@ struct hd_event_log_entry {
     struct hd_slice data; /* JSON */
     bool is_stored;
     bool is_last;
-    bool is_held; /* hidden, with all later events, until hd_event_log_show() */
+    bool is_held; /* numbered, and hidden until hd_event_log_show() */
 };
 
 /* HD_ENOMEM: the event is missing, and all readers are lost. */
 HD_MUST_CHECK int hd_event_log_add(struct hd_event_log *log,
                                    const struct hd_event_log_entry *added);
-/* Makes the held events of the run visible. */
+/*
+ * Makes the held events of the run visible. They get new numbers if later events of other runs are
+ * visible already; if they are stored, they are stored again with the new numbers.
+ */
 void hd_event_log_show(struct hd_event_log *log, struct hd_slice run_id);
 /*
  * Sets the creation time of the thread for thread_fence.h: pages of a deleted thread are not
@@ -128,20 +138,14 @@ void hd_event_log_flush(struct hd_event_log *log);
 /* Returns whether a stored page was larger than twice HD_PAGE_BYTES. */
 bool hd_event_log_has_large(const struct hd_event_log *log);
 
-/* Consecutive events of one run that are stored together. Zeroed: empty. */
-struct hd_event_log_page {
-    uint64_t first;
-    uint64_t last;
-    char run_id[HD_UUID_SIZE];
-    struct hd_buf data; /* encoded as event_log_store.c describes */
-};
-
 /*
- * Takes the page that waits to be stored. It ends with the last event of a run and is stored in the
- * batch that ends the run: a stored `end` implies that the run has ended. The log keeps the events
- * in memory until hd_event_log_page_fini(), because they cannot be read from the store yet.
+ * Takes the page with the held events of the run, directly after they were added. It has no events
+ * of other runs and is stored in the batch that ends the run: a stored `end` implies that the run
+ * has ended. The log keeps the events in memory until hd_event_log_page_fini(), because they cannot
+ * be read from the store yet. *out must stay in its place until then.
  */
-void hd_event_log_take_page(struct hd_event_log *log, struct hd_event_log_page *out);
+void hd_event_log_take_page(struct hd_event_log *log, struct hd_slice run_id,
+                            struct hd_event_log_page *out);
 /* Appends the page's row, which borrows both names until the batch is applied. */
 HD_MUST_CHECK int hd_event_log_page_put(struct hd_batch_builder *batch, struct hd_slice principal,
                                         struct hd_slice thread,
@@ -149,17 +153,28 @@ HD_MUST_CHECK int hd_event_log_page_put(struct hd_batch_builder *batch, struct h
 /* The page is stored, or never will be. `log`: the log it was taken from. */
 void hd_event_log_page_fini(struct hd_event_log_page *page, struct hd_event_log *log);
 
-/*
- * While a run is running: calls `fn` when the reader that created it (hd_cursor.is_creator) is
- * behind by half of the limit at which a reader is lost, and again when it has caught up or closed.
- * `fn` must not add events. One run at a time.
- */
-typedef void (*hd_lag_fn)(void *ctx, bool is_behind);
-void hd_event_log_watch(struct hd_event_log *log, struct hd_slice run_id, hd_lag_fn fn, void *ctx);
-void hd_event_log_unwatch(struct hd_event_log *log);
+/* Observes the readers of one run while it is running. The callbacks must not add events. */
+struct hd_event_log_watch {
+    /*
+     * Called when the reader that created the run (hd_cursor.is_creator) is behind by half of the
+     * limit at which a reader is lost, and again when it has caught up or closed.
+     */
+    void (*on_lag)(void *ctx, bool is_behind);
+    void (*on_reader)(void *ctx); /* for each cursor that is opened for the run; may be NULL */
+    void *ctx;
 
-/* Calls `fn` for each cursor that is opened; NULL: none. */
-void hd_event_log_on_reader(struct hd_event_log *log, void (*fn)(void *ctx), void *ctx);
+    struct hd_event_log *log; /* NULL: not watching */
+    char run_id[HD_UUID_SIZE];
+    bool is_behind; /* last argument of on_lag */
+    struct hd_event_log_watch *next;
+    struct hd_event_log_watch **link;
+};
+
+/* Set the callbacks and ctx before. The caller keeps ownership. */
+void hd_event_log_watch(struct hd_event_log *log, struct hd_slice run_id,
+                        struct hd_event_log_watch *watch);
+/* Does nothing when it is not watching. */
+void hd_event_log_unwatch(struct hd_event_log_watch *watch);
 
 /* ---- pages ------------------------------------------------------------ */
 

@@ -28,29 +28,26 @@ struct hd_event_log {
 
     struct hd_entry *head;
     struct hd_entry **tail;
-    struct hd_entry *held; /* the first entry that readers do not see yet */
+    struct hd_entry *held; /* list of the entries that readers do not see yet; not in `head` */
     size_t bytes;
     uint64_t seq;
-    bool has_pages; /* the stored events above pages_after are in memory */
+    uint64_t shown;   /* the highest number in `head` */
+    uint64_t covered; /* see hd_event_log_covered() */
+    bool has_repeats; /* an entry with is_repeat was added */
+    bool has_pages;   /* the stored events above pages_after are in memory */
     uint64_t pages_after;
     uint64_t forgotten; /* see hd_event_log_forgotten() */
     struct hd_cursor *cursors;
     uint64_t given; /* bytes of all entries that were ever added */
 
-    hd_lag_fn on_lag; /* NULL: not watched */
-    void *lag_ctx;
-    void (*on_reader)(void *ctx); /* may be NULL */
-    void *reader_ctx;
-    char lag_run[HD_UUID_SIZE];
-    bool is_behind; /* last argument of on_lag */
+    struct hd_event_log_watch *watches;
 
     int64_t guard;                 /* see hd_event_log_guard() */
     struct hd_event_log_page page; /* stored next */
     bool is_dirty;
     bool has_large; /* see hd_event_log_has_large() */
     struct hd_event_log *next_dirty;
-    unsigned pins;   /* pages taken with hd_event_log_take_page() */
-    uint64_t pinned; /* if pins > 0: entries from this number on stay in memory */
+    struct hd_event_log_page *taken; /* entries from their numbers on stay in memory */
 
     size_t key_len;
     size_t principal_len;
@@ -66,8 +63,11 @@ static inline struct hd_slice hd_event_log_thread(const struct hd_event_log *log
     return hd_slice(log->key + log->principal_len + 1, log->key_len - log->principal_len - 1);
 }
 
-/* Adds the entry to the page that is stored next. An entry that is too large is not stored. */
-void hd_event_log_page_add(struct hd_event_log *log, const struct hd_entry *entry);
+/*
+ * Adds the entry to the page that is stored next. An entry that is too large is not stored.
+ * `is_held`: it gets into a page without events of other runs, which is not stored yet.
+ */
+void hd_event_log_page_add(struct hd_event_log *log, const struct hd_entry *entry, bool is_held);
 /* Discards the page that is stored next. */
 void hd_event_log_page_forget(struct hd_event_log *log);
 

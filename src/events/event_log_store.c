@@ -1,9 +1,10 @@
 /*
- * Event logs in the store. A page holds consecutive events of one run:
+ * Event logs in the store. A page (event_page.h) is packed like chunks. The pages of a thread do not
+ * overlap: each has the stored events that were added between two flushes. All writes of a thread
+ * are in one lane, which applies them in order and one at a time; only a page that is taken for the
+ * end of a run may be stored later than its successors. It has no events of other runs.
  *
- *   for each event: varint seq, varint mode, byte is_last, name, data (with their lengths)
- *
- * and is packed like chunks. During an outage of the database, pages wait in their lane
+ * During an outage of the database, pages wait in their lane
  * (hd_rows_set_outage()) and are stored when it is back. A page that is not stored in time is lost:
  * its events are readable only while they are in the memory of this process.
  */
@@ -22,38 +23,31 @@
 
 /* ---- write ------------------------------------------------------------ */
 
-static int encode(struct hd_buf *page, const struct hd_entry *entry)
+static struct hd_page_event event_of(const struct hd_entry *entry)
 {
-    size_t before = page->len;
-    int err;
-
-    err = hd_buf_append_varint(page, entry->seq);
-    if (!err)
-        err = hd_buf_append_varint(page, entry->mode);
-    if (!err)
-        err = hd_buf_append_byte(page, entry->is_last);
-    if (!err)
-        err = hd_buf_append_lenslice(page, hd_entry_name(entry));
-    if (!err)
-        err = hd_buf_append_lenslice(page, hd_entry_data(entry));
-    if (err)
-        page->len = before;
-    return err;
+    return (struct hd_page_event){.seq = entry->seq,
+                                  .mode = entry->mode,
+                                  .is_last = entry->is_last,
+                                  .is_repeat = entry->is_repeat,
+                                  .run_id = hd_slice_cstr(entry->run_id),
+                                  .name = hd_entry_name(entry),
+                                  .data = hd_entry_data(entry)};
 }
 
-/* A page has events of one run, with consecutive numbers. */
-static bool continues(const struct hd_event_log_page *page, const struct hd_entry *entry)
+/* True if all events of the page are of the run. */
+static bool is_page_of(const struct hd_event_log_page *page, struct hd_slice run_id)
 {
-    return entry->seq == page->last + 1 && memcmp(page->run_id, entry->run_id, HD_UUID_SIZE) == 0;
+    return !page->is_shared && hd_slice_eq(hd_slice_cstr(page->run_id), run_id);
 }
 
-void hd_event_log_page_add(struct hd_event_log *log, const struct hd_entry *entry)
+void hd_event_log_page_add(struct hd_event_log *log, const struct hd_entry *entry, bool is_held)
 {
+    const struct hd_page_event event = event_of(entry);
     struct hd_event_log_page *page = &log->page;
 
-    if (page->data.len > 0 && !continues(page, entry))
+    if (is_held && page->count > 0 && !is_page_of(page, event.run_id))
         hd_event_log_flush(log);
-    if (encode(&page->data, entry)) {
+    if (hd_event_page_add(page, &event)) {
         hd_log(HD_LOG_WARN, "events", "an event is too large to be stored (%zu bytes)",
                entry->data_len);
         return;
@@ -62,12 +56,9 @@ void hd_event_log_page_add(struct hd_event_log *log, const struct hd_entry *entr
         log->is_dirty = true;
         log->next_dirty = log->logs->dirty;
         log->logs->dirty = log;
-        page->first = entry->seq;
-        memcpy(page->run_id, entry->run_id, HD_UUID_SIZE);
     }
-    page->last = entry->seq;
     /* A held entry is stored with the end of its run: hd_event_log_take_page(). */
-    if (page->data.len >= HD_PAGE_BYTES && !entry->is_held)
+    if (page->data.len >= HD_PAGE_BYTES && !is_held)
         hd_event_log_flush(log);
 }
 
@@ -75,7 +66,7 @@ void hd_event_log_page_forget(struct hd_event_log *log)
 {
     struct hd_event_log **link = &log->logs->dirty;
 
-    hd_buf_reset(&log->page.data);
+    hd_event_page_reset(&log->page);
     if (!log->is_dirty)
         return;
     while (*link != log)
@@ -95,9 +86,11 @@ int hd_event_log_page_put(struct hd_batch_builder *batch, struct hd_slice princi
                           struct hd_slice thread, const struct hd_event_log_page *page)
 {
     struct hd_arena *arena = &batch->arena;
-    struct hd_slice run, data;
+    char text[HD_PAGE_LABEL_SIZE];
+    struct hd_slice label, data;
 
-    if (hd_arena_copy(arena, hd_slice_cstr(page->run_id), &run) ||
+    hd_event_page_label(page, text);
+    if (hd_arena_copy(arena, hd_slice_cstr(text), &label) ||
         hd_pack(arena, hd_buf_slice(&page->data), &data))
         return HD_ENOMEM;
 
@@ -106,7 +99,7 @@ int hd_event_log_page_put(struct hd_batch_builder *batch, struct hd_slice princi
         [HD_EVENT_PAGES_THREAD] = hd_cell_bytes(thread),
         [HD_EVENT_PAGES_FIRST] = hd_cell_int((int64_t)page->first),
         [HD_EVENT_PAGES_LAST] = hd_cell_int((int64_t)page->last),
-        [HD_EVENT_PAGES_RUN] = hd_cell_bytes(run),
+        [HD_EVENT_PAGES_RUN] = hd_cell_bytes(label),
         [HD_EVENT_PAGES_CREATED] = hd_cell_int(hd_clock_now_us()),
         [HD_EVENT_PAGES_DATA] = hd_cell_bytes(data),
     };
@@ -152,7 +145,7 @@ void hd_event_log_flush(struct hd_event_log *log)
     struct hd_batch_builder batch;
     int err;
 
-    if (log->page.data.len == 0)
+    if (log->page.count == 0)
         return;
     note_size(log);
     hd_batch_init(&batch);
@@ -169,24 +162,29 @@ void hd_event_log_flush(struct hd_event_log *log)
     hd_event_log_page_forget(log);
 }
 
-void hd_event_log_take_page(struct hd_event_log *log, struct hd_event_log_page *out)
+void hd_event_log_take_page(struct hd_event_log *log, struct hd_slice run_id,
+                            struct hd_event_log_page *out)
 {
     *out = (struct hd_event_log_page){0};
-    if (log->page.data.len == 0)
+    if (log->page.count == 0 || !is_page_of(&log->page, run_id))
         return;
     note_size(log);
     *out = log->page;
     hd_buf_init(&log->page.data, HD_PAGE_LIMIT);
     hd_event_log_page_forget(log);
-    if (log->pins++ == 0 || out->first < log->pinned)
-        log->pinned = out->first;
+    out->next_taken = log->taken;
+    log->taken = out;
 }
 
 void hd_event_log_page_fini(struct hd_event_log_page *page, struct hd_event_log *log)
 {
-    if (page->data.len == 0)
+    struct hd_event_log_page **link = &log->taken;
+
+    if (page->count == 0)
         return;
-    log->pins--;
+    while (*link != page)
+        link = &(*link)->next_taken;
+    *link = page->next_taken;
     hd_buf_fini(&page->data);
     *page = (struct hd_event_log_page){0};
 }
@@ -201,75 +199,92 @@ bool hd_event_log_has_large(const struct hd_event_log *log)
 struct log_page_reading {
     struct hd_arena *arena;
     struct hd_arena scratch; /* for one unpacked page */
+    struct hd_entry **first; /* the list of the entries that were read */
     struct hd_entry **tail;
-    struct hd_slice run; /* skip pages before the first one of this run; empty: none to skip */
+    struct hd_slice run; /* skip events before the first one of this run; empty: none to skip */
     uint64_t after;
 };
 
-static int decode_entry(struct log_page_reading *reading, struct hd_reader *r, struct hd_slice run)
+/* Removes the entries that the event replaces. */
+static void drop_replaced(struct log_page_reading *reading, const struct hd_page_event *event)
 {
-    struct hd_slice name, data;
-    struct hd_entry *entry;
-    uint64_t seq, mode;
-    uint8_t is_last;
+    struct hd_entry **link = reading->first;
 
-    if (hd_read_varint(r, &seq) || hd_read_varint(r, &mode) || hd_read_byte(r, &is_last) ||
-        hd_read_lenslice(r, &name) || hd_read_lenslice(r, &data) || run.len > HD_UUID_LEN)
-        return HD_ECORRUPT;
-    entry = hd_arena_calloc(reading->arena, 1, sizeof(*entry) + name.len + data.len);
+    while (*link) {
+        const struct hd_page_event before = event_of(*link);
+
+        if (hd_page_event_replaces(event, &before))
+            *link = (*link)->next;
+        else
+            link = &(*link)->next;
+    }
+    reading->tail = link;
+}
+
+static int keep_event(struct log_page_reading *reading, const struct hd_page_event *event)
+{
+    struct hd_entry *entry =
+        hd_arena_calloc(reading->arena, 1, sizeof(*entry) + event->name.len + event->data.len);
+
     if (!entry)
         return HD_ENOMEM;
-    entry->seq = seq;
-    entry->mode = (uint32_t)mode;
-    entry->is_last = is_last != 0;
-    if (run.len > 0)
-        memcpy(entry->run_id, run.ptr, run.len);
-    entry->name_len = name.len;
-    entry->data_len = data.len;
-    if (name.len > 0)
-        memcpy(entry->text, name.ptr, name.len);
-    if (data.len > 0)
-        memcpy(entry->text + name.len, data.ptr, data.len);
+    entry->seq = event->seq;
+    entry->mode = event->mode;
+    entry->is_last = event->is_last;
+    entry->is_repeat = event->is_repeat;
+    if (event->run_id.len > 0)
+        memcpy(entry->run_id, event->run_id.ptr, event->run_id.len);
+    entry->name_len = event->name.len;
+    entry->data_len = event->data.len;
+    if (event->name.len > 0)
+        memcpy(entry->text, event->name.ptr, event->name.len);
+    if (event->data.len > 0)
+        memcpy(entry->text + event->name.len, event->data.ptr, event->data.len);
+    if (event->is_repeat)
+        drop_replaced(reading, event);
     *reading->tail = entry;
     reading->tail = &entry->next;
     return 0;
 }
 
-/* True if the page must be read. The run's first page sets the number where reading starts. */
-static bool is_page_wanted(struct log_page_reading *reading, const struct hd_cell *cells)
+/* False: the event is before the first one of the run, which sets the number where reading starts. */
+static bool is_event_wanted(struct log_page_reading *reading, const struct hd_page_event *event)
 {
-    uint64_t before = (uint64_t)cells[HD_EVENT_PAGES_FIRST].number - 1;
-
-    if ((uint64_t)cells[HD_EVENT_PAGES_LAST].number <= reading->after)
-        return false;
     if (reading->run.len == 0)
         return true;
-    if (!hd_slice_eq(cells[HD_EVENT_PAGES_RUN].bytes, reading->run))
+    if (!hd_slice_eq(event->run_id, reading->run))
         return false;
     reading->run = hd_slice(NULL, 0);
-    if (before > reading->after)
-        reading->after = before;
+    if (event->seq - 1 > reading->after)
+        reading->after = event->seq - 1;
     return true;
 }
 
 static int on_event_page(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct log_page_reading *reading = arg;
+    struct hd_page_event event;
+    struct hd_page_reader r;
     struct hd_slice plain;
-    struct hd_reader r;
     int err;
 
     (void)which;
-    if (!is_page_wanted(reading, cells))
+    if ((uint64_t)cells[HD_EVENT_PAGES_LAST].number <= reading->after)
+        return 0;
+    if (reading->run.len > 0 &&
+        !hd_event_page_may_have(cells[HD_EVENT_PAGES_RUN].bytes, reading->run))
         return 0;
     hd_arena_reset(&reading->scratch);
     err = hd_unpack_copy(&reading->scratch, cells[HD_EVENT_PAGES_DATA].bytes, &plain);
     if (err)
         return err;
-    r = hd_reader(plain);
-    while (!err && r.pos < r.end)
-        err = decode_entry(reading, &r, cells[HD_EVENT_PAGES_RUN].bytes);
-    return err;
+    r = hd_page_reader(cells[HD_EVENT_PAGES_RUN].bytes, plain);
+    while (!err) {
+        err = hd_page_reader_next(&r, &event);
+        if (!err && is_event_wanted(reading, &event))
+            err = keep_event(reading, &event);
+    }
+    return err == HD_ENOTFOUND ? 0 : err;
 }
 
 int hd_event_log_pages_read(struct heddle *store, struct hd_slice principal, struct hd_slice thread,
@@ -282,7 +297,8 @@ int hd_event_log_pages_read(struct heddle *store, struct hd_slice principal, str
                              .prefix = prefix,
                              .prefix_count = HD_COUNT(prefix),
                              .columns = HD_ALL_COLUMNS};
-    struct log_page_reading reading = {.arena = arena, .tail = out, .run = run, .after = *after};
+    struct log_page_reading reading = {
+        .arena = arena, .first = out, .tail = out, .run = run, .after = *after};
     int err;
 
     *out = NULL;
@@ -298,6 +314,26 @@ static bool has_pages_after(const struct hd_event_log *log, uint64_t after)
     return log->has_pages && log->pages_after <= after;
 }
 
+/* True if the stored entry is held, or in memory with another number. */
+static bool is_shown_later(const struct hd_event_log *log, const struct hd_entry *stored)
+{
+    const struct hd_page_event before = event_of(stored);
+    const struct hd_entry *entry;
+
+    for (entry = log->held; entry; entry = entry->next) {
+        if (entry->seq == stored->seq)
+            return true;
+    }
+    for (entry = log->has_repeats && stored->mode == 0 ? log->head : NULL; entry;
+         entry = entry->next) {
+        const struct hd_page_event event = event_of(entry);
+
+        if (hd_page_event_replaces(&event, &before))
+            return true;
+    }
+    return false;
+}
+
 /* Copies the stored entries that are older than those in memory. */
 static int copy_older(const struct hd_event_log *log, const struct hd_entry *stored,
                       struct hd_entry ***tail, size_t *bytes)
@@ -306,8 +342,11 @@ static int copy_older(const struct hd_event_log *log, const struct hd_entry *sto
 
     for (; stored && stored->seq < end; stored = stored->next) {
         size_t size = sizeof(*stored) + stored->name_len + stored->data_len;
-        struct hd_entry *copy = hd_malloc(size);
+        struct hd_entry *copy;
 
+        if (is_shown_later(log, stored))
+            continue;
+        copy = hd_malloc(size);
         if (!copy)
             return HD_ENOMEM;
         memcpy(copy, stored, size);
@@ -348,6 +387,7 @@ int hd_event_log_prepend(struct hd_event_log *log, const struct hd_entry *stored
         for (const struct hd_entry *entry = first; entry; entry = entry->next) {
             if (entry->seq > log->seq)
                 log->seq = entry->seq;
+            log->shown = entry->seq;
         }
     }
     log->head = first;

@@ -53,11 +53,12 @@ struct hd_active_run {
     struct hd_runner *runner; /* NULL: not started, or done */
     const struct hd_app_graph *graph;
     struct hd_val *kwargs;
-    struct hd_val *command; /* the rest of the command in kwargs, for a restarted run; or NULL */
-    struct hd_val *secrets; /* values of its markers; NULL: none, or lost in a restart */
-    struct hd_slice root;   /* the namespace of its root graph */
-    struct hd_slice head;   /* the head that a client chose, if the run was pending; or empty */
-    struct hd_event_log *log;
+    struct hd_val *command;   /* the rest of the command in kwargs, for a restarted run; or NULL */
+    struct hd_val *secrets;   /* values of its markers; NULL: none, or lost in a restart */
+    struct hd_slice root;     /* the namespace of its root graph */
+    struct hd_slice head;     /* the head that a client chose, if the run was pending; or empty */
+    struct hd_event_log *log; /* held; NULL: the run never needed one */
+    struct hd_event_log_watch watch;
     struct hd_partials partials;
     bool has_values; /* the first state was emitted */
     uint32_t modes;
@@ -125,6 +126,12 @@ struct hd_queue {
 
 /* run_execute.c: starts the run. Always ends in hd_run_complete(), also if the start fails. */
 void hd_run_execute(struct hd_active_run *active);
+/*
+ * Opens and holds the event log of the run, or raises its number to active->event_seq. Call it
+ * before the thread's record is read: numbers of later events are in the log, those of earlier ones
+ * in the record.
+ */
+void hd_run_execute_open_log(struct hd_active_run *active);
 /* Reads the record of a run that ends before it starts. */
 HD_MUST_CHECK int hd_run_execute_prepare(struct hd_active_run *active, struct heddle_error *fault);
 /* The stream modes that have a reader; 0: none. */

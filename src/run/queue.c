@@ -472,6 +472,7 @@ static void start_queued_run(struct hd_line_queue *line, struct hd_active_run *a
         begin_run(active);
         return;
     }
+    hd_run_execute_open_log(active);
     promotion = hd_calloc(1, sizeof(*promotion));
     if (promotion)
         promotion->active = active;
@@ -680,6 +681,8 @@ static int queue_add(struct hd_queue *queue, const struct hd_run_rec *run, int64
     active->event_seq = event_seq;
     active->is_streamed = is_streamed;
     active->is_continued = is_continued;
+    if (run->status == HD_RUN_STATE_RUNNING) /* the thread's record is not read again */
+        hd_run_execute_open_log(active);
     queue->pending++;
     hd_run_log("run admitted", &active->rec, active->rec.status);
     insert(active->line, active);

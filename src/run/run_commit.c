@@ -241,10 +241,7 @@ static int try_once(struct heddle *store, const struct hd_run_commit *commit,
 
 /* ---- events ----------------------------------------------------------- */
 
-/*
- * The first numbers of the pages to delete, newest first. Numbers have no gaps within a page but
- * may have gaps between pages (hd_event_log_skip()), so events are counted page by page.
- */
+/* The first numbers of the pages to delete, newest first. */
 struct old_pages {
     struct hd_page_limits keep;
     size_t seen;
@@ -263,7 +260,7 @@ static int on_old_page(void *arg, size_t which, const struct hd_cell *cells)
 
     (void)which;
     old->bytes += cells[HD_EVENT_PAGES_DATA].bytes.len;
-    old->newer += last < first ? 0 : (uint64_t)(last - first) + 1;
+    old->newer += hd_event_page_count(cells[HD_EVENT_PAGES_RUN].bytes, first, last);
     if (old->seen++ == 0)
         return 0; /* the newest page always stays */
     if (old->bytes <= old->keep.bytes && newer < old->keep.events)
@@ -307,7 +304,8 @@ static int find_old_pages(struct heddle *store, const struct hd_run_rec *run, bo
                                    .prefix = prefix,
                                    .prefix_count = HD_COUNT(prefix),
                                    .is_reverse = true,
-                                   .columns = 1u << HD_EVENT_PAGES_LAST | data};
+                                   .columns =
+                                       1u << HD_EVENT_PAGES_LAST | 1u << HD_EVENT_PAGES_RUN | data};
 
     return hd_rows_read(store, &query, 1, on_old_page, old, fault);
 }

@@ -64,14 +64,8 @@ static void find_log(struct hd_active_run *active)
     const struct hd_run_rec *run = &active->rec;
     struct hd_event_logs *logs = active->app->event_logs;
 
-    if (active->log || !hd_event_log_find(logs, run->principal, run->thread_id))
-        return;
-    active->log =
-        hd_event_log_get(logs, run->principal, run->thread_id, (uint64_t)active->event_seq);
-    if (active->log) {
-        hd_event_log_hold(active->log);
-        hd_event_log_guard(active->log, run->thread_created);
-    }
+    if (!active->log && hd_event_log_find(logs, run->principal, run->thread_id))
+        hd_run_execute_open_log(active);
 }
 
 /* Numbers the last events now. They are stored with the end, and visible afterwards. */
@@ -88,7 +82,7 @@ static void add_last_events(struct hd_active_run *active)
     write_end(active, scratch);
     add_last(active, shows_end ? HD_S("end") : HD_S(""), hd_buf_slice(scratch), true);
     if (active->is_resumable)
-        hd_event_log_take_page(active->log, &active->last_page);
+        hd_event_log_take_page(active->log, active->rec.run_id, &active->last_page);
 }
 
 static void notify_waiters(struct hd_active_run *active, const struct hd_outcome *outcome)
@@ -139,7 +133,7 @@ static void drop_log(struct hd_active_run *active)
     active->log = NULL;
     hd_event_log_page_fini(&active->last_page, log);
     hd_event_log_release(log);
-    if (!hd_event_log_has_readers(log))
+    if (!hd_event_log_has_readers(log, hd_slice(NULL, 0)))
         hd_event_log_drop(log);
 }
 
@@ -193,6 +187,8 @@ static void on_outcome_stored(void *arg)
         hd_run_complete_again(active); /* a rollback was requested while the end was being stored */
     } else {
         active->outcome.is_deleted = task->outcome.is_rolled_back;
+        if (active->log)
+            hd_event_log_covered(active->log, (uint64_t)task->outcome.event_seq);
         if (!active->is_temporary)
             hd_thread_indexer_note(active->app->texts, active->rec.principal,
                                    active->rec.thread_id);

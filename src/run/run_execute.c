@@ -20,7 +20,8 @@
 /* True if the run's events have a reader or may get one later. */
 static bool has_readers(const struct hd_active_run *active)
 {
-    return active->is_streamed || active->is_resumable || hd_event_log_has_readers(active->log);
+    return active->is_streamed || active->is_resumable ||
+           hd_event_log_has_readers(active->log, active->rec.run_id);
 }
 
 static void add_event(struct hd_active_run *active, uint32_t mode, struct hd_slice name,
@@ -341,8 +342,7 @@ static void on_run_done(void *ctx, const struct hd_runner_result *result)
     struct hd_active_run *active = ctx;
 
     active->runner = NULL;
-    hd_event_log_unwatch(active->log);
-    hd_event_log_on_reader(active->log, NULL, NULL);
+    hd_event_log_unwatch(&active->watch);
     copy_outcome(active, &result->run);
     if (result->run.status == HD_ENGINE_RUN_FAILED)
         copy_error(active, result->error);
@@ -516,8 +516,6 @@ static int begin_execution(struct hd_active_run *active)
 
     hd_val_unref(config);
     hd_val_unref(metadata);
-    if (!err)
-        hd_event_log_on_reader(active->log, on_reader, active);
     return err;
 }
 
@@ -539,6 +537,19 @@ static bool fail_unloaded(struct hd_active_run *active)
     return true;
 }
 
+void hd_run_execute_open_log(struct hd_active_run *active)
+{
+    const struct hd_run_rec *run = &active->rec;
+    struct hd_event_log *log = hd_event_log_get(active->app->event_logs, run->principal,
+                                                run->thread_id, (uint64_t)active->event_seq);
+
+    if (active->log || !log)
+        return;
+    active->log = log;
+    hd_event_log_hold(log);
+    hd_event_log_guard(log, run->thread_created);
+}
+
 void hd_run_execute(struct hd_active_run *active)
 {
     struct hd_app *app = active->app;
@@ -547,20 +558,13 @@ void hd_run_execute(struct hd_active_run *active)
 
     active->started_at = hd_clock_now_us();
     active->deadline = hd_clock_monotonic_us() + app->config->run_timeout_us;
-    active->log = hd_event_log_get(app->event_logs, active->rec.principal, active->rec.thread_id,
-                                   (uint64_t)active->event_seq);
-    if (active->log) {
-        hd_event_log_hold(active->log);
-        hd_event_log_guard(active->log, active->rec.thread_created);
-    }
+    hd_run_execute_open_log(active);
     if (!err && !active->log)
         err = HD_ENOMEM;
     if (err) {
         hd_run_execute_fail(active, "RuntimeError", fault.code ? fault.text : hd_error_text(err));
         return;
     }
-    if (active->rec.attempt > 1)
-        hd_event_log_skip(active->log, active->rec.attempt);
     emit_metadata(active);
     if (!active->graph) {
         hd_run_execute_fail(active, "ValueError", "the graph of this run is no longer served");
@@ -568,16 +572,19 @@ void hd_run_execute(struct hd_active_run *active)
     }
     if (fail_unloaded(active))
         return;
-    hd_event_log_watch(active->log, active->rec.run_id, on_lag, active);
+    active->watch =
+        (struct hd_event_log_watch){.on_lag = on_lag, .on_reader = on_reader, .ctx = active};
+    hd_event_log_watch(active->log, active->rec.run_id, &active->watch);
     err = begin_execution(active);
     if (err) {
-        hd_event_log_unwatch(active->log);
+        hd_event_log_unwatch(&active->watch);
         hd_run_execute_fail(active, "RuntimeError", hd_error_text(err));
     }
 }
 
 void hd_run_execute_fini(struct hd_active_run *active)
 {
+    hd_event_log_unwatch(&active->watch);
     if (active->log) {
         hd_event_log_page_fini(&active->last_page, active->log);
         hd_event_log_release(active->log);

@@ -53,16 +53,23 @@ static int drop(struct recovery *r, struct hd_run_rec *run)
     return err;
 }
 
-static int begin_again(struct recovery *r, struct hd_run_rec *run)
+/*
+ * The numbers of events that were visible but not stored are left out. The thread's record has the
+ * gap before any run of the thread starts, because all of them continue behind it.
+ */
+static int begin_again(struct recovery *r, struct hd_thread_rec *thread, struct hd_run_rec *run)
 {
     struct hd_batch_builder batch;
     int err;
 
+    thread->event_seq = (int64_t)hd_event_log_gap((uint64_t)thread->event_seq, run->attempt + 1);
     run->attempt++;
     run->is_suspended = false;
     run->updated_at = hd_clock_now_us();
     hd_batch_init(&batch);
-    err = hd_run_put(&batch, run);
+    err = hd_thread_put(&batch, thread);
+    if (!err)
+        err = hd_run_put(&batch, run);
     if (!err)
         err = apply_recovery(r, run, &batch);
     hd_batch_fini(&batch);
@@ -156,7 +163,7 @@ static int recover(struct recovery *r, struct hd_run_rec *run)
             return hd_run_commit_delete_thread(r->store, run->principal, run->thread_id, r->fault);
         if (is_lost)
             return give_up_run(r, &thread, run);
-        err = begin_again(r, run);
+        err = begin_again(r, &thread, run);
     }
     return err ? err : r->fn(r->arg, run, thread.event_seq);
 }

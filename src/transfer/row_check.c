@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "base/utf8.h"
+#include "events/event_page.h"
 #include "records/recording_internal.h"
 #include "store/codec/pack.h"
 #include "store/codec/value.h"
@@ -73,31 +74,25 @@ static const char *check_chunk(struct row_checker *c, const struct hd_cell *cell
     return hd_unpack_copy(&c->arena, cells[column].bytes, &piece) ? "cannot be unpacked" : NULL;
 }
 
-/* As event_log_store.c writes them. */
 static const char *check_page(struct row_checker *c, const struct hd_cell *cells, unsigned column)
 {
     uint64_t first = (uint64_t)cells[HD_EVENT_PAGES_FIRST].number;
     uint64_t last = (uint64_t)cells[HD_EVENT_PAGES_LAST].number;
+    struct hd_page_reader reader;
+    struct hd_page_event event;
     struct hd_slice page;
-    struct hd_reader reader;
+    int err;
 
     if (hd_unpack_copy(&c->arena, cells[column].bytes, &page))
         return "cannot be unpacked";
-    for (reader = hd_reader(page); reader.pos < reader.end;) {
-        struct hd_slice name, data;
-        uint64_t seq, mode;
-        uint8_t is_last;
-
-        if (hd_read_varint(&reader, &seq) || hd_read_varint(&reader, &mode) ||
-            hd_read_byte(&reader, &is_last) || hd_read_lenslice(&reader, &name) ||
-            hd_read_lenslice(&reader, &data))
-            return "is cut off within an event";
-        if (seq < first || seq > last)
+    reader = hd_page_reader(cells[HD_EVENT_PAGES_RUN].bytes, page);
+    while ((err = hd_page_reader_next(&reader, &event)) == 0) {
+        if (event.seq < first || event.seq > last)
             return "has an event outside its range";
-        if (!hd_utf8_is_valid(data) || !hd_utf8_is_valid(name))
+        if (!hd_utf8_is_valid(event.data) || !hd_utf8_is_valid(event.name))
             return "has an event that is not text";
     }
-    return NULL;
+    return err == HD_ENOTFOUND ? NULL : "is cut off within an event";
 }
 
 static const char *check_exchange(struct row_checker *c, const struct hd_cell *cells,

@@ -13,6 +13,7 @@
 #include "auth/identity.h"
 #include "base/arena.h"
 #include "base/buf.h"
+#include "events/event_page.h"
 #include "records/recording_internal.h"
 #include "store/codec/pack.h"
 #include "store/codec/value.h"
@@ -164,27 +165,22 @@ static int look_at_chunk(struct scanner *s, struct hd_slice packed)
 /* As event_log_store.c writes them. */
 static int look_at_page(struct scanner *s, struct hd_slice packed)
 {
+    struct hd_page_reader reader;
+    struct hd_page_event event;
     struct hd_slice page;
-    struct hd_reader reader;
     int err = hd_unpack_copy(&s->arena, packed, &page);
 
     if (err)
         return err;
-    reader = hd_reader(page);
-    while (!err && reader.pos < reader.end) {
-        struct hd_slice name, data;
-        uint64_t seq, mode;
-        uint8_t is_last;
-
-        if (hd_read_varint(&reader, &seq) || hd_read_varint(&reader, &mode) ||
-            hd_read_byte(&reader, &is_last) || hd_read_lenslice(&reader, &name) ||
-            hd_read_lenslice(&reader, &data))
-            return HD_ECORRUPT;
-        err = look_at_text(s, data);
+    reader = hd_page_reader(s->cells[HD_EVENT_PAGES_RUN].bytes, page);
+    while (!err) {
+        err = hd_page_reader_next(&reader, &event);
         if (!err)
-            err = look_at_text(s, name);
+            err = look_at_text(s, event.data);
+        if (!err)
+            err = look_at_text(s, event.name);
     }
-    return err;
+    return err == HD_ENOTFOUND ? 0 : err;
 }
 
 static int look_at_webhook(struct scanner *s, struct hd_slice packed)

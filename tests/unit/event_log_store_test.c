@@ -242,7 +242,7 @@ static void a_page_that_is_taken_stays_in_memory(void **state)
 
     add(w, SMALL, true);
     add_held(w, RUN);
-    hd_event_log_take_page(w->log, &page);
+    hd_event_log_take_page(w->log, HD_S(RUN), &page);
     assert_int_equal(page.first, 1);
     assert_int_equal(page.last, 2);
     settle(w);

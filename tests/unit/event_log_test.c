@@ -15,6 +15,7 @@ struct world {
     struct hd_event_logs *event_logs;
     struct hd_event_log *log;
     struct hd_cursor cursor;
+    struct hd_event_log_watch watch;
     bool is_behind;
     int changes;
 };
@@ -40,7 +41,8 @@ static int setup_with(void **state, size_t total_bytes)
     w->log = hd_event_log_get(w->event_logs, HD_S(""), HD_S("t"), 0);
     assert_non_null(w->log);
     hd_event_log_hold(w->log);
-    hd_event_log_watch(w->log, HD_S(RUN), on_lag, w);
+    w->watch = (struct hd_event_log_watch){.on_lag = on_lag, .ctx = w};
+    hd_event_log_watch(w->log, HD_S(RUN), &w->watch);
     *state = w;
     return 0;
 }
@@ -173,7 +175,7 @@ static void an_ended_log_does_not_notify(void **state)
     struct world *w = *state;
 
     open_cursor(w, &w->cursor, RUN, true);
-    hd_event_log_unwatch(w->log);
+    hd_event_log_unwatch(&w->watch);
     add(w, FEED_BYTES * 2 / 3);
     read_all(&w->cursor);
     assert_int_equal(w->changes, 0);

@@ -191,6 +191,8 @@ static struct hd_step announce_update(struct hd_call *call)
     /* When memory is short, the event log reports lost events to its readers. */
     if (log && hd_event_log_add(log, &added))
         hd_log(HD_LOG_WARN, "api", "out of memory: an event is missing");
+    if (log)
+        hd_event_log_covered(log, (uint64_t)target->thread.event_seq);
     return HD_DONE;
 }
 
