@@ -1,6 +1,8 @@
 /* Event logs on disk: events evicted from memory are read from the store, and none is missing. */
 #include "events/event_log.h"
 
+#include "store/batch.h"
+#include "store/rows.h"
 #include "tests/unit/app_world.h"
 
 #define RUN "00000000-0000-4000-8000-000000000001"
@@ -9,6 +11,12 @@
 #define FEED_BYTES ((size_t)16 << 10)
 #define LARGE ((size_t)100 << 10) /* more than a page, and than the memory limit */
 #define SMALL ((size_t)1 << 10)
+
+struct page_sums {
+    int64_t last;
+    uint64_t events;
+    size_t pages;
+};
 
 struct world {
     struct app_world *app;
@@ -256,6 +264,245 @@ static void a_page_that_is_taken_stays_in_memory(void **state)
     assert_int_equal(hd_event_log_forgotten(w->log), 3);
 }
 
+/* ---- several runs ----------------------------------------------------- */
+
+/* Stores a page as the batch that ends a run does. */
+static void store_page(struct world *w, const struct hd_event_log_page *page)
+{
+    struct hd_batch_builder batch;
+    struct hd_batch view;
+    struct hd_slice lane;
+
+    hd_batch_init(&batch);
+    assert_err(hd_thread_lane(&batch.arena, NOBODY, HD_S(THREAD), &lane), 0);
+    assert_err(hd_event_log_page_put(&batch, NOBODY, HD_S(THREAD), page), 0);
+    view = hd_batch_view(&batch);
+    assert_err(hd_rows_apply(w->app->app.store, lane, &view, NULL, &w->app->fault), 0);
+    hd_batch_fini(&batch);
+}
+
+/* The numbers of the events after `after` for readers of the run; "": of the thread. */
+static void expect_numbers(struct world *w, const char *run, uint64_t after, const char *expected)
+{
+    struct hd_cursor cursor = {.modes = 1};
+    const struct hd_entry *entry;
+    char text[256] = "";
+    size_t len = 0;
+
+    memcpy(cursor.run_id, run, strlen(run));
+    hd_cursor_open(&cursor, w->log, after);
+    while ((entry = hd_cursor_peek(&cursor))) {
+        len += (size_t)snprintf(text + len, sizeof(text) - len, "%llu%s ",
+                                (unsigned long long)entry->seq, entry->is_last ? "e" : "");
+        hd_cursor_advance(&cursor);
+    }
+    hd_cursor_close(&cursor);
+    assert_string_equal(text, expected);
+}
+
+/* Forgets the log and reads it again, as a new process does. */
+static void reopen(struct world *w)
+{
+    uint64_t seq = hd_event_log_seq(w->log);
+
+    settle(w);
+    hd_event_log_release(w->log);
+    hd_event_log_drop(w->log);
+    w->log = hd_event_log_get(w->event_logs, NOBODY, HD_S(THREAD), seq);
+    assert_non_null(w->log);
+    hd_event_log_hold(w->log);
+    assert_err(hd_event_log_prepend(w->log, w->stored, 0), 0);
+}
+
+static int on_page_row(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct page_sums *sums = arg;
+
+    (void)which;
+    assert_true(cells[HD_EVENT_PAGES_FIRST].number > sums->last);
+    sums->last = cells[HD_EVENT_PAGES_LAST].number;
+    sums->events +=
+        hd_event_page_count(cells[HD_EVENT_PAGES_RUN].bytes, cells[HD_EVENT_PAGES_FIRST].number,
+                            cells[HD_EVENT_PAGES_LAST].number);
+    sums->pages++;
+    return 0;
+}
+
+/* The stored pages do not overlap; counts them and their events. */
+static struct page_sums sum_pages(struct world *w)
+{
+    const struct hd_cell prefix[] = {hd_cell_bytes(NOBODY), hd_cell_bytes(HD_S(THREAD))};
+    const struct hd_query query = {.table = HD_EVENT_PAGES,
+                                   .index = HD_PRIMARY,
+                                   .prefix = prefix,
+                                   .prefix_count = HD_COUNT(prefix),
+                                   .columns = HD_ALL_COLUMNS};
+    struct page_sums sums = {0};
+
+    assert_err(hd_rows_read(w->app->app.store, &query, 1, on_page_row, &sums, &w->app->fault), 0);
+    return sums;
+}
+
+static void two_runs_share_pages(void **state)
+{
+    struct world *w = *state;
+
+    for (int i = 0; i < 3; i++) {
+        add_of(w, RUN, 10, true);
+        add_of(w, OTHER, 10, true);
+    }
+    add_of(w, OTHER, 10, false); /* leaves out a number */
+    add_of(w, RUN, 10, true);
+    expect_numbers(w, RUN, 0, "1 3 5 8 ");
+    expect_numbers(w, OTHER, 2, "4 6 7 ");
+    reopen(w);
+    assert_int_equal(sum_pages(w).pages, 1);
+    assert_int_equal(sum_pages(w).events, 7);
+    expect_numbers(w, "", 0, "1 2 3 4 5 6 8 ");
+    expect_numbers(w, RUN, 3, "5 8 ");
+    expect_numbers(w, OTHER, 0, "2 4 6 ");
+    assert_int_equal(read_behind(w, OTHER, 0), 1);
+    assert_int_equal(count_stored(w), 6);
+    assert_int_equal(read_behind(w, THREAD, 0), UINT64_MAX);
+}
+
+/* A reader sees the other run's events at once, then the end with a higher number. */
+static void a_held_end_delays_no_other_run(void **state)
+{
+    struct world *w = *state;
+    struct hd_event_log_page page;
+
+    add_of(w, RUN, 10, true);
+    add_of(w, OTHER, 10, true);
+    add_held(w, RUN);
+    hd_event_log_take_page(w->log, HD_S(RUN), &page);
+    add_of(w, OTHER, 10, true);
+    expect_numbers(w, "", 0, "1 2 4 ");
+    expect_numbers(w, OTHER, 0, "2 4 ");
+    store_page(w, &page);
+    /* A join that finds the stored end does not show it before its time. */
+    read_pages(w);
+    assert_err(hd_event_log_prepend(w->log, w->stored, 0), 0);
+    expect_numbers(w, "", 0, "1 2 4 ");
+    hd_event_log_page_fini(&page, w->log);
+    hd_event_log_show(w->log, HD_S(RUN));
+    expect_numbers(w, "", 0, "1 2 4 5e ");
+    expect_numbers(w, RUN, 0, "1 5e ");
+    reopen(w);
+    expect_numbers(w, "", 0, "1 2 4 5e ");
+    expect_numbers(w, "", 4, "5e ");
+    assert_int_equal(sum_pages(w).last, 5);
+}
+
+/* The stored end has the number 3, its repetition is only in memory. */
+static void a_repeated_end_is_read_once(void **state)
+{
+    struct world *w = *state;
+    struct hd_event_log_page page;
+
+    add_of(w, RUN, 10, true);
+    add_of(w, OTHER, 10, true);
+    add_held(w, RUN);
+    hd_event_log_take_page(w->log, HD_S(RUN), &page);
+    add_of(w, OTHER, LARGE, true);
+    store_page(w, &page);
+    hd_event_log_page_fini(&page, w->log);
+    hd_event_log_show(w->log, HD_S(RUN)); /* forgets all others */
+    expect_numbers(w, "", 0, "5e ");
+    assert_err(hd_event_log_pages_settle(w->app->app.store, NOBODY, HD_S(THREAD), &w->app->fault),
+               0);
+    read_pages(w);
+    assert_int_equal(count_stored(w), 4);
+    assert_err(hd_event_log_prepend(w->log, w->stored, 0), 0);
+    expect_numbers(w, "", 0, "1 2 4 5e ");
+}
+
+/* The second end is stored first. */
+static void two_ends_in_flight_store_separate_pages(void **state)
+{
+    struct world *w = *state;
+    struct hd_event_log_page first, second;
+
+    add_of(w, RUN, 10, true);
+    add_of(w, OTHER, 10, true);
+    add_held(w, RUN);
+    hd_event_log_take_page(w->log, HD_S(RUN), &first);
+    add_of(w, OTHER, 10, true);
+    add_held(w, OTHER);
+    hd_event_log_take_page(w->log, HD_S(OTHER), &second);
+    assert_int_equal(first.first, 3);
+    assert_int_equal(first.last, 3);
+    assert_int_equal(second.first, 4);
+    assert_int_equal(second.last, 5);
+    store_page(w, &second);
+    hd_event_log_show(w->log, HD_S(OTHER));
+    hd_event_log_page_fini(&second, w->log);
+    expect_numbers(w, "", 0, "1 2 4 5e ");
+    store_page(w, &first);
+    hd_event_log_show(w->log, HD_S(RUN));
+    hd_event_log_page_fini(&first, w->log);
+    expect_numbers(w, "", 0, "1 2 4 5e 6e ");
+    reopen(w);
+    expect_numbers(w, "", 0, "1 2 4 5e 6e ");
+    expect_numbers(w, OTHER, 0, "2 4 5e ");
+    assert_int_equal(sum_pages(w).events, 6);
+}
+
+/* Ends that become visible in the order of their numbers keep them. */
+static void ends_in_order_keep_their_numbers(void **state)
+{
+    struct world *w = *state;
+    struct hd_event_log_page first, second;
+
+    add_held(w, RUN);
+    hd_event_log_take_page(w->log, HD_S(RUN), &first);
+    add_held(w, OTHER);
+    hd_event_log_take_page(w->log, HD_S(OTHER), &second);
+    hd_event_log_show(w->log, HD_S(RUN));
+    hd_event_log_show(w->log, HD_S(OTHER));
+    expect_numbers(w, "", 0, "1e 2e ");
+    hd_event_log_page_fini(&first, w->log);
+    hd_event_log_page_fini(&second, w->log);
+}
+
+/* A page that is stored much later keeps only its own events in memory, not those before. */
+static void a_taken_page_is_unpinned_alone(void **state)
+{
+    struct world *w = *state;
+    struct hd_event_log_page first, second;
+
+    add_held(w, RUN);
+    hd_event_log_take_page(w->log, HD_S(RUN), &first);
+    add_of(w, OTHER, SMALL, true);
+    add_held(w, OTHER);
+    hd_event_log_take_page(w->log, HD_S(OTHER), &second);
+    hd_event_log_page_fini(&second, w->log);
+    add(w, LARGE, true);
+    assert_int_equal(hd_event_log_forgotten(w->log), 0);
+    hd_event_log_page_fini(&first, w->log);
+    add(w, SMALL, true);
+    assert_int_equal(hd_event_log_forgotten(w->log), 4);
+}
+
+/* A run that starts behind a gap leaves the events of the running one as they are. */
+static void a_gap_beside_another_run_loses_nothing(void **state)
+{
+    struct world *w = *state;
+    uint64_t gap = hd_event_log_gap(2, 2);
+
+    add_of(w, OTHER, 10, true);
+    add_of(w, OTHER, 10, true);
+    assert_ptr_equal(hd_event_log_get(w->event_logs, NOBODY, HD_S(THREAD), gap), w->log);
+    add_of(w, RUN, 10, true);
+    add_of(w, OTHER, 10, true);
+    assert_int_equal(gap, 2000000);
+    expect_numbers(w, "", 0, "1 2 2000001 2000002 ");
+    reopen(w);
+    expect_numbers(w, "", 0, "1 2 2000001 2000002 ");
+    expect_numbers(w, OTHER, 1, "2 2000002 ");
+    assert_int_equal(sum_pages(w).events, 4);
+}
+
 int main(void)
 {
 #define CASE(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
@@ -266,6 +513,13 @@ int main(void)
         CASE(events_that_are_never_stored_leave_no_hole),
         CASE(only_requested_events_are_read),
         CASE(a_page_that_is_taken_stays_in_memory),
+        CASE(two_runs_share_pages),
+        CASE(a_held_end_delays_no_other_run),
+        CASE(a_repeated_end_is_read_once),
+        CASE(two_ends_in_flight_store_separate_pages),
+        CASE(ends_in_order_keep_their_numbers),
+        CASE(a_taken_page_is_unpinned_alone),
+        CASE(a_gap_beside_another_run_loses_nothing),
     };
 #undef CASE
 

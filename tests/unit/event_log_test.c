@@ -198,6 +198,113 @@ static void memory_for_all_is_shared(void **state)
     assert_false(w->is_behind);
 }
 
+static void add_run(struct hd_event_log *log, const char *run, size_t bytes)
+{
+    static char text[FEED_BYTES];
+    const struct hd_event_log_entry news = {.run_id = hd_slice_cstr(run),
+                                            .mode = 1,
+                                            .name = HD_S("values"),
+                                            .data = hd_slice(text, bytes)};
+
+    assert_err(hd_event_log_add(log, &news), 0);
+}
+
+/* Each run waits for its own reader, also when another watch ends. */
+static void each_run_has_its_own_watch(void **state)
+{
+    struct world *w = *state;
+    struct world other = {.log = w->log};
+    struct hd_event_log_watch watch = {.on_lag = on_lag, .ctx = &other};
+
+    hd_event_log_watch(w->log, HD_S(OTHER), &watch);
+    open_cursor(w, &w->cursor, RUN, true);
+    open_cursor(w, &other.cursor, OTHER, true);
+    add_run(w->log, RUN, FEED_BYTES * 2 / 3);
+    assert_true(w->is_behind);
+    assert_false(other.is_behind);
+    add_run(w->log, OTHER, 10);
+    read_all(&other.cursor);
+    assert_int_equal(other.changes, 0);
+    hd_event_log_unwatch(&watch);
+    assert_true(w->is_behind);
+    read_all(&w->cursor);
+    assert_false(w->is_behind);
+    assert_int_equal(other.changes, 0);
+    hd_cursor_close(&other.cursor);
+}
+
+static void on_reader(void *ctx)
+{
+    (*(int *)ctx)++;
+}
+
+static void only_readers_of_the_run_are_reported(void **state)
+{
+    struct world *w = *state;
+    struct hd_cursor all = {.modes = 1};
+    int first = 0, second = 0;
+    struct hd_event_log_watch watches[] = {
+        {.on_lag = on_lag, .on_reader = on_reader, .ctx = &first},
+        {.on_lag = on_lag, .on_reader = on_reader, .ctx = &second}};
+
+    hd_event_log_unwatch(&w->watch);
+    hd_event_log_watch(w->log, HD_S(RUN), &watches[0]);
+    hd_event_log_watch(w->log, HD_S(OTHER), &watches[1]);
+    open_cursor(w, &w->cursor, RUN, false);
+    assert_int_equal(first, 1);
+    assert_int_equal(second, 0);
+    assert_true(hd_event_log_has_readers(w->log, HD_S(RUN)));
+    assert_false(hd_event_log_has_readers(w->log, HD_S(OTHER)));
+    assert_true(hd_event_log_has_readers(w->log, hd_slice(NULL, 0)));
+    hd_cursor_open(&all, w->log, HD_FROM_NOW);
+    assert_int_equal(first, 2);
+    assert_int_equal(second, 1);
+    assert_true(hd_event_log_has_readers(w->log, HD_S(OTHER)));
+    hd_cursor_close(&all);
+    hd_event_log_unwatch(&watches[0]);
+    hd_event_log_unwatch(&watches[1]);
+}
+
+static void on_ticked(uv_timer_t *timer)
+{
+    uv_close((uv_handle_t *)timer, NULL);
+}
+
+/* Runs the timer of the logs at least once; it does not keep the loop alive by itself. */
+static void tick(struct world *w)
+{
+    uv_timer_t timer;
+
+    assert_int_equal(uv_timer_init(&w->loop, &timer), 0);
+    assert_int_equal(uv_timer_start(&timer, on_ticked, 250, 0), 0);
+    uv_run(&w->loop, UV_RUN_DEFAULT);
+}
+
+/* The thread's record has the number 1, but the log has used more. */
+static void a_log_with_uncovered_numbers_stays(void **state)
+{
+    const struct hd_event_log_limits limits = {
+        .log_bytes = FEED_BYTES, .total_bytes = FEED_BYTES, .idle_us = 1};
+    struct world *w = *state;
+    struct hd_event_logs *logs;
+    struct hd_event_log *log;
+
+    assert_err(hd_event_logs_create(&w->loop, NULL, &limits, &logs), 0);
+    log = hd_event_log_get(logs, HD_S(""), HD_S("t"), 1);
+    assert_non_null(log);
+    add_run(log, RUN, 10);
+    add_run(log, RUN, 10);
+    tick(w);
+    assert_ptr_equal(hd_event_log_get(logs, HD_S(""), HD_S("t"), 2), log);
+    assert_int_equal(hd_event_log_seq(log), 3);
+    tick(w);
+    assert_ptr_equal(hd_event_log_find(logs, HD_S(""), HD_S("t")), log);
+    hd_event_log_covered(log, 3);
+    tick(w);
+    assert_null(hd_event_log_find(logs, HD_S(""), HD_S("t")));
+    hd_event_logs_destroy(logs);
+}
+
 int main(void)
 {
 #define CASE(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
@@ -207,6 +314,9 @@ int main(void)
         CASE(a_disconnected_client_is_not_behind),
         CASE(others_may_be_behind),
         CASE(a_run_without_readers_is_not_held),
+        CASE(each_run_has_its_own_watch),
+        CASE(only_readers_of_the_run_are_reported),
+        CASE(a_log_with_uncovered_numbers_stays),
         CASE(an_ended_log_does_not_notify),
         cmocka_unit_test_setup_teardown(memory_for_all_is_shared, setup_tight, teardown),
     };
