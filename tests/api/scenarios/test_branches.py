@@ -208,7 +208,7 @@ def test_a_move_that_is_refused_changes_nothing(thread):
     thread.ask("PATCH", f"/threads/{uuid.uuid4()}/branches", 404, json={"checkpoint_id": unknown})
     thread.ask("GET", f"/threads/{uuid.uuid4()}/branches", 404)
     assert thread.branches() == before
-    run = thread.ask("POST", thread.path("/runs"), json={"assistant_id": "nap", "input": {"ms": 600_000}})
+    run = thread.ask("POST", thread.path("/runs"), json={"assistant_id": "echo", "input": {}, "after_seconds": 600})
     assert move(thread, before["head"], 409, assistant_id="echo") == {"detail": "Thread is busy"}
     thread.ask("POST", thread.path(f"/runs/{run['run_id']}/cancel?wait=1"), 200)
 
@@ -517,7 +517,7 @@ def test_agents_lose_their_own(thread):
 @ENDPOINT
 def test_a_branch_is_not_removed_while_a_run_is_active(forked):
     before = forked.branches()
-    run = forked.ask("POST", forked.path("/runs"), json={"assistant_id": "nap", "input": {"ms": 600_000}})
+    run = forked.ask("POST", forked.path("/runs"), json={"assistant_id": "echo", "input": {}, "after_seconds": 600})
     assert cut(forked, before["branches"][1], 409, assistant_id="echo") == {"detail": "Thread is busy"}
     forked.ask("POST", forked.path(f"/runs/{run['run_id']}/cancel?wait=1"), 200)
     assert forked.branches(assistant_id="echo") == before

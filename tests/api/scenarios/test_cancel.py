@@ -11,7 +11,7 @@ ROUNDS = 30
 
 @pytest.fixture
 def busy(http):
-    """A thread whose first run blocks."""
+    """A thread whose first run blocks the agent `gated`."""
     thread = Thread(http)
     with Gate() as gate:
         run = thread.ask("POST", thread.path("/runs"), json=gate.body())["run_id"]
@@ -20,7 +20,7 @@ def busy(http):
 
 
 def enqueue(thread: Thread) -> str:
-    body = {"assistant_id": "echo", "input": human("later"), "multitask_strategy": "enqueue"}
+    body = {"assistant_id": "gated", "input": human("later"), "multitask_strategy": "enqueue"}
     return thread.ask("POST", thread.path("/runs"), json=body)["run_id"]
 
 
