@@ -324,10 +324,14 @@ static struct hd_step patch_thread(struct hd_call *call)
 
 /* ---- copy ------------------------------------------------------------- */
 
-/* Reads the interrupts of a line from the copied checkpoints. */
+/*
+ * Reads the interrupts of a line from the copied checkpoints. Remaining tasks without interrupts
+ * belong to a run that the copy does not have; the line waits only if it did before that run.
+ */
 static int refresh_line(struct hd_call *call, const struct hd_thread_rec *thread,
                         struct hd_line_rec *line)
 {
+    bool was_interrupted = line->status == HD_THREAD_INTERRUPTED;
     struct hd_checkpoint_target target = {.thread = *thread};
     struct hd_standing standing = {0};
     int err = hd_checkpoint_target_of_root(call, &target, line->ns);
@@ -335,7 +339,32 @@ static int refresh_line(struct hd_call *call, const struct hd_thread_rec *thread
     if (!err)
         err = hd_checkpoint_target_standing(call, &target, hd_slice(NULL, 0), &standing);
     line->interrupts = standing.interrupts;
-    line->status = standing.has_next ? HD_THREAD_INTERRUPTED : HD_THREAD_IDLE;
+    line->status = standing.has_next && (was_interrupted || standing.interrupts.len > strlen("{}"))
+                       ? HD_THREAD_INTERRUPTED
+                       : HD_THREAD_IDLE;
+    return err;
+}
+
+/* Adds the lines on which runs are in flight: the first run of an agent has no line before its end. */
+static int add_busy_lines(struct hd_call *call, const struct hd_thread_rec *source,
+                          struct hd_lines *lines)
+{
+    struct hd_run_rec *runs = NULL;
+    size_t count = 0;
+    int err = hd_runs_active(call->app->store, source->principal, source->id, call->arena, &runs,
+                             &count, &call->fault);
+
+    for (size_t i = 0; !err && i < count; i++) {
+        struct hd_line_rec *line;
+        struct hd_slice ns;
+
+        err = hd_run_line(&runs[i], call->arena, &ns, &call->fault);
+        line = err ? NULL : hd_lines_change(lines, source, ns, call->arena);
+        if (!err && !line)
+            err = HD_ENOMEM;
+        if (!err && line->assistant_id.len == 0)
+            line->assistant_id = runs[i].assistant_id;
+    }
     return err;
 }
 
@@ -349,8 +378,8 @@ static int settle_copy(struct hd_call *call, const struct hd_thread_rec *source,
     bool was_busy = source->status == HD_THREAD_BUSY;
     int err = hd_lines_read(call->app->store, source, call->arena, lines, &call->fault);
 
-    if (!err && was_busy && !hd_lines_change(lines, thread, thread->head.ns, call->arena))
-        err = HD_ENOMEM;
+    if (!err && was_busy)
+        err = add_busy_lines(call, source, lines);
     for (size_t i = 0; !err && i < lines->count; i++) {
         struct hd_line_rec *line = &lines->list[i];
 

@@ -438,13 +438,14 @@ def test_deleting_a_thread_deletes_its_crons(http, owner):
     assert left() == {cron["cron_id"] for cron in [*crons[4:], free]}
 
 
-def test_a_busy_thread_is_skipped_with_reject(own_server):
+def test_a_busy_agent_is_skipped_with_reject(own_server):
     with httpx.Client(base_url=own_server.url, timeout=60) as http:
         thread, other = Thread(http), Thread(http)
-        busy = ask(http, "POST", thread.path("/runs"), json={"assistant_id": "nap", "input": {"ms": 600_000}})
+        later = {"assistant_id": "loop", "input": {"count": 0}, "after_seconds": 600}
+        busy = ask(http, "POST", thread.path("/runs"), json=later)
         reject = create(http, path=thread.path("/runs/crons"), multitask_strategy="reject")
         instead = create(http, path=other.path("/runs/crons"), multitask_strategy="interrupt", input={"count": 0})
-        ask(http, "POST", other.path("/runs"), json={"assistant_id": "nap", "input": {"ms": 600_000}})
+        ask(http, "POST", other.path("/runs"), json=later)
         make_due(own_server, reject, instead)
         until(lambda: [run["status"] for run in ask(http, "GET", other.path("/runs"))] == ["success", "interrupted"])
         assert [run["run_id"] for run in ask(http, "GET", thread.path("/runs"))] == [busy["run_id"]]

@@ -384,14 +384,14 @@ def test_changing_refuses_more(http, thread, counted):
     refuses_too_much(http, "POST", path)
 
 
-def test_a_busy_thread_is_not_changed(http, napping):
-    for body in ({"values": {}}, {"values": human("x"), "assistant_id": "echo"}):
-        assert refused(http, "POST", napping.path("/state"), 409, json=body) == "Thread is busy"
-    head = identity(napping.state(assistant_id="echo"))
-    body = {"checkpoint_id": head, "assistant_id": "echo"}
+def test_a_busy_agent_is_not_changed(http, napping):
+    assert refused(http, "POST", napping.path("/state"), 409, json={"values": {}}) == "Thread is busy"
+    body = {"checkpoint_id": identity(napping.state()), "assistant_id": "nap"}
     assert refused(http, "PATCH", napping.path("/branches"), 409, json=body) == "Thread is busy"
     assert napping.state()["values"]["log"] == ["before"]  # reading is always possible
     assert len(napping.history(assistant_id="echo")) == 3
+    update(napping, values=human("x"), assistant_id="echo")
+    assert len(napping.history(assistant_id="echo")) == 4
 
 
 # ---- branches
