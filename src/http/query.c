@@ -153,6 +153,15 @@ bool hd_params_get(const struct hd_params *params, struct hd_slice name, struct 
     return false;
 }
 
+bool hd_params_has(const struct hd_params *params, struct hd_slice name)
+{
+    for (size_t i = 0; i < params->count; i++) {
+        if (hd_slice_eq(params->pairs[i].name, name))
+            return true;
+    }
+    return false;
+}
+
 /* A list under construction. */
 struct gathering {
     struct hd_slice name;

@@ -43,6 +43,8 @@ HD_MUST_CHECK int hd_params_parse(struct hd_params *out, struct hd_slice query,
 
 /* The first nonempty value; false when there is none. */
 bool hd_params_get(const struct hd_params *params, struct hd_slice name, struct hd_slice *out);
+/* True if the parameter is there, even with an empty value. */
+bool hd_params_has(const struct hd_params *params, struct hd_slice name);
 
 /*
  * All values as one list: repeated keys, JSON arrays of scalars, comma-separated text and bare

@@ -113,11 +113,6 @@ static int on_line(void *arg, size_t which, const struct hd_cell *cells)
     return err;
 }
 
-static bool is_no_head(const struct hd_head *head)
-{
-    return head->ns.len == 0 && head->graph_id.len == 0 && head->assistant_id.len == 0;
-}
-
 /* Threads of an earlier version have one status for all agents: it belongs to their head. */
 static int make_first_line(const struct hd_thread_rec *thread, struct hd_lines *lines,
                            struct hd_arena *arena)
@@ -127,7 +122,7 @@ static int make_first_line(const struct hd_thread_rec *thread, struct hd_lines *
         is_busy && thread->has_before ? &thread->head_before : &thread->head;
     struct hd_line_rec *line;
 
-    if (is_no_head(head))
+    if (!hd_thread_head_is_set(head))
         return 0;
     line = hd_lines_change(lines, thread, head->ns, arena);
     if (!line)

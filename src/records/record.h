@@ -50,6 +50,9 @@ struct hd_head {
     struct hd_slice assistant_id;
 };
 
+/* False for a thread without runs and states. The namespace of a head may be empty. */
+bool hd_thread_head_is_set(const struct hd_head *head);
+
 struct hd_thread_rec {
     struct hd_slice principal;
     struct hd_slice id;

@@ -89,6 +89,11 @@ bool hd_thread_status_find(struct hd_slice name, enum hd_thread_status *out)
     return is_found;
 }
 
+bool hd_thread_head_is_set(const struct hd_head *head)
+{
+    return head->ns.len > 0 || head->graph_id.len > 0 || head->assistant_id.len > 0;
+}
+
 void hd_thread_init(struct hd_thread_rec *thread, struct hd_slice principal, struct hd_slice id)
 {
     *thread = (struct hd_thread_rec){.principal = principal, .id = id};

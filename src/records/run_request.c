@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "graph/engine/ns.h"
 #include "records/stream_modes.h"
 
 #define MAX_WEBHOOK 65536
@@ -111,6 +112,24 @@ static int read_names(hd_json_val body, const char *name, bool allows_all, hd_js
 
 /* ---- the groups of members -------------------------------------------- */
 
+/* The root namespace of the run. With a `|` it would look like a subgraph of another root. */
+static int read_root(struct hd_run_request *request, struct heddle_error *fault)
+{
+    hd_json_val val = given_member(request->configurable, "checkpoint_ns");
+
+    if (!val)
+        return 0;
+    if (!hd_json_is_string(val))
+        return refuse_member_type(fault, "config.configurable.checkpoint_ns", "a string", val);
+    request->root = hd_json_string(val);
+    request->has_root = true;
+    if (!hd_ns_is_root(request->root))
+        return hd_error_set(fault, HD_EINVAL,
+                            "config.configurable.checkpoint_ns: the root namespace of a run must "
+                            "not contain \"|\"");
+    return 0;
+}
+
 static int read_what(struct hd_run_request *request, hd_json_val body, struct heddle_error *fault)
 {
     int err;
@@ -131,6 +150,8 @@ static int read_what(struct hd_run_request *request, hd_json_val body, struct he
         if (err && fault)
             hd_error_set(fault, err, "config.configurable: expected an object");
     }
+    if (!err)
+        err = read_root(request, fault);
     request->context = given_member(body, "context");
     return err;
 }
@@ -162,6 +183,7 @@ static int read_checkpoint(struct hd_run_request *request, hd_json_val body,
     err = read_string(checkpoint, "checkpoint_id", &request->checkpoint_id, fault);
     if (!err)
         err = read_string(checkpoint, "checkpoint_ns", &request->checkpoint_ns, fault);
+    request->has_checkpoint_ns = given_member(checkpoint, "checkpoint_ns") != NULL;
     if (!err)
         err = read_object_member(checkpoint, "checkpoint_map", &request->checkpoint_map, fault);
     return err;

@@ -36,6 +36,9 @@ struct hd_run_request {
     hd_json_val checkpoint_map;
     struct hd_slice checkpoint_id;
     struct hd_slice checkpoint_ns; /* of `checkpoint`, not of the configurable */
+    bool has_checkpoint_ns;        /* given, maybe empty */
+    struct hd_slice root;          /* config.configurable.checkpoint_ns; without `|` */
+    bool has_root;                 /* given, maybe empty */
     struct hd_slice webhook;
     hd_json_val interrupt_before; /* "*" or a list of names */
     hd_json_val interrupt_after;

@@ -12,6 +12,7 @@
 #include "records/run_user.h"
 #include "records/stream_modes.h"
 #include "records/thread_heads.h"
+#include "records/thread_roots.h"
 #include "run/assistant_lookup.h"
 #include "run/queue.h"
 #include "run/run_commit.h"
@@ -31,6 +32,8 @@ struct attempt {
     struct hd_thread_rec thread;
     bool is_new_thread;
     struct hd_slice ns;
+    struct hd_slice
+        shown; /* the root of the checkpoint that the request names; empty: none, or "" */
     struct hd_slice checkpoint_id;
     struct hd_slice checkpoint_map;
     struct hd_run_rec *active; /* in flight on the line */
@@ -94,13 +97,6 @@ int hd_admit_assistant_ns(struct hd_arena *arena, struct hd_slice assistant_id,
     return text ? 0 : HD_ENOMEM;
 }
 
-static struct hd_slice first_segment(struct hd_slice ns)
-{
-    const char *bar = ns.len > 0 ? memchr(ns.ptr, '|', ns.len) : NULL;
-
-    return bar ? hd_slice(ns.ptr, (size_t)(bar - ns.ptr)) : ns;
-}
-
 static struct hd_slice configured(const struct hd_run_request *request, const char *name)
 {
     return hd_json_string(hd_json_get(request->configurable, hd_slice_cstr(name)));
@@ -110,32 +106,50 @@ static struct hd_slice configured(const struct hd_run_request *request, const ch
 static bool is_relative(const struct attempt *t)
 {
     return !t->a->app->config->namespaces_show &&
-           !hd_slice_starts(t->a->request->checkpoint_ns, HD_S("assistant:"));
+           !hd_root_is_assistant(t->a->request->checkpoint_ns);
+}
+
+/* The root of the checkpoint that the request names; *is_named is false without one. */
+static int find_shown(struct attempt *t, bool *is_named)
+{
+    const struct hd_run_request *request = t->a->request;
+
+    t->shown = hd_slice(NULL, 0);
+    *is_named = request->has_checkpoint_ns && !is_relative(t);
+    if (!*is_named)
+        return 0;
+    if (request->checkpoint_ns.len == 0)
+        return hd_thread_has_empty_root(t->a->app->store, &t->thread, is_named, t->fault);
+    return hd_thread_root_of(t->a->app->store, &t->thread, request->checkpoint_ns, &t->shown,
+                             t->fault);
 }
 
 /*
- * The namespace is that of the assistant, unless the configurable names another one. A checkpoint
- * of another assistant is ignored: clients send the head that they display, and the user may have
- * switched the assistant since.
+ * The namespace is that of the assistant, unless the configurable names another one; "" names the
+ * empty root only where clients see roots. A checkpoint of another assistant is ignored: clients
+ * send the head that they display, and the user may have switched the assistant since.
  */
 static int choose_place(struct attempt *t)
 {
     const struct hd_run_request *request = t->a->request;
-    struct hd_slice wanted = configured(request, "checkpoint_ns");
-    struct hd_slice shown = first_segment(request->checkpoint_ns);
-    struct hd_slice own;
-    int err = hd_admit_assistant_ns(t->a->arena, t->assistant.id, &own);
+    bool has_root =
+        request->has_root && (request->root.len > 0 || t->a->app->config->namespaces_show);
+    bool is_named = false;
+    int err = hd_admit_assistant_ns(t->a->arena, t->assistant.id, &t->ns);
 
+    if (!err)
+        err = find_shown(t, &is_named);
     if (err)
         return err;
-    t->ns = wanted.len > 0 ? first_segment(wanted) : own;
+    if (has_root)
+        t->ns = request->root;
     t->checkpoint_id = configured(request, "checkpoint_id");
     if (t->checkpoint_id.len == 0)
         t->checkpoint_id = request->checkpoint_id;
-    if (shown.len == 0 || hd_slice_eq(shown, t->ns) || is_relative(t))
+    if (!is_named || hd_slice_eq(t->shown, t->ns))
         return 0;
-    if (wanted.len == 0 && !hd_slice_starts(shown, HD_S("assistant:")))
-        t->ns = shown;
+    if (!has_root && !hd_root_is_assistant(t->shown))
+        t->ns = t->shown;
     else
         t->checkpoint_id = hd_slice(NULL, 0);
     return 0;
@@ -144,9 +158,7 @@ static int choose_place(struct attempt *t)
 /* True if the request names a checkpoint of a subgraph. */
 static bool is_inside(struct attempt *t)
 {
-    struct hd_slice ns = t->a->request->checkpoint_ns;
-
-    return is_relative(t) ? ns.len > 0 : ns.len > first_segment(ns).len;
+    return t->a->request->checkpoint_ns.len > t->shown.len;
 }
 
 /* Strips the root, if present, from a namespace of the checkpoint map. */
@@ -453,7 +465,7 @@ static struct hd_val *run_configurable(struct attempt *t, const struct hd_val *m
     configurable = with_text(configurable, "graph_id", t->assistant.graph_id);
     configurable = with_text(configurable, "assistant_id", t->assistant.id);
     configurable = with_text(configurable, "cron_id", t->a->cron_id);
-    configurable = with_text(configurable, "checkpoint_ns", t->ns);
+    configurable = hd_val_with(configurable, HD_S("checkpoint_ns"), hd_val_string(t->ns));
     configurable = hd_val_without(configurable, HD_S("checkpoint_id"));
     configurable = hd_val_without(configurable, HD_S("checkpoint_map"));
     configurable = with_text(configurable, "checkpoint_id", t->checkpoint_id);
@@ -731,7 +743,7 @@ static int store_admission(struct attempt *t)
 
     hd_batch_init(&batch);
     err = t->is_new_thread ? hd_thread_add(&batch, &t->thread) : hd_thread_put(&batch, &t->thread);
-    if (!err && t->thread.head_before.ns.len == 0 && !is_temporary(t))
+    if (!err && !hd_thread_head_is_set(&t->thread.head_before) && !is_temporary(t))
         err =
             hd_thread_texts_add_label(&batch, t->a->principal, t->thread.id, t->a->request->input);
     if (!err)

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "graph/engine/ns.h"
+#include "records/thread_roots.h"
 #include "store/list_append.h"
 #include "store/store.h"
 #include "worker/worker_internal.h"
@@ -253,6 +254,25 @@ static bool has_room(const struct hd_wire_out *out, size_t shown, const struct h
                           out->count + hd_wire_tuple_blobs(next) <= HD_WIRE_MAX_BLOBS);
 }
 
+/* Without a root in the namespaces, the metadata shows which ones are those of its subgraphs. */
+static bool is_of_scope(const struct hd_worker_op *op, const struct heddle_tuple *tuple,
+                        struct hd_slice *ns)
+{
+    const struct hd_lines none = {NULL, 0, 0};
+    struct hd_json metadata = {NULL};
+    bool is_inside;
+
+    if (!hd_ns_split(op->scope->root, hd_from_public(tuple->ns), ns))
+        return false;
+    if (op->scope->root.len > 0 || ns->len == 0)
+        return true;
+    is_inside =
+        !hd_json_parse(&metadata, hd_from_public(tuple->metadata), NULL) &&
+        hd_root_is_below_empty(*ns, hd_json_get(hd_json_root(&metadata), HD_S("parents")), &none);
+    hd_json_fini(&metadata);
+    return is_inside;
+}
+
 static int show_list(struct hd_worker_op *op, struct checkpoint_listing *listing,
                      struct heddle_list *list, struct hd_wire_out *out, bool *more)
 {
@@ -268,7 +288,7 @@ static int show_list(struct hd_worker_op *op, struct checkpoint_listing *listing
         err = heddle_list_next(list, &found, &error);
         if (err)
             return err == HD_ENOTFOUND ? 0 : set_store_fault(op, err, &error);
-        if (!hd_ns_split(op->scope->root, hd_from_public(found->ns), &ns))
+        if (!is_of_scope(op, found, &ns))
             continue; /* of another agent */
         *more = !has_room(out, shown, found);
         if (*more)

@@ -290,7 +290,7 @@ int hd_branch_tree_read(struct hd_branch_tree *tree)
     struct hd_slice ns;
     int err;
 
-    if (tree->target.root.len == 0)
+    if (!tree->target.has_root)
         return 0;
     err = hd_checkpoint_target_ns(tree->call, &tree->target, &ns);
     if (!err)

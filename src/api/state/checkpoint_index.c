@@ -5,8 +5,11 @@
 
 #include "base/alloc.h"
 #include "graph/engine/failure.h"
+#include "graph/engine/ns.h"
 #include "graph/engine/run.h"
 #include "graph/state/state.h"
+#include "records/line.h"
+#include "records/thread_roots.h"
 #include "store/bytes.h"
 
 #define MAX_POINTS ((size_t)4 << 30) /* bytes of the index */
@@ -99,6 +102,43 @@ static int index_add(struct hd_checkpoint_index *points, const struct heddle_tup
     return err ? err : take_checkpoint(points, point, hd_from_public(tuple->checkpoint));
 }
 
+/* Selects the root namespaces. The lines are read when a namespace needs them. */
+struct root_filter {
+    struct hd_call *call;
+    struct hd_slice thread_id;
+    struct hd_lines lines;
+    bool has_lines;
+};
+
+static int read_lines(struct root_filter *filter)
+{
+    const struct hd_thread_rec thread = {.principal = filter->call->principal,
+                                         .id = filter->thread_id};
+
+    if (filter->has_lines)
+        return 0;
+    filter->has_lines = true;
+    return hd_lines_read(filter->call->app->store, &thread, filter->call->arena, &filter->lines,
+                         &filter->call->fault);
+}
+
+static int is_root_tuple(struct root_filter *filter, const struct heddle_tuple *tuple, bool *out)
+{
+    struct hd_slice ns = hd_from_public(tuple->ns);
+    struct hd_json json = {NULL};
+    int err;
+
+    *out = hd_ns_is_root(ns);
+    if (!*out || ns.len == 0 || hd_root_is_assistant(ns))
+        return 0;
+    err = read_lines(filter);
+    if (!err && !hd_json_parse(&json, hd_from_public(tuple->metadata), NULL))
+        *out = !hd_root_is_below_empty(ns, hd_json_get(hd_json_root(&json), HD_S("parents")),
+                                       &filter->lines);
+    hd_json_fini(&json);
+    return err;
+}
+
 static int list(struct hd_call *call, struct hd_slice thread_id, const struct hd_slice *ns,
                 struct hd_checkpoint_index *points)
 {
@@ -111,6 +151,8 @@ static int list(struct hd_call *call, struct hd_slice thread_id, const struct hd
     const struct heddle_tuple *tuple;
     struct heddle_error error = {0};
     struct heddle_list *found;
+    struct root_filter filter = {.call = call, .thread_id = thread_id};
+    bool is_wanted = true;
     int err;
 
     if (ns)
@@ -122,7 +164,9 @@ static int list(struct hd_call *call, struct hd_slice thread_id, const struct hd
         err = heddle_list_next(found, &tuple, &error);
         if (err && err != HD_ENOTFOUND)
             hd_error_set(&call->fault, err, "%s", error.text);
-        if (!err && (ns || !memchr(tuple->ns.data ? tuple->ns.data : "", '|', tuple->ns.len)))
+        if (!err && !ns)
+            err = is_root_tuple(&filter, tuple, &is_wanted);
+        if (!err && is_wanted)
             err = index_add(points, tuple);
     }
     heddle_list_close(found);

@@ -9,6 +9,7 @@
 #include "graph/engine/failure.h"
 #include "graph/engine/ns.h"
 #include "records/thread_heads.h"
+#include "records/thread_roots.h"
 #include "run/admit.h"
 #include "run/assistant_lookup.h"
 #include "search/thread_texts.h"
@@ -172,13 +173,29 @@ static int find_chosen(struct hd_call *call, struct hd_checkpoint_target *target
 
 /* ---- namespaces ------------------------------------------------------- */
 
-static void set_ns(struct hd_checkpoint_target *target, struct hd_slice ns)
-{
-    const char *bar = memchr(ns.ptr, '|', ns.len);
+/* A requested namespace. */
+struct wanted_ns {
+    struct hd_slice text;
+    bool is_given; /* even if it is empty */
+};
 
-    target->root = hd_slice(ns.ptr, bar ? (size_t)(bar - ns.ptr) : ns.len);
-    if (bar)
-        target->inner = hd_slice(bar + 1, ns.len - target->root.len - 1);
+static int set_ns(struct hd_call *call, struct hd_checkpoint_target *target, struct hd_slice ns)
+{
+    int err = hd_thread_root_of(call->app->store, &target->thread, ns, &target->root, &call->fault);
+    size_t from = target->root.len;
+
+    if (err)
+        return err;
+    target->has_root = ns.ptr[0] != '|';
+    from += from > 0 && from < ns.len; /* the bar */
+    target->inner = hd_slice(ns.ptr + from, ns.len - from);
+    return 0;
+}
+
+static void set_root(struct hd_checkpoint_target *target, struct hd_slice root)
+{
+    target->has_root = true;
+    target->root = root;
 }
 
 int hd_checkpoint_target_assistant_root(struct hd_call *call, struct hd_slice id,
@@ -209,12 +226,13 @@ static int set_by_metadata(struct hd_call *call, struct hd_checkpoint_target *ta
     if (target->thread.metadata.len == 0)
         return 0;
     err = hd_json_parse(&json, target->thread.metadata, &call->fault);
-    for (size_t i = 0; !err && i < HD_COUNT(names) && target->root.len == 0; i++) {
+    for (size_t i = 0; !err && i < HD_COUNT(names) && !target->has_root; i++) {
         hd_json_val val = hd_json_get(hd_json_root(&json), hd_slice_cstr(names[i]));
 
         if (hd_json_string(val).len == 0)
             continue;
         err = hd_checkpoint_target_assistant_root(call, hd_json_string(val), &target->root);
+        target->has_root = !err;
         if (err == HD_ENOTFOUND) {
             call->fault = (struct heddle_error){0};
             err = 0;
@@ -297,44 +315,62 @@ static int target_finish(struct hd_call *call, struct hd_checkpoint_target *targ
     const struct hd_slice prefix = HD_S("assistant:");
     int err;
 
-    if (target->root.len == 0)
+    if (!target->has_root)
         return 0;
-    if (hd_slice_starts(target->root, prefix))
+    if (hd_root_is_assistant(target->root))
         target->assistant_id =
             hd_slice(target->root.ptr + prefix.len, target->root.len - prefix.len);
     err = find_graph(call, target);
     return err ? err : find_chosen(call, target);
 }
 
-static int target_choose(struct hd_call *call, struct hd_checkpoint_target *target,
-                         struct hd_slice ns, struct hd_slice assistant_id)
+/* Sets the root of a request that names none. */
+static int set_default_root(struct hd_call *call, struct hd_checkpoint_target *target,
+                            struct hd_slice assistant_id)
 {
-    bool is_whole = call->app->config->namespaces_show || hd_slice_starts(ns, HD_S("assistant:"));
     int err = 0;
 
-    if (ns.len > MAX_NS)
-        return hd_error_set(&call->fault, HD_EINVAL, "checkpoint_ns: longer than %d bytes", MAX_NS);
-    if (ns.len > 0 && is_whole) {
-        set_ns(target, ns);
-        return target_finish(call, target);
-    }
-    target->inner = ns;
-    if (assistant_id.len > 0)
+    if (assistant_id.len > 0) {
         err = hd_checkpoint_target_assistant_root(call, assistant_id, &target->root);
-    else if (target->thread.head.ns.len > 0)
-        target->root = target->thread.head.ns;
-    else
+        target->has_root = !err;
+    } else if (hd_thread_head_is_set(&target->thread.head)) {
+        set_root(target, target->thread.head.ns);
+    } else {
         err = set_by_metadata(call, target);
+    }
+    return err;
+}
+
+static int target_choose(struct hd_call *call, struct hd_checkpoint_target *target,
+                         struct wanted_ns ns, struct hd_slice assistant_id)
+{
+    bool shows = call->app->config->namespaces_show, is_empty = false;
+    int err = 0;
+
+    if (ns.text.len > MAX_NS)
+        return hd_error_set(&call->fault, HD_EINVAL, "checkpoint_ns: longer than %d bytes", MAX_NS);
+    if (ns.text.len > 0 && (shows || hd_root_is_assistant(ns.text))) {
+        err = set_ns(call, target, ns.text);
+        return err ? err : target_finish(call, target);
+    }
+    target->inner = ns.text;
+    if (shows && ns.is_given && assistant_id.len == 0)
+        err = hd_thread_has_empty_root(call->app->store, &target->thread, &is_empty, &call->fault);
+    if (is_empty)
+        set_root(target, HD_S(""));
+    else if (!err)
+        err = set_default_root(call, target, assistant_id);
     return err ? err : target_finish(call, target);
 }
 
 int hd_checkpoint_target_of_query(struct hd_call *call, struct hd_checkpoint_target *target)
 {
-    struct hd_slice ns = {NULL, 0}, assistant_id = {NULL, 0};
+    struct hd_slice assistant_id = {NULL, 0};
+    struct wanted_ns ns = {.is_given = hd_params_has(&call->query, HD_S("checkpoint_ns"))};
     int err;
 
     *target = (struct hd_checkpoint_target){.graph = NULL};
-    hd_params_get(&call->query, HD_S("checkpoint_ns"), &ns);
+    hd_params_get(&call->query, HD_S("checkpoint_ns"), &ns.text);
     hd_params_get(&call->query, HD_S("assistant_id"), &assistant_id);
     err = hd_call_thread(call, &target->thread);
     return err ? err : target_choose(call, target, ns, assistant_id);
@@ -358,7 +394,7 @@ static int point_string(struct hd_call *call, hd_json_val point, const char *nam
     return 0;
 }
 
-static int read_point(struct hd_call *call, struct hd_slice *ns, struct hd_slice *id)
+static int read_point(struct hd_call *call, struct wanted_ns *ns, struct hd_slice *id)
 {
     hd_json_val point = NULL, map;
     int err = hd_body_object(call, "checkpoint", &point);
@@ -367,22 +403,24 @@ static int read_point(struct hd_call *call, struct hd_slice *ns, struct hd_slice
     if (!err && map && !hd_json_is_null(map) && !hd_json_is_object(map))
         err = wrong_member(call, "checkpoint_map", "an object");
     if (!err)
-        err = point_string(call, point, "checkpoint_ns", ns);
+        err = point_string(call, point, "checkpoint_ns", &ns->text);
+    ns->is_given = hd_json_is_string(hd_json_get(point, HD_S("checkpoint_ns")));
     if (!err)
         err = point_string(call, point, "checkpoint_id", id);
     if (!err && id->len == 0)
-        *id = hd_json_string(hd_json_get(map, *ns));
+        *id = hd_json_string(hd_json_get(map, ns->text));
     return err;
 }
 
 int hd_checkpoint_target_of_body(struct hd_call *call, struct hd_checkpoint_target *target)
 {
-    struct hd_slice ns = {NULL, 0}, assistant_id = {NULL, 0}, id = {NULL, 0}, wanted = {NULL, 0};
+    struct hd_slice assistant_id = {NULL, 0}, id = {NULL, 0}, beside = {NULL, 0};
+    struct wanted_ns ns = {.is_given = false};
     int err = read_point(call, &ns, &id);
 
     *target = (struct hd_checkpoint_target){.graph = NULL};
     if (!err)
-        err = hd_body_string(call, "checkpoint_ns", &wanted);
+        err = hd_body_string(call, "checkpoint_ns", &beside);
     if (!err)
         err = hd_body_string(call, "assistant_id", &assistant_id);
     if (!err && id.len == 0)
@@ -392,18 +430,21 @@ int hd_checkpoint_target_of_body(struct hd_call *call, struct hd_checkpoint_targ
     if (err)
         return err;
     target->checkpoint_id = id;
-    return target_choose(call, target, wanted.len > 0 ? wanted : ns, assistant_id);
+    ns.is_given |= hd_body_get(call, "checkpoint_ns") != NULL;
+    if (beside.len > 0)
+        ns.text = beside;
+    return target_choose(call, target, ns, assistant_id);
 }
 
 int hd_checkpoint_target_of_thread(struct hd_call *call, struct hd_checkpoint_target *target)
 {
-    return target_choose(call, target, hd_slice(NULL, 0), hd_slice(NULL, 0));
+    return target_choose(call, target, (struct wanted_ns){.is_given = false}, hd_slice(NULL, 0));
 }
 
 int hd_checkpoint_target_of_root(struct hd_call *call, struct hd_checkpoint_target *target,
                                  struct hd_slice root)
 {
-    target->root = root;
+    set_root(target, root);
     target->inner = hd_slice(NULL, 0);
     return target_finish(call, target);
 }
@@ -484,7 +525,7 @@ void hd_checkpoint_target_put_ns(struct hd_call *call, const struct hd_checkpoin
     char *ns;
 
     hd_jw_key(&call->jw, HD_S("checkpoint_ns"));
-    if (target->root.len == 0) {
+    if (!target->has_root) {
         hd_jw_null(&call->jw);
         return;
     }
@@ -542,7 +583,7 @@ int hd_checkpoint_target_check(struct hd_call *call, const struct hd_checkpoint_
     bool is_there = true;
     int err = 0;
 
-    if (target->checkpoint_id.len > 0 && target->root.len == 0)
+    if (target->checkpoint_id.len > 0 && !target->has_root)
         is_there = false;
     else if (target->checkpoint_id.len > 0)
         err = hd_checkpoint_target_has(call, target, target->checkpoint_id, &is_there);

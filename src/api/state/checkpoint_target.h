@@ -3,8 +3,9 @@
  *
  * A thread has a line of checkpoints for each of its agents: a *root* namespace, assistant:<id> or
  * one that a run named, and below it the namespaces of its subgraphs. A request names one by
- * checkpoint_ns or assistant_id; the default is that of the latest run. When a client chose another
- * head than the newest checkpoint (PATCH …/branches), the thread's record has it in `heads`.
+ * checkpoint_ns or assistant_id; the default is that of the latest run. "" names the empty root if
+ * clients see roots and the thread uses it; otherwise it is the same as absent. When a client chose
+ * another head than the newest checkpoint (PATCH …/branches), the thread's record has it in `heads`.
  *
  * All functions block on the store: for store threads.
  */
@@ -23,7 +24,8 @@ struct hd_failure;
 
 struct hd_checkpoint_target {
     struct hd_thread_rec thread;
-    struct hd_slice root;             /* empty: the request determines no namespace */
+    bool has_root;                    /* false: the request determines no namespace */
+    struct hd_slice root;             /* may be empty */
     struct hd_slice inner;            /* of a subgraph, relative to the root */
     struct hd_slice assistant_id;     /* the assistant of the root; empty: none */
     struct hd_slice graph_id;         /* empty: unknown */

@@ -408,7 +408,7 @@ static int origins_make(struct origins *origins)
     const struct hd_checkpoint_target *target = &origins->path.target;
     int err = 0;
 
-    if (target->root.len > 0)
+    if (target->has_root)
         err = find_way(origins);
     else if (target->checkpoint_id.len > 0)
         err = hd_error_set(&origins->call->fault, HD_ENOTFOUND, "Checkpoint not found");

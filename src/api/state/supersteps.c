@@ -214,7 +214,7 @@ static int apply_refresh(struct hd_call *call, struct hd_thread_rec *thread, str
                                  hd_slice(NULL, 0), call->arena, &call->fault);
     if (err)
         return err;
-    if (thread->head.ns.len == 0 && thread->head.graph_id.len == 0)
+    if (!hd_thread_head_is_set(&thread->head))
         thread->head = (struct hd_head){
             .ns = target->root, .graph_id = target->graph_id, .assistant_id = target->assistant_id};
     return hd_checkpoint_target_settle(call, target, refresh->checkpoint_id, &refresh->standing,

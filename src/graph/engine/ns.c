@@ -42,3 +42,13 @@ bool hd_ns_split(struct hd_slice root, struct hd_slice stored, struct hd_slice *
     *ns = hd_slice(stored.ptr + skip, stored.len - skip);
     return true;
 }
+
+bool hd_ns_is_below_empty(struct hd_slice stored, hd_json_val parents)
+{
+    size_t outer = stored.len;
+
+    while (outer > 0 && stored.ptr[outer - 1] != '|')
+        outer--;
+    return stored.len > 0 &&
+           hd_json_get(parents, hd_slice(stored.ptr, outer > 0 ? outer - 1 : 0)) != NULL;
+}

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 
 #include "base/compiler.h"
+#include "base/json.h"
 #include "base/slice.h"
 
 bool hd_ns_is_root(struct hd_slice root);
@@ -27,5 +28,12 @@ HD_MUST_CHECK char *hd_ns_join(struct hd_slice root, struct hd_slice ns, char **
 
 /* The inverse: *ns is borrowed from `stored`. False: `stored` is not below this root. */
 HD_MUST_CHECK bool hd_ns_split(struct hd_slice root, struct hd_slice stored, struct hd_slice *ns);
+
+/*
+ * True if `stored` is the namespace of a subgraph of the empty root. The text alone does not show
+ * it: `a:1` may also be a root. `parents` is the member of a checkpoint's metadata that maps the
+ * relative namespaces of the enclosing graphs to their checkpoints.
+ */
+bool hd_ns_is_below_empty(struct hd_slice stored, hd_json_val parents);
 
 #endif
