@@ -55,7 +55,9 @@ static const struct openapi_parameter in_query[] = {
     {"cancel_on_disconnect", NULL, BOOLEAN, "Cancel the run when this connection ends"},
     {"check_db", NULL, BOOLEAN, "Check the database, too"},
     {"checkpoint_id", NULL, STRING, "A checkpoint; by default the current head"},
-    {"checkpoint_ns", NULL, STRING, "The namespace; by default that of the latest run"},
+    {"checkpoint_ns", NULL, STRING,
+     "The namespace; by default that of the latest run. Empty: the empty root, if the thread uses "
+     "it"},
     {"delete_threads", NULL, BOOLEAN, "Delete the threads of the assistant, too"},
     {"format", NULL, "{\"type\":\"string\",\"enum\":[\"prometheus\",\"json\"]}",
      "prometheus by default"},

@@ -58,6 +58,31 @@ static void namespaces_outside_the_root_are_not_split(void **unused)
     assert_false(hd_ns_is_root(HD_S(ROOT "|sub:1")));
 }
 
+static void parents_show_the_subgraphs_of_the_empty_root(void **unused)
+{
+    static const struct {
+        const char *stored, *parents;
+        bool is_below;
+    } cases[] = {{"", "{}", false},
+                 {"", "{\"\":\"1\"}", false},
+                 {"a:1", "{}", false},
+                 {"a:1", "null", false},
+                 {"a:1", "{\"\":\"1\"}", true},
+                 {"a:1|b:2", "{\"\":\"1\"}", false}, /* the root is a:1 */
+                 {"a:1|b:2", "{\"\":\"1\",\"a:1\":\"2\"}", true}};
+
+    (void)unused;
+    for (size_t i = 0; i < HD_COUNT(cases); i++) {
+        struct hd_json json = {NULL};
+
+        assert_int_equal(hd_json_parse(&json, hd_slice_cstr(cases[i].parents), NULL), 0);
+        assert_int_equal(hd_ns_is_below_empty(hd_slice_cstr(cases[i].stored), hd_json_root(&json)),
+                         cases[i].is_below);
+        hd_json_fini(&json);
+    }
+    assert_false(hd_ns_is_below_empty(HD_S("a:1"), NULL));
+}
+
 static void a_root_cannot_be_below_another(void **unused)
 {
     struct hd_graph *graph = read_graph(LINE);
@@ -325,6 +350,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_are_joined_and_split),
         cmocka_unit_test(namespaces_outside_the_root_are_not_split),
+        cmocka_unit_test(parents_show_the_subgraphs_of_the_empty_root),
         cmocka_unit_test(a_root_cannot_be_below_another),
         cmocka_unit_test(a_root_changes_nothing_but_the_place),
         cmocka_unit_test(roots_do_not_see_each_other),

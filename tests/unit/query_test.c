@@ -81,6 +81,9 @@ static void the_first_value_that_is_not_empty_counts(void **state)
     assert_false(hd_params_get(&params, HD_S("b"), &value));
     assert_false(hd_params_get(&params, HD_S("c"), &value));
     assert_false(hd_params_get(&params, HD_S("d"), &value));
+    assert_true(hd_params_has(&params, HD_S("b")));
+    assert_true(hd_params_has(&params, HD_S("c")));
+    assert_false(hd_params_has(&params, HD_S("d")));
 }
 
 /* The elements of `m`, each followed by '|'. */

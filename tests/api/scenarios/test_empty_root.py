@@ -155,10 +155,10 @@ def test_branches_of_the_empty_root(thread):
     checkpoint = {"checkpoint_ns": "", "checkpoint_id": before}
     thread.say("echo", "other", checkpoint=checkpoint, config=EMPTY)
     tree = thread.branches(checkpoint_ns="")
-    assert tree["checkpoint_ns"] == "" and len(tree["branches"]) == 2
+    assert tree["checkpoint_ns"] == "" and len(tree["branches"]) == 3  # the trunk is one too
     [old] = [branch for branch in tree["branches"] if not branch["current"]]
-    body = {"checkpoint_ns": "", "checkpoint_id": old["head"]}
-    assert thread.ask("PATCH", thread.path("/branches"), json=body)["head"] == old["head"]
+    body = {"checkpoint_ns": "", "checkpoint_id": old["head_checkpoint_id"]}
+    assert thread.ask("PATCH", thread.path("/branches"), json=body)["head"] == old["head_checkpoint_id"]
     assert texts(thread.say("echo", "on", config=EMPTY))[::2] == ["one", "two", "on"]
     branches = thread.ask("GET", thread.path("/branches"), params={"checkpoint_ns": ""})["branches"]
     [gone] = [branch for branch in branches if not branch["current"]]
