@@ -1,8 +1,8 @@
 /*
  * The root namespaces of a thread, as clients name them when the server shows roots.
  *
- * A subgraph of the root `x` has the namespace `x|node:task`, one of the empty root `node:task`: the
- * same form as a root that a run named. The thread's checkpoints and lines tell the two apart.
+ * A subgraph of the root `x` has the namespace `x|node:task`, one of the empty root `node:task`,
+ * which may also be a root that a run named. The thread's checkpoints and lines distinguish them.
  */
 #ifndef HD_RECORDS_THREAD_ROOTS_H
 #define HD_RECORDS_THREAD_ROOTS_H
@@ -19,10 +19,10 @@
 struct heddle;
 struct hd_thread_rec;
 
-/* True if the prefix names an assistant: the root of its runs, unless they name another one. */
+/* True if the root is that of an assistant, not one that a run named. */
 bool hd_root_is_assistant(struct hd_slice ns);
 
-/* Sets *out to whether the thread uses the empty root: its latest run or any checkpoint is there. */
+/* Sets *out to whether the thread uses the empty root, for its latest run or any checkpoint. */
 HD_MUST_CHECK int hd_thread_has_empty_root(struct heddle *store, const struct hd_thread_rec *thread,
                                            bool *out, struct heddle_error *fault);
 
@@ -32,8 +32,8 @@ HD_MUST_CHECK int hd_thread_root_of(struct heddle *store, const struct hd_thread
                                     struct heddle_error *fault);
 
 /*
- * True if `ns` belongs to a subgraph of the empty root. `parents` is a member of the metadata of one
- * of its checkpoints, `lines` those of the thread.
+ * True if `ns` belongs to a subgraph of the empty root. `parents` is from the metadata of one of
+ * its checkpoints, `lines` those of the thread.
  */
 bool hd_root_is_below_empty(struct hd_slice ns, hd_json_val parents, const struct hd_lines *lines);
 
