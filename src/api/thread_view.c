@@ -23,30 +23,25 @@ static int has_values(struct hd_call *call, const struct hd_checkpoint_target *t
     return hd_checkpoint_target_has(call, target, hd_slice(NULL, 0), out);
 }
 
-int hd_thread_view_rec_values(struct hd_call *call, const struct hd_thread_rec *thread,
-                              struct hd_slice only, struct hd_buf *out)
+/* Appends the values at the head of the target; null when it has no state. */
+static int write_values(struct hd_call *call, const struct hd_checkpoint_target *target,
+                        struct hd_slice only, struct hd_buf *out)
 {
-    struct hd_checkpoint_target target = {.thread = *thread};
     struct hd_failure failure = {NULL, NULL};
     size_t before = out->len;
     struct hd_address at;
     bool is_there;
-    int err = 0;
+    int err;
 
-    /* Every update of a state sets a head. */
-    if (hd_thread_head_is_set(&thread->head))
-        err = hd_checkpoint_target_of_thread(call, &target);
-    if (err)
-        return err;
-    if (!target.graph)
+    if (!target->graph)
         return hd_buf_append_slice(out, HD_S("null"));
-    at = hd_checkpoint_target_address(call, &target, target.chosen);
+    at = hd_checkpoint_target_address(call, target, target->chosen);
     at.only = only;
     if (out == &call->out) /* other buffers are temporary */
         at.allowance = &call->budget.allowance;
     err = hd_call_failure(call, hd_state_values(&at, out, &failure), &failure);
     if (!err)
-        err = has_values(call, &target, hd_slice(out->ptr + before, out->len - before), &is_there);
+        err = has_values(call, target, hd_slice(out->ptr + before, out->len - before), &is_there);
     if (!err && !is_there) {
         out->len = before;
         err = hd_buf_append_slice(out, HD_S("null"));
@@ -54,13 +49,33 @@ int hd_thread_view_rec_values(struct hd_call *call, const struct hd_thread_rec *
     return err;
 }
 
-int hd_thread_view_values(struct hd_call *call, struct hd_slice thread_id, struct hd_buf *out)
+int hd_thread_view_rec_values(struct hd_call *call, const struct hd_thread_rec *thread,
+                              struct hd_slice only, struct hd_buf *out)
 {
-    struct hd_thread_rec thread;
-    int err = hd_thread_read(call->app->store, call->principal, thread_id, call->arena, &thread,
-                             &call->fault);
+    struct hd_checkpoint_target target = {.thread = *thread};
+    int err = 0;
 
-    return err ? err : hd_thread_view_rec_values(call, &thread, hd_slice(NULL, 0), out);
+    /* Every update of a state sets a head. */
+    if (thread->head.ns.len > 0)
+        err = hd_checkpoint_target_of_thread(call, &target);
+    return err ? err : write_values(call, &target, only, out);
+}
+
+int hd_thread_view_run_values(struct hd_call *call, const struct hd_run_rec *run,
+                              struct hd_buf *out)
+{
+    struct hd_checkpoint_target target = {.graph = NULL};
+    struct hd_slice ns;
+    int err = hd_thread_read(call->app->store, call->principal, run->thread_id, call->arena,
+                             &target.thread, &call->fault);
+
+    if (!err)
+        err = hd_run_line(run, call->arena, &ns, &call->fault);
+    if (!err && hd_slice_eq(ns, target.thread.head.ns))
+        return hd_thread_view_rec_values(call, &target.thread, hd_slice(NULL, 0), out);
+    if (!err)
+        err = hd_checkpoint_target_of_root(call, &target, ns);
+    return err ? err : write_values(call, &target, hd_slice(NULL, 0), out);
 }
 
 int hd_thread_view_messages(struct hd_app *app, const struct hd_thread_rec *thread,

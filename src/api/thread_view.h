@@ -28,11 +28,11 @@ HD_MUST_CHECK int hd_thread_view(struct hd_call *call, const struct hd_thread_re
 HD_MUST_CHECK int hd_thread_view_write(struct hd_call *call, struct hd_jw *jw,
                                        const struct hd_thread_rec *thread, unsigned members);
 
-/* Appends the JSON of the current values of a thread; null when it has no state. HD_ENOTFOUND: the
- * thread does not exist. */
-HD_MUST_CHECK int hd_thread_view_values(struct hd_call *call, struct hd_slice thread_id,
-                                        struct hd_buf *out);
-/* The same for a record that was read. `only`: other channels may be omitted; empty: all
+/* Appends the JSON of the current values of a run's line; null when it has no state. HD_ENOTFOUND:
+ * the thread does not exist. */
+HD_MUST_CHECK int hd_thread_view_run_values(struct hd_call *call, const struct hd_run_rec *run,
+                                            struct hd_buf *out);
+/* The same for the line of the thread's head. `only`: other channels may be omitted; empty: all
  * channels. */
 HD_MUST_CHECK int hd_thread_view_rec_values(struct hd_call *call,
                                             const struct hd_thread_rec *thread,

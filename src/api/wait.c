@@ -112,7 +112,7 @@ static void put_run_error(struct hd_call *call, const struct hd_run_rec *run)
     hd_jw_object_end(&call->jw);
 }
 
-/* For a run that has ended: its error, or the current values of its thread. */
+/* For a run that has ended: its error, or the current values of its agent. */
 static struct hd_step read_values(struct hd_call *call)
 {
     struct wait *wait = call->state;
@@ -124,7 +124,7 @@ static struct hd_step read_values(struct hd_call *call)
         put_run_error(call, &run);
         return HD_DONE;
     }
-    return hd_step_done(err ? err : hd_thread_view_values(call, wait->thread_id, &call->out));
+    return hd_step_done(err ? err : hd_thread_view_run_values(call, &run, &call->out));
 }
 
 static struct hd_step on_read_error(struct hd_call *call, int err)

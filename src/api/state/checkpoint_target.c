@@ -12,6 +12,7 @@
 #include "records/thread_roots.h"
 #include "run/admit.h"
 #include "run/assistant_lookup.h"
+#include "run/delegate.h"
 #include "search/thread_texts.h"
 #include "store/bytes.h"
 #include "store/rows.h"
@@ -122,6 +123,9 @@ int hd_call_lines_change(struct hd_call *call, struct hd_thread_rec *thread,
 static int is_line_busy(struct hd_call *call, const struct hd_thread_rec *thread,
                         struct hd_slice root, bool *out)
 {
+    *out = hd_delegation_is_on_line(call->app->delegation, thread->principal, thread->id, root);
+    if (*out)
+        return 0;
     return hd_line_is_busy(call->app->store, thread, root, call->app->config->namespaces_parallel,
                            out, &call->fault);
 }

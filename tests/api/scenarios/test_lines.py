@@ -216,6 +216,15 @@ async def test_two_agents_run_at_the_same_time(thread, pair, gates):
     assert thread.state()["checkpoint"]["checkpoint_ns"] == f"assistant:{pair.a}"
 
 
+async def test_a_join_after_the_end_returns_the_values_of_its_agent(thread, pair):
+    agents = [pair.agent("echo") for _ in range(2)]
+    for agent in agents:
+        thread.say(agent, f"to {agent}")
+    for run in thread.ask("GET", thread.path("/runs")):
+        values = thread.ask("GET", thread.path(f"/runs/{run['run_id']}/join"))
+        assert texts(values)[0] == f"to {run['assistant_id']}"
+
+
 async def test_runs_of_one_agent_still_wait_for_each_other(thread, pair, gates):
     first, second = start(thread, gates[0], pair.a), start(thread, gates[1], pair.a)
     other = pair.agent("echo")
