@@ -194,8 +194,8 @@ struct hd_step hd_agent_delete_then(struct hd_call *call)
     struct agent_removal *removal = call->state;
 
     for (size_t i = 0; i < removal->count; i++) {
-        if (hd_delegation_uses(call->app->delegation, call->principal, removal->thread.id,
-                               removal->lines[i]))
+        if (hd_delegation_is_on_line(call->app->delegation, call->principal, removal->thread.id,
+                                     removal->lines[i]))
             return hd_call_refuse(call, 409, "Another agent is calling this agent");
     }
     return hd_stop_runs_start(&removal->stop);

@@ -56,7 +56,7 @@ int hd_thread_view_rec_values(struct hd_call *call, const struct hd_thread_rec *
     int err = 0;
 
     /* Every update of a state sets a head. */
-    if (thread->head.ns.len > 0)
+    if (hd_thread_head_is_set(&thread->head))
         err = hd_checkpoint_target_of_thread(call, &target);
     return err ? err : write_values(call, &target, only, out);
 }

@@ -14,6 +14,7 @@
 #include "records/thread_heads.h"
 #include "records/thread_roots.h"
 #include "run/assistant_lookup.h"
+#include "run/delegate.h"
 #include "run/queue.h"
 #include "run/run_commit.h"
 #include "search/thread_texts.h"
@@ -343,6 +344,7 @@ static int keep_line(struct attempt *t)
 
 static int check_active(struct attempt *t)
 {
+    bool is_busy;
     int err = 0;
 
     /* Only a busy thread has runs in flight. */
@@ -353,7 +355,10 @@ static int check_active(struct attempt *t)
         err = keep_line(t);
     if (err)
         return err;
-    if (t->active_count > 0 && t->a->request->multitask == HD_MULTITASK_REJECT)
+    is_busy = t->active_count > 0 ||
+              hd_delegation_is_on_line(t->a->app->delegation, t->a->principal, t->thread.id,
+                                       t->ns);
+    if (is_busy && t->a->request->multitask == HD_MULTITASK_REJECT)
         return refuse_run(t, 409,
                           "Thread is already running a task. Wait for it to finish or choose a "
                           "different multitask strategy.");

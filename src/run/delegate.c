@@ -10,6 +10,7 @@
 #include "graph/engine/loop.h"
 #include "graph/engine/task.h"
 #include "graph/state/state.h"
+#include "records/line.h"
 #include "records/thread_heads.h"
 #include "run/active_run.h"
 #include "run/admit.h"
@@ -249,17 +250,6 @@ void hd_delegation_resume(struct hd_delegation *delegation)
         start_waiting(delegation);
 }
 
-bool hd_delegation_uses(const struct hd_delegation *delegation, struct hd_slice principal,
-                        struct hd_slice thread, struct hd_slice ns)
-{
-    const struct hd_delegate *d = delegation ? delegation->first : NULL;
-
-    while (d && !(hd_slice_eq(d->root, ns) && hd_slice_eq(d->thread, thread) &&
-                  hd_slice_eq(d->principal, principal)))
-        d = d->next;
-    return d != NULL;
-}
-
 /* Removes a delegate that ends. Waiting delegates get its line first, then queued runs. */
 static void leave_line(struct hd_delegate *d)
 {
@@ -268,8 +258,10 @@ static void leave_line(struct hd_delegate *d)
     d->is_on_line = false;
     unlink_delegate(d);
     start_waiting(d->delegation);
-    if (was_on_line)
+    if (was_on_line) {
+        hd_line_visits_remove(&d->delegation->visits, d->principal, d->thread, d->root);
         hd_queue_line_leave(d->delegation->app->queue, d->principal, d->thread, d->root);
+    }
 }
 
 /* Frees a delegate whose task was cancelled. Its caller, which waited for it, may end. */
@@ -399,6 +391,25 @@ static int read_state(struct hd_delegate *d)
     return err;
 }
 
+/*
+ * The call replaces what the line waited for. A question of the delegate belongs to its caller, so
+ * the line itself is idle from here on. *is_changed: it was not.
+ */
+static int quiet_line(struct hd_delegate *d, struct hd_thread_rec *thread, struct hd_lines *lines,
+                      bool *is_changed, struct heddle_error *fault)
+{
+    int err = hd_lines_read(d->delegation->app->store, thread, &d->arena, lines, fault);
+    struct hd_line_rec *line = err ? NULL : hd_lines_find(lines, d->root);
+
+    *is_changed = line && (line->status != HD_THREAD_IDLE || line->interrupts.len > 0);
+    if (err || !*is_changed)
+        return err;
+    line = hd_lines_change(lines, thread, d->root, &d->arena);
+    line->status = HD_THREAD_IDLE;
+    line->interrupts = line->error = hd_slice(NULL, 0);
+    return hd_lines_settle(lines, thread, thread->status == HD_THREAD_BUSY, &d->arena);
+}
+
 static int take_head_once(void *arg, struct heddle_error *fault)
 {
     struct hd_delegate *d = arg;
@@ -408,18 +419,24 @@ static int take_head_once(void *arg, struct heddle_error *fault)
     struct hd_batch_builder batch;
     struct hd_thread_rec thread;
     struct hd_batch view;
+    struct hd_lines lines;
+    bool is_changed = false;
     int err = hd_thread_read(store, d->principal, d->thread, &d->arena, &thread, fault);
 
     if (!err)
         err = hd_thread_heads_get(store, &thread, d->root, &d->arena, &d->chosen, fault);
-    if (err || d->chosen.len == 0) {
+    if (!err)
+        err = quiet_line(d, &thread, &lines, &is_changed, fault);
+    if (err || d->chosen.len == 0)
         d->chosen = before;
+    if (err || (d->chosen.len == 0 && !is_changed))
         return err;
-    }
     hd_batch_init(&batch);
     err = hd_thread_heads_set(&d->arena, &thread.heads, d->root, hd_slice(NULL, 0));
     if (!err)
         err = hd_thread_put(&batch, &thread);
+    if (!err)
+        err = hd_lines_put(&batch, &lines);
     if (!err)
         err = hd_thread_lane(&d->arena, d->principal, d->thread, &lane);
     view = hd_batch_view(&batch);
@@ -501,8 +518,14 @@ static void on_state_read(void *arg)
 
 static int enter_line(struct hd_delegate *d)
 {
-    int err = hd_queue_line_enter(d->delegation->app->queue, d->principal, d->thread, d->root);
+    struct hd_line_visits *visits = &d->delegation->visits;
+    int err = hd_line_visits_add(visits, d->principal, d->thread, d->root);
 
+    if (err)
+        return err;
+    err = hd_queue_line_enter(d->delegation->app->queue, d->principal, d->thread, d->root);
+    if (err)
+        hd_line_visits_remove(visits, d->principal, d->thread, d->root);
     d->is_on_line = !err;
     return err;
 }
@@ -650,6 +673,10 @@ int hd_delegation_create(struct hd_app *app, struct hd_delegation **out)
 
     if (!delegation)
         return HD_ENOMEM;
+    if (hd_line_visits_init(&delegation->visits)) {
+        hd_free(delegation);
+        return HD_EIO;
+    }
     delegation->app = app;
     delegation->table = (struct hd_delegates){
         .find = find_callee, .start = start_delegate, .cancel = cancel_delegate, .ctx = delegation};
@@ -659,5 +686,13 @@ int hd_delegation_create(struct hd_app *app, struct hd_delegation **out)
 
 void hd_delegation_destroy(struct hd_delegation *delegation)
 {
+    if (delegation)
+        hd_line_visits_fini(&delegation->visits);
     hd_free(delegation);
+}
+
+bool hd_delegation_is_on_line(struct hd_delegation *delegation, struct hd_slice principal,
+                              struct hd_slice thread, struct hd_slice ns)
+{
+    return delegation && hd_line_visits_has(&delegation->visits, principal, thread, ns);
 }

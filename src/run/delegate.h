@@ -11,7 +11,7 @@
  * that executes there, and precedes the queued runs. A call that would wait for itself, directly or
  * through other runs, fails at once.
  *
- * Everything here runs on the loop.
+ * Everything here runs on the loop, unless stated otherwise.
  */
 #ifndef HD_RUN_DELEGATE_H
 #define HD_RUN_DELEGATE_H
@@ -41,9 +41,9 @@ HD_MUST_CHECK int hd_delegation_add_ops(struct hd_delegation *delegation);
 /* A line has become free: starts the delegates that wait for it. `delegation` may be NULL. */
 void hd_delegation_resume(struct hd_delegation *delegation);
 
-/* Returns whether a delegate executes on the line or waits for it. `delegation` may be NULL. */
-bool hd_delegation_uses(const struct hd_delegation *delegation, struct hd_slice principal,
-                        struct hd_slice thread, struct hd_slice ns);
+/* True while a delegate executes on the line. Any thread. `delegation` may be NULL. */
+bool hd_delegation_is_on_line(struct hd_delegation *delegation, struct hd_slice principal,
+                              struct hd_slice thread, struct hd_slice ns);
 
 /* Calls hd_runner_hold() for all delegates of a run. */
 void hd_delegation_hold(struct hd_delegation *delegation, const struct hd_active_run *active,

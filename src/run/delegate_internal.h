@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "records/record.h"
 #include "run/delegate.h"
+#include "run/line_visits.h"
 #include "run/runner.h"
 #include "value/val.h"
 
@@ -20,6 +21,7 @@ enum hd_delegate_state {
 struct hd_delegation {
     struct hd_app *app;
     struct hd_delegates table;
+    struct hd_line_visits visits; /* of the delegates that are on their line */
     struct hd_delegate *first;
 };
 

@@ -98,7 +98,8 @@ def circle(server, scripted, *names):
 def test_agents_that_call_each_other_do_not_block(server, scripted, names):
     thread, _, results = circle(server, scripted, *names)
     refused = [m for m in results[-1]["messages"] if m["type"] == "tool"]
-    assert [m["status"] for m in refused] == ["error"]
+    # In its own run, and each time the others called it.
+    assert [m["status"] for m in refused] == len(names) * ["error"]
     assert "waits for this call" in refused[0]["content"]
     for values in results:
         assert contents(values)[-1].startswith("heard: ")
