@@ -15,7 +15,7 @@ from server import ROOT, Server, binary
 pytestmark = pytest.mark.beyond_peer("keeps its data in memory")
 
 OLD_STORE = ROOT / "tests/data/store-5.sql"  # written by a program of that version
-NEW_TABLES = ("outbox", "servers", "thread_texts", "thread_words")
+NEW_TABLES = ("lines", "outbox", "servers", "thread_texts", "thread_words")
 NEW_INDEXES = ("checkpoints_backward", "thread_info_by_updated")
 TALK, TITLED, ASKED = (f"11111111-1111-4111-8111-11111111111{number}" for number in (1, 2, 3))
 TURNS = ("Warp and weft", "A second turn")
@@ -97,9 +97,14 @@ def check_what_is_new(http: httpx.Client) -> None:
 
 def check_that_it_goes_on(http: httpx.Client) -> None:
     assert http.get(f"/threads/{ASKED}").json()["status"] == "interrupted"
+    # The line of its agent is made from the thread's record, when another agent gets one.
+    http.post(f"/threads/{ASKED}/runs/wait", json={"assistant_id": "echo", "input": human("Hello")})
+    record = http.get(f"/threads/{ASKED}").json()
+    assert record["status"] == "interrupted" and len(record["interrupts"]) == 1
     body = {"assistant_id": "approval", "command": {"resume": "yes"}}
     answer = http.post(f"/threads/{ASKED}/runs/wait", json=body)
     assert texts(answer.json())[-1] == "Approved: yes"
+    assert http.get(f"/threads/{ASKED}").json()["status"] == "idle"
     is_usable(http, TALK)
 
 
