@@ -73,6 +73,14 @@ SELECT principal,
        ttl_us,
        value
 FROM items;
+CREATE VIEW heddle_lines AS
+SELECT principal,
+       thread_id,
+       checkpoint_ns,
+       status,
+       strftime('%Y-%m-%dT%H:%M:%fZ', updated_at / 1e6, 'unixepoch') AS updated_at,
+       body
+FROM lines;
 CREATE VIEW heddle_outbox AS
 SELECT principal,
        thread_id,
@@ -244,6 +252,14 @@ CREATE TABLE items (
     ttl_us INTEGER,
     value TEXT NOT NULL,
     PRIMARY KEY (principal, namespace, key));
+CREATE TABLE lines (
+    principal TEXT NOT NULL,
+    thread_id TEXT NOT NULL,
+    checkpoint_ns TEXT NOT NULL,
+    status TEXT NOT NULL,
+    updated_at INTEGER NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (principal, thread_id, checkpoint_ns)) WITHOUT ROWID;
 CREATE TABLE outbox (
     principal TEXT NOT NULL,
     thread_id TEXT NOT NULL,
