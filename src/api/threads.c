@@ -345,7 +345,7 @@ static int refresh_line(struct hd_call *call, const struct hd_thread_rec *thread
     return err;
 }
 
-/* Adds the lines on which runs are in flight: the first run of an agent has no line before its end. */
+/* Adds the lines of the runs in flight: the first run of an agent has no line before its end. */
 static int add_busy_lines(struct hd_call *call, const struct hd_thread_rec *source,
                           struct hd_lines *lines)
 {

@@ -356,8 +356,7 @@ static int check_active(struct attempt *t)
     if (err)
         return err;
     is_busy = t->active_count > 0 ||
-              hd_delegation_is_on_line(t->a->app->delegation, t->a->principal, t->thread.id,
-                                       t->ns);
+              hd_delegation_is_on_line(t->a->app->delegation, t->a->principal, t->thread.id, t->ns);
     if (is_busy && t->a->request->multitask == HD_MULTITASK_REJECT)
         return refuse_run(t, 409,
                           "Thread is already running a task. Wait for it to finish or choose a "

@@ -165,8 +165,8 @@ static int add_run(struct hd_batch_builder *batch, const struct hd_run_commit *c
 }
 
 /*
- * Appends all changes of the end to one batch: the new `thread` and its lines, the run (`rev`: its current
- * revision, 0: it was deleted), its last events and its webhook.
+ * Appends all changes of the end to one batch: the new `thread` and its lines, the run (`rev`: its
+ * current revision, 0: it was deleted), its last events and its webhook.
  */
 static int add_end(struct hd_batch_builder *batch, const struct hd_run_commit *commit,
                    struct hd_thread_rec *thread, const struct hd_lines *lines, int64_t rev)

@@ -22,8 +22,9 @@ static int teardown(void **state)
     return 0;
 }
 
-static void set_line(struct app_world *w, struct hd_lines *lines, const struct hd_thread_rec *thread,
-                     const char *ns, enum hd_thread_status status, const char *interrupts)
+static void set_line(struct app_world *w, struct hd_lines *lines,
+                     const struct hd_thread_rec *thread, const char *ns,
+                     enum hd_thread_status status, const char *interrupts)
 {
     struct hd_line_rec *line = hd_lines_change(lines, thread, hd_slice_cstr(ns), &w->arena);
 
@@ -83,8 +84,7 @@ static void the_interrupts_of_a_thread_are_those_of_all_lines(void **state)
     assert_text(thread.interrupts, ASKED_A);
     set_line(w, &lines, &thread, "b", HD_THREAD_INTERRUPTED, ASKED_B);
     assert_err(hd_lines_settle(&lines, &thread, true, &w->arena), 0);
-    assert_text(thread.interrupts,
-                "{\"task-a\":[{\"id\":\"1\"}],\"task-b\":[{\"id\":\"2\"}]}");
+    assert_text(thread.interrupts, "{\"task-a\":[{\"id\":\"1\"}],\"task-b\":[{\"id\":\"2\"}]}");
     hd_lines_remove(&lines, HD_S("a"));
     hd_lines_remove(&lines, HD_S("none"));
     assert_null(hd_lines_find(&lines, HD_S("a")));

@@ -83,7 +83,7 @@ def circle(server, scripted, *names):
         for number, (name, door) in enumerate(zip(names, doors))
     ]
     for one, door in zip(agents, doors):
-        runs.append(server.ask("POST", f"/threads/{thread}/runs", json={"assistant_id": one, "input": {"messages": "go"}}))
+        runs.append(start(server, thread, one))
         wait_for(lambda door=door: door.arrived, what="a run at its gate")
     for one, door in zip(agents, doors):
         door.opened.set()
@@ -91,7 +91,7 @@ def circle(server, scripted, *names):
             wait_for(
                 lambda one=one: server.state(thread, assistant_id=one)["next"] == ["tools"], what="a call that waits"
             )
-    return thread, agents, [join(server, thread, run["run_id"]) for run in runs]
+    return thread, agents, [join(server, thread, run) for run in runs]
 
 
 @pytest.mark.parametrize("names", [("anna", "bert"), ("anna", "bert", "carl")], ids=["two", "three"])
