@@ -23,15 +23,15 @@
 
 /* ---- write ------------------------------------------------------------ */
 
-static struct hd_page_event event_of(const struct hd_entry *entry)
+static struct hd_event_page_item event_of(const struct hd_entry *entry)
 {
-    return (struct hd_page_event){.seq = entry->seq,
-                                  .mode = entry->mode,
-                                  .is_last = entry->is_last,
-                                  .is_repeat = entry->is_repeat,
-                                  .run_id = hd_slice_cstr(entry->run_id),
-                                  .name = hd_entry_name(entry),
-                                  .data = hd_entry_data(entry)};
+    return (struct hd_event_page_item){.seq = entry->seq,
+                                       .mode = entry->mode,
+                                       .is_last = entry->is_last,
+                                       .is_repeat = entry->is_repeat,
+                                       .run_id = hd_slice_cstr(entry->run_id),
+                                       .name = hd_entry_name(entry),
+                                       .data = hd_entry_data(entry)};
 }
 
 /* True if all events of the page are of the run. */
@@ -42,7 +42,7 @@ static bool is_page_of(const struct hd_event_log_page *page, struct hd_slice run
 
 void hd_event_log_page_add(struct hd_event_log *log, const struct hd_entry *entry, bool is_held)
 {
-    const struct hd_page_event event = event_of(entry);
+    const struct hd_event_page_item event = event_of(entry);
     struct hd_event_log_page *page = &log->page;
 
     if (is_held && page->count > 0 && !is_page_of(page, event.run_id))
@@ -206,14 +206,14 @@ struct log_page_reading {
 };
 
 /* Removes the entries that the event replaces. */
-static void drop_replaced(struct log_page_reading *reading, const struct hd_page_event *event)
+static void drop_replaced(struct log_page_reading *reading, const struct hd_event_page_item *event)
 {
     struct hd_entry **link = reading->first;
 
     while (*link) {
-        const struct hd_page_event before = event_of(*link);
+        const struct hd_event_page_item before = event_of(*link);
 
-        if (hd_page_event_replaces(event, &before))
+        if (hd_event_page_item_replaces(event, &before))
             *link = (*link)->next;
         else
             link = &(*link)->next;
@@ -221,7 +221,7 @@ static void drop_replaced(struct log_page_reading *reading, const struct hd_page
     reading->tail = link;
 }
 
-static int keep_event(struct log_page_reading *reading, const struct hd_page_event *event)
+static int keep_event(struct log_page_reading *reading, const struct hd_event_page_item *event)
 {
     struct hd_entry *entry =
         hd_arena_calloc(reading->arena, 1, sizeof(*entry) + event->name.len + event->data.len);
@@ -248,7 +248,8 @@ static int keep_event(struct log_page_reading *reading, const struct hd_page_eve
 }
 
 /* False: the event is before the first one of the run, which sets the number where reading starts. */
-static bool is_event_wanted(struct log_page_reading *reading, const struct hd_page_event *event)
+static bool is_event_wanted(struct log_page_reading *reading,
+                            const struct hd_event_page_item *event)
 {
     if (reading->run.len == 0)
         return true;
@@ -263,8 +264,8 @@ static bool is_event_wanted(struct log_page_reading *reading, const struct hd_pa
 static int on_event_page(void *arg, size_t which, const struct hd_cell *cells)
 {
     struct log_page_reading *reading = arg;
-    struct hd_page_event event;
-    struct hd_page_reader r;
+    struct hd_event_page_item event;
+    struct hd_event_page_reader r;
     struct hd_slice plain;
     int err;
 
@@ -278,9 +279,9 @@ static int on_event_page(void *arg, size_t which, const struct hd_cell *cells)
     err = hd_unpack_copy(&reading->scratch, cells[HD_EVENT_PAGES_DATA].bytes, &plain);
     if (err)
         return err;
-    r = hd_page_reader(cells[HD_EVENT_PAGES_RUN].bytes, plain);
+    r = hd_event_page_reader(cells[HD_EVENT_PAGES_RUN].bytes, plain);
     while (!err) {
-        err = hd_page_reader_next(&r, &event);
+        err = hd_event_page_reader_next(&r, &event);
         if (!err && is_event_wanted(reading, &event))
             err = keep_event(reading, &event);
     }
@@ -317,7 +318,7 @@ static bool has_pages_after(const struct hd_event_log *log, uint64_t after)
 /* True if the stored entry is held, or in memory with another number. */
 static bool is_shown_later(const struct hd_event_log *log, const struct hd_entry *stored)
 {
-    const struct hd_page_event before = event_of(stored);
+    const struct hd_event_page_item before = event_of(stored);
     const struct hd_entry *entry;
 
     for (entry = log->held; entry; entry = entry->next) {
@@ -326,9 +327,9 @@ static bool is_shown_later(const struct hd_event_log *log, const struct hd_entry
     }
     for (entry = log->has_repeats && stored->mode == 0 ? log->head : NULL; entry;
          entry = entry->next) {
-        const struct hd_page_event event = event_of(entry);
+        const struct hd_event_page_item event = event_of(entry);
 
-        if (hd_page_event_replaces(&event, &before))
+        if (hd_event_page_item_replaces(&event, &before))
             return true;
     }
     return false;

@@ -11,7 +11,7 @@ enum { FLAG_LAST = 1, FLAG_REPEAT = 2 };
 /* ---- write ------------------------------------------------------------ */
 
 /* `run_id` NULL: the format without ids. */
-static int encode_event(struct hd_buf *data, const struct hd_page_event *event,
+static int encode_event(struct hd_buf *data, const struct hd_event_page_item *event,
                         const struct hd_slice *run_id)
 {
     size_t before = data->len;
@@ -39,14 +39,14 @@ static int convert_page(struct hd_event_log_page *page)
 {
     const struct hd_slice none = hd_slice(NULL, 0);
     struct hd_slice run_id = hd_slice_cstr(page->run_id);
-    struct hd_page_reader reader = hd_page_reader(run_id, hd_buf_slice(&page->data));
-    struct hd_page_event event;
+    struct hd_event_page_reader reader = hd_event_page_reader(run_id, hd_buf_slice(&page->data));
+    struct hd_event_page_item event;
     struct hd_buf data;
     int err;
 
     hd_buf_init(&data, page->data.limit);
     for (err = 0; !err;) {
-        err = hd_page_reader_next(&reader, &event);
+        err = hd_event_page_reader_next(&reader, &event);
         if (!err)
             err = encode_event(&data, &event, data.len == 0 ? &run_id : &none);
     }
@@ -65,14 +65,14 @@ static bool is_run_of(const struct hd_event_log_page *page, struct hd_slice run_
     return hd_slice_eq(hd_slice_cstr(page->run_id), run_id);
 }
 
-static bool needs_ids(const struct hd_event_log_page *page, const struct hd_page_event *event)
+static bool needs_ids(const struct hd_event_log_page *page, const struct hd_event_page_item *event)
 {
     if (event->is_repeat)
         return true;
     return page->count > 0 && (event->seq != page->last + 1 || !is_run_of(page, event->run_id));
 }
 
-int hd_event_page_add(struct hd_event_log_page *page, const struct hd_page_event *event)
+int hd_event_page_add(struct hd_event_log_page *page, const struct hd_event_page_item *event)
 {
     bool is_same = page->count > 0 && is_run_of(page, event->run_id);
     struct hd_slice id = is_same ? hd_slice(NULL, 0) : event->run_id;
@@ -134,16 +134,16 @@ bool hd_event_page_may_have(struct hd_slice label, struct hd_slice run_id)
     return label_has_count(label) || hd_slice_eq(label, run_id);
 }
 
-struct hd_page_reader hd_page_reader(struct hd_slice label, struct hd_slice data)
+struct hd_event_page_reader hd_event_page_reader(struct hd_slice label, struct hd_slice data)
 {
     bool has_runs = label_has_count(label);
 
-    return (struct hd_page_reader){.data = hd_reader(data),
-                                   .run_id = has_runs ? hd_slice(NULL, 0) : label,
-                                   .has_runs = has_runs};
+    return (struct hd_event_page_reader){.data = hd_reader(data),
+                                         .run_id = has_runs ? hd_slice(NULL, 0) : label,
+                                         .has_runs = has_runs};
 }
 
-int hd_page_reader_next(struct hd_page_reader *reader, struct hd_page_event *out)
+int hd_event_page_reader_next(struct hd_event_page_reader *reader, struct hd_event_page_item *out)
 {
     struct hd_reader *r = &reader->data;
     struct hd_slice run_id = hd_slice(NULL, 0);
@@ -167,7 +167,8 @@ int hd_page_reader_next(struct hd_page_reader *reader, struct hd_page_event *out
     return 0;
 }
 
-bool hd_page_event_replaces(const struct hd_page_event *event, const struct hd_page_event *before)
+bool hd_event_page_item_replaces(const struct hd_event_page_item *event,
+                                 const struct hd_event_page_item *before)
 {
     return event->is_repeat && before->seq < event->seq && before->mode == event->mode &&
            before->is_last == event->is_last && hd_slice_eq(before->run_id, event->run_id) &&

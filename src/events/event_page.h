@@ -19,11 +19,11 @@
 #include "base/slice.h"
 #include "base/uuid.h"
 
-struct hd_page_event {
+struct hd_event_page_item {
     uint64_t seq;
     uint32_t mode;
     bool is_last;   /* the last event of its run */
-    bool is_repeat; /* replaces an event with a lower number: hd_page_event_replaces() */
+    bool is_repeat; /* replaces an event with a lower number: hd_event_page_item_replaces() */
     struct hd_slice run_id;
     struct hd_slice name;
     struct hd_slice data;
@@ -43,7 +43,7 @@ struct hd_event_log_page {
 
 /* On error the page is unchanged. */
 HD_MUST_CHECK int hd_event_page_add(struct hd_event_log_page *page,
-                                    const struct hd_page_event *event);
+                                    const struct hd_event_page_item *event);
 /* Keeps the memory and the limit of the buffer. */
 void hd_event_page_reset(struct hd_event_log_page *page);
 
@@ -56,21 +56,23 @@ uint64_t hd_event_page_count(struct hd_slice label, int64_t first, int64_t last)
 /* False: the page has no event of the run. */
 bool hd_event_page_may_have(struct hd_slice label, struct hd_slice run_id);
 
-struct hd_page_reader {
+struct hd_event_page_reader {
     struct hd_reader data;
     struct hd_slice run_id; /* of the event before */
     bool has_runs;
 };
 
 /* Reads an unpacked page. The events borrow both slices. */
-struct hd_page_reader hd_page_reader(struct hd_slice label, struct hd_slice data);
+struct hd_event_page_reader hd_event_page_reader(struct hd_slice label, struct hd_slice data);
 /* HD_ENOTFOUND: there are no more events. */
-HD_MUST_CHECK int hd_page_reader_next(struct hd_page_reader *reader, struct hd_page_event *out);
+HD_MUST_CHECK int hd_event_page_reader_next(struct hd_event_page_reader *reader,
+                                            struct hd_event_page_item *out);
 
 /*
  * The last events of a run get new numbers if other events became visible while they were being
  * stored. Then they are stored a second time, and this is true: `before` must not be read.
  */
-bool hd_page_event_replaces(const struct hd_page_event *event, const struct hd_page_event *before);
+bool hd_event_page_item_replaces(const struct hd_event_page_item *event,
+                                 const struct hd_event_page_item *before);
 
 #endif

@@ -78,15 +78,15 @@ static const char *check_page(struct row_checker *c, const struct hd_cell *cells
 {
     uint64_t first = (uint64_t)cells[HD_EVENT_PAGES_FIRST].number;
     uint64_t last = (uint64_t)cells[HD_EVENT_PAGES_LAST].number;
-    struct hd_page_reader reader;
-    struct hd_page_event event;
+    struct hd_event_page_reader reader;
+    struct hd_event_page_item event;
     struct hd_slice page;
     int err;
 
     if (hd_unpack_copy(&c->arena, cells[column].bytes, &page))
         return "cannot be unpacked";
-    reader = hd_page_reader(cells[HD_EVENT_PAGES_RUN].bytes, page);
-    while ((err = hd_page_reader_next(&reader, &event)) == 0) {
+    reader = hd_event_page_reader(cells[HD_EVENT_PAGES_RUN].bytes, page);
+    while ((err = hd_event_page_reader_next(&reader, &event)) == 0) {
         if (event.seq < first || event.seq > last)
             return "has an event outside its range";
         if (!hd_utf8_is_valid(event.data) || !hd_utf8_is_valid(event.name))

@@ -165,16 +165,16 @@ static int look_at_chunk(struct scanner *s, struct hd_slice packed)
 /* As event_log_store.c writes them. */
 static int look_at_page(struct scanner *s, struct hd_slice packed)
 {
-    struct hd_page_reader reader;
-    struct hd_page_event event;
+    struct hd_event_page_reader reader;
+    struct hd_event_page_item event;
     struct hd_slice page;
     int err = hd_unpack_copy(&s->arena, packed, &page);
 
     if (err)
         return err;
-    reader = hd_page_reader(s->cells[HD_EVENT_PAGES_RUN].bytes, page);
+    reader = hd_event_page_reader(s->cells[HD_EVENT_PAGES_RUN].bytes, page);
     while (!err) {
-        err = hd_page_reader_next(&reader, &event);
+        err = hd_event_page_reader_next(&reader, &event);
         if (!err)
             err = look_at_text(s, event.data);
         if (!err)
