@@ -1,5 +1,5 @@
 /*
- * Event logs in the store. A page (event_page.h) is packed like chunks. The pages of a thread do not
+ * Event logs in the store. A page (event_page.h) is packed like chunks. Pages of a thread do not
  * overlap: each has the stored events that were added between two flushes. All writes of a thread
  * are in one lane, which applies them in order and one at a time; only a page that is taken for the
  * end of a run may be stored later than its successors. It has no events of other runs.
@@ -247,7 +247,7 @@ static int keep_event(struct log_page_reading *reading, const struct hd_event_pa
     return 0;
 }
 
-/* False: the event is before the first one of the run, which sets the number where reading starts. */
+/* False: it is before the first event of the run, which sets the number where reading starts. */
 static bool is_event_wanted(struct log_page_reading *reading,
                             const struct hd_event_page_item *event)
 {
