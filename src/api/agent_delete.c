@@ -74,7 +74,7 @@ static bool has_line(const struct agent_removal *removal, struct hd_slice ns)
 }
 
 /* The runs in flight on the lines. */
-static int find_runs(struct hd_call *call, struct agent_removal *removal)
+static int find_line_runs(struct hd_call *call, struct agent_removal *removal)
 {
     const struct hd_thread_rec *thread = &removal->thread;
     struct hd_run_rec *runs = NULL;
@@ -99,7 +99,7 @@ static int find_all(struct hd_call *call, struct agent_removal *removal)
 
     if (!err)
         err = find_lines(call, removal);
-    return err ? err : find_runs(call, removal);
+    return err ? err : find_line_runs(call, removal);
 }
 
 /* ---- removing --------------------------------------------------------- */

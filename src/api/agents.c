@@ -59,7 +59,7 @@ static int count_point(struct agents *agents, const struct hd_checkpoint_node *p
 /* Running ones come first. */
 static int add_run(struct agents *agents, const struct hd_run_rec *run)
 {
-    struct thread_agent *agent;
+    struct thread_agent *agent = NULL;
     struct hd_slice ns;
     int err = hd_run_line(run, agents->call->arena, &ns, &agents->call->fault);
 

@@ -540,7 +540,7 @@ static int renew_head(struct hd_call *call, const struct hd_run_rec *run)
     struct hd_checkpoint_target target = {.graph = NULL};
     const struct hd_line_rec *line = NULL;
     struct hd_lines lines;
-    struct hd_slice ns;
+    struct hd_slice ns = {NULL, 0};
     bool is_there = true;
     int err = hd_call_thread_read(call, run->thread_id, &target.thread);
 

@@ -79,8 +79,8 @@ HD_MUST_CHECK int hd_line_delete(struct hd_batch_builder *batch, const struct hd
                                  struct hd_slice ns);
 
 /*
- * Sets *out to whether a run is in flight on the line `ns`. Runs of other lines do not count, unless
- * `is_parallel` is false: then a thread executes one run at a time.
+ * Sets *out to whether a run is in flight on the line `ns`. Runs of other lines do not count,
+ * unless `is_parallel` is false: then a thread executes one run at a time.
  */
 HD_MUST_CHECK int hd_line_is_busy(struct heddle *store, const struct hd_thread_rec *thread,
                                   struct hd_slice ns, bool is_parallel, bool *out,

@@ -147,7 +147,7 @@ struct hd_run_rec {
     struct hd_slice kwargs;   /* JSON object */
     struct hd_slice receipt;  /* JSON: the receipt of a cancelled run; empty: not cancelled */
     struct hd_slice error;    /* JSON: the cause of a failure; empty: it has not failed */
-    /* The last checkpoint that it made; empty: none, or it has not ended. */
+    /* At which it ended: the last that it made or started from; empty: none, or not ended. */
     struct hd_slice checkpoint_id;
     /* JSON: the secrets behind the markers in kwargs (secret/secret.h); never stored. */
     struct hd_slice secrets;

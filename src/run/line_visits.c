@@ -28,7 +28,7 @@ void hd_line_visits_fini(struct hd_line_visits *visits)
     uv_mutex_destroy(&visits->lock);
 }
 
-static struct hd_slice put_bytes(char **at, struct hd_slice text)
+static struct hd_slice keep_part(char **at, struct hd_slice text)
 {
     struct hd_slice copy = hd_slice(*at, text.len);
 
@@ -48,9 +48,9 @@ int hd_line_visits_add(struct hd_line_visits *visits, struct hd_slice principal,
     if (!visit)
         return HD_ENOMEM;
     at = visit->bytes;
-    visit->principal = put_bytes(&at, principal);
-    visit->thread = put_bytes(&at, thread);
-    visit->ns = put_bytes(&at, ns);
+    visit->principal = keep_part(&at, principal);
+    visit->thread = keep_part(&at, thread);
+    visit->ns = keep_part(&at, ns);
     uv_mutex_lock(&visits->lock);
     visit->next = visits->first;
     visits->first = visit;

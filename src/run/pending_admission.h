@@ -50,7 +50,10 @@ HD_MUST_CHECK int hd_pending_admission_add(struct hd_pending_admissions *all,
 void hd_pending_admission_leave(struct hd_pending_admissions *all, struct hd_slice principal,
                                 struct hd_slice run_id);
 
-/* Sets the thread, the line and the order that the record is about to be stored with. For store threads. */
+/*
+ * Sets the thread, the line and the order that the record is about to be stored with. For store
+ * threads.
+ */
 void hd_pending_admission_set_order(struct hd_pending_admissions *all, struct hd_slice principal,
                                     struct hd_slice run_id, struct hd_slice thread_id,
                                     struct hd_slice ns, int64_t order);

@@ -1,8 +1,8 @@
 /*
  * The queue of runs: one run at a time on a line (an agent's root namespace in a thread), and at
  * most max_runs at once in the process. Runs of different lines execute in parallel, unless
- * namespaces.parallel is off: then a thread executes one run at a time. The due runs of a line start
- * in the order of admission, which is a number in the thread's record, not a time.
+ * namespaces.parallel is off: then a thread executes one run at a time. The due runs of a line
+ * start in the order of admission, which is a number in the thread's record, not a time.
  *
  * Run records with a due time are in flight, so the queue can be rebuilt after a crash. A run
  * enters the queue when its record is stored and leaves it when its end is stored. A run that is

@@ -62,7 +62,7 @@ static int see_run(struct line_removal *removal, const struct hd_run_rec *run,
 }
 
 /* Newest first. */
-static int find_runs(struct line_removal *removal)
+static int see_runs(struct line_removal *removal)
 {
     const struct hd_thread_rec *thread = removal->thread;
     size_t offset = 0, count = 0;
@@ -177,7 +177,7 @@ int hd_thread_prune_line(struct heddle *store, struct hd_thread_rec *changed, st
 
     hd_batch_init(&removal.batch);
     hd_map_init(&removal.run_ids, MAX_RUNS);
-    err = find_runs(&removal);
+    err = see_runs(&removal);
     if (!err && removal.run_ids.count > 0)
         err = delete_exchanges(&removal);
     if (!err)

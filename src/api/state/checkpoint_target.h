@@ -5,7 +5,8 @@
  * one that a run named, and below it the namespaces of its subgraphs. A request names one by
  * checkpoint_ns or assistant_id; the default is that of the latest run. "" names the empty root if
  * clients see roots and the thread uses it; otherwise it is the same as absent. When a client chose
- * another head than the newest checkpoint (PATCH …/branches), the thread's record has it in `heads`.
+ * another head than the newest checkpoint (PATCH …/branches), the thread's record has it in
+ * `heads`.
  *
  * All functions block on the store: for store threads.
  */

@@ -30,7 +30,6 @@ def listed(thread):
     return thread.ask("GET", thread.path("/agents"))
 
 
-
 def test_a_listed_agent_has_its_own_status(thread, agents):
     quiet = agents("echo")
     thread.run("approval", input=human("delete it?"))
