@@ -64,7 +64,8 @@ enum heddle_code {
     HEDDLE_EEXISTS = -12,
     HEDDLE_EUNSUPPORTED = -13,
     HEDDLE_ECLOSED = -14,
-    HEDDLE_EACCESS = -15
+    HEDDLE_EACCESS = -15,
+    HEDDLE_ETAKEN = -16 /* another server has taken over the thread */
 };
 
 struct heddle_error {

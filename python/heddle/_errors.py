@@ -18,6 +18,7 @@ _NAMES = {
     -13: "EUNSUPPORTED",
     -14: "ECLOSED",
     -15: "EACCESS",
+    -16: "ETAKEN",
 }
 
 

@@ -21,6 +21,7 @@
 
 struct heddle;
 struct hd_config;
+struct hd_cluster;
 struct hd_defer;
 struct hd_delegation;
 struct hd_agents;
@@ -85,6 +86,7 @@ struct hd_app {
     int64_t started_at;
     int port;                   /* that the server listens on; 0: not yet. For the loop */
     struct hd_store_lock *hold; /* lock on the store: other servers are refused */
+    struct hd_cluster *cluster; /* the servers of the store; NULL: this one alone */
     /* Called on another thread when the lock was lost; set it before opening. */
     void (*lost)(void *ctx, const char *text);
     void *lost_ctx;

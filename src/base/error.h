@@ -28,7 +28,8 @@
     X(HD_EEXISTS, HEDDLE_EEXISTS, 409, "exists already")                           \
     X(HD_EUNSUPPORTED, HEDDLE_EUNSUPPORTED, 501, "not supported")                  \
     X(HD_ECLOSED, HEDDLE_ECLOSED, 503, "closed")                                   \
-    X(HD_EACCESS, HEDDLE_EACCESS, 403, "permission denied")
+    X(HD_EACCESS, HEDDLE_EACCESS, 403, "permission denied")                        \
+    X(HD_ETAKEN, HEDDLE_ETAKEN, 503, "another server has taken over the thread")
 
 enum {
 #define X(name, code, http, text) name = code,

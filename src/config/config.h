@@ -136,6 +136,9 @@ struct hd_config {
     int max_runs;
     int64_t run_timeout_us;
     int64_t outage_timeout_us;
+    const char *cluster_address;
+    const char *cluster_key;
+    int64_t cluster_lease_us;
     int64_t drain_us;
 
     bool stream_end_event;

@@ -143,6 +143,15 @@ static const struct hd_setting settings[] = {
     {"drain", HD_SETTING_DURATION, AT(drain_us), "10", "SECONDS",
      .help = "time for open responses when the server stops", .max = DAY_SECONDS, .scale = SECOND},
 
+    {"cluster.address", HD_SETTING_TEXT, AT(cluster_address), "", "URL",
+     .help = "URL at which the other servers of the store reach this one",
+     .title = "Several servers"},
+    {"cluster.key", HD_SETTING_TEXT, AT(cluster_key), "", "TEXT",
+     .help = "shared key of the servers of a store: at least 32 characters", .is_secret = true},
+    {"cluster.lease", HD_SETTING_DURATION, AT(cluster_lease_us), "10", "SECONDS",
+     .help = "a server that is silent for so long is replaced by the others", .min = 2, .max = 600,
+     .scale = SECOND},
+
     {"stream.end_event", HD_SETTING_BOOL, AT(stream_end_event), "true", "",
      .help = "end streams with an `end` event: run, checkpoint, status", .title = "Streams"},
     {"stream.heartbeat", HD_SETTING_DURATION, AT(stream_heartbeat_ms), "5", "SECONDS",

@@ -379,6 +379,8 @@ static int delete_thread(struct heddle *store, struct hd_slice principal, struct
     if (!err)
         err = hd_batch_delete(&batch, HD_LINES, key, 2);
     if (!err)
+        err = hd_batch_delete(&batch, HD_HOLDS, key, 2);
+    if (!err)
         err = hd_batch_delete(&batch, HD_RUNS, key, 2);
     if (!err)
         err = hd_batch_delete(&batch, HD_EVENT_PAGES, key, 2);

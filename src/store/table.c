@@ -364,6 +364,23 @@ const struct hd_table hd_tables[HD_TABLE_COUNT] = {
                               [HD_LINES_STATUS] = {.name = "status", .type = HD_COL_TEXT},
                               [HD_LINES_UPDATED] = {.name = "updated_at", .type = HD_COL_INT},
                               [HD_LINES_BODY] = {.name = "body", .type = HD_COL_TEXT}}},
+    [HD_HOLDS] = {.name = "holds",
+                  .since = 8,
+                  .key_count = 2,
+                  .column_count = 5,
+                  .columns = {[HD_HOLDS_PRINCIPAL] = {.name = "principal", .type = HD_COL_TEXT},
+                              [HD_HOLDS_THREAD] = {.name = "thread_id", .type = HD_COL_TEXT},
+                              [HD_HOLDS_TOKEN] = {.name = "token", .type = HD_COL_INT},
+                              [HD_HOLDS_SERVER] = {.name = "server",
+                                                   .type = HD_COL_TEXT,
+                                                   .nullable = true},
+                              [HD_HOLDS_LAST] = {.name = "last_server", .type = HD_COL_TEXT}},
+                  .index_count = 1,
+                  .indexes = {[HD_HOLDS_BY_SERVER] = {.name = "holds_by_server",
+                                                      .column_count = 3,
+                                                      .columns = {HD_HOLDS_SERVER,
+                                                                  HD_HOLDS_PRINCIPAL,
+                                                                  HD_HOLDS_THREAD}}}},
 };
 
 int hd_cell_cmp(const struct hd_cell *a, const struct hd_cell *b)

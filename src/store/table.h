@@ -14,7 +14,7 @@
 
 #include "base/slice.h"
 
-#define HD_SCHEMA_VERSION 7
+#define HD_SCHEMA_VERSION 8
 #define HD_MAX_COLUMNS 10
 #define HD_MAX_INDEXES 3
 #define HD_MAX_INDEX_COLUMNS 5
@@ -42,6 +42,7 @@ enum hd_table_id {
     HD_SERVERS,
     HD_OUTBOX,
     HD_LINES,
+    HD_HOLDS,
     HD_TABLE_COUNT
 };
 
@@ -313,6 +314,16 @@ enum {
     HD_LINES_UPDATED,
     HD_LINES_BODY
 };
+
+/* Which server executes the runs of a thread, where several share a store (records/hold.h). */
+enum {
+    HD_HOLDS_PRINCIPAL,
+    HD_HOLDS_THREAD,
+    HD_HOLDS_TOKEN,  /* random, one for each claim; 0: unheld */
+    HD_HOLDS_SERVER, /* the holder; null: unheld */
+    HD_HOLDS_LAST    /* the holder, or the last one */
+};
+enum { HD_HOLDS_BY_SERVER }; /* index: server, principal, thread */
 
 struct hd_cell {
     enum hd_cell_kind { HD_CELL_NULL, HD_CELL_INT, HD_CELL_BYTES } kind;

@@ -1,0 +1,99 @@
+#include "records/hold.h"
+
+#include "base/uuid.h"
+#include "records/record_internal.h"
+
+int hd_hold_read(struct heddle *store, struct hd_slice principal, struct hd_slice thread,
+                 struct hd_arena *arena, struct hd_hold *out, struct heddle_error *fault)
+{
+    const struct hd_cell key[] = {hd_cell_bytes(principal), hd_cell_bytes(thread)};
+    struct hd_cell cells[HD_MAX_COLUMNS];
+    int err = hd_record_get(store, HD_HOLDS, key, HD_COUNT(key), arena, cells, fault);
+
+    *out = (struct hd_hold){.token = 0};
+    if (err == HD_ENOTFOUND)
+        return 0;
+    if (err)
+        return err;
+    out->token = cells[HD_HOLDS_TOKEN].number;
+    out->server = cells[HD_HOLDS_SERVER].bytes;
+    out->last = cells[HD_HOLDS_LAST].bytes;
+    return 0;
+}
+
+int64_t hd_hold_token(void)
+{
+    int64_t token;
+
+    do
+        hd_random(&token, sizeof(token));
+    while (token == 0);
+    return token;
+}
+
+int hd_hold_put(struct hd_batch_builder *batch, struct hd_slice principal, struct hd_slice thread,
+                const struct hd_hold *hold)
+{
+    const struct hd_cell cells[] = {
+        [HD_HOLDS_PRINCIPAL] = hd_cell_bytes(principal),
+        [HD_HOLDS_THREAD] = hd_cell_bytes(thread),
+        [HD_HOLDS_TOKEN] = hd_cell_int(hold->token),
+        [HD_HOLDS_SERVER] = hold->token ? hd_cell_bytes(hold->server) : hd_cell_null(),
+        [HD_HOLDS_LAST] = hd_cell_bytes(hold->last),
+    };
+
+    return hd_batch_row(batch, HD_OP_PUT, HD_HOLDS, cells);
+}
+
+int hd_hold_expect(struct hd_batch_builder *batch, struct hd_slice principal,
+                   struct hd_slice thread, int64_t token)
+{
+    const struct hd_cell key[] = {hd_cell_bytes(principal), hd_cell_bytes(thread)};
+
+    return hd_batch_expect(batch, HD_HOLDS, key, HD_HOLDS_TOKEN, token);
+}
+
+/* ---- lists ------------------------------------------------------------ */
+
+struct holds_scan {
+    hd_hold_fn fn;
+    void *arg;
+};
+
+static int on_hold(void *arg, size_t which, const struct hd_cell *cells)
+{
+    const struct holds_scan *scan = arg;
+    const struct hd_hold hold = {.token = cells[HD_HOLDS_TOKEN].number,
+                                 .server = cells[HD_HOLDS_SERVER].bytes,
+                                 .last = cells[HD_HOLDS_LAST].bytes};
+
+    (void)which;
+    return scan->fn(scan->arg, cells[HD_HOLDS_PRINCIPAL].bytes, cells[HD_HOLDS_THREAD].bytes,
+                    &hold);
+}
+
+static int scan_holds(struct heddle *store, const struct hd_cell *server, hd_hold_fn fn, void *arg,
+                      struct heddle_error *fault)
+{
+    struct holds_scan scan = {fn, arg};
+    const struct hd_query query = {.table = HD_HOLDS,
+                                   .index = HD_HOLDS_BY_SERVER,
+                                   .prefix = server,
+                                   .prefix_count = server ? 1 : 0,
+                                   .columns = HD_ALL_COLUMNS};
+
+    return hd_rows_scan(store, query, on_hold, &scan, fault);
+}
+
+int hd_holds_of(struct heddle *store, struct hd_slice server, hd_hold_fn fn, void *arg,
+                struct heddle_error *fault)
+{
+    const struct hd_cell cell = hd_cell_bytes(server);
+
+    return scan_holds(store, &cell, fn, arg, fault);
+}
+
+int hd_holds_all(struct heddle *store, hd_hold_fn fn, void *arg, struct heddle_error *fault)
+{
+    return scan_holds(store, NULL, fn, arg, fault);
+}

@@ -1,0 +1,58 @@
+/*
+ * Holds: which server executes the runs of a thread, where several servers share a store.
+ *
+ * The server that admits a run on an unheld thread claims it in the same batch, with a random
+ * token; the batch that ends the last run releases it. Both batches also put the record of the
+ * thread, whose revision guards the row. All other batches of a holder expect the token of its
+ * claim, which it never reads again: after a take-over they fail with HD_ETAKEN.
+ *
+ * A thread that no server of a cluster has ever held has no row.
+ */
+#ifndef HD_RECORDS_HOLD_H
+#define HD_RECORDS_HOLD_H
+
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/slice.h"
+#include "store/batch.h"
+
+struct heddle;
+
+struct hd_hold {
+    int64_t token;          /* 0: unheld */
+    struct hd_slice server; /* the holder; empty: unheld */
+    struct hd_slice last;   /* the holder, or the last one; empty: none yet */
+};
+
+/* A thread without a row is unheld. Slices are in the arena. */
+HD_MUST_CHECK int hd_hold_read(struct heddle *store, struct hd_slice principal,
+                               struct hd_slice thread, struct hd_arena *arena, struct hd_hold *out,
+                               struct heddle_error *fault);
+
+/* A new token; never 0. */
+int64_t hd_hold_token(void);
+
+/* Appends the row; borrows the texts until the batch is applied. token 0: it is released. */
+HD_MUST_CHECK int hd_hold_put(struct hd_batch_builder *batch, struct hd_slice principal,
+                              struct hd_slice thread, const struct hd_hold *hold);
+/* Expects the row to have the token, which is not 0. */
+HD_MUST_CHECK int hd_hold_expect(struct hd_batch_builder *batch, struct hd_slice principal,
+                                 struct hd_slice thread, int64_t token);
+
+/*
+ * Calls `fn` for each thread that `server` holds; a positive result ends the scan. The slices are
+ * valid during the call. Blocks.
+ */
+typedef int (*hd_hold_fn)(void *arg, struct hd_slice principal, struct hd_slice thread,
+                          const struct hd_hold *hold);
+
+HD_MUST_CHECK int hd_holds_of(struct heddle *store, struct hd_slice server, hd_hold_fn fn,
+                              void *arg, struct heddle_error *fault);
+/* The same for the threads of all holders. */
+HD_MUST_CHECK int hd_holds_all(struct heddle *store, hd_hold_fn fn, void *arg,
+                               struct heddle_error *fault);
+
+#endif
