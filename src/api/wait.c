@@ -150,7 +150,11 @@ static void on_outcome(void *ctx, const struct hd_outcome *outcome)
     struct wait *wait = ctx;
 
     wait->waiter.link = NULL;
-    if (outcome->status == HD_RUN_STATE_ERROR || outcome->status == HD_RUN_STATE_TIMEOUT) {
+    if (outcome->is_taken && !wait->is_begun) {
+        hd_call_header_int(wait->call, HD_S("Retry-After"), 1);
+        (void)hd_call_refuse(wait->call, 503, "another server continues the run; join it again");
+        wait_answer(wait);
+    } else if (outcome->status == HD_RUN_STATE_ERROR || outcome->status == HD_RUN_STATE_TIMEOUT) {
         answer_error(wait, outcome->error_type, outcome->error_text);
     } else {
         hd_jw_raw_or(&wait->call->jw, outcome->values, "null");

@@ -183,6 +183,11 @@ static void lose_all(struct hd_event_log *log, bool is_gone)
     }
 }
 
+void hd_event_log_lose(struct hd_event_log *log)
+{
+    lose_all(log, false);
+}
+
 void hd_event_log_drop(struct hd_event_log *log)
 {
     struct hd_event_logs *logs = log->logs;

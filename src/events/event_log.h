@@ -25,6 +25,7 @@
 #include "base/uuid.h"
 #include "events/event_page.h"
 #include "store/batch.h"
+#include "store/guard.h"
 
 struct heddle;
 struct hd_event_logs;
@@ -91,6 +92,9 @@ HD_MUST_CHECK struct hd_event_log *hd_event_log_get(struct hd_event_logs *logs,
  */
 void hd_event_log_drop(struct hd_event_log *log);
 
+/* Another server has taken over the thread: all readers are lost. */
+void hd_event_log_lose(struct hd_event_log *log);
+
 /* Keeps the log while a run of its thread is running. */
 void hd_event_log_hold(struct hd_event_log *log);
 void hd_event_log_release(struct hd_event_log *log);
@@ -129,10 +133,10 @@ HD_MUST_CHECK int hd_event_log_add(struct hd_event_log *log,
  */
 void hd_event_log_show(struct hd_event_log *log, struct hd_slice run_id);
 /*
- * Sets the creation time of the thread for thread_fence.h: pages of a deleted thread are not
- * stored. 0: unknown.
+ * Sets the guard of the thread (store/thread_fence.h): pages of a deleted thread, or of one that
+ * another server has taken over, are not stored.
  */
-void hd_event_log_guard(struct hd_event_log *log, int64_t guard);
+void hd_event_log_guard(struct hd_event_log *log, struct hd_guard guard);
 /* Stores the added events now instead of after a short delay. */
 void hd_event_log_flush(struct hd_event_log *log);
 /* Returns whether a stored page was larger than twice HD_PAGE_BYTES. */

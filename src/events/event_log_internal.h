@@ -42,7 +42,7 @@ struct hd_event_log {
 
     struct hd_event_log_watch *watches;
 
-    int64_t guard;                 /* see hd_event_log_guard() */
+    struct hd_guard guard;         /* see hd_event_log_guard() */
     struct hd_event_log_page page; /* stored next */
     bool is_dirty;
     bool has_large; /* see hd_event_log_has_large() */

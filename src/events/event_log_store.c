@@ -107,18 +107,18 @@ int hd_event_log_page_put(struct hd_batch_builder *batch, struct hd_slice princi
     return hd_batch_row(batch, HD_OP_PUT, HD_EVENT_PAGES, row);
 }
 
-/* Conflicts if the thread was deleted, so that its pages are not stored again. */
+/* Conflicts if the thread was deleted or taken over. */
 static int expect_thread(struct hd_batch_builder *batch, const struct hd_event_log *log)
 {
     struct hd_slice key;
     int err = hd_arena_copy(&batch->arena, hd_slice(log->key, log->key_len), &key);
 
-    return err ? err : hd_thread_fence_expect(batch, key, log->guard);
+    return err ? err : hd_thread_fence_expect(batch, key, &log->guard);
 }
 
-void hd_event_log_guard(struct hd_event_log *log, int64_t guard)
+void hd_event_log_guard(struct hd_event_log *log, struct hd_guard guard)
 {
-    if (log->guard != guard)
+    if (!hd_guard_eq(log->guard, guard))
         hd_event_log_flush(log);
     log->guard = guard;
 }
@@ -149,7 +149,7 @@ void hd_event_log_flush(struct hd_event_log *log)
         return;
     note_size(log);
     hd_batch_init(&batch);
-    err = log->guard ? expect_thread(&batch, log) : 0;
+    err = hd_guard_is_set(log->guard) ? expect_thread(&batch, log) : 0;
     if (!err)
         err = add_page_row(&batch, log);
     if (!err)

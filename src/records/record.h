@@ -30,6 +30,7 @@
 #include "records/run_losses.h"
 #include "records/run_request.h"
 #include "store/batch.h"
+#include "store/guard.h"
 
 struct heddle;
 
@@ -151,7 +152,7 @@ struct hd_run_rec {
     struct hd_slice checkpoint_id;
     /* JSON: the secrets behind the markers in kwargs (secret/secret.h); never stored. */
     struct hd_slice secrets;
-    int64_t thread_created;  /* creation time of its thread, not stored; 0: not known */
+    struct hd_guard guard;   /* of its thread; not stored, not set: not known */
     struct hd_slice unknown; /* members of the body that a newer version wrote */
 };
 
@@ -205,17 +206,6 @@ HD_MUST_CHECK int hd_run_mark_running(struct heddle *store, struct hd_run_rec *r
  */
 HD_MUST_CHECK int hd_run_mark_suspended(struct heddle *store, struct hd_run_rec *run,
                                         struct heddle_error *fault);
-
-/* `event_seq` is that of its thread. An error ends the recovery. */
-typedef int (*hd_run_recovered_fn)(void *arg, const struct hd_run_rec *run, int64_t event_seq);
-
-/*
- * After a start: hands over all runs that have not ended. A run that was running has one attempt
- * more than before and, unless it is suspended, one loss more; both are stored first. One with
- * `max_losses` ends with an error instead, and its thread with it.
- */
-HD_MUST_CHECK int hd_run_recover(struct heddle *store, int max_losses, hd_run_recovered_fn fn,
-                                 void *arg, struct heddle_error *fault);
 
 /* ---- assistants ------------------------------------------------------- */
 

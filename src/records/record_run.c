@@ -1,6 +1,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "records/hold.h"
 #include "records/record_internal.h"
 
 /* ---- how it is stored ------------------------------------------------- */
@@ -280,7 +281,7 @@ int hd_run_delete(struct hd_batch_builder *batch, const struct hd_run_rec *run)
 
 /* ---- marking ---------------------------------------------------------- */
 
-/* Puts the run alone. */
+/* Puts the run alone, while this server holds its thread. */
 static int put_now(struct heddle *store, struct hd_run_rec *run, struct heddle_error *fault)
 {
     struct hd_batch_builder batch;
@@ -290,12 +291,29 @@ static int put_now(struct heddle *store, struct hd_run_rec *run, struct heddle_e
 
     hd_batch_init(&batch);
     err = hd_run_put(&batch, run);
+    if (!err && run->guard.token)
+        err = hd_hold_expect(&batch, run->principal, run->thread_id, run->guard.token);
     if (!err)
         err = hd_thread_lane(&batch.arena, run->principal, run->thread_id, &lane);
     view = hd_batch_view(&batch);
     if (!err)
         err = hd_rows_apply(store, lane, &view, NULL, fault);
     hd_batch_fini(&batch);
+    return err;
+}
+
+/* HD_ETAKEN: another server has taken over the thread. */
+static int check_token(struct heddle *store, const struct hd_run_rec *run, struct hd_arena *arena,
+                       struct heddle_error *fault)
+{
+    struct hd_hold hold;
+    int err;
+
+    if (!run->guard.token)
+        return 0;
+    err = hd_hold_read(store, run->principal, run->thread_id, arena, &hold, fault);
+    if (!err && hold.token != run->guard.token)
+        err = hd_error_set(fault, HD_ETAKEN, "%s", hd_error_text(HD_ETAKEN));
     return err;
 }
 
@@ -311,6 +329,8 @@ static int read_rev(struct heddle *store, struct hd_run_rec *run, enum hd_run_st
     err = hd_run_read(store, run->principal, run->thread_id, run->run_id, &arena, &stored, fault);
     if (!err && stored.status != state)
         err = HD_ENOTFOUND;
+    if (!err)
+        err = check_token(store, run, &arena, fault);
     if (!err)
         run->rev = stored.rev;
     hd_arena_fini(&arena);

@@ -139,14 +139,14 @@ static int add_exchange(struct hd_recording *recording, struct hd_batch_builder 
     return hd_batch_row(batch, HD_OP_PUT, HD_EXCHANGES, row);
 }
 
-/* Rows of a thread deleted meanwhile are not written again. */
+/* Rows of a thread that was deleted or taken over are not written. */
 static int expect_thread(struct hd_batch_builder *batch,
                          const struct hd_engine_run_options *options)
 {
     struct hd_slice key;
     int err = hd_thread_lane(&batch->arena, options->principal, options->thread, &key);
 
-    return err ? err : hd_thread_fence_expect(batch, key, options->guard);
+    return err ? err : hd_thread_fence_expect(batch, key, &options->guard);
 }
 
 static int store_exchange(struct hd_recording *recording, const struct hd_record_request *request,
@@ -161,7 +161,7 @@ static int store_exchange(struct hd_recording *recording, const struct hd_record
     hd_arena_init(&arena, 4096);
     hd_batch_init(&batch);
     err = hd_thread_lane(&arena, options->principal, options->thread, &lane);
-    if (!err && options->guard)
+    if (!err && hd_guard_is_set(options->guard))
         err = expect_thread(&batch, options);
     if (!err)
         err = add_exchange(recording, &batch, request, text);

@@ -119,6 +119,7 @@ struct hd_queue {
     struct hd_line_queue **ready_tail;
     struct hd_buf scratch;
 
+    bool is_paused; /* see hd_queue_pause_starts() */
     bool is_draining;
     void (*drained)(void *ctx);
     void *drained_ctx;

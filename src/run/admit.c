@@ -8,7 +8,9 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/uuid.h"
+#include "cluster/cluster.h"
 #include "gate/limits.h"
+#include "records/hold.h"
 #include "records/run_user.h"
 #include "records/stream_modes.h"
 #include "records/thread_heads.h"
@@ -40,6 +42,8 @@ struct attempt {
     struct hd_run_rec *active; /* in flight on the line */
     size_t active_count;
     struct hd_val *secrets; /* removed from the stored values; NULL: none */
+    int64_t token;          /* of the hold on the thread; 0: this server uses its store alone */
+    bool claims;            /* this attempt claims the thread */
 };
 
 static int refuse_run(struct attempt *t, int status, const char *fmt, ...) HD_PRINTF(3, 4);
@@ -738,6 +742,18 @@ static int fill_thread(struct attempt *t, const struct hd_val *merged, int64_t n
     return err ? err : hd_ttl_standard(t->a->app->config, t->a->arena, &thread->ttl);
 }
 
+/* The claim of the thread, or the expectation that this server still holds it. */
+static int add_hold(struct hd_batch_builder *batch, const struct attempt *t)
+{
+    struct hd_slice self = hd_cluster_self(t->a->app->cluster);
+    const struct hd_hold hold = {.token = t->token, .server = self, .last = self};
+
+    if (!t->token)
+        return 0;
+    return t->claims ? hd_hold_put(batch, t->a->principal, t->thread.id, &hold)
+                     : hd_hold_expect(batch, t->a->principal, t->thread.id, t->token);
+}
+
 static int store_admission(struct attempt *t)
 {
     struct hd_batch_builder batch;
@@ -752,6 +768,8 @@ static int store_admission(struct attempt *t)
             hd_thread_texts_add_label(&batch, t->a->principal, t->thread.id, t->a->request->input);
     if (!err)
         err = hd_run_add(&batch, &t->a->run);
+    if (!err)
+        err = add_hold(&batch, t);
     if (!err)
         err = hd_thread_lane(t->a->arena, t->a->principal, t->thread.id, &lane);
     view = hd_batch_view(&batch);
@@ -777,6 +795,32 @@ static int list_cancelled(struct attempt *t)
     return 0;
 }
 
+/*
+ * Where several servers share the store, this one claims an unheld thread. A thread that another
+ * server holds ends the attempt: that server admits its runs. The holder may be gone; then it is
+ * being taken over.
+ */
+static int check_hold(struct attempt *t)
+{
+    struct hd_admission *a = t->a;
+    struct hd_cluster *cluster = a->app->cluster;
+    struct hd_hold hold;
+    int err;
+
+    if (!hd_cluster_is_on(cluster))
+        return 0;
+    err = hd_hold_read(a->app->store, a->principal, t->thread.id, a->arena, &hold, t->fault);
+    if (err)
+        return err;
+    if (hold.token && !hd_slice_eq(hold.server, hd_cluster_self(cluster))) {
+        a->holder = hold.server;
+        return HD_EBUSY;
+    }
+    t->claims = hold.token == 0;
+    t->token = t->claims ? hd_hold_token() : hold.token;
+    return 0;
+}
+
 static int find_all(struct attempt *t)
 {
     int err = check_webhook(t);
@@ -785,6 +829,8 @@ static int find_all(struct attempt *t)
         err = find_assistant(t);
     if (!err)
         err = find_thread(t);
+    if (!err)
+        err = check_hold(t);
     if (!err)
         err = choose_place(t);
     if (!err)
@@ -821,7 +867,7 @@ static int try_once(struct attempt *t)
     if (!err)
         err = store_admission(t);
     t->a->event_seq = t->thread.event_seq;
-    t->a->run.thread_created = t->thread.created_at;
+    t->a->run.guard = (struct hd_guard){t->thread.created_at, t->token};
     return err;
 }
 
@@ -843,6 +889,7 @@ static int admit_once(void *arg, struct heddle_error *fault)
     int err;
 
     a->cancelled_count = 0;
+    a->holder = hd_slice(NULL, 0);
     a->run.secrets = hd_slice(NULL, 0);
     err = try_once(&t);
     hd_val_unref(t.secrets);
@@ -869,5 +916,5 @@ int hd_admit(struct hd_admission *a, struct heddle_error *fault)
         hd_queue_unexpect(a->app->queue, a->principal, a->run.run_id);
         hd_limits_give(a->app->limits, a->actor, HD_LIMIT_RUNS);
     }
-    return a->refusal ? 0 : err;
+    return a->refusal || a->holder.len > 0 ? 0 : err;
 }

@@ -14,6 +14,7 @@
 #include "run/delegate.h"
 #include "run/run_commit.h"
 #include "run/run_log.h"
+#include "run/run_recover.h"
 #include "worker/resume_answers.h"
 
 #define MAX_THREAD_QUEUES ((size_t)1 << 22)
@@ -525,7 +526,7 @@ static void queue_resume(struct hd_queue *queue)
 {
     size_t limit = (size_t)queue->app->config->max_runs;
 
-    while (!queue->is_draining && queue->running < limit && queue->ready) {
+    while (!queue->is_draining && !queue->is_paused && queue->running < limit && queue->ready) {
         struct hd_line_queue *line = dequeue_ready(queue);
         struct hd_active_run *active;
         int64_t next;
@@ -969,31 +970,39 @@ int hd_queue_drain(struct hd_queue *queue, void (*done)(void *ctx), void *ctx)
 
 /* ---- recovery --------------------------------------------------------- */
 
-static int on_in_flight(void *arg, const struct hd_run_rec *run, int64_t event_seq)
+int hd_queue_continue(struct hd_queue *queue, const struct hd_run_rec *run, int64_t event_seq,
+                      bool is_continued)
 {
-    struct hd_queue *queue = arg;
-    struct heddle_error fault = {0};
-    bool is_continued = false;
-    int err = 0;
-
-    if (run->status == HD_RUN_STATE_RUNNING)
-        err = hd_run_commit_has_checkpoint(queue->app->store, run, &is_continued, &fault);
-    if (err)
-        return err;
     queue->recovered++;
     hd_limits_hold(queue->app->limits, run->actor, HD_LIMIT_RUNS);
     return queue_add(queue, run, event_seq, false, is_continued);
+}
+
+static int on_in_flight(void *arg, const struct hd_run_rec *run, int64_t event_seq,
+                        bool is_continued)
+{
+    return hd_queue_continue(arg, run, event_seq, is_continued);
+}
+
+void hd_queue_pause_starts(struct hd_queue *queue)
+{
+    queue->is_paused = true;
+}
+
+void hd_queue_resume_starts(struct hd_queue *queue)
+{
+    queue->is_paused = false;
+    queue_resume(queue);
 }
 
 int hd_queue_recover(struct hd_queue *queue, struct heddle_error *fault)
 {
     int err;
 
-    queue->is_draining = true; /* start no run before all are added */
-    err = hd_run_recover(queue->app->store, HD_MAX_LOSSES, on_in_flight, queue, fault);
-    queue->is_draining = false;
+    hd_queue_pause_starts(queue);
+    err = hd_run_recover(queue->app, on_in_flight, queue, fault);
     if (queue->recovered > 0)
         hd_log(HD_LOG_INFO, "run", "%zu unfinished runs continue", queue->recovered);
-    queue_resume(queue);
+    hd_queue_resume_starts(queue);
     return err;
 }

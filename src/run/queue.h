@@ -39,6 +39,17 @@ void hd_queue_destroy(struct hd_queue *queue);
 HD_MUST_CHECK int hd_queue_recover(struct hd_queue *queue, struct heddle_error *fault);
 
 /*
+ * Adds a run that another process has left, after run_recover.h has stored its new attempt.
+ * `is_continued`: it has stored checkpoints.
+ */
+HD_MUST_CHECK int hd_queue_continue(struct hd_queue *queue, const struct hd_run_rec *run,
+                                    int64_t event_seq, bool is_continued);
+
+/* Runs that are added in between start in their order, not as they are added. */
+void hd_queue_pause_starts(struct hd_queue *queue);
+void hd_queue_resume_starts(struct hd_queue *queue);
+
+/*
  * Announces a run whose record is about to be stored: it can be waited for and cancelled before
  * hd_queue_add(). hd_queue_unexpect() withdraws it when it was not stored. For store threads.
  */
@@ -100,6 +111,7 @@ struct hd_queue_counts hd_queue_counts(const struct hd_queue *queue);
 struct hd_outcome {
     enum hd_run_state status;
     bool is_deleted;            /* rolled back: its record is deleted */
+    bool is_taken;              /* another server continues it; the rest is not known */
     struct hd_slice values;     /* JSON: its output, as `wait` returns it; may be empty */
     struct hd_slice error_type; /* of a failed run */
     struct hd_slice error_text;

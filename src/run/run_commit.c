@@ -6,9 +6,11 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "cluster/cluster.h"
 #include "config/config.h"
 #include "events/event_log.h"
 #include "graph/engine/origin.h"
+#include "records/hold.h"
 #include "records/line.h"
 #include "records/participants.h"
 #include "records/thread_heads.h"
@@ -164,20 +166,43 @@ static int add_run(struct hd_batch_builder *batch, const struct hd_run_commit *c
     return hd_run_put(batch, &run);
 }
 
+/* The hold on the thread ends with its last run. */
+static int add_hold(struct hd_batch_builder *batch, const struct hd_run_rec *run,
+                    const struct hd_hold *hold, bool is_last)
+{
+    const struct hd_hold released = {.last = hold->last};
+
+    if (!run->guard.token)
+        return 0;
+    return is_last ? hd_hold_put(batch, run->principal, run->thread_id, &released)
+                   : hd_hold_expect(batch, run->principal, run->thread_id, run->guard.token);
+}
+
+/* The new state of the rows that the end of a run changes. */
+struct end_plan {
+    struct hd_thread_rec thread;
+    struct hd_lines lines;
+    struct hd_hold hold;
+    size_t others; /* other runs in flight on the thread */
+    int64_t rev;   /* current revision of the run; 0: it was deleted */
+};
+
 /*
- * Appends all changes of the end to one batch: the new `thread` and its lines, the run (`rev`: its
- * current revision, 0: it was deleted), its last events and its webhook.
+ * Appends all changes of the end to one batch: the thread and its lines, the run, its last events
+ * and its webhook.
  */
 static int add_end(struct hd_batch_builder *batch, const struct hd_run_commit *commit,
-                   struct hd_thread_rec *thread, const struct hd_lines *lines, int64_t rev)
+                   struct end_plan *plan)
 {
     const struct hd_run_rec *run = commit->run;
-    int err = hd_thread_put(batch, thread);
+    int err = hd_thread_put(batch, &plan->thread);
 
     if (!err)
-        err = hd_lines_put(batch, lines);
+        err = hd_lines_put(batch, &plan->lines);
     if (!err)
-        err = add_run(batch, commit, rev);
+        err = add_run(batch, commit, plan->rev);
+    if (!err)
+        err = add_hold(batch, run, &plan->hold, plan->others == 0);
     if (!err && commit->last_page && commit->last_page->data.len > 0)
         err = hd_event_log_page_put(batch, run->principal, run->thread_id, commit->last_page);
     if (!err && commit->webhook)
@@ -185,44 +210,63 @@ static int add_end(struct hd_batch_builder *batch, const struct hd_run_commit *c
     return err;
 }
 
-/* Computes the new records of thread and lines; HD_ENOTFOUND: the thread was deleted. */
-static int plan_thread(struct heddle *store, const struct hd_run_commit *commit,
-                       struct hd_arena *arena, struct hd_thread_rec *thread, struct hd_lines *lines,
-                       int64_t *rev, struct heddle_error *fault)
+/*
+ * HD_ETAKEN: another server holds the thread. HD_ENOTFOUND: the end is stored already, by an
+ * earlier commit whose reply was lost, which released the thread.
+ */
+static int check_hold(struct hd_app *app, const struct hd_run_rec *run, struct hd_arena *arena,
+                      struct hd_hold *out, struct heddle_error *fault)
 {
-    const struct hd_run_rec *run = commit->run;
-    size_t others = 0;
-    int err = hd_thread_read(store, run->principal, run->thread_id, arena, thread, fault);
+    int err;
 
-    if (!err && run->thread_created && run->thread_created != thread->created_at)
-        err = HD_ENOTFOUND; /* the id belongs to a new thread */
-    if (!err)
-        err = count_others(store, run, arena, &others, rev, fault);
-    if (!err)
-        err = hd_lines_read(store, thread, arena, lines, fault);
-    if (!err)
-        err = change_thread(store, thread, commit, arena, fault);
-    if (!err && !has_result(commit) && (others > 0 || !thread->has_before))
-        err = restore_head(store, thread, run, arena, fault);
-    if (!err)
-        err = change_line(lines, thread, commit, arena);
-    if (err)
+    if (!run->guard.token)
+        return 0;
+    err = hd_hold_read(app->store, run->principal, run->thread_id, arena, out, fault);
+    if (err || out->token == run->guard.token)
         return err;
-    keep_head(thread, commit, others);
-    return hd_lines_settle(lines, thread, others > 0, arena);
+    if (!out->token && hd_slice_eq(out->last, hd_cluster_self(app->cluster)))
+        return HD_ENOTFOUND;
+    return hd_error_set(fault, HD_ETAKEN, "%s", hd_error_text(HD_ETAKEN));
 }
 
-static int try_once(struct heddle *store, const struct hd_run_commit *commit,
-                    struct hd_arena *arena, struct heddle_error *fault)
+/* HD_ENOTFOUND: the thread was deleted. */
+static int plan_end(struct hd_app *app, const struct hd_run_commit *commit, struct hd_arena *arena,
+                    struct end_plan *plan, struct heddle_error *fault)
+{
+    struct heddle *store = app->store;
+    const struct hd_run_rec *run = commit->run;
+    struct hd_thread_rec *thread = &plan->thread;
+    int err = hd_thread_read(store, run->principal, run->thread_id, arena, thread, fault);
+
+    if (!err && run->guard.created_at && run->guard.created_at != thread->created_at)
+        err = HD_ENOTFOUND; /* the id belongs to a new thread */
+    if (!err)
+        err = check_hold(app, run, arena, &plan->hold, fault);
+    if (!err)
+        err = count_others(store, run, arena, &plan->others, &plan->rev, fault);
+    if (!err)
+        err = hd_lines_read(store, thread, arena, &plan->lines, fault);
+    if (!err)
+        err = change_thread(store, thread, commit, arena, fault);
+    if (!err && !has_result(commit) && (plan->others > 0 || !thread->has_before))
+        err = restore_head(store, thread, run, arena, fault);
+    if (!err)
+        err = change_line(&plan->lines, thread, commit, arena);
+    if (err)
+        return err;
+    keep_head(thread, commit, plan->others);
+    return hd_lines_settle(&plan->lines, thread, plan->others > 0, arena);
+}
+
+static int try_once(struct hd_app *app, const struct hd_run_commit *commit, struct hd_arena *arena,
+                    struct heddle_error *fault)
 {
     const struct hd_run_rec *run = commit->run;
     struct hd_batch_builder batch;
-    struct hd_thread_rec thread;
-    struct hd_lines lines;
+    struct end_plan plan = {.rev = 0};
     struct hd_batch view;
     struct hd_slice lane;
-    int64_t rev;
-    int err = plan_thread(store, commit, arena, &thread, &lines, &rev, fault);
+    int err = plan_end(app, commit, arena, &plan, fault);
 
     if (err == HD_ENOTFOUND)
         return 0;
@@ -231,10 +275,10 @@ static int try_once(struct heddle *store, const struct hd_run_commit *commit,
     if (err)
         return err;
     hd_batch_init(&batch);
-    err = add_end(&batch, commit, &thread, &lines, rev);
+    err = add_end(&batch, commit, &plan);
     view = hd_batch_view(&batch);
     if (!err)
-        err = hd_rows_apply(store, lane, &view, NULL, fault);
+        err = hd_rows_apply(app->store, lane, &view, NULL, fault);
     hd_batch_fini(&batch);
     return err;
 }
@@ -353,16 +397,54 @@ static int forget_latecomers(struct heddle *store, struct hd_slice principal,
     return err;
 }
 
-/*
- * `rev`: the expected revision of the record; 0: any. `webhook`: the webhook of the thread's only
- * run, which is kept; NULL: all webhooks of the thread are deleted. `is_temporary`: the thread of a
- * single run, without crons.
- */
-static int delete_thread(struct heddle *store, struct hd_slice principal, struct hd_slice thread_id,
-                         int64_t rev, const struct hd_outbox_row *webhook, bool is_temporary,
-                         struct heddle_error *fault)
+struct thread_deletion {
+    struct heddle *store;
+    struct hd_slice principal;
+    struct hd_slice thread_id;
+    int64_t rev;       /* the expected revision of the record; 0: any */
+    int64_t token;     /* the expected hold; 0: any */
+    bool is_temporary; /* the thread of a single run, without crons */
+    /* The webhook of the thread's only run, which is kept; NULL: all webhooks are deleted. */
+    const struct hd_outbox_row *webhook;
+};
+
+/* The rows whose key begins with the thread, and what is expected of them. */
+static int add_deleted_rows(struct hd_batch_builder *batch, const struct thread_deletion *deletion)
 {
-    const struct hd_cell key[] = {hd_cell_bytes(principal), hd_cell_bytes(thread_id)};
+    static const enum hd_table_id tables[] = {HD_THREAD_INFO, HD_LINES,       HD_HOLDS,
+                                              HD_RUNS,        HD_EVENT_PAGES, HD_EXCHANGES};
+    const struct hd_cell key[] = {hd_cell_bytes(deletion->principal),
+                                  hd_cell_bytes(deletion->thread_id)};
+    int err = 0;
+
+    if (deletion->token)
+        err = hd_hold_expect(batch, deletion->principal, deletion->thread_id, deletion->token);
+    if (!err && deletion->rev)
+        err = hd_batch_expect(batch, HD_THREAD_INFO, key, HD_THREAD_INFO_REV, deletion->rev);
+    for (size_t i = 0; !err && i < HD_COUNT(tables); i++)
+        err = hd_batch_delete(batch, tables[i], key, 2);
+    if (err)
+        return err;
+    return deletion->webhook ? hd_outbox_put(batch, deletion->webhook)
+                             : hd_batch_delete(batch, HD_OUTBOX, key, 2);
+}
+
+/* The hold was not as expected: 0 if an earlier attempt, whose reply was lost, has deleted it. */
+static int explain_conflict(const struct thread_deletion *deletion, struct hd_arena *arena,
+                            struct heddle_error *fault)
+{
+    struct hd_hold hold;
+    int err = hd_hold_read(deletion->store, deletion->principal, deletion->thread_id, arena, &hold,
+                           fault);
+
+    return err || !hold.token ? err
+                              : hd_error_set(fault, HD_ETAKEN, "%s", hd_error_text(HD_ETAKEN));
+}
+
+static int delete_thread(const struct thread_deletion *deletion, struct heddle_error *fault)
+{
+    struct heddle *store = deletion->store;
+    struct hd_slice principal = deletion->principal, thread_id = deletion->thread_id;
     struct hd_batch_builder batch;
     struct hd_arena arena;
     struct hd_batch view;
@@ -372,31 +454,19 @@ static int delete_thread(struct heddle *store, struct hd_slice principal, struct
     hd_arena_init(&arena, MAX_READ);
     hd_batch_init(&batch);
     err = hd_thread_lane(&arena, principal, thread_id, &lane);
-    if (!err && rev)
-        err = hd_batch_expect(&batch, HD_THREAD_INFO, key, HD_THREAD_INFO_REV, rev);
     if (!err)
-        err = hd_batch_delete(&batch, HD_THREAD_INFO, key, 2);
-    if (!err)
-        err = hd_batch_delete(&batch, HD_LINES, key, 2);
-    if (!err)
-        err = hd_batch_delete(&batch, HD_HOLDS, key, 2);
-    if (!err)
-        err = hd_batch_delete(&batch, HD_RUNS, key, 2);
-    if (!err)
-        err = hd_batch_delete(&batch, HD_EVENT_PAGES, key, 2);
-    if (!err)
-        err = hd_batch_delete(&batch, HD_EXCHANGES, key, 2);
-    if (!err)
-        err = webhook ? hd_outbox_put(&batch, webhook) : hd_batch_delete(&batch, HD_OUTBOX, key, 2);
+        err = add_deleted_rows(&batch, deletion);
     if (!err)
         err = hd_thread_texts_delete(&batch, principal, thread_id);
-    if (!err && !is_temporary)
+    if (!err && !deletion->is_temporary)
         err = hd_participants_delete_crons(store, &batch, principal, thread_id, fault);
     if (!err && principal.len > 0)
         err = hd_participants_delete(store, &batch, principal, thread_id, fault);
     view = hd_batch_view(&batch);
     if (!err)
         err = hd_thread_fence_erase(store, lane, &view, fault);
+    if (err == HD_ECONFLICT && deletion->token)
+        err = explain_conflict(deletion, &arena, fault);
     if (!err && principal.len > 0)
         err = forget_latecomers(store, principal, thread_id, lane, fault);
     hd_batch_fini(&batch);
@@ -414,7 +484,7 @@ static int roll_back(struct heddle *store, const struct hd_run_commit *commit,
     const struct heddle_thread thread = {hd_to_public(run->principal),
                                          hd_to_public(run->thread_id)};
     const struct heddle_bytes id = hd_to_public(run->run_id);
-    int err = hd_origins_restore(store, commit->origins, &thread, run->thread_created, fault);
+    int err = hd_origins_restore(store, commit->origins, &thread, run->guard, fault);
 
     if (err == HD_ENOTFOUND)
         err = 0; /* the thread was deleted */
@@ -425,7 +495,7 @@ static int roll_back(struct heddle *store, const struct hd_run_commit *commit,
 }
 
 struct commit_attempt {
-    struct heddle *store;
+    struct hd_app *app;
     const struct hd_run_commit *commit;
     struct hd_arena arena;
 };
@@ -435,29 +505,39 @@ static int commit_once(void *arg, struct heddle_error *fault)
     struct commit_attempt *attempt = arg;
 
     hd_arena_reset(&attempt->arena);
-    return try_once(attempt->store, attempt->commit, &attempt->arena, fault);
+    return try_once(attempt->app, attempt->commit, &attempt->arena, fault);
 }
 
 int hd_run_commit_store(struct hd_app *app, const struct hd_run_commit *commit,
                         struct heddle_error *fault)
 {
-    struct commit_attempt attempt = {.store = app->store, .commit = commit};
-    int err;
+    struct commit_attempt attempt = {.app = app, .commit = commit};
+    int err = 0;
 
-    if (commit->deletes_thread)
-        return delete_thread(app->store, commit->run->principal, commit->run->thread_id, 0,
-                             commit->webhook, true, fault);
-    if (commit->is_rolled_back) {
-        err = roll_back(app->store, commit, fault);
-        if (err)
-            return err;
+    if (commit->deletes_thread) {
+        const struct thread_deletion deletion = {.store = app->store,
+                                                 .principal = commit->run->principal,
+                                                 .thread_id = commit->run->thread_id,
+                                                 .token = commit->run->guard.token,
+                                                 .webhook = commit->webhook,
+                                                 .is_temporary = true};
+
+        return delete_thread(&deletion, fault);
     }
     hd_arena_init(&attempt.arena, MAX_READ);
-    err = hd_rows_change(app->store, commit_once, &attempt, fault);
+    if (commit->is_rolled_back) {
+        struct hd_hold hold;
+
+        err = check_hold(app, commit->run, &attempt.arena, &hold, fault);
+        if (!err)
+            err = roll_back(app->store, commit, fault);
+    }
+    if (!err)
+        err = hd_rows_change(app->store, commit_once, &attempt, fault);
     if (!err)
         err = trim_pages(app->store, commit, &attempt.arena, fault);
     hd_arena_fini(&attempt.arena);
-    return err;
+    return err == HD_ENOTFOUND && commit->is_rolled_back ? 0 : err;
 }
 
 static int on_any_checkpoint(void *arg, size_t which, const struct hd_cell *cells)
@@ -496,11 +576,19 @@ int hd_run_commit_has_checkpoint(struct heddle *store, const struct hd_run_rec *
 int hd_run_commit_delete_thread(struct heddle *store, struct hd_slice principal,
                                 struct hd_slice thread_id, struct heddle_error *fault)
 {
-    return delete_thread(store, principal, thread_id, 0, NULL, false, fault);
+    const struct thread_deletion deletion = {
+        .store = store, .principal = principal, .thread_id = thread_id};
+
+    return delete_thread(&deletion, fault);
 }
 
 int hd_run_commit_expire_thread(struct heddle *store, const struct hd_thread_rec *thread,
                                 struct heddle_error *fault)
 {
-    return delete_thread(store, thread->principal, thread->id, thread->rev, NULL, false, fault);
+    const struct thread_deletion deletion = {.store = store,
+                                             .principal = thread->principal,
+                                             .thread_id = thread->id,
+                                             .rev = thread->rev};
+
+    return delete_thread(&deletion, fault);
 }

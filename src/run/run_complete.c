@@ -173,13 +173,34 @@ static void try_later(struct hd_active_run *active, int err, const struct heddle
     hd_queue_later(active);
 }
 
+/*
+ * Another server has taken over the thread and continues the run: nothing is stored here. Readers
+ * reconnect.
+ */
+static void abandon_run(struct hd_active_run *active)
+{
+    const struct hd_outcome outcome = {.status = HD_RUN_STATE_ERROR,
+                                       .is_taken = true,
+                                       .error_type = HD_S("TakenOver"),
+                                       .error_text = HD_S("another server continues the run")};
+
+    hd_run_log("run taken over", &active->rec, active->rec.status);
+    if (active->log)
+        hd_event_log_lose(active->log);
+    notify_waiters(active, &outcome);
+    hd_queue_ended(active);
+}
+
 static void on_outcome_stored(void *arg)
 {
     struct outcome_task *task = arg;
     struct hd_active_run *active = task->active;
 
     active->app->queue->storing--;
-    if (task->err) {
+    if (task->err == HD_ETAKEN) {
+        hd_webhook_cancel(task->webhook);
+        abandon_run(active);
+    } else if (task->err) {
         hd_webhook_cancel(task->webhook);
         try_later(active, task->err, &task->fault);
     } else if (active->stop == HD_STOP_ROLLBACK && !task->outcome.is_rolled_back) {
@@ -294,7 +315,7 @@ static void on_suspended(void *arg)
     struct hd_active_run *active = suspension->active;
 
     active->app->queue->storing--;
-    if (suspension->err && suspension->err != HD_ENOTFOUND)
+    if (suspension->err && suspension->err != HD_ENOTFOUND && suspension->err != HD_ETAKEN)
         hd_log(HD_LOG_WARN, "run", "run %.*s could not be suspended: %s",
                (int)active->rec.run_id.len, active->rec.run_id.ptr, suspension->fault.text);
     hd_free(suspension);

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "cluster/cluster.h"
 #include "config/config.h"
 #include "events/event_format.h"
 #include "graph/engine/events.h"
@@ -17,11 +18,15 @@
 
 /* ---- events ----------------------------------------------------------- */
 
-/* True if the run's events have a reader or may get one later. */
+/*
+ * True if the run's events have a reader or may get one later. Readers at other servers are not
+ * known here.
+ */
 static bool has_readers(const struct hd_active_run *active)
 {
     return active->is_streamed || active->is_resumable ||
-           hd_event_log_has_readers(active->log, active->rec.run_id);
+           hd_event_log_has_readers(active->log, active->rec.run_id) ||
+           hd_cluster_size(active->app->cluster) > 1;
 }
 
 static void add_event(struct hd_active_run *active, uint32_t mode, struct hd_slice name,
@@ -477,7 +482,7 @@ static int start_runner(struct hd_active_run *active, const struct hd_val *confi
         .actor = active->rec.actor,
         .thread = active->rec.thread_id,
         .root = active->root,
-        .guard = active->rec.thread_created,
+        .guard = active->rec.guard,
         .attempt = active->rec.attempt,
         .losses = active->rec.losses,
         .is_continued = active->is_continued,
@@ -547,7 +552,7 @@ void hd_run_execute_open_log(struct hd_active_run *active)
         return;
     active->log = log;
     hd_event_log_hold(log);
-    hd_event_log_guard(log, run->thread_created);
+    hd_event_log_guard(log, run->guard);
 }
 
 void hd_run_execute(struct hd_active_run *active)

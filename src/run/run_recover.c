@@ -1,15 +1,20 @@
 /*
- * Recovers the runs that were in flight when a process ended. A store is served by one process at a
- * time, so no other process executes them. All writes check `rev` nevertheless: if two processes
- * serve a store by mistake, a run may end twice but is never lost.
+ * A server that uses its store alone recovers all runs in flight after its start: no other process
+ * executes them. Where several share the store, a server first claims the thread (records/hold.h).
+ * All writes check `rev`: a run may end twice by mistake, but is never lost.
  */
+#include "run/run_recover.h"
+
+#include "app/app.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "cluster/cluster.h"
 #include "events/event_log.h"
 #include "records/line.h"
 #include "records/record_internal.h"
 #include "run/run_commit.h"
 #include "store/rows.h"
+#include "store/thread_fence.h"
 
 #define GAVE_UP                                                                                  \
     "{\"error\":\"RuntimeError\",\"message\":\"the server died three times in the same step of " \
@@ -17,7 +22,7 @@
 
 struct recovery {
     struct heddle *store;
-    int max_losses;
+    int64_t token; /* of the hold on the thread; 0: this server uses its store alone */
     hd_run_recovered_fn fn;
     void *arg;
     struct heddle_error *fault;
@@ -143,6 +148,16 @@ static int give_up_run(struct recovery *r, struct hd_thread_rec *thread, struct 
     return err;
 }
 
+static int hand_over(struct recovery *r, const struct hd_run_rec *run, int64_t event_seq)
+{
+    bool is_continued = false;
+    int err = 0;
+
+    if (run->status == HD_RUN_STATE_RUNNING)
+        err = hd_run_commit_has_checkpoint(r->store, run, &is_continued, r->fault);
+    return err ? err : r->fn(r->arg, run, event_seq, is_continued);
+}
+
 static int recover(struct recovery *r, struct hd_run_rec *run)
 {
     struct hd_thread_rec thread;
@@ -152,12 +167,12 @@ static int recover(struct recovery *r, struct hd_run_rec *run)
     if (err == HD_ENOTFOUND)
         return drop(r, run);
     if (!err)
-        run->thread_created = thread.created_at;
+        run->guard = (struct hd_guard){thread.created_at, r->token};
     if (!err && run->status == HD_RUN_STATE_RUNNING && !run->is_suspended)
         err = hd_run_losses_add(&run->losses, r->store, run->principal, run->thread_id, run->run_id,
                                 r->fault);
     if (!err && run->status == HD_RUN_STATE_RUNNING) {
-        bool is_lost = run->losses.count >= r->max_losses;
+        bool is_lost = run->losses.count >= HD_MAX_LOSSES;
 
         if (is_lost && is_temporary(run))
             return hd_run_commit_delete_thread(r->store, run->principal, run->thread_id, r->fault);
@@ -165,12 +180,12 @@ static int recover(struct recovery *r, struct hd_run_rec *run)
             return give_up_run(r, &thread, run);
         err = begin_again(r, &thread, run);
     }
-    return err ? err : r->fn(r->arg, run, thread.event_seq);
+    return err ? err : hand_over(r, run, thread.event_seq);
 }
 
 struct run_recovery {
     struct recovery *recovery;
-    const struct hd_cell *cells; /* the key of the run; the record is read again */
+    struct hd_slice principal, thread, run_id; /* the record is read again */
 };
 
 static int recover_once(void *arg, struct heddle_error *fault)
@@ -181,8 +196,7 @@ static int recover_once(void *arg, struct heddle_error *fault)
     int err;
 
     hd_arena_reset(&r->arena);
-    err = hd_run_read(r->store, of->cells[HD_RUNS_PRINCIPAL].bytes, of->cells[HD_RUNS_THREAD].bytes,
-                      of->cells[HD_RUNS_ID].bytes, &r->arena, &run, fault);
+    err = hd_run_read(r->store, of->principal, of->thread, of->run_id, &r->arena, &run, fault);
     if (err == HD_ENOTFOUND || (!err && run.due_at == 0))
         return 0;
     return err ? err : recover(r, &run);
@@ -190,7 +204,10 @@ static int recover_once(void *arg, struct heddle_error *fault)
 
 static int on_run_row(void *arg, size_t which, const struct hd_cell *cells)
 {
-    struct run_recovery of = {.recovery = arg, .cells = cells};
+    struct run_recovery of = {.recovery = arg,
+                              .principal = cells[HD_RUNS_PRINCIPAL].bytes,
+                              .thread = cells[HD_RUNS_THREAD].bytes,
+                              .run_id = cells[HD_RUNS_ID].bytes};
 
     (void)which;
     return hd_rows_change(of.recovery->store, recover_once, &of, of.recovery->fault);
@@ -205,11 +222,10 @@ static int recover_all(struct recovery *r, enum hd_run_state state)
     return hd_rows_scan(r->store, query, on_run_row, r, r->fault);
 }
 
-int hd_run_recover(struct heddle *store, int max_losses, hd_run_recovered_fn fn, void *arg,
+int hd_run_recover(struct hd_app *app, hd_run_recovered_fn fn, void *arg,
                    struct heddle_error *fault)
 {
-    struct recovery r = {
-        .store = store, .max_losses = max_losses, .fn = fn, .arg = arg, .fault = fault};
+    struct recovery r = {.store = app->store, .fn = fn, .arg = arg, .fault = fault};
     int err;
 
     hd_arena_init(&r.arena, SIZE_MAX / 2);
@@ -217,5 +233,145 @@ int hd_run_recover(struct heddle *store, int max_losses, hd_run_recovered_fn fn,
     if (!err)
         err = recover_all(&r, HD_RUN_STATE_PENDING);
     hd_arena_fini(&r.arena);
+    return err;
+}
+
+/* ---- take-over -------------------------------------------------------- */
+
+struct takeover {
+    struct hd_app *app;
+    struct hd_slice principal, thread;
+    const struct hd_hold *hold; /* as it was found */
+    int64_t token;              /* the new one */
+    bool is_claimed;
+    struct hd_arena arena; /* of one attempt */
+};
+
+static int write_hold(struct takeover *t, struct hd_thread_rec *record, struct heddle_error *fault)
+{
+    struct hd_slice self = hd_cluster_self(t->app->cluster), lane;
+    const struct hd_hold hold = {.token = t->token, .server = self, .last = self};
+    struct hd_batch_builder batch;
+    struct hd_batch view;
+    int err = hd_thread_lane(&t->arena, t->principal, t->thread, &lane);
+
+    hd_batch_init(&batch);
+    if (!err && t->hold->token)
+        err = hd_hold_expect(&batch, t->principal, t->thread, t->hold->token);
+    if (!err)
+        err = hd_hold_put(&batch, t->principal, t->thread, &hold);
+    if (!err)
+        err = hd_thread_put(&batch, record);
+    if (!err)
+        err = hd_thread_fence_renew(t->app->store, &batch, lane, fault);
+    view = hd_batch_view(&batch);
+    if (!err)
+        err = hd_rows_apply(t->app->store, lane, &view, NULL, fault);
+    hd_batch_fini(&batch);
+    return err;
+}
+
+/* A deleted thread has no hold; its row went with it. */
+static int claim_once(void *arg, struct heddle_error *fault)
+{
+    struct takeover *t = arg;
+    struct hd_thread_rec record;
+    struct hd_hold hold;
+    int err;
+
+    hd_arena_reset(&t->arena);
+    err = hd_hold_read(t->app->store, t->principal, t->thread, &t->arena, &hold, fault);
+    if (!err && hold.token == t->token) {
+        t->is_claimed = true; /* by a commit whose reply was lost */
+        return 0;
+    }
+    if (err || hold.token != t->hold->token)
+        return err;
+    err = hd_thread_read(t->app->store, t->principal, t->thread, &t->arena, &record, fault);
+    if (err)
+        return err == HD_ENOTFOUND ? 0 : err;
+    err = write_hold(t, &record, fault);
+    t->is_claimed = !err;
+    return err;
+}
+
+/* Releases the thread, unless a run was admitted meanwhile. */
+static int release_once(void *arg, struct heddle_error *fault)
+{
+    struct takeover *t = arg;
+    const struct hd_hold released = {.last = hd_cluster_self(t->app->cluster)};
+    struct hd_batch_builder batch;
+    struct hd_thread_rec record;
+    struct hd_run_rec *active;
+    struct hd_batch view;
+    struct hd_slice lane;
+    size_t count;
+    int err;
+
+    hd_arena_reset(&t->arena);
+    err = hd_thread_read(t->app->store, t->principal, t->thread, &t->arena, &record, fault);
+    if (!err)
+        err = hd_runs_active(t->app->store, t->principal, t->thread, &t->arena, &active, &count,
+                             fault);
+    if (err || count > 0)
+        return err == HD_ENOTFOUND ? 0 : err;
+    hd_batch_init(&batch);
+    err = hd_thread_lane(&t->arena, t->principal, t->thread, &lane);
+    if (!err)
+        err = hd_hold_expect(&batch, t->principal, t->thread, t->token);
+    if (!err)
+        err = hd_hold_put(&batch, t->principal, t->thread, &released);
+    if (!err)
+        err = hd_thread_put(&batch, &record);
+    view = hd_batch_view(&batch);
+    if (!err)
+        err = hd_rows_apply(t->app->store, lane, &view, NULL, fault);
+    hd_batch_fini(&batch);
+    return err;
+}
+
+static int recover_thread(struct takeover *t, struct recovery *r)
+{
+    struct hd_run_rec *active;
+    struct hd_arena arena;
+    size_t count;
+    int err;
+
+    hd_arena_init(&arena, SIZE_MAX / 2);
+    err = hd_runs_active(r->store, t->principal, t->thread, &arena, &active, &count, r->fault);
+    for (size_t i = 0; !err && i < count; i++) {
+        struct run_recovery of = {.recovery = r,
+                                  .principal = t->principal,
+                                  .thread = t->thread,
+                                  .run_id = active[i].run_id};
+
+        err = hd_rows_change(r->store, recover_once, &of, r->fault);
+    }
+    hd_arena_fini(&arena);
+    return err;
+}
+
+int hd_run_recover_thread(struct hd_app *app, struct hd_slice principal, struct hd_slice thread,
+                          const struct hd_hold *hold, hd_run_recovered_fn fn, void *arg,
+                          struct heddle_error *fault)
+{
+    struct takeover t = {.app = app,
+                         .principal = principal,
+                         .thread = thread,
+                         .hold = hold,
+                         .token = hd_hold_token()};
+    struct recovery r = {
+        .store = app->store, .token = t.token, .fn = fn, .arg = arg, .fault = fault};
+    int err;
+
+    hd_arena_init(&t.arena, SIZE_MAX / 2);
+    hd_arena_init(&r.arena, SIZE_MAX / 2);
+    err = hd_rows_change(app->store, claim_once, &t, fault);
+    if (!err && t.is_claimed)
+        err = recover_thread(&t, &r);
+    if (!err && t.is_claimed)
+        err = hd_rows_change(app->store, release_once, &t, fault);
+    hd_arena_fini(&r.arena);
+    hd_arena_fini(&t.arena);
     return err;
 }

@@ -19,6 +19,7 @@
 #include "graph/engine/events.h"
 #include "graph/engine/run.h"
 #include "records/run_losses.h"
+#include "store/guard.h"
 #include "value/val.h"
 
 struct hd_runner;
@@ -46,7 +47,7 @@ struct hd_runner_options {
     const struct hd_app_graph *graph;
     struct hd_slice run_id, assistant_id;
     struct hd_slice principal, actor, thread, root; /* as in struct hd_engine_run_options */
-    int64_t guard; /* the thread fence of its saves (store/thread_fence.h); 0: none */
+    struct hd_guard guard; /* the thread fence of its saves (store/thread_fence.h) */
     int attempt;
     struct hd_run_losses losses; /* so far */
     bool is_continued; /* it has made checkpoints and continues there; `input` is ignored */

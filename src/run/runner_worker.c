@@ -458,7 +458,8 @@ static int send_run(struct worker_run *run)
                                       .actor = o->actor,
                                       .thread = o->thread,
                                       .root = o->root,
-                                      .guard = o->guard,
+                                      .guard = o->guard.created_at,
+                                      .token = o->guard.token,
                                       .metadata = o->metadata,
                                       .secrets = o->secrets,
                                       .owner = &run->base};

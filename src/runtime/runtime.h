@@ -85,11 +85,12 @@ struct hd_rt_op {
 
 /* What a worker may do for a call. Copied when the call is made. */
 struct hd_rt_scope {
-    struct hd_slice principal;     /* owner of the thread */
-    struct hd_slice actor;         /* who started the run */
-    struct hd_slice thread;        /* empty: no thread */
-    struct hd_slice root;          /* added to namespaces */
-    int64_t guard;                 /* store/thread_fence.h */
+    struct hd_slice principal; /* owner of the thread */
+    struct hd_slice actor;     /* who started the run */
+    struct hd_slice thread;    /* empty: no thread */
+    struct hd_slice root;      /* added to namespaces */
+    int64_t guard;             /* the members of struct hd_guard (store/guard.h) */
+    int64_t token;
     const struct hd_val *metadata; /* added to each checkpoint's metadata; or NULL */
     const struct hd_val *secrets;  /* texts that are never stored; or NULL */
     void *owner;                   /* of the call's maker; for ops with `start` */

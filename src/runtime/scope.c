@@ -66,6 +66,7 @@ int hd_scope_make(const struct hd_rt_scope *from, struct hd_scope_ref **out)
     scope->refs = 1;
     hd_arena_init(&scope->arena, MAX_SCOPE);
     scope->scope.guard = from->guard;
+    scope->scope.token = from->token;
     scope->scope.owner = from->owner;
     err = hd_arena_copy(&scope->arena, from->principal, &scope->scope.principal);
     if (!err)

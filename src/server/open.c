@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/uuid.h"
+#include "cluster/cluster.h"
 #include "config/config.h"
 #include "config/project.h"
 #include "events/event_log.h"
@@ -22,6 +23,7 @@
 #include "run/assistant_lookup.h"
 #include "run/delegate.h"
 #include "run/queue.h"
+#include "run/takeover.h"
 #include "schedule/cron.h"
 #include "schedule/sweep.h"
 #include "search/embed.h"
@@ -153,6 +155,8 @@ static int open_parts(struct hd_app *app, struct heddle_error *fault)
         err = hd_event_logs_create(app->loop, app->store, &limits, &app->event_logs);
     if (!err)
         err = hd_queue_create(app, &app->queue);
+    if (!err && hd_cluster_is_on(app->cluster))
+        err = hd_takeover_create(app, &app->takeover);
     if (!err)
         err = hd_client_create(app->loop, &app->http);
     if (!err)
@@ -184,7 +188,8 @@ int hd_server_open(struct hd_app *app, struct heddle_error *fault)
     if (!err && app->runtime)
         err = hd_runtime_start(app->runtime, fault);
     if (!err)
-        err = hd_queue_recover(app->queue, fault);
+        err = app->takeover ? hd_takeover_begin(app->takeover, fault)
+                            : hd_queue_recover(app->queue, fault);
     if (err) {
         hd_server_close(app);
         return err;
@@ -244,6 +249,7 @@ void hd_server_drain(struct hd_app *app, void (*done)(void *ctx), void *ctx)
     app->drain_timer.data = app;
     hd_rows_end_outage(app->store);
     hd_patience_end(app->patience);
+    hd_takeover_stop(app->takeover);
     part_stopped(app, hd_scheduler_stop(app->scheduler, on_part_quiet, app));
     part_stopped(app, hd_sweeper_stop(app->sweeper, on_part_quiet, app));
     part_stopped(app, hd_thread_indexer_stop(app->texts, on_part_quiet, app));
@@ -261,6 +267,7 @@ void hd_server_close(struct hd_app *app)
     hd_client_destroy(app->http);
     hd_runtime_destroy(app->runtime);
     hd_embedder_destroy(app->embedder);
+    hd_takeover_destroy(app->takeover);
     hd_queue_destroy(app->queue);
     hd_event_logs_destroy(app->event_logs);
     hd_agents_destroy(app->agents);
@@ -282,6 +289,7 @@ void hd_server_close(struct hd_app *app)
     app->webhooks = NULL;
     app->auth_service = NULL;
     app->http = NULL;
+    app->takeover = NULL;
     app->queue = NULL;
     app->event_logs = NULL;
     app->engine = NULL;

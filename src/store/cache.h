@@ -25,6 +25,7 @@
 #include "base/map.h"
 #include "store/backend.h"
 #include "store/codec/split.h"
+#include "store/guard.h"
 
 #define HD_STATE_HEADS 8
 
@@ -53,13 +54,12 @@ struct hd_chunk_slot {
 struct hd_cached_thread {
     struct hd_slice key; /* owned */
     int64_t epoch;
-    int64_t created_at; /* 0: a copy into this thread is in progress */
-    int64_t loaded_at;  /* on the monotonic clock */
-    bool is_stored;     /* the thread has its row; otherwise the next batch adds it */
-    /* the record's creation time that was verified last (thread_fence.h); 0: none */
-    int64_t guard;
-    bool was_absent; /* it had no row when it was read */
-    bool is_new;     /* … nor any other row, so sequences need not be read */
+    int64_t created_at;    /* 0: a copy into this thread is in progress */
+    int64_t loaded_at;     /* on the monotonic clock */
+    bool is_stored;        /* the thread has its row; otherwise the next batch adds it */
+    struct hd_guard guard; /* the one that was verified last (thread_fence.h) */
+    bool was_absent;       /* it had no row when it was read */
+    bool is_new;           /* … nor any other row, so sequences need not be read */
 
     struct hd_chunk_sequence *sequences;
     size_t sequence_count;

@@ -185,8 +185,8 @@ int heddle_put(struct heddle *heddle, const struct heddle_checkpoint *checkpoint
     return hd_store_put(heddle, checkpoint, NULL, error);
 }
 
-int hd_store_put_writes(struct heddle *heddle, const struct heddle_writes *writes, int64_t guard,
-                        struct heddle_error *error)
+int hd_store_put_writes(struct heddle *heddle, const struct heddle_writes *writes,
+                        struct hd_guard guard, struct heddle_error *error)
 {
     struct heddle_error *fault = call_enter(error);
     struct hd_lane_request request;
@@ -205,7 +205,7 @@ int hd_store_put_writes(struct heddle *heddle, const struct heddle_writes *write
 int heddle_put_writes(struct heddle *heddle, const struct heddle_writes *writes,
                       struct heddle_error *error)
 {
-    return hd_store_put_writes(heddle, writes, 0, error);
+    return hd_store_put_writes(heddle, writes, HD_NO_GUARD, error);
 }
 
 /* Takes the request, also on failure. */
@@ -290,8 +290,9 @@ int hd_store_queue_put(struct heddle *heddle, const struct heddle_checkpoint *ch
     return call_leave(queue(heddle, request, done, arg), error);
 }
 
-int hd_store_queue_writes(struct heddle *heddle, const struct heddle_writes *writes, int64_t guard,
-                          heddle_done done, void *arg, struct heddle_error *error)
+int hd_store_queue_writes(struct heddle *heddle, const struct heddle_writes *writes,
+                          struct hd_guard guard, heddle_done done, void *arg,
+                          struct heddle_error *error)
 {
     struct hd_lane_request *request = hd_malloc(sizeof(*request));
     int err;

@@ -25,6 +25,7 @@
 #include "base/log.h"
 #include "store/list_append.h"
 #include "store/retry.h"
+#include "store/thread_fence.h"
 
 enum {
     GROUP_MAX = 256,        /* requests in a batch */
@@ -267,12 +268,13 @@ static int lane_apply(struct hd_lane *lane, size_t *failed, struct heddle_error 
     return batch.count ? hd_backend_apply(lane->store->backend, &batch, failed, fault) : 0;
 }
 
-/* True when the operation checks that the thread of a put still exists (thread_fence.h). */
-static bool is_guard(const struct hd_lane *lane, const struct hd_lane_request *request,
-                     size_t failed)
+/* The error of a put whose guard does not hold; 0: the operation is not its guard. */
+static int guard_error(const struct hd_lane *lane, const struct hd_lane_request *request,
+                       size_t failed)
 {
-    return request->guard && failed < lane->batch.count &&
-           lane->batch.ops[failed].table == HD_THREAD_INFO;
+    if (!hd_guard_is_set(request->guard) || failed >= lane->batch.count)
+        return 0;
+    return hd_thread_fence_error(lane->batch.ops[failed].table);
 }
 
 /*
@@ -287,6 +289,7 @@ static bool blame_rows(struct hd_lane *lane, struct hd_lane_request *first,
 {
     struct hd_lane_request *blamed = NULL;
     size_t before = 0, n = 0;
+    int err;
 
     for (struct hd_lane_request *r = first; r != end; r = r->next, n++) {
         if (!r->is_settled && r->first_op <= failed) {
@@ -294,7 +297,10 @@ static bool blame_rows(struct hd_lane *lane, struct hd_lane_request *first,
             before = n;
         }
     }
-    if (!blamed || (blamed->kind != HD_REQUEST_ROWS && !is_guard(lane, blamed, failed)))
+    if (!blamed)
+        return false;
+    err = blamed->kind == HD_REQUEST_ROWS ? HD_ECONFLICT : guard_error(lane, blamed, failed);
+    if (!err)
         return false;
     if (blamed->first_op > 0) {
         *max = before;
@@ -302,10 +308,11 @@ static bool blame_rows(struct hd_lane *lane, struct hd_lane_request *first,
     }
     if (blamed->kind == HD_REQUEST_ROWS) {
         blamed->as.rows.failed = failed;
-        request_finish(lane, blamed, HD_ECONFLICT, fault);
+        request_finish(lane, blamed, err, fault);
     } else {
-        hd_error_set(&blamed->fault, HD_ENOTFOUND, "the thread was deleted");
-        request_finish(lane, blamed, HD_ENOTFOUND, NULL);
+        hd_error_set(&blamed->fault, err, "%s",
+                     err == HD_ETAKEN ? hd_error_text(err) : "the thread was deleted");
+        request_finish(lane, blamed, err, NULL);
     }
     return true;
 }

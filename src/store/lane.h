@@ -46,7 +46,7 @@ struct hd_lane_request {
     const struct hd_growth *const *growths; /* of put: by value, instead of its data; or NULL */
     const struct hd_outline *outline;       /* of put; or NULL */
     struct hd_write_chain *chain;           /* of put; or NULL */
-    int64_t guard;                          /* of put and writes: see thread_fence.h; 0: none */
+    struct hd_guard guard;                  /* of put and writes: see thread_fence.h */
     struct hd_pieces *pieces; /* of each value of put or writes that is not stored inline */
     struct hd_arena arena;    /* the key and the pieces array */
 

@@ -25,6 +25,7 @@
 #include "base/compiler.h"
 #include "base/slice.h"
 #include "store/codec/split.h"
+#include "store/guard.h"
 
 struct hd_listing;
 
@@ -112,10 +113,10 @@ struct hd_put_extras {
     const struct hd_outline *outline;
     struct hd_write_chain *chain; /* of queued puts */
     /*
-     * The creation time of the server's record of the thread. If no record with this time exists,
-     * the thread was deleted, nothing is stored, and the result is HD_ENOTFOUND. 0: no such check.
+     * If the thread is not as this guard says, nothing is stored. HD_ENOTFOUND: it was deleted;
+     * HD_ETAKEN: another server has taken it over.
      */
-    int64_t guard;
+    struct hd_guard guard;
 };
 
 /* As heddle_put(); `extras` may be NULL. */
@@ -124,7 +125,7 @@ HD_MUST_CHECK int hd_store_put(struct heddle *store, const struct heddle_checkpo
 
 /* As heddle_put_writes(), with the guard of struct hd_put_extras. */
 HD_MUST_CHECK int hd_store_put_writes(struct heddle *store, const struct heddle_writes *writes,
-                                      int64_t guard, struct heddle_error *error);
+                                      struct hd_guard guard, struct heddle_error *error);
 
 /*
  * As heddle_put_async() and heddle_put_writes_async() for a caller with several writes: these only
@@ -136,7 +137,7 @@ HD_MUST_CHECK int hd_store_queue_put(struct heddle *store,
                                      const struct hd_put_extras *extras, heddle_done done,
                                      void *arg, struct heddle_error *error);
 HD_MUST_CHECK int hd_store_queue_writes(struct heddle *store, const struct heddle_writes *writes,
-                                        int64_t guard, heddle_done done, void *arg,
+                                        struct hd_guard guard, heddle_done done, void *arg,
                                         struct heddle_error *error);
 void hd_store_queue_go(struct heddle *store);
 

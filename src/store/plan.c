@@ -82,6 +82,7 @@ static int take_over(struct hd_planner *p, int64_t now)
 static int open_thread(struct hd_planner *p)
 {
     struct hd_lane *lane = p->lane;
+    const struct hd_guard *guard = &p->request->guard;
     bool is_put = p->request->kind == HD_REQUEST_PUT;
     int64_t now = hd_clock_now_us();
     int err = hd_cache_thread(&lane->cache, lane->store->backend, p->request->thread, &p->state,
@@ -93,16 +94,16 @@ static int open_thread(struct hd_planner *p)
         return err;
     p->was_stored = p->state->is_stored;
     p->has_earlier = p->state->batch == lane->batch_number;
-    if (p->request->guard && p->request->guard != p->state->guard)
-        err = hd_thread_fence_expect(&lane->batch, p->request->thread, p->request->guard);
+    if (hd_guard_is_set(*guard) && !hd_guard_eq(*guard, p->state->guard))
+        err = hd_thread_fence_expect(&lane->batch, p->request->thread, guard);
     if (!err && !p->was_stored)
         err = add_thread(p, now);
     if (!err && (!p->has_earlier || (is_put && p->state->put_batch != lane->batch_number)))
         err = hd_batch_expect_epoch(&lane->batch, p->request->thread, p->state->epoch,
                                     is_put ? HD_THREADS_UPDATED : 0, now);
     /* True once this batch is applied; if it fails, the state is dropped. */
-    if (p->request->guard)
-        p->state->guard = p->request->guard;
+    if (hd_guard_is_set(*guard))
+        p->state->guard = *guard;
     p->state->batch = lane->batch_number;
     if (is_put)
         p->state->put_batch = lane->batch_number;

@@ -3,13 +3,38 @@
 #include "store/lane.h"
 
 int hd_thread_fence_expect(struct hd_batch_builder *batch, struct hd_slice thread,
-                           int64_t created_at)
+                           const struct hd_guard *guard)
 {
     struct heddle_thread parts = hd_store_thread_from_key(thread);
     const struct hd_cell key[] = {hd_cell_bytes(hd_from_public(parts.principal)),
                                   hd_cell_bytes(hd_from_public(parts.id))};
+    int err = 0;
 
-    return hd_batch_expect(batch, HD_THREAD_INFO, key, HD_THREAD_INFO_CREATED, created_at);
+    if (guard->created_at)
+        err =
+            hd_batch_expect(batch, HD_THREAD_INFO, key, HD_THREAD_INFO_CREATED, guard->created_at);
+    if (!err && guard->token)
+        err = hd_batch_expect(batch, HD_HOLDS, key, HD_HOLDS_TOKEN, guard->token);
+    return err;
+}
+
+int hd_thread_fence_error(enum hd_table_id table)
+{
+    if (table == HD_HOLDS)
+        return HD_ETAKEN;
+    return table == HD_THREAD_INFO ? HD_ENOTFOUND : 0;
+}
+
+int hd_thread_fence_renew(struct heddle *store, struct hd_batch_builder *batch,
+                          struct hd_slice thread, struct heddle_error *fault)
+{
+    int64_t epoch;
+    int err = hd_store_read_epoch(hd_store_of(store), thread, &epoch, fault);
+
+    if (err == HD_ENOTFOUND)
+        return 0; /* a writer that adds the row verifies its guard */
+    /* The parity stays: an odd epoch belongs to a collector (collect.c). */
+    return err ? err : hd_batch_expect_epoch(batch, thread, epoch, HD_THREADS_EPOCH, epoch + 2);
 }
 
 struct erasure {

@@ -336,9 +336,8 @@ static int apply_import(struct importer *im, struct hd_batch_builder *builder)
 /* All rows of a thread, of any writer. */
 static int remove_thread(struct importer *im)
 {
-    static const enum hd_table_id tables[] = {HD_THREAD_INFO, HD_RUNS,   HD_EVENT_PAGES,
-                                              HD_EXCHANGES,   HD_OUTBOX, HD_LINES,
-                                              HD_HOLDS};
+    static const enum hd_table_id tables[] = {
+        HD_THREAD_INFO, HD_RUNS, HD_EVENT_PAGES, HD_EXCHANGES, HD_OUTBOX, HD_LINES, HD_HOLDS};
     struct heddle_thread id = {hd_to_public(im->import->principal), hd_to_public(im->thread)};
     struct hd_cell own[] = {hd_cell_bytes(im->import->principal), hd_cell_bytes(im->thread)};
     struct hd_batch_builder batch;

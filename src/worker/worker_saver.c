@@ -396,9 +396,14 @@ static int read_put(struct hd_worker_op *op, struct heddle_checkpoint *put)
     return 0;
 }
 
+static struct hd_guard scope_guard(const struct hd_worker_op *op)
+{
+    return (struct hd_guard){op->scope->guard, op->scope->token};
+}
+
 int hd_worker_put(struct hd_worker_op *op)
 {
-    const struct hd_put_extras extras = {.guard = op->scope->guard};
+    const struct hd_put_extras extras = {.guard = scope_guard(op)};
     struct heddle_checkpoint put = {.value_count = 0};
     struct heddle_error error = {0};
     int err = read_put(op, &put);
@@ -435,7 +440,7 @@ int hd_worker_writes(struct hd_worker_op *op)
     writes.task_id = hd_to_public(task);
     writes.task_path = hd_to_public(path);
     writes.values = values;
-    err = hd_store_put_writes(op->app->store, &writes, op->scope->guard, &error);
+    err = hd_store_put_writes(op->app->store, &writes, scope_guard(op), &error);
     return notify_stored(op, err, &error);
 }
 

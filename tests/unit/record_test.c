@@ -324,7 +324,7 @@ static void a_run_comes_back_as_it_was(void **state)
     assert_err(hd_run_read(w->store, ADA, JOB, HD_S("r1"), &w->arena, &back, &w->fault), 0);
     assert_slice(back.secrets, HD_S(""));
     back.secrets = HD_S("{\"s\":1}");
-    back.thread_created = 8;
+    back.guard.created_at = 8;
     assert_err(hd_run_find(w->store, HD_S("bob"), HD_S("r1"), &w->arena, &copy, &w->fault),
                HD_ENOTFOUND);
     assert_err(hd_run_find(w->store, ADA, HD_S("r1"), &w->arena, &copy, &w->fault), 0);
@@ -348,7 +348,7 @@ static void a_run_comes_back_as_it_was(void **state)
     assert_true(copy.is_suspended);
     assert_slice(copy.actor, HD_S("bob"));
     assert_slice(copy.secrets, HD_S("{\"s\":1}"));
-    assert_int_equal(copy.thread_created, 8);
+    assert_int_equal(copy.guard.created_at, 8);
     assert_slice(copy.assistant_id, HD_S("assistant"));
     assert_int_equal(copy.multitask, HD_MULTITASK_INTERRUPT);
     assert_slice(copy.metadata, run.metadata);

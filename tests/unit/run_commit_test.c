@@ -21,7 +21,7 @@ static void a_thread_that_is_gone_gets_nothing_back(void **state)
     const struct heddle_tuple tuple = {.id = bytes("1"), .writes = &asked, .write_count = 1};
     const struct heddle_key key = {.thread = thread, .id = bytes("1")};
     const struct hd_run_rec run = {
-        .thread_id = HD_S("t"), .run_id = HD_S("r"), .thread_created = 1};
+        .thread_id = HD_S("t"), .run_id = HD_S("r"), .guard = {.created_at = 1}};
     struct hd_run_commit outcome = {.run = &run, .has_begun = true, .is_rolled_back = true};
     struct hd_origin *origin = NULL;
     struct heddle_tuple *found;

@@ -112,7 +112,7 @@ static bool is_same_task(const struct heddle_write *a, const struct heddle_write
  * writes still exist, because the store keeps the first write at a position.
  */
 static int put_special(struct heddle *store, const struct hd_origin *origin, size_t first,
-                       const struct heddle_thread *thread, int64_t guard, size_t *count,
+                       const struct heddle_thread *thread, struct hd_guard guard, size_t *count,
                        struct heddle_error *fault)
 {
     const struct heddle_write *writes = &origin->writes[first];
@@ -198,7 +198,7 @@ static int delete_added(struct heddle *store, const struct hd_origin *origin,
 
 /* Restores before it deletes: a process that ends in between loses no interrupt and no result. */
 int hd_origins_restore(struct heddle *store, const struct hd_origin *list,
-                       const struct heddle_thread *thread, int64_t guard,
+                       const struct heddle_thread *thread, struct hd_guard guard,
                        struct heddle_error *fault)
 {
     int err = 0;

@@ -14,6 +14,7 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/slice.h"
+#include "store/guard.h"
 
 struct hd_origin {
     struct hd_origin *next;
@@ -36,7 +37,7 @@ void hd_origins_free(struct hd_origin *list);
  * for the store.
  */
 HD_MUST_CHECK int hd_origins_restore(struct heddle *store, const struct hd_origin *list,
-                                     const struct heddle_thread *thread, int64_t guard,
+                                     const struct heddle_thread *thread, struct hd_guard guard,
                                      struct heddle_error *fault);
 
 #endif

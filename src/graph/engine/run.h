@@ -20,6 +20,7 @@
 #include "base/compiler.h"
 #include "base/slice.h"
 #include "graph/decl/graph.h"
+#include "store/guard.h"
 #include "value/val.h"
 
 struct heddle;
@@ -106,7 +107,7 @@ struct hd_engine_run_options {
     struct hd_slice principal; /* owner of the thread */
     struct hd_slice actor;     /* user that started the run; empty: no authentication */
     struct hd_slice thread;
-    int64_t guard;                       /* for all its saves: see struct hd_put_extras; 0: none */
+    struct hd_guard guard;               /* for all its saves: see struct hd_put_extras */
     struct hd_slice root;                /* root namespace of its checkpoints: ns.h; empty: "" */
     struct hd_slice checkpoint_id;       /* empty: the latest */
     const struct hd_val *checkpoint_map; /* namespace (relative) to checkpoint id; NULL: none */

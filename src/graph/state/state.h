@@ -28,6 +28,7 @@
 #include "base/json.h"
 #include "base/slice.h"
 #include "graph/decl/graph.h"
+#include "store/guard.h"
 #include "value/val.h"
 
 struct hd_allowance;
@@ -40,7 +41,7 @@ struct hd_address {
     const struct hd_graph *graph; /* the root graph, even if `ns` is a subgraph's */
     struct hd_slice principal;
     struct hd_slice thread;
-    int64_t guard;                 /* of the stored rows: see struct hd_put_extras; 0: none */
+    struct hd_guard guard;         /* of the stored rows: see struct hd_put_extras */
     struct hd_slice root;          /* namespace of the root graph's checkpoints: ns.h; empty: "" */
     struct hd_slice ns;            /* relative to `root`; empty: the root graph */
     struct hd_slice checkpoint_id; /* empty: the latest */

@@ -1,0 +1,42 @@
+/* Recovers runs that were in flight when their process ended. Blocks on the store. */
+#ifndef HD_RUN_RUN_RECOVER_H
+#define HD_RUN_RUN_RECOVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/slice.h"
+#include "records/hold.h"
+#include "records/record.h"
+
+struct hd_app;
+
+/*
+ * `event_seq` is that of its thread; `is_continued`: it has stored checkpoints. An error ends the
+ * recovery.
+ */
+typedef int (*hd_run_recovered_fn)(void *arg, const struct hd_run_rec *run, int64_t event_seq,
+                                   bool is_continued);
+
+/*
+ * For a server that uses its store alone, after its start: hands over all runs that have not ended.
+ * A run that was running has one attempt more than before and, unless it is suspended, one loss
+ * more; both are stored first. One with HD_MAX_LOSSES ends with an error instead, and its thread
+ * with it.
+ */
+HD_MUST_CHECK int hd_run_recover(struct hd_app *app, hd_run_recovered_fn fn, void *arg,
+                                 struct heddle_error *fault);
+
+/*
+ * Where several servers share the store: claims the thread from a holder that is gone, or an unheld
+ * one with runs in flight, and hands over its runs as above. Does nothing when the hold is not
+ * `hold` any more. A thread without runs in flight is released.
+ */
+HD_MUST_CHECK int hd_run_recover_thread(struct hd_app *app, struct hd_slice principal,
+                                        struct hd_slice thread, const struct hd_hold *hold,
+                                        hd_run_recovered_fn fn, void *arg,
+                                        struct heddle_error *fault);
+
+#endif

@@ -1,0 +1,43 @@
+/*
+ * Continues the runs of servers that are gone, where several servers share the store.
+ *
+ * A hold whose server has no row in `servers` is an orphan. When a server goes, each of the others
+ * takes over its share of the orphans, by the hash of the thread; half a lease later each takes
+ * over what is left, and the leader searches for orphans in every lease. The leader also finds runs
+ * in flight that no server holds: those of a server that used the store alone before.
+ *
+ * Belongs to the loop, except where noted.
+ */
+#ifndef HD_RUN_TAKEOVER_H
+#define HD_RUN_TAKEOVER_H
+
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/slice.h"
+
+struct hd_app;
+struct hd_takeover;
+
+/* The server is in a cluster. */
+HD_MUST_CHECK int hd_takeover_create(struct hd_app *app, struct hd_takeover **out);
+/* Starts no more work. Accepts NULL. */
+void hd_takeover_stop(struct hd_takeover *takeover);
+/* No work may be pending (hd_defer_count()). Accepts NULL. */
+void hd_takeover_destroy(struct hd_takeover *takeover);
+
+/*
+ * At the start, before requests are served: the leader continues all runs that nobody holds or
+ * whose holder is gone. Blocks on the store.
+ */
+HD_MUST_CHECK int hd_takeover_begin(struct hd_takeover *takeover, struct heddle_error *fault);
+/* A server is gone. */
+void hd_takeover_gone(struct hd_takeover *takeover, struct hd_slice server);
+/* This server became the leader. */
+void hd_takeover_lead(struct hd_takeover *takeover);
+
+/* The number of threads taken over since the start. */
+uint64_t hd_takeover_count(const struct hd_takeover *takeover);
+
+#endif
