@@ -87,6 +87,7 @@ static int replay(const struct hd_config *config, struct heddle *store, const ch
     int err = HD_ENOMEM;
 
     own.store = "memory:";
+    own.cluster_address = "";
     own.record = false;
     if (uv_loop_init(&loop))
         return HD_EXIT_FAILED;

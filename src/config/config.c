@@ -497,6 +497,10 @@ static int derive(struct hd_config *config, struct heddle_error *fault)
     if ((config->tls_certificate[0] == '\0') != (config->tls_key[0] == '\0'))
         return hd_error_set(fault, HD_EINVAL,
                             "tls.certificate and tls.key belong together: one is not set");
+    if ((config->cluster_address[0] == '\0') != (config->cluster_key[0] == '\0'))
+        return hd_error_set(fault, HD_EINVAL,
+                            "cluster.address and cluster.key belong together: %s is not set",
+                            config->cluster_key[0] ? "cluster.address" : "cluster.key");
     if (config->page_sign_in.val && !config->auth.val)
         return hd_error_set(fault, HD_EINVAL, "page.sign_in: needs `auth` with its issuers");
     return hd_outgoing_init(&config->outgoing, is_strict, config->outgoing_allowed_hosts.items,

@@ -29,6 +29,7 @@
 #define HD_CONFIG_MAX_FILE (1 << 20)
 #define HD_CONFIG_MAX_ITEMS 1000 /* of a list */
 #define HD_CONFIG_MAX_NAME 64
+#define HD_CONFIG_CLUSTER_KEY_MIN 32
 
 struct hd_config_graph {
     struct hd_slice id;
@@ -136,7 +137,7 @@ struct hd_config {
     int max_runs;
     int64_t run_timeout_us;
     int64_t outage_timeout_us;
-    const char *cluster_address;
+    const char *cluster_address; /* with the key: the store may have several servers */
     const char *cluster_key;
     int64_t cluster_lease_us;
     int64_t drain_us;

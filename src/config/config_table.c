@@ -83,6 +83,32 @@ static int check_key(const char *text, struct heddle_error *fault)
     return hd_error_set(fault, HD_EINVAL, "too short: at least 16 characters");
 }
 
+static int check_cluster_key(const char *text, struct heddle_error *fault)
+{
+    if (!*text || strlen(text) >= HD_CONFIG_CLUSTER_KEY_MIN)
+        return 0;
+    return hd_error_set(fault, HD_EINVAL, "too short: at least %d characters",
+                        HD_CONFIG_CLUSTER_KEY_MIN);
+}
+
+/* Other servers append the paths of requests to it. */
+static int check_cluster_address(const char *text, struct heddle_error *fault)
+{
+    const char *host = strstr(text, "://");
+    bool is_url = hd_slice_starts(hd_slice_cstr(text), HD_S("http://")) ||
+                  hd_slice_starts(hd_slice_cstr(text), HD_S("https://"));
+
+    if (!*text)
+        return 0;
+    is_url = is_url && host[3] && host[3] != '/' && host[3] != ':' && strlen(text) < 256;
+    for (const char *c = text; is_url && *c; c++)
+        is_url = *c > ' ' && *c <= '~' && !strchr("?#@{}\\\"<>", *c);
+    return is_url ? 0
+                  : hd_error_set(fault, HD_EINVAL,
+                                 "not a URL such as http://10.0.0.5:2024, without a user and a "
+                                 "query");
+}
+
 static int check_store(const char *text, struct heddle_error *fault)
 {
     struct hd_arena arena;
@@ -145,9 +171,10 @@ static const struct hd_setting settings[] = {
 
     {"cluster.address", HD_SETTING_TEXT, AT(cluster_address), "", "URL",
      .help = "URL at which the other servers of the store reach this one",
-     .title = "Several servers"},
+     .title = "Several servers", .check = check_cluster_address},
     {"cluster.key", HD_SETTING_TEXT, AT(cluster_key), "", "TEXT",
-     .help = "shared key of the servers of a store: at least 32 characters", .is_secret = true},
+     .help = "shared key of the servers of a store: at least 32 characters", .is_secret = true,
+     .check = check_cluster_key},
     {"cluster.lease", HD_SETTING_DURATION, AT(cluster_lease_us), "10", "SECONDS",
      .help = "a server that is silent for so long is replaced by the others", .min = 2, .max = 600,
      .scale = SECOND},

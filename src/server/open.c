@@ -46,8 +46,10 @@ static int open_store(struct hd_app *app, struct heddle_error *fault)
     char shown[512];
 
     if (!err)
-        err = hd_store_lock_take(app->store, app->config->store, app->loop, app->lost,
-                                 app->lost_ctx, &app->hold, &error);
+        err = hd_store_lock_take(app->store, app->config, app->loop, app->lost, app->lost_ctx,
+                                 &app->hold, &error);
+    if (!err)
+        app->cluster = hd_store_lock_cluster(app->hold);
     hd_url_show(app->config->store, shown, sizeof(shown));
     return err ? hd_error_set(fault, err, "%s: %s", shown,
                               error.code ? error.text : hd_error_text(err))
@@ -306,6 +308,7 @@ void hd_server_close_store(struct hd_app *app)
     app->store = NULL;
     hd_store_lock_release(app->hold); /* after the last write */
     app->hold = NULL;
+    app->cluster = NULL;
     hd_graph_schemas_close(app); /* no thread can read them now */
     hd_arena_fini(&app->runtime_arena);
 }

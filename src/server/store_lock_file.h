@@ -8,7 +8,7 @@
 
 #include "base/compiler.h"
 #include "base/error.h"
-#include "server/server_identity.h"
+#include "cluster/server_identity.h"
 
 struct hd_store_lock_file;
 

@@ -280,15 +280,15 @@ enum {
 enum { HD_THREAD_WORDS_BY_WORD }; /* index: principal, word, id */
 
 /*
- * Servers that use the database (server/store_lease.h). A server with exclusive use has the slot
- * "". A version that lets several servers share a database gives each its own slot.
+ * Servers that use the database (cluster/server_row.h). A server that uses it alone has the slot
+ * "". Of several servers each has its id, and the leader's token is also in the slot "".
  */
 enum {
     HD_SERVERS_SLOT,
     HD_SERVERS_TOKEN, /* random, one for each start of a server */
     HD_SERVERS_BEAT,  /* grows while the server is alive */
     HD_SERVERS_STARTED,
-    HD_SERVERS_BODY /* address, host, process, version (server/server_identity.h) */
+    HD_SERVERS_BODY /* address, host, process, version (cluster/server_identity.h) */
 };
 
 /* Webhooks that are not delivered yet. */

@@ -590,6 +590,41 @@ static int load_all(void *arg)
     return err;
 }
 
+static void a_cluster_needs_an_address_and_a_key(void **state)
+{
+    static const char key[] = "HEDDLE_CLUSTER_KEY=0123456789abcdef0123456789abcdef";
+    static const char address[] = "--cluster-address=https://a.example:2024/agents";
+    static const struct {
+        const char *flag, *variable, *says;
+    } bad[] = {
+        {address, NULL, "cluster.key is not set"},
+        {"--metrics", key, "cluster.address is not set"},
+        {address, "HEDDLE_CLUSTER_KEY=0123456789abcdef", "HEDDLE_CLUSTER_KEY: too short"},
+        {"--cluster-address=a.example:2024", key, "--cluster-address: not a URL"},
+        {"--cluster-address=http://", key, "not a URL"},
+        {"--cluster-address=http:///x", key, "not a URL"},
+        {"--cluster-address=http://u@a", key, "not a URL"},
+        {"--cluster-address=http://a?b", key, "not a URL"},
+        {"--cluster-lease=1", key, "--cluster-lease: \"1\" is not"},
+    };
+    struct hd_config config = LOAD(.flags = {address, "--cluster-lease=2.5"}, .env = {key});
+
+    (void)state;
+    assert_string_equal(config.cluster_address, "https://a.example:2024/agents");
+    assert_string_equal(config.cluster_key, key + sizeof("HEDDLE_CLUSTER_KEY=") - 1);
+    assert_int_equal(config.cluster_lease_us, 2500000);
+    hd_config_fini(&config);
+    for (size_t i = 0; i < HD_COUNT(bad); i++) {
+        struct given given = {.flags = {bad[i].flag}, .env = {bad[i].variable}};
+        struct heddle_error fault = {0};
+
+        assert_int_equal(load(&config, &given, &fault), HD_EINVAL);
+        if (!strstr(fault.text, bad[i].says))
+            fail_msg("%s", fault.text);
+        assert_null(strstr(fault.text, "0123456789abcdef"));
+    }
+}
+
 static void every_allocation_may_fail(void **state)
 {
     const char *path =
@@ -625,6 +660,7 @@ int main(void)
         cmocka_unit_test(help_has_every_option),
         cmocka_unit_test(docs_have_every_setting),
         cmocka_unit_test(names_are_spelt_by_one_rule),
+        cmocka_unit_test(a_cluster_needs_an_address_and_a_key),
         cmocka_unit_test(every_allocation_may_fail),
     };
 

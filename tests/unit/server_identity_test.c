@@ -1,5 +1,5 @@
 /* Identity of server processes: its stored form, and the detection of ended processes. */
-#include "server/server_identity.h"
+#include "cluster/server_identity.h"
 
 #include <string.h>
 #include <sys/wait.h>

@@ -1,4 +1,4 @@
-#include "server/server_identity.h"
+#include "cluster/server_identity.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "base/json.h"
+
+#define MAX_LEASE_US INT64_C(3600000000)
 
 /* ---- this process ----------------------------------------------------- */
 
@@ -80,6 +82,11 @@ int hd_server_identity_write(const struct hd_server_identity *identity, struct h
     put_identity_text(&jw, "pid_ns", identity->pid_ns);
     hd_jw_put_int(&jw, "pid", identity->pid);
     hd_jw_put_int(&jw, "pid_started", identity->pid_started);
+    if (identity->id[0]) {
+        hd_jw_put_bool(&jw, "cluster", true);
+        put_identity_text(&jw, "server", identity->id);
+        hd_jw_put_int(&jw, "lease_us", identity->lease_us);
+    }
     hd_jw_object_end(&jw);
     return hd_jw_finish(&jw);
 }
@@ -110,7 +117,16 @@ void hd_server_identity_read(struct hd_slice json, struct hd_server_identity *ou
         out->pid = 0;
     if (!hd_json_int(hd_json_get(root, HD_S("pid_started")), &out->pid_started))
         out->pid_started = 0;
+    get_text(root, "server", out->id, sizeof(out->id));
+    if (!hd_json_int(hd_json_get(root, HD_S("lease_us")), &out->lease_us) || out->lease_us < 0 ||
+        out->lease_us > MAX_LEASE_US)
+        out->lease_us = 0;
     hd_json_fini(&doc);
+}
+
+int64_t hd_server_identity_lease(const struct hd_server_identity *identity)
+{
+    return identity->lease_us > 0 ? identity->lease_us : HD_SERVER_IDENTITY_LEASE_US;
 }
 
 void hd_server_identity_describe(const struct hd_server_identity *identity, char *out, size_t size)

@@ -2,8 +2,8 @@
  * Identity of a server process for other servers: its URL, host and process. Stored as JSON beside
  * the lock on a store, so that a refused server can report which server holds the store.
  */
-#ifndef HD_SERVER_SERVER_IDENTITY_H
-#define HD_SERVER_SERVER_IDENTITY_H
+#ifndef HD_CLUSTER_SERVER_IDENTITY_H
+#define HD_CLUSTER_SERVER_IDENTITY_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,6 +12,10 @@
 #include "base/buf.h"
 #include "base/compiler.h"
 #include "base/slice.h"
+#include "base/uuid.h"
+
+/* The lease of a server that uses its store alone. */
+#define HD_SERVER_IDENTITY_LEASE_US INT64_C(10000000)
 
 struct hd_server_identity {
     char address[256]; /* URL; empty: not known yet */
@@ -21,6 +25,8 @@ struct hd_server_identity {
     char pid_ns[64]; /* namespace that `pid` belongs to; empty: unknown */
     int64_t pid;
     int64_t pid_started; /* in clock ticks since boot; 0: unknown */
+    char id[HD_UUID_SIZE]; /* of a server in a cluster; empty: it uses its store alone */
+    int64_t lease_us;      /* of a server in a cluster; 0: HD_SERVER_IDENTITY_LEASE_US */
 };
 
 /* This process, with no address. */
@@ -31,6 +37,9 @@ HD_MUST_CHECK int hd_server_identity_write(const struct hd_server_identity *iden
                                            struct hd_buf *out);
 /* Missing and overlong members stay empty; invalid JSON gives an empty identity. */
 void hd_server_identity_read(struct hd_slice json, struct hd_server_identity *out);
+
+/* The time after which the server is dead unless its row changes. */
+int64_t hd_server_identity_lease(const struct hd_server_identity *identity);
 
 /* "the server at http://localhost:2024 (process 12 on host a)", with the parts that are set. */
 void hd_server_identity_describe(const struct hd_server_identity *identity, char *out, size_t size);
