@@ -104,13 +104,17 @@ static int on_orphan(void *arg, struct hd_slice principal, struct hd_slice threa
     struct visit *visit = arg;
     struct hd_cluster *cluster = visit->takeover->app->cluster;
     struct hd_cluster_server server;
+    bool is_gone;
+    int err;
 
     if (hd_slice_eq(hold->server, hd_cluster_self(cluster)) ||
         hd_cluster_find(cluster, hold->server, &server))
         return 0;
     if (visit->search.kind == OF_SERVER && !is_in_share(cluster, thread))
         return 0;
-    return take_thread(visit, principal, thread, hold);
+    /* The list may be older than a server that has just joined. */
+    err = hd_cluster_check_gone(cluster, hold->server, &is_gone, &visit->fault);
+    return err || !is_gone ? err : take_thread(visit, principal, thread, hold);
 }
 
 static int on_run_in_flight(void *arg, size_t which, const struct hd_cell *cells)
@@ -285,15 +289,19 @@ static void set_rest_timer(struct hd_takeover *takeover)
         (void)uv_timer_start(&takeover->timer, on_rest_timer, wait, 0); /* cannot fail */
 }
 
-void hd_takeover_gone(struct hd_takeover *takeover, struct hd_slice server)
+static void on_server_gone(void *ctx, struct hd_slice server)
 {
+    struct hd_takeover *takeover = ctx;
+
     add_search(takeover, OF_SERVER, server);
     takeover->has_rest = true;
     set_rest_timer(takeover);
 }
 
-void hd_takeover_lead(struct hd_takeover *takeover)
+static void on_lead(void *ctx)
 {
+    struct hd_takeover *takeover = ctx;
+
     add_search(takeover, UNHELD, hd_slice(NULL, 0));
     add_search(takeover, ORPHANS, hd_slice(NULL, 0));
 }
@@ -334,6 +342,7 @@ uint64_t hd_takeover_count(const struct hd_takeover *takeover)
 int hd_takeover_create(struct hd_app *app, struct hd_takeover **out)
 {
     struct hd_takeover *takeover = hd_calloc(1, sizeof(*takeover));
+    int err;
 
     if (!takeover)
         return HD_ENOMEM;
@@ -345,9 +354,12 @@ int hd_takeover_create(struct hd_app *app, struct hd_takeover **out)
     takeover->timer.data = takeover;
     takeover->app = app;
     takeover->waiting.limit = 2 * HD_CLUSTER_MAX_SERVERS;
-    set_rest_timer(takeover);
     *out = takeover;
-    return 0;
+    err = hd_cluster_on_gone(app->cluster, on_server_gone, takeover);
+    if (!err)
+        err = hd_cluster_on_leader(app->cluster, on_lead, takeover);
+    set_rest_timer(takeover);
+    return err;
 }
 
 void hd_takeover_stop(struct hd_takeover *takeover)

@@ -20,7 +20,7 @@
 struct hd_app;
 struct hd_takeover;
 
-/* The server is in a cluster. */
+/* For a server of a cluster. Also after an error the caller destroys *out, if it is not NULL. */
 HD_MUST_CHECK int hd_takeover_create(struct hd_app *app, struct hd_takeover **out);
 /* Starts no more work. Accepts NULL. */
 void hd_takeover_stop(struct hd_takeover *takeover);
@@ -32,11 +32,6 @@ void hd_takeover_destroy(struct hd_takeover *takeover);
  * whose holder is gone. Blocks on the store.
  */
 HD_MUST_CHECK int hd_takeover_begin(struct hd_takeover *takeover, struct heddle_error *fault);
-/* A server is gone. */
-void hd_takeover_gone(struct hd_takeover *takeover, struct hd_slice server);
-/* This server became the leader. */
-void hd_takeover_lead(struct hd_takeover *takeover);
-
 /* The number of threads taken over since the start. */
 uint64_t hd_takeover_count(const struct hd_takeover *takeover);
 

@@ -170,8 +170,8 @@ static int take_over(struct hd_store_lease *lease, const char *why, struct heddl
             err = hd_server_row_delete(&batch, rows->items[i].slot);
     }
     if (!err)
-        err = hd_server_row_put(&batch, rows->items[0].slot[0] ? HD_OP_ADD : HD_OP_PUT,
-                                &lease->row);
+        err =
+            hd_server_row_put(&batch, rows->items[0].slot[0] ? HD_OP_ADD : HD_OP_PUT, &lease->row);
     if (!err)
         err = apply(lease, &batch, fault);
     hd_batch_fini(&batch);
