@@ -5,9 +5,11 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/uuid.h"
+#include "cluster/cluster.h"
 #include "config/config.h"
 #include "graph/engine/failure.h"
 #include "graph/engine/ns.h"
+#include "records/hold.h"
 #include "records/thread_heads.h"
 #include "records/thread_roots.h"
 #include "run/admit.h"
@@ -42,6 +44,28 @@ int hd_call_thread(struct hd_call *call, struct hd_thread_rec *out)
     return err ? err : hd_call_thread_read(call, id, out);
 }
 
+/*
+ * Where several servers share the store, readers of an idle thread get its events from the last
+ * holder. If that one is gone, this server takes its place, because it announces the change.
+ */
+static int add_announcer(struct hd_call *call, struct hd_batch_builder *batch,
+                         const struct hd_thread_rec *thread)
+{
+    struct hd_cluster *cluster = call->app->cluster;
+    struct hd_cluster_server server;
+    struct hd_hold hold;
+    int err;
+
+    if (!hd_cluster_is_on(cluster))
+        return 0;
+    err = hd_hold_read(call->app->store, thread->principal, thread->id, call->arena, &hold,
+                       &call->fault);
+    if (err || hold.token || hd_cluster_find(cluster, hold.last, &server))
+        return err;
+    hold.last = hd_cluster_self(cluster);
+    return hd_hold_put(batch, thread->principal, thread->id, &hold);
+}
+
 static int store_thread(struct hd_call *call, struct hd_thread_rec *thread,
                         const struct hd_lines *lines)
 {
@@ -55,6 +79,8 @@ static int store_thread(struct hd_call *call, struct hd_thread_rec *thread,
         err = hd_thread_put(&batch, thread);
     if (!err)
         err = hd_lines_put(&batch, lines);
+    if (!err)
+        err = add_announcer(call, &batch, thread);
     view = hd_batch_view(&batch);
     if (!err)
         err = hd_rows_apply(call->app->store, lane, &view, NULL, &call->fault);
