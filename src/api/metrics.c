@@ -3,6 +3,7 @@
 
 #include "api/api.h"
 #include "app/defer.h"
+#include "cluster/cluster.h"
 #include "config/config.h"
 #include "config/project.h"
 #include "events/event_log.h"
@@ -47,6 +48,18 @@ static double runs_ended(const struct metrics_source *source)
 static double runs_failed(const struct metrics_source *source)
 {
     return (double)source->runs.failed;
+}
+static double servers(const struct metrics_source *source)
+{
+    return (double)hd_cluster_size(source->app->cluster);
+}
+static double is_leader(const struct metrics_source *source)
+{
+    return hd_cluster_is_leader(source->app->cluster);
+}
+static double in_doubt(const struct metrics_source *source)
+{
+    return hd_cluster_in_doubt(source->app->cluster);
 }
 static double webhooks_pending(const struct metrics_source *source)
 {
@@ -212,6 +225,11 @@ static const struct metric {
     {"heddle_runs_limit", "gauge", "Maximum number of concurrent runs.", runs_limit},
     {"heddle_runs_ended_total", "counter", "Runs that ended.", runs_ended},
     {"heddle_runs_failed_total", "counter", "Runs that ended with an error.", runs_failed},
+    {"heddle_cluster_servers", "gauge", "Live servers of the store, with this one.", servers},
+    {"heddle_cluster_leader", "gauge", "1: this server does the work that is done once.",
+     is_leader},
+    {"heddle_cluster_lease_in_doubt", "gauge",
+     "1: this server could not renew its lease and stores nothing.", in_doubt},
     {"heddle_webhooks_pending", "gauge", "Webhooks being delivered.", webhooks_pending},
     {"heddle_webhooks_sent_total", "counter", "Webhooks that were delivered.", webhooks_sent},
     {"heddle_webhooks_dropped_total", "counter", "Webhooks dropped without delivery.",

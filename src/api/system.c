@@ -6,6 +6,7 @@
 
 #include "api/api.h"
 #include "base/clock.h"
+#include "cluster/cluster.h"
 #include "config/config.h"
 #include "config/project.h"
 #include "records/record.h"
@@ -78,14 +79,22 @@ static int check_writes(struct hd_call *call, struct heddle_error *fault)
     return err;
 }
 
-/* Any read tests the common path to the database. */
+/*
+ * Any read tests the common path to the database. While its lease is in doubt a server of a cluster
+ * refuses writes, so that it must get no requests; the check of writes is not made each time.
+ */
 static int read_and_write_store(struct hd_call *call)
 {
     struct hd_assistant_rec assistant;
     struct heddle_error fault = {0};
-    int err = hd_assistant_read(call->app->store, call->principal,
-                                hd_slice_cstr(call->app->graphs[0].assistant_id), call->arena,
-                                &assistant, &fault);
+    int err;
+
+    if (hd_cluster_in_doubt(call->app->cluster))
+        return hd_error_set(&call->fault, HD_EUNAVAILABLE,
+                            "the server could not renew its lease on the store");
+    err = hd_assistant_read(call->app->store, call->principal,
+                            hd_slice_cstr(call->app->graphs[0].assistant_id), call->arena,
+                            &assistant, &fault);
 
     if (!err || err == HD_ENOTFOUND)
         err = check_writes(call, &fault);

@@ -39,6 +39,7 @@ extern const struct hd_command hd_command_prune;
 extern const struct hd_command hd_command_replay;
 extern const struct hd_command hd_command_run;
 extern const struct hd_command hd_command_serve;
+extern const struct hd_command hd_command_servers;
 extern const struct hd_command hd_command_state;
 extern const struct hd_command hd_command_threads;
 extern const struct hd_command hd_command_version;

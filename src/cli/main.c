@@ -8,11 +8,11 @@
 
 /* One line per command; a command is one file. */
 static const struct hd_command *const commands[] = {
-    &hd_command_dev,        &hd_command_doctor,  &hd_command_export, &hd_command_graph,
-    &hd_command_help,       &hd_command_history, &hd_command_import, &hd_command_key,
-    &hd_command_mock_model, &hd_command_new,     &hd_command_prune,  &hd_command_rekey,
-    &hd_command_replay,     &hd_command_run,     &hd_command_serve,  &hd_command_state,
-    &hd_command_threads,    &hd_command_version,
+    &hd_command_dev,        &hd_command_doctor,  &hd_command_export,  &hd_command_graph,
+    &hd_command_help,       &hd_command_history, &hd_command_import,  &hd_command_key,
+    &hd_command_mock_model, &hd_command_new,     &hd_command_prune,   &hd_command_rekey,
+    &hd_command_replay,     &hd_command_run,     &hd_command_serve,   &hd_command_servers,
+    &hd_command_state,      &hd_command_threads, &hd_command_version,
 };
 
 const struct hd_command *hd_cli_command_at(size_t index)

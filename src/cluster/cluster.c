@@ -70,11 +70,8 @@ int hd_cluster_check_gone(struct hd_cluster *cluster, struct hd_slice id, bool *
                           struct heddle_error *fault)
 {
     const struct hd_cell slot = hd_cell_bytes(id);
-    const struct hd_query query = {.table = HD_SERVERS,
-                                   .index = HD_PRIMARY,
-                                   .prefix = &slot,
-                                   .prefix_count = 1,
-                                   .limit = 1};
+    const struct hd_query query = {
+        .table = HD_SERVERS, .index = HD_PRIMARY, .prefix = &slot, .prefix_count = 1, .limit = 1};
 
     *out = id.len > 0;
     if (!cluster || id.len == 0)

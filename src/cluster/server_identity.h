@@ -24,7 +24,7 @@ struct hd_server_identity {
     char boot[64];   /* id of the kernel's current boot; empty: unknown */
     char pid_ns[64]; /* namespace that `pid` belongs to; empty: unknown */
     int64_t pid;
-    int64_t pid_started; /* in clock ticks since boot; 0: unknown */
+    int64_t pid_started;   /* in clock ticks since boot; 0: unknown */
     char id[HD_UUID_SIZE]; /* of a server in a cluster; empty: it uses its store alone */
     int64_t lease_us;      /* of a server in a cluster; 0: HD_SERVER_IDENTITY_LEASE_US */
 };

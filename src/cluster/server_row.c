@@ -111,8 +111,7 @@ int hd_server_row_expect_seen(struct hd_batch_builder *batch, const struct hd_se
     const struct hd_cell key[] = {slot_cell(seen->slot)};
     int err = hd_batch_expect(batch, HD_SERVERS, key, HD_SERVERS_BEAT, seen->beat);
 
-    return err ? err
-               : hd_batch_expect(batch, HD_SERVERS, key, HD_SERVERS_TOKEN, seen->token);
+    return err ? err : hd_batch_expect(batch, HD_SERVERS, key, HD_SERVERS_TOKEN, seen->token);
 }
 
 int hd_server_row_delete(struct hd_batch_builder *batch, const char *slot)

@@ -19,6 +19,7 @@
 #define MISSPELT 2
 #define MAX_SETTINGS 160
 #define MAX_WARNINGS 64
+#define LEAST_LEASE_US INT64_C(2000000)
 
 /* ---- the file ----------------------------------------------------------- */
 
@@ -501,6 +502,9 @@ static int derive(struct hd_config *config, struct heddle_error *fault)
         return hd_error_set(fault, HD_EINVAL,
                             "cluster.address and cluster.key belong together: %s is not set",
                             config->cluster_key[0] ? "cluster.address" : "cluster.key");
+    if (config->cluster_lease_us < LEAST_LEASE_US)
+        return hd_error_set(fault, HD_EINVAL, "cluster.lease: less than %d seconds",
+                            (int)(LEAST_LEASE_US / 1000000));
     if (config->page_sign_in.val && !config->auth.val)
         return hd_error_set(fault, HD_EINVAL, "page.sign_in: needs `auth` with its issuers");
     return hd_outgoing_init(&config->outgoing, is_strict, config->outgoing_allowed_hosts.items,

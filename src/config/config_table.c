@@ -176,7 +176,7 @@ static const struct hd_setting settings[] = {
      .help = "shared key of the servers of a store: at least 32 characters", .is_secret = true,
      .check = check_cluster_key},
     {"cluster.lease", HD_SETTING_DURATION, AT(cluster_lease_us), "10", "SECONDS",
-     .help = "a server that is silent for so long is replaced by the others", .min = 2, .max = 600,
+     .help = "a server that is silent for so long is replaced by the others", .min = 1, .max = 600,
      .scale = SECOND},
 
     {"stream.end_event", HD_SETTING_BOOL, AT(stream_end_event), "true", "",

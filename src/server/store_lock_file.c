@@ -71,13 +71,20 @@ static int try_lock(struct hd_store_lock_file *hold, struct heddle_error *fault)
     }
 }
 
+static void read_holder(int fd, struct hd_server_identity *out)
+{
+    char text[MAX_TEXT];
+    ssize_t len = pread(fd, text, sizeof(text), 0);
+
+    hd_server_identity_read(hd_slice(text, len > 0 ? (size_t)len : 0), out);
+}
+
 static int refuse_locked_store(const struct hd_store_lock_file *hold, struct heddle_error *fault)
 {
     struct hd_server_identity holder;
-    char text[MAX_TEXT], name[160];
-    ssize_t len = pread(hold->fd, text, sizeof(text), 0);
+    char name[160];
 
-    hd_server_identity_read(hd_slice(text, len > 0 ? (size_t)len : 0), &holder);
+    read_holder(hold->fd, &holder);
     hd_server_identity_describe(&holder, name, sizeof(name));
     return hd_error_set(fault, HD_EBUSY, "it is in use by %s", name);
 }
@@ -123,6 +130,28 @@ void hd_store_lock_file_update(struct hd_store_lock_file *hold,
         pwrite(hold->fd, text.ptr, text.len, 0) != (ssize_t)text.len)
         hd_log(HD_LOG_WARN, "serve", "cannot write %s", hold->path);
     hd_buf_fini(&text);
+}
+
+int hd_store_lock_file_holder(const char *database, struct hd_server_identity *out,
+                              struct heddle_error *fault)
+{
+    struct hd_store_lock_file hold;
+    int err = set_path(&hold, database, fault);
+
+    if (err)
+        return err;
+    hold.fd = open(hold.path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (hold.fd < 0)
+        return errno == ENOENT ? HD_ENOTFOUND
+                               : hd_error_set(fault, errno == EACCES ? HD_EACCESS : HD_EIO,
+                                              "%.160s: %s", hold.path, strerror(errno));
+    err = HD_ENOTFOUND;
+    if (flock(hold.fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+        read_holder(hold.fd, out);
+        err = 0;
+    }
+    close_file(&hold);
+    return err;
 }
 
 void hd_store_lock_file_release(struct hd_store_lock_file *hold)

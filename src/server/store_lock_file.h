@@ -20,6 +20,9 @@ HD_MUST_CHECK int hd_store_lock_file_take(const char *database,
 /* Records the identity that refused servers report. */
 void hd_store_lock_file_update(struct hd_store_lock_file *hold,
                                const struct hd_server_identity *self);
+/* The identity of the server that holds the database; HD_ENOTFOUND: none does. */
+HD_MUST_CHECK int hd_store_lock_file_holder(const char *database, struct hd_server_identity *out,
+                                            struct heddle_error *fault);
 /* Removes the companion file. Accepts NULL. */
 void hd_store_lock_file_release(struct hd_store_lock_file *hold);
 

@@ -605,7 +605,7 @@ static void a_cluster_needs_an_address_and_a_key(void **state)
         {"--cluster-address=http:///x", key, "not a URL"},
         {"--cluster-address=http://u@a", key, "not a URL"},
         {"--cluster-address=http://a?b", key, "not a URL"},
-        {"--cluster-lease=1", key, "--cluster-lease: \"1\" is not"},
+        {"--cluster-lease=1.9", NULL, "cluster.lease: less than 2 seconds"},
     };
     struct hd_config config = LOAD(.flags = {address, "--cluster-lease=2.5"}, .env = {key});
 

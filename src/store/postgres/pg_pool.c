@@ -213,7 +213,8 @@ static int report_pg_failure(const struct hd_pg *pg, int err, const struct hd_pg
 {
     if (!hd_errors_are_hidden())
         return hd_error_set(fault, err, "PostgreSQL at %s: %s", pg->where, answer->text);
-    hd_log(HD_LOG_WARN, "postgres", "%s: %s", pg->where, answer->text);
+    if (err != HD_ECONFLICT) /* two writers at the same time: their callers retry */
+        hd_log(HD_LOG_WARN, "postgres", "%s: %s", pg->where, answer->text);
     return hd_error_set(fault, err, "%s", hd_error_text(err));
 }
 
