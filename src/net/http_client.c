@@ -617,7 +617,10 @@ static void set_route(struct hd_client_request *request, const struct hd_client_
     curl_easy_setopt(easy, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, request->follows ? 1L : 0L);
     curl_easy_setopt(easy, CURLOPT_MAXREDIRS, 5L);
-    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, CONNECT_SECONDS);
+    if (options->connect_ms > 0)
+        curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)options->connect_ms);
+    else
+        curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, CONNECT_SECONDS);
     if (options->is_direct)
         curl_easy_setopt(easy, CURLOPT_PROXY, "");
     if (options->is_own) {
@@ -639,6 +642,7 @@ static void set_options(struct hd_client_request *request, const struct hd_clien
     CURL *easy = request->easy;
 
     curl_easy_setopt(easy, CURLOPT_URL, options->url);
+    curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, (long)options->is_verbatim);
     curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, options->method);
     curl_easy_setopt(easy, CURLOPT_NOBODY, (long)(strcmp(options->method, "HEAD") == 0));
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
@@ -828,6 +832,11 @@ int hd_client_create(uv_loop_t *loop, struct hd_client **out)
 void hd_client_set_outgoing(struct hd_client *http, const struct hd_outgoing *outgoing)
 {
     http->outgoing = outgoing;
+}
+
+void hd_client_set_connections(struct hd_client *http, long count)
+{
+    curl_multi_setopt(http->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, count);
 }
 
 static void on_client_closed(uv_handle_t *handle)

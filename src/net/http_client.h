@@ -75,7 +75,9 @@ struct hd_client_options {
     size_t header_count;
     struct hd_slice body;
     int64_t timeout_ms;  /* total; 0: none */
+    int64_t connect_ms;  /* to connect; 0: 30 seconds */
     bool is_direct;      /* no redirects and no proxy: connects to that host only */
+    bool is_verbatim;    /* the path of the URL is sent as it is, with any "." and ".." */
     bool is_final;       /* no redirects, but the environment's proxy may be used */
     bool is_trusted;     /* the operator chose the URL: its host is allowed at any address */
     bool is_own;         /* this server itself: its certificate need not match the name */
@@ -98,6 +100,9 @@ struct hd_client_options {
 HD_MUST_CHECK int hd_client_send(struct hd_client *http, const struct hd_client_options *options,
                                  hd_client_response_fn done, void *ctx,
                                  struct hd_client_request **out);
+
+/* The number of connections at a time, 2048 by default, 0: no limit; further requests wait. */
+void hd_client_set_connections(struct hd_client *http, long count);
 
 /*
  * For bodies passed to on_data, from on_head until `done`. A paused connection is not read and has
