@@ -139,8 +139,11 @@ struct hd_event_log *hd_event_log_get(struct hd_event_logs *logs, struct hd_slic
     if (!make_log_key(principal, thread, buffer, &key))
         return NULL;
     log = hd_map_get(&logs->map, key);
-    if (!log)
+    if (!log) {
         log = make_log(logs, key, principal.len);
+        if (log)
+            log->since = seq;
+    }
     if (log && log->seq < seq)
         log->seq = seq;
     if (log)
@@ -308,6 +311,28 @@ static void forget_oldest(struct hd_event_log *log)
         }
     }
     hd_entry_unref(entry);
+}
+
+void hd_event_log_skip(struct hd_event_log *log, uint64_t seq)
+{
+    if (seq <= log->seq)
+        return;
+    while (log->head)
+        forget_oldest(log);
+    log->has_pages = false;
+    log->seq = log->shown = log->since = seq;
+    hd_event_log_covered(log, seq);
+}
+
+uint64_t hd_event_log_since(const struct hd_event_log *log)
+{
+    return log->since;
+}
+
+/* Held events get visible with their numbers, unless greater ones are visible already. */
+uint64_t hd_event_log_position(const struct hd_event_log *log)
+{
+    return log->held ? log->held->seq - 1 : log->seq;
 }
 
 /* The newest entry stays, and so do entries that cannot be read from the store yet. */

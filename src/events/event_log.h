@@ -109,6 +109,16 @@ uint64_t hd_event_log_seq(const struct hd_event_log *log);
  */
 void hd_event_log_covered(struct hd_event_log *log, uint64_t seq);
 /*
+ * Other servers have used the numbers up to `seq`: forgets the events in memory, so that readers
+ * who are behind read them again from the store. Readers in the middle of them are lost; those that
+ * have read everything stay. Does nothing when `seq` is not above the last number.
+ */
+void hd_event_log_skip(struct hd_event_log *log, uint64_t seq);
+/* Events with greater numbers were added to this log: no other server has others. */
+uint64_t hd_event_log_since(const struct hd_event_log *log);
+/* A reader that has read everything has all events up to this number. */
+uint64_t hd_event_log_position(const struct hd_event_log *log);
+/*
  * The highest number that events of `attempts` attempts can have if `seq` is stored: events are
  * visible before they are stored, and a process that ends loses their numbers.
  */

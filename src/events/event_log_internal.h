@@ -32,6 +32,7 @@ struct hd_event_log {
     size_t bytes;
     uint64_t seq;
     uint64_t shown;   /* the highest number in `head` */
+    uint64_t since;   /* see hd_event_log_since() */
     uint64_t covered; /* see hd_event_log_covered() */
     bool has_repeats; /* an entry with is_repeat was added */
     bool has_pages;   /* the stored events above pages_after are in memory */
