@@ -195,6 +195,7 @@ static const struct hd_endpoint routes[] = {
     {.method = HD_METHOD_DELETE,
      .pattern = "/threads/{thread_id}/agents/{assistant_id}",
      .access = HD_ACCESS_OWNER,
+     .by = HD_BY_HOLDER,
      .on = HD_ON_THREADS_UPDATE,
      .frees = true,
      .work = hd_agent_delete_start,

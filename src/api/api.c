@@ -5,12 +5,14 @@
 #include "api/request/access.h"
 #include "api/request/audit_request.h"
 #include "api/request/authorize.h"
+#include "api/request/forward.h"
 #include "api/custom.h"
 #include "api/heartbeat.h"
 #include "api/page.h"
 #include "api/state/message_path_memory.h"
 #include "api/stream_access.h"
 #include "api/thread_view.h"
+#include "auth/forwarded.h"
 #include "base/alloc.h"
 #include "base/log.h"
 #include "config/config.h"
@@ -20,6 +22,7 @@
 struct hd_api {
     struct hd_app *app;
     struct hd_router *router;
+    struct hd_forwards *forwards; /* NULL: no cluster */
     struct hd_heartbeats *beats;
     struct hd_stream_accesses *watches;
     struct hd_custom *custom; /* NULL: no http.app */
@@ -57,6 +60,8 @@ void hd_call_free(struct hd_call *call)
 {
     hd_access_leave(call);
     hd_authorize_free(call);
+    if (call->forwarded)
+        hd_forwarded_fini(call->forwarded);
     if (call->free_state)
         call->free_state(call->state);
     hd_json_fini(&call->json);
@@ -181,9 +186,10 @@ static struct hd_step find_route(struct hd_call *call, const struct hd_match *ma
     const struct hd_endpoint *found =
         match->kind == HD_MATCH_FOUND ? api->endpoints[match->route] : NULL;
 
-    if (is_of_application(api, call->path, match->kind))
+    /* The project's application and middleware have run where the client is. */
+    if (!call->forwarded && is_of_application(api, call->path, match->kind))
         return hd_custom_take(call);
-    if (found && hd_custom_wraps(call))
+    if (found && !call->forwarded && hd_custom_wraps(call))
         return hd_custom_wrap(call, found->access == HD_ACCESS_PUBLIC);
     switch (match->kind) {
     case HD_MATCH_FOUND:
@@ -212,6 +218,7 @@ void hd_api_handle(void *ctx, struct hd_exchange *ex)
     struct hd_call *call = make_call(api, ex);
     struct hd_slice path = request->path;
     struct hd_match match = {.kind = HD_MATCH_NO_PATH};
+    struct hd_step step;
 
     hd_api_log_request(ex);
     if (!call || (take_prefix(api, &path) &&
@@ -220,7 +227,8 @@ void hd_api_handle(void *ctx, struct hd_exchange *ex)
         return;
     }
     call->path = path;
-    hd_call_resume(call, find_route(call, &match));
+    step = hd_forward_accept(call);
+    hd_call_resume(call, hd_step_is_next(step) ? find_route(call, &match) : step);
 }
 
 /* ---- public functions ------------------------------------------------- */
@@ -259,6 +267,8 @@ int hd_api_create(struct hd_app *app, struct hd_api **out, struct heddle_error *
     if (!err)
         err = hd_custom_create(app, &api->custom);
     if (!err)
+        err = hd_forwards_create(app, &api->forwards);
+    if (!err)
         err = hd_heartbeats_create(app->loop, (uint64_t)app->config->stream_heartbeat_ms,
                                    &api->beats);
     if (!err)
@@ -287,6 +297,7 @@ void hd_api_destroy(struct hd_api *api)
     hd_site_destroy(api->site);
     hd_stream_accesses_destroy(api->watches);
     hd_heartbeats_destroy(api->beats);
+    hd_forwards_destroy(api->forwards);
     hd_router_destroy(api->router);
     hd_custom_destroy(api->custom);
     hd_free(api->endpoints);
@@ -311,6 +322,11 @@ struct hd_site *hd_api_site(const struct hd_api *api)
 struct hd_message_path_memory *hd_api_message_path_memory(const struct hd_api *api)
 {
     return api->message_path_memory;
+}
+
+struct hd_forwards *hd_api_forwards(const struct hd_api *api)
+{
+    return api->forwards;
 }
 
 struct hd_heartbeats *hd_api_heartbeats(const struct hd_api *api)

@@ -35,6 +35,8 @@
 struct hd_api;
 struct hd_authorized;
 struct hd_call;
+struct hd_forwarded;
+struct hd_forwarding;
 
 /* The access that a route requires; request/access.h. */
 enum hd_access {
@@ -73,14 +75,24 @@ enum hd_on {
     HD_ON_STORE_LIST_NAMESPACES
 };
 
+/* The server of a cluster that answers; request/forward.h. */
+enum hd_answered_by {
+    HD_BY_ANY,
+    HD_BY_HOLDER,      /* the one that holds the thread of the path, when one does */
+    HD_BY_LAST_HOLDER, /* the same, or the one that held it last */
+    HD_BY_FOLLOWER     /* the one that was asked; it reads the events of the holders */
+};
+
 struct hd_endpoint {
     enum hd_method method;
     const char *pattern;
     enum hd_access access;
     enum hd_on on;
-    enum hd_on also_on;  /* a second event; HD_ON_UNSET: none */
-    bool grows;          /* stores data of any size: refused over the storage limit */
-    bool frees;          /* deletes data: the storage limit is measured again */
+    enum hd_on also_on; /* a second event; HD_ON_UNSET: none */
+    bool grows;         /* stores data of any size: refused over the storage limit */
+    bool frees;         /* deletes data: the storage limit is measured again */
+    enum hd_answered_by by;
+    bool has_heartbeat;  /* sends something while it waits, so that silence means a failure */
     bool is_application; /* of the project's application (custom.h), which parses the query */
     hd_stage_fn work;    /* store thread; may be NULL */
     hd_stage_fn then;    /* loop; may be NULL */
@@ -161,9 +173,11 @@ struct hd_call {
     struct hd_slice principal;    /* owner of the thread in the path, or the actor */
     enum hd_role role;            /* of the actor, in the thread of the path */
     struct hd_authorized
-        *authorized; /* the result of custom auth; NULL: none. request/authorize.h */
-    bool has_stream; /* counts as one of the actor's (gate/limits.h) */
-    bool is_audited; /* in the audit log */
+        *authorized;                /* the result of custom auth; NULL: none. request/authorize.h */
+    struct hd_forwarded *forwarded; /* sent by another server; NULL: by a client */
+    struct hd_forwarding *forwarding; /* to another server; NULL: not located. request/forward.h */
+    bool has_stream;                  /* counts as one of the actor's (gate/limits.h) */
+    bool is_audited;                  /* in the audit log */
 
     int status; /* 200 at first */
     struct hd_call_header *headers;
@@ -262,6 +276,8 @@ const struct hd_config *hd_api_config(const struct hd_api *api);
 void hd_api_end_thread_streams(struct hd_api *api);
 
 struct hd_answers *hd_api_answers(struct hd_api *api);
+struct hd_forwards;
+struct hd_forwards *hd_api_forwards(const struct hd_api *api); /* NULL: there is no cluster */
 struct hd_heartbeats;
 struct hd_heartbeats *hd_api_heartbeats(const struct hd_api *api);
 struct hd_custom;

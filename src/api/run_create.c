@@ -3,6 +3,7 @@
 
 #include "api/api.h"
 #include "api/request/authorize.h"
+#include "api/request/forward.h"
 #include "api/event_stream.h"
 #include "api/run_view.h"
 #include "api/wait.h"
@@ -33,8 +34,8 @@ struct creations {
  */
 static bool may_be_secret_header(struct hd_slice name)
 {
-    static const char *const parts[] = {"key",    "token",  "secret",   "auth",
-                                        "cookie", "passwd", "password", NULL};
+    static const char *const parts[] = {"key",    "token",    "secret",           "auth", "cookie",
+                                        "passwd", "password", "heddle-forwarded", NULL};
 
     if (hd_slice_eq(name, HD_S("x-supabase-access-token")))
         return false;
@@ -139,6 +140,8 @@ static struct hd_step admit_one(struct hd_call *call, struct hd_slice thread_id)
     err = creation_admit(call, all->list, call->body, thread_id);
     if (err)
         return hd_step_fail(err);
+    if (all->list->admission.holder.len > 0)
+        return hd_forward_again(call);
     if (all->list->admission.refusal)
         return creation_refuse(call, &all->list->admission);
     return HD_NEXT;
@@ -311,6 +314,7 @@ static const struct hd_endpoint routes[] = {
     {.method = HD_METHOD_POST,
      .pattern = "/threads/{thread_id}/runs",
      .access = HD_ACCESS_EDITOR,
+     .by = HD_BY_HOLDER,
      .on = HD_ON_THREADS_CREATE_RUN,
      .grows = true,
      .work = work_on_thread,
@@ -322,6 +326,8 @@ static const struct hd_endpoint routes[] = {
     {.method = HD_METHOD_POST,
      .pattern = "/threads/{thread_id}/runs/stream",
      .access = HD_ACCESS_EDITOR,
+     .by = HD_BY_HOLDER,
+     .has_heartbeat = true,
      .on = HD_ON_THREADS_CREATE_RUN,
      .grows = true,
      .work = work_on_thread,
@@ -333,6 +339,8 @@ static const struct hd_endpoint routes[] = {
     {.method = HD_METHOD_POST,
      .pattern = "/threads/{thread_id}/runs/wait",
      .access = HD_ACCESS_EDITOR,
+     .by = HD_BY_HOLDER,
+     .has_heartbeat = true,
      .on = HD_ON_THREADS_CREATE_RUN,
      .grows = true,
      .work = work_on_thread,

@@ -3,6 +3,7 @@
 
 #include "api/api.h"
 #include "api/request/authorize.h"
+#include "api/request/forward.h"
 #include "api/event_stream.h"
 #include "api/wait.h"
 #include "records/record.h"
@@ -147,6 +148,7 @@ static struct hd_step join_stateless_work(struct hd_call *call)
     struct join *join = make_join(call);
     struct hd_run_rec run;
     struct hd_thread_rec thread;
+    struct hd_step step = HD_NEXT;
     bool is_seen = true;
     int err = join ? hd_path_uuid(call, 0, "run_id", &join->run_id) : HD_ENOMEM;
 
@@ -166,8 +168,10 @@ static struct hd_step join_stateless_work(struct hd_call *call)
     if (!err && !is_seen)
         return hd_call_refuse(call, 404, "Run not found");
     if (!err)
+        step = hd_forward_find(call, join->thread_id, HD_BY_LAST_HOLDER);
+    if (!err && hd_step_is_next(step))
         err = read_stored(call, join);
-    return hd_step_next(err);
+    return err ? hd_step_fail(err) : step;
 }
 
 static struct hd_step read_again(struct hd_call *call)
@@ -330,6 +334,8 @@ static const struct hd_endpoint routes[] = {
     {.method = HD_METHOD_GET,
      .pattern = "/threads/{thread_id}/runs/{run_id}/stream",
      .access = HD_ACCESS_VIEWER,
+     .by = HD_BY_LAST_HOLDER,
+     .has_heartbeat = true,
      .on = HD_ON_THREADS_READ,
      .work = join_work,
      .then = join_then,
@@ -340,6 +346,8 @@ static const struct hd_endpoint routes[] = {
     {.method = HD_METHOD_GET,
      .pattern = "/threads/{thread_id}/runs/{run_id}/join",
      .access = HD_ACCESS_VIEWER,
+     .by = HD_BY_HOLDER,
+     .has_heartbeat = true,
      .on = HD_ON_THREADS_READ,
      .work = wait_work,
      .then = wait_then,
@@ -350,6 +358,7 @@ static const struct hd_endpoint routes[] = {
     {.method = HD_METHOD_GET,
      .pattern = "/runs/{run_id}/stream",
      .access = HD_ACCESS_USER,
+     .has_heartbeat = true,
      .on = HD_ON_THREADS_READ,
      .work = join_stateless_work,
      .then = join_then,
@@ -360,6 +369,8 @@ static const struct hd_endpoint routes[] = {
     {.method = HD_METHOD_GET,
      .pattern = "/threads/{thread_id}/stream",
      .access = HD_ACCESS_VIEWER,
+     .by = HD_BY_FOLLOWER,
+     .has_heartbeat = true,
      .on = HD_ON_THREADS_READ,
      .work = thread_work,
      .then = thread_then,

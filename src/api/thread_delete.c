@@ -285,6 +285,7 @@ static const struct hd_endpoint routes[] = {
     {.method = HD_METHOD_DELETE,
      .pattern = "/threads/{thread_id}",
      .access = HD_ACCESS_OWNER,
+     .by = HD_BY_HOLDER,
      .on = HD_ON_THREADS_DELETE,
      .frees = true,
      .work = delete_thread,

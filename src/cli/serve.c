@@ -9,6 +9,7 @@
 
 #include "api/api.h"
 #include "app/app.h"
+#include "auth/forwarded.h"
 #include "base/alloc.h"
 #include "base/log.h"
 #include "cli/cli.h"
@@ -119,16 +120,33 @@ static void on_lost(void *ctx, const char *text)
 
 /* ---- start ------------------------------------------------------------ */
 
-/* With authentication off, only the server's own Host names are accepted, against DNS rebinding. */
-static void set_guards(const struct hd_config *config, struct hd_http_server_config *http)
+/* "name:port" of cluster.address: the Host of the other servers' requests. */
+static struct hd_slice cluster_host(const struct hd_config *config)
 {
-    bool has_users = config->auth.val != NULL;
+    const char *host = strstr(config->cluster_address, "://");
 
+    return host ? hd_slice(host + 3, strcspn(host + 3, "/")) : hd_slice(NULL, 0);
+}
+
+/* With authentication off, only the server's own Host names are accepted, against DNS rebinding. */
+static int set_guards(struct serving *s, struct hd_http_server_config *http)
+{
+    const struct hd_config *config = &s->config;
+    bool has_users = config->auth.val != NULL;
+    size_t count = config->allowed_hosts.count;
+    struct hd_slice *hosts = hd_arena_calloc(&s->arena, count + 1, sizeof(*hosts));
+
+    if (!hosts)
+        return HD_ENOMEM;
+    if (count > 0)
+        memcpy(hosts, config->allowed_hosts.items, count * sizeof(*hosts));
+    hosts[count] = cluster_host(config);
     http->guard.checks_host = !has_users;
-    http->guard.hosts = config->allowed_hosts.items;
-    http->guard.host_count = config->allowed_hosts.count;
+    http->guard.hosts = hosts;
+    http->guard.host_count = count + (hosts[count].len > 0);
     http->guard.proxies = config->proxies;
     http->guard.proxy_count = config->trusted_proxies.count;
+    return 0;
 }
 
 /* "a, b"; NULL when empty or "*". */
@@ -184,8 +202,13 @@ static int open_server(struct serving *s, struct heddle_error *fault)
     http.limits.idle_ms = config->idle_timeout_us / 1000;
     http.limits.head_ms = http.limits.body_ms = http.limits.write_ms =
         config->slow_timeout_us / 1000;
-    set_guards(config, &http);
-    err = set_cors(s, &http.cors);
+    if (s->app.cluster) { /* requests of other servers have more headers than those of clients */
+        http.limits.head += HD_FORWARDED_MAX;
+        http.limits.headers += 16;
+    }
+    err = set_guards(s, &http);
+    if (!err)
+        err = set_cors(s, &http.cors);
     if (err)
         return err;
     http.handler = hd_api_handle;

@@ -35,8 +35,9 @@ struct hd_admission {
     struct hd_slice cron_id; /* empty: none */
 
     /* The result. */
-    int refusal; /* an HTTP status, its text is in `fault`; 0: admitted */
-    int retry_s; /* for 429: seconds until a retry */
+    int refusal;            /* an HTTP status, its text is in `fault`; 0: admitted */
+    int retry_s;            /* for 429: seconds until a retry */
+    struct hd_slice holder; /* another server holds the thread: nothing was admitted; else empty */
     struct hd_run_rec run;
     int64_t event_seq;          /* of the thread */
     struct hd_slice *cancelled; /* runs that it replaces */

@@ -5,6 +5,7 @@
 #include "api/request/authorize.h"
 #include "api/request/authorize_value.h"
 #include "auth/auth.h"
+#include "auth/forwarded.h"
 #include "auth/issuer.h"
 #include "base/utf8.h"
 #include "base/uuid.h"
@@ -140,6 +141,19 @@ static struct hd_step check_credentials(struct hd_call *call)
     return check_custom(call);
 }
 
+/* Another server has verified the credentials and found the thread of the path. */
+static struct hd_step use_forwarded(struct hd_call *call)
+{
+    const struct hd_forwarded *forwarded = call->forwarded;
+
+    if (forwarded->identity)
+        set_identity(call, forwarded->identity);
+    call->by = hd_identity_ref(forwarded->by);
+    call->principal = forwarded->principal;
+    call->role = forwarded->role;
+    return HD_NEXT;
+}
+
 /*
  * A request of a worker's code has a pass and acts for the caller of the run. When the pass names
  * no caller, the request's own credentials are checked.
@@ -150,6 +164,8 @@ struct hd_step hd_access_authenticate(struct hd_call *call)
     const struct hd_worker_access *pass;
     struct hd_slice token;
 
+    if (call->forwarded)
+        return use_forwarded(call);
     if (!call->app->auth_service)
         return HD_NEXT;
     if (!hd_request_header(request, HD_WORKER_ACCESS_HEADER, &token))
@@ -180,7 +196,7 @@ bool hd_access_names_user(const struct hd_call *call)
 {
     struct hd_slice target;
 
-    return call->route->access != HD_ACCESS_PUBLIC &&
+    return call->route->access != HD_ACCESS_PUBLIC && !call->forwarded &&
            hd_request_header(hd_exchange_request(call->exchange), ACT_FOR, &target);
 }
 
@@ -211,7 +227,7 @@ struct hd_step hd_access_act_for(struct hd_call *call)
 
 bool hd_access_acts_for(const struct hd_call *call)
 {
-    return call->by != NULL;
+    return call->by && !call->forwarded;
 }
 
 struct hd_step hd_access_find_user(struct hd_call *call)
@@ -286,13 +302,14 @@ static struct hd_step count_request(struct hd_call *call)
 
 struct hd_step hd_access_enter(struct hd_call *call)
 {
-    int err = call->by ? represent(call) : 0;
+    int err = hd_access_acts_for(call) ? represent(call) : 0;
 
     if (err)
         return hd_step_fail(err);
     if (call->route->access == HD_ACCESS_ADMIN && call->identity && !call->identity->is_admin)
         return refuse_authentication(call, 403, "only administrators may do this");
-    return count_request(call);
+    /* The server that the client has reached counts it. */
+    return call->forwarded ? HD_NEXT : count_request(call);
 }
 
 void hd_access_leave(struct hd_call *call)

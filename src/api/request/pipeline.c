@@ -3,6 +3,7 @@
 #include "api/request/access.h"
 #include "api/api.h"
 #include "api/request/authorize.h"
+#include "api/request/forward.h"
 #include "api/custom.h"
 #include "app/defer.h"
 #include "base/log.h"
@@ -71,7 +72,7 @@ static bool has_sound_type(const struct hd_call *call)
 /* A route without all of these answers on the loop, without a visit to a store thread. */
 static bool needs_preparation(const struct hd_call *call)
 {
-    return call->work || call->route->body || hd_access_is_thread(call->route) ||
+    return call->work || call->route->body || call->forwarded || hd_access_is_thread(call->route) ||
            hd_authorize_has_handler(call);
 }
 
@@ -83,9 +84,13 @@ static struct hd_step prepare(struct hd_call *call)
     if (!has_sound_type(call))
         return hd_call_refuse(call, 415,
                               "the body must be sent with Content-Type: application/json");
-    step = hd_access_path(call);
-    if (hd_step_is_next(step))
-        step = hd_access_storage(call);
+    if (call->forwarded) {
+        step = hd_forward_check_body(call);
+    } else {
+        step = hd_access_path(call);
+        if (hd_step_is_next(step))
+            step = hd_access_storage(call);
+    }
     return hd_step_is_next(step) ? hd_step_next(parse_body(call)) : step;
 }
 
@@ -127,6 +132,8 @@ static const struct pipeline_stage {
     [HD_STAGE_QUERY] = {ON_LOOP, parses_query, parse_query},
     [HD_STAGE_FIND_HANDLERS] = {ON_LOOP, hd_authorize_applies, hd_authorize_find_handlers},
     [HD_STAGE_PREPARE] = {ON_STORE_THREAD, needs_preparation, prepare},
+    [HD_STAGE_LOCATE] = {ON_STORE_THREAD, hd_forward_locates, hd_forward_locate},
+    [HD_STAGE_FORWARD] = {ON_LOOP, hd_forward_is_elsewhere, hd_forward_send},
     [HD_STAGE_EVENT] = {ON_STORE_THREAD, hd_authorize_has_handler, hd_authorize_first_event},
     [HD_STAGE_AUTHORIZE] = {ON_LOOP, hd_authorize_has_event, hd_authorize_send_event},
     [HD_STAGE_APPLY] = {ON_STORE_THREAD, hd_authorize_has_event, hd_authorize_apply},

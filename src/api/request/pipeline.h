@@ -73,6 +73,8 @@ enum hd_stage {
     HD_STAGE_QUERY,         /* loop: the query string */
     HD_STAGE_FIND_HANDLERS, /* loop: which handlers the project has, for AUTHORIZE (authorize.h) */
     HD_STAGE_PREPARE,       /* store thread: type, thread and role, storage limit, body */
+    HD_STAGE_LOCATE,        /* store thread: the server that holds the thread (forward.h) */
+    HD_STAGE_FORWARD,       /* loop: that server answers */
     HD_STAGE_EVENT,         /* store thread: the first event for a handler */
     HD_STAGE_AUTHORIZE,     /* loop: sends the event to its handler */
     HD_STAGE_APPLY,         /* store thread: the reply; another event goes to AUTHORIZE */

@@ -239,6 +239,7 @@ static const struct hd_endpoint routes[] = {
     {.method = HD_METHOD_POST,
      .pattern = "/threads/{thread_id}/state",
      .access = HD_ACCESS_EDITOR,
+     .by = HD_BY_LAST_HOLDER,
      .on = HD_ON_THREADS_UPDATE,
      .grows = true,
      .work = update_work,
