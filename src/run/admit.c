@@ -768,6 +768,8 @@ static int store_admission(struct attempt *t)
             hd_thread_texts_add_label(&batch, t->a->principal, t->thread.id, t->a->request->input);
     if (!err)
         err = hd_run_add(&batch, &t->a->run);
+    if (!err && t->a->extend)
+        err = t->a->extend(t->a->extend_ctx, &batch, t->fault);
     if (!err)
         err = add_hold(&batch, t);
     if (!err)

@@ -19,6 +19,8 @@
 #include "records/record.h"
 #include "records/run_request.h"
 
+struct hd_batch_builder;
+
 struct hd_admission {
     /* The request. */
     struct hd_app *app;
@@ -33,6 +35,10 @@ struct hd_admission {
     const struct hd_run_request *request;
     struct hd_slice headers; /* JSON: request headers that are copied to the configurable */
     struct hd_slice cron_id; /* empty: none */
+    /* Appends to the batch that stores the run, once in each attempt; an error ends the admission.
+     * NULL: nothing to append. */
+    int (*extend)(void *ctx, struct hd_batch_builder *batch, struct heddle_error *fault);
+    void *extend_ctx;
 
     /* The result. */
     int refusal;            /* an HTTP status, its text is in `fault`; 0: admitted */

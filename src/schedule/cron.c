@@ -8,8 +8,10 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "cluster/cluster.h"
 #include "gate/audit.h"
 #include "gate/limits.h"
+#include "records/hold.h"
 #include "records/participants.h"
 #include "run/admit.h"
 #include "run/queue.h"
@@ -17,7 +19,8 @@
 #include "store/rows.h"
 
 #define MAX_SLEEP_US (60 * INT64_C(1000000))
-#define MAX_FIRED 100 /* per check; then it checks again */
+#define CLUSTER_SLEEP_US INT64_C(1000000) /* other servers create crons and give threads back */
+#define MAX_FIRED 100                     /* per check; then it checks again */
 #define MAX_ARENA ((size_t)1 << 30)
 
 /* ---- planning --------------------------------------------------------- */
@@ -95,26 +98,37 @@ static int apply_cron(struct hd_app *app, const struct hd_cron_rec *cron,
     return hd_rows_apply(app->store, cron->id, &view, NULL, fault);
 }
 
-/* HD_ECONFLICT: another process advanced or changed it. */
+/* Appends the row with the next time; it expects the revision that was read. */
+static int put_advanced(struct hd_batch_builder *batch, struct hd_cron_rec *cron, int64_t now,
+                        struct heddle_error *fault)
+{
+    struct heddle_error cause = {0};
+    int err = hd_scheduler_plan(cron, now, &cause);
+
+    if (err == HD_EINVAL) { /* the time zone no longer exists on this host */
+        hd_log(HD_LOG_ERROR, "cron", "%.*s never fires again: %s", (int)cron->id.len, cron->id.ptr,
+               cause.text);
+        cron->next_at = 0;
+        err = 0;
+    }
+    if (err)
+        return cause.code ? hd_error_set(fault, err, "%s", cause.text) : err;
+    return hd_cron_put(batch, cron);
+}
+
+/* Advances a cron without a run. */
 static int advance(struct hd_app *app, struct hd_cron_rec *cron, int64_t now,
                    struct heddle_error *fault)
 {
     struct hd_batch_builder batch;
-    int err = hd_scheduler_plan(cron, now, fault);
+    int err;
 
-    if (err == HD_EINVAL) { /* the time zone no longer exists on this host */
-        hd_log(HD_LOG_ERROR, "cron", "%.*s never fires again: %s", (int)cron->id.len, cron->id.ptr,
-               fault->text);
-        cron->next_at = 0;
-        err = 0;
-    }
     hd_batch_init(&batch);
-    if (!err)
-        err = hd_cron_put(&batch, cron);
+    err = put_advanced(&batch, cron, now, fault);
     if (!err)
         err = apply_cron(app, cron, &batch, fault);
     hd_batch_fini(&batch);
-    return err;
+    return err == HD_ECONFLICT ? 0 : err; /* another process advanced or changed it */
 }
 
 /* Deletes a cron whose thread was deleted or is no longer shared with the cron's creator. */
@@ -175,64 +189,140 @@ static int read_subject(struct firing *firing, const struct hd_cron_rec *cron, s
     return err;
 }
 
-/* Admits the run of an advanced cron. Logs refusals, since no request waits for them. */
-static int admit(struct firing *firing, const struct hd_cron_rec *cron, struct heddle_error *fault)
+/* ---- one firing ------------------------------------------------------- */
+
+/* True if the cron was deleted, changed or fired since. */
+static bool is_over(const struct firing *firing, const struct hd_cron_rec *cron, int err)
+{
+    return err == HD_ENOTFOUND || (!err && (cron->next_at == 0 || cron->next_at > firing->now));
+}
+
+struct advancing {
+    struct firing *firing;
+    const struct due *due;
+    bool is_over; /* another process was faster */
+};
+
+/* Reads the cron again in each attempt: the batch that stores the run expects it as it is now. */
+static int add_advance(void *ctx, struct hd_batch_builder *batch, struct heddle_error *fault)
+{
+    struct advancing *advancing = ctx;
+    struct firing *firing = advancing->firing;
+    struct hd_cron_rec cron;
+    int err = hd_cron_read(firing->app->store, advancing->due->principal, advancing->due->id,
+                           &batch->arena, &cron, fault);
+
+    advancing->is_over = is_over(firing, &cron, err);
+    if (advancing->is_over)
+        return HD_EEXISTS;
+    return err ? err : put_advanced(batch, &cron, firing->now, fault);
+}
+
+static int read_request(const struct hd_cron_rec *cron, struct hd_json *json,
+                        struct hd_run_request *request, struct heddle_error *fault)
+{
+    int err = hd_json_parse(json, cron->payload, fault);
+
+    if (!err)
+        err = hd_run_request_read(request, hd_json_root(json), fault);
+    request->keeps_thread = cron->keeps_threads;
+    return err;
+}
+
+/* Admits the run, in the batch that advances the cron. */
+static int admit(struct firing *firing, const struct hd_cron_rec *cron,
+                 struct hd_admission *admission, struct heddle_error *fault)
 {
     struct hd_json json = {NULL};
-    struct hd_run_request request;
+    struct hd_run_request request = {0};
+    int err = hd_limits_room(firing->app->limits, firing->app->store, admission->principal,
+                             &admission->retry_s, fault);
+
+    if (!err && admission->retry_s > 0)
+        err = hd_error_set(fault, HD_ELIMIT, "too many bytes (limits.bytes)");
+    if (!err)
+        err = read_subject(firing, cron, &admission->subject, fault);
+    if (!err)
+        err = read_request(cron, &json, &request, fault);
+    admission->request = &request;
+    if (!err)
+        err = hd_admit(admission, fault);
+    if (!err && !admission->refusal)
+        firing->fn(firing->arg, admission);
+    admission->request = NULL;
+    hd_json_fini(&json);
+    return err;
+}
+
+/* A firing without a run is logged, since no request waits for it. */
+static int fire_on(struct firing *firing, const struct due *due, struct hd_cron_rec *cron,
+                   struct hd_slice owner, struct heddle_error *fault)
+{
+    struct advancing advancing = {.firing = firing, .due = due};
     struct hd_admission admission = {.app = firing->app,
                                      .arena = &firing->arena,
+                                     .principal = owner,
                                      .actor = cron->principal,
                                      .thread_id = cron->thread_id,
-                                     .request = &request,
-                                     .cron_id = cron->id};
+                                     .cron_id = cron->id,
+                                     .extend = add_advance,
+                                     .extend_ctx = &advancing};
     struct heddle_error cause = {0};
-    int err = find_owner(firing, cron, &admission.principal, &cause);
+    int err = admit(firing, cron, &admission, &cause);
 
-    if (err == HD_ENOTFOUND)
-        return forget(firing->app, cron, fault);
-    if (!err)
-        err = hd_limits_room(firing->app->limits, firing->app->store, admission.principal,
-                             &admission.retry_s, &cause);
-    if (!err && admission.retry_s > 0)
-        err = hd_error_set(&cause, HD_ELIMIT, "too many bytes (limits.bytes)");
-    if (!err)
-        err = read_subject(firing, cron, &admission.subject, &cause);
-    if (!err)
-        err = hd_json_parse(&json, cron->payload, &cause);
-    if (!err)
-        err = hd_run_request_read(&request, hd_json_root(&json), &cause);
-    if (!err) {
-        request.keeps_thread = cron->keeps_threads;
-        err = hd_admit(&admission, &cause);
-    }
-    if (!err && !admission.refusal)
-        firing->fn(firing->arg, &admission);
-    hd_json_fini(&json);
-    if (!err && !admission.refusal)
+    if ((!err && !admission.refusal) || advancing.is_over)
         return 0;
     hd_log(HD_LOG_WARN, "cron", "%.*s: no run: %s", (int)cron->id.len, cron->id.ptr,
            cause.code ? cause.text : hd_error_text(err));
-    return 0;
+    if (err == HD_EUNAVAILABLE || err == HD_EFULL)
+        return hd_error_set(fault, err, "%s", cause.code ? cause.text : hd_error_text(err));
+    if (err == HD_EBUSY || err == HD_ETAKEN)
+        return 0; /* it stays due */
+    return advance(firing->app, cron, firing->now, fault);
+}
+
+/*
+ * In a cluster the holder of a thread fires its crons, so that the run enters the holder's queue;
+ * the leader fires all others.
+ */
+static int find_is_ours(const struct firing *firing, const struct hd_cron_rec *cron,
+                        struct hd_slice owner, struct hd_arena *arena, bool *out,
+                        struct heddle_error *fault)
+{
+    struct hd_cluster *cluster = firing->app->cluster;
+    struct hd_hold hold = {.token = 0};
+    int err = 0;
+
+    if (hd_cluster_is_on(cluster) && cron->thread_id.len > 0)
+        err = hd_hold_read(firing->app->store, owner, cron->thread_id, arena, &hold, fault);
+    *out = hold.token ? hd_slice_eq(hold.server, hd_cluster_self(cluster))
+                      : hd_cluster_is_leader(cluster);
+    return err;
 }
 
 static int fire(struct firing *firing, const struct due *due, struct heddle_error *fault)
 {
     struct hd_app *app = firing->app;
-    struct hd_cron_rec cron;
     struct heddle_error cause = {0};
+    struct hd_cron_rec cron;
+    struct hd_slice owner;
+    bool is_ours = false, has_ended;
     int err = hd_cron_read(app->store, due->principal, due->id, &firing->arena, &cron, fault);
-    bool is_over;
 
-    if (err || cron.next_at == 0 || cron.next_at > firing->now)
-        return err == HD_ENOTFOUND ? 0 : err; /* deleted, changed or fired since */
-    is_over = !cron.is_enabled || (cron.end_at != 0 && cron.end_at < firing->now);
-    err = advance(app, &cron, firing->now, &cause);
-    if (err == HD_ECONFLICT)
-        return 0;
+    if (err || is_over(firing, &cron, err))
+        return err == HD_ENOTFOUND ? 0 : err;
+    err = find_owner(firing, &cron, &owner, &cause);
+    if (err == HD_ENOTFOUND)
+        return hd_cluster_is_leader(app->cluster) ? forget(app, &cron, fault) : 0;
+    if (!err)
+        err = find_is_ours(firing, &cron, owner, &firing->arena, &is_ours, &cause);
     if (err)
-        return cause.code ? hd_error_set(fault, err, "%s", cause.text) : err;
-    return is_over ? 0 : admit(firing, &cron, fault);
+        return hd_error_set(fault, err, "%s", cause.code ? cause.text : hd_error_text(err));
+    if (!is_ours)
+        return 0;
+    has_ended = !cron.is_enabled || (cron.end_at != 0 && cron.end_at < firing->now);
+    return has_ended ? advance(app, &cron, firing->now, fault)
+                     : fire_on(firing, due, &cron, owner, fault);
 }
 
 int hd_scheduler_fire(struct hd_app *app, int64_t now, size_t limit, hd_scheduler_fired_fn fn,
@@ -355,10 +445,11 @@ static void on_cron_timer(uv_timer_t *timer)
 
 static void sleep_until_next(struct hd_scheduler *s)
 {
-    int64_t wait = s->next_at != 0 && !s->err ? s->next_at - hd_clock_now_us() : MAX_SLEEP_US;
+    int64_t most = hd_cluster_is_on(s->app->cluster) ? CLUSTER_SLEEP_US : MAX_SLEEP_US;
+    int64_t wait = s->next_at != 0 && !s->err ? s->next_at - hd_clock_now_us() : most;
 
-    if (wait > MAX_SLEEP_US)
-        wait = MAX_SLEEP_US;
+    if (wait > most)
+        wait = most;
     uv_timer_start(&s->timer, on_cron_timer, wait > 0 ? (uint64_t)wait / 1000 + 1 : 0, 0);
 }
 
@@ -383,6 +474,14 @@ static void on_looked(void *arg)
         sleep_until_next(s);
 }
 
+/* False: this server is neither the leader nor the holder of a thread. */
+static bool has_work(const struct hd_scheduler *s)
+{
+    const struct hd_queue_counts counts = hd_queue_counts(s->app->queue);
+
+    return hd_cluster_is_leader(s->app->cluster) || counts.running + counts.pending > 0;
+}
+
 void hd_scheduler_wake(struct hd_scheduler *s)
 {
     int err;
@@ -394,6 +493,11 @@ void hd_scheduler_wake(struct hd_scheduler *s)
         return;
     }
     uv_timer_stop(&s->timer);
+    if (!has_work(s)) {
+        s->next_at = 0;
+        sleep_until_next(s);
+        return;
+    }
     hd_arena_init(&s->arena, MAX_ARENA);
     s->fired = NULL;
     s->tail = &s->fired;

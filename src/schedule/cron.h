@@ -3,9 +3,10 @@
  *
  * The record of a cron has the time of its next firing (next_at). The scheduler sleeps until the
  * first cron is due, but at most a minute, because other processes on the same database may change
- * crons. For a due cron it stores the next time first and admits the run afterwards. So each firing
- * happens at most once, also if the server is killed in between, and all firings missed while no
- * server ran happen once.
+ * crons; in a cluster a second. The batch that stores the run of a due cron also stores the cron's
+ * next time and expects the cron as it was read. So each firing happens once, also if several
+ * servers fire or one is killed, and all firings missed while no server ran happen once. A firing
+ * whose run is refused is skipped; one that meets an unavailable store happens later.
  */
 #ifndef HD_SCHEDULE_CRON_H
 #define HD_SCHEDULE_CRON_H

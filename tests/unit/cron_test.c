@@ -203,6 +203,55 @@ static void an_unknown_zone_ends_a_cron(void **state)
     assert_int_equal(read_cron(w, "c1").next_at, 0);
 }
 
+/* ---- lost servers ----------------------------------------------------- */
+
+/* Lets this number of batches pass. */
+static int fence(void *arg, struct heddle_error *fault)
+{
+    int *left = arg;
+
+    if (*left == 0)
+        return hd_error_set(fault, HD_EUNAVAILABLE, "the server is gone");
+    --*left;
+    return 0;
+}
+
+static int64_t count_runs(struct app_world *w)
+{
+    const struct hd_query query = {.table = HD_RUNS, .index = HD_PRIMARY};
+    int64_t count = 0;
+
+    assert_err(hd_rows_count(w->app.store, query, &count, &w->fault), 0);
+    return count;
+}
+
+/* Wherever the server is lost, the cron has advanced only if its run is stored. */
+static void a_firing_is_stored_with_its_run(void **state)
+{
+    struct app_world *w = *state;
+    struct fired fired = {.world = w};
+    int64_t next, runs = 0;
+    int left = -1;
+
+    hd_rows_set_fence(w->app.store, fence, &left);
+    add(w, hourly(w, "c1"));
+    hd_clock_set_for_test(NOON);
+    for (int allowed = 0; runs == 0; allowed++) {
+        struct heddle_error fault = {0};
+
+        assert_true(allowed < 10);
+        left = allowed;
+        if (hd_scheduler_fire(&w->app, NOON, 100, on_fired, &fired, &next, &fault))
+            assert_string_equal(fault.text, "the server is gone");
+        left = -1;
+        runs = count_runs(w);
+        assert_int_equal(read_cron(w, "c1").next_at, runs == 0 ? NOON : NOON + HOUR);
+        assert_int_equal(fired.count, runs);
+    }
+    assert_int_equal(runs, 1);
+    assert_int_equal(fire(w, NOON, 100, &next).count, 0);
+}
+
 /* ---- several processes ------------------------------------------------ */
 
 enum { RIVALS = 4, RIVAL_CRONS = 40 };
@@ -315,6 +364,7 @@ int main(void)
         BOTH(threads_of_its_own_are_kept_when_wanted),
         BOTH(a_cron_of_a_thread_that_is_gone_goes),
         BOTH(an_unknown_zone_ends_a_cron),
+        BOTH(a_firing_is_stored_with_its_run),
         BOTH(rivals_fire_each_cron_once),
         BOTH(the_scheduler_wakes_in_time),
         BOTH(it_may_be_stopped_while_it_looks),
