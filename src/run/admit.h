@@ -48,7 +48,6 @@ struct hd_admission {
     int64_t event_seq;          /* of the thread */
     struct hd_slice *cancelled; /* runs that it replaces */
     size_t cancelled_count;
-    struct hd_slice holder; /* another server holds the thread: nothing was admitted */
 };
 
 /* Returns 0, also for a refusal or with `holder`, or the store's error. */

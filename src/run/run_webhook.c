@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/uuid.h"
+#include "cluster/cluster.h"
 #include "config/config.h"
 #include "records/run_kwargs.h"
 #include "run/active_run.h"
@@ -107,6 +108,7 @@ static int create_webhook(const struct hd_active_run *active, struct hd_slice ur
                                 .run_id = active->rec.run_id,
                                 .created_at = hd_clock_now_us(),
                                 .id = hd_slice_cstr(id),
+                                .server = hd_cluster_self(active->app->cluster),
                                 .url = url};
     struct hd_buf body;
 

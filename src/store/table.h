@@ -297,7 +297,7 @@ enum {
     HD_OUTBOX_THREAD,
     HD_OUTBOX_RUN,
     HD_OUTBOX_CREATED,
-    HD_OUTBOX_ID, /* of the delivery */
+    HD_OUTBOX_ID, /* of the delivery (webhook/outbox.h) */
     HD_OUTBOX_URL,
     HD_OUTBOX_BODY /* packed */
 };

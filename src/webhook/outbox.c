@@ -1,5 +1,7 @@
 #include "webhook/outbox.h"
 
+#include <string.h>
+
 #include "base/arena.h"
 #include "records/record.h"
 #include "store/codec/pack.h"
@@ -15,16 +17,44 @@ static void set_key(const struct hd_outbox_row *row, struct hd_cell key[KEY])
     key[HD_OUTBOX_RUN] = hd_cell_bytes(row->run_id);
 }
 
+/* Programs without clusters send the id up to its 36th character. */
+static int join_id(struct hd_arena *arena, const struct hd_outbox_row *row, struct hd_slice *out)
+{
+    char *text;
+
+    *out = row->id;
+    if (row->server.len == 0)
+        return 0;
+    text = hd_arena_printf(arena, "%.*s %.*s", (int)row->id.len, row->id.ptr, (int)row->server.len,
+                           row->server.ptr);
+    *out = hd_slice_cstr(text);
+    return text ? 0 : HD_ENOMEM;
+}
+
+static void split_id(struct hd_slice text, struct hd_outbox_row *row)
+{
+    const char *space = text.len > 0 ? memchr(text.ptr, ' ', text.len) : NULL;
+    size_t len = space ? (size_t)(space - text.ptr) : text.len;
+
+    row->id = hd_slice(text.ptr, len);
+    row->server = space ? hd_slice(space + 1, text.len - len - 1) : hd_slice("", 0);
+}
+
 int hd_outbox_put(struct hd_batch_builder *batch, const struct hd_outbox_row *row)
 {
     struct hd_cell cells[] = {
         [HD_OUTBOX_CREATED] = hd_cell_int(row->created_at),
-        [HD_OUTBOX_ID] = hd_cell_bytes(row->id),
+        [HD_OUTBOX_ID] = hd_cell_null(),
         [HD_OUTBOX_URL] = hd_cell_bytes(row->url),
-        [HD_OUTBOX_BODY] = hd_cell_bytes(row->body),
+        [HD_OUTBOX_BODY] = hd_cell_null(),
     };
-    int err = hd_pack(&batch->arena, row->body, &cells[HD_OUTBOX_BODY].bytes);
+    struct hd_slice id = {NULL, 0}, body = {NULL, 0};
+    int err = hd_pack(&batch->arena, row->body, &body);
 
+    if (!err)
+        err = join_id(&batch->arena, row, &id);
+    cells[HD_OUTBOX_ID] = hd_cell_bytes(id);
+    cells[HD_OUTBOX_BODY] = hd_cell_bytes(body);
     set_key(row, cells);
     return err ? err : hd_batch_row(batch, HD_OP_PUT, HD_OUTBOX, cells);
 }
@@ -92,12 +122,12 @@ static int on_outbox_row(void *arg, size_t which, const struct hd_cell *cells)
         .thread_id = cells[HD_OUTBOX_THREAD].bytes,
         .run_id = cells[HD_OUTBOX_RUN].bytes,
         .created_at = cells[HD_OUTBOX_CREATED].number,
-        .id = cells[HD_OUTBOX_ID].bytes,
         .url = cells[HD_OUTBOX_URL].bytes,
     };
     int err;
 
     (void)which;
+    split_id(cells[HD_OUTBOX_ID].bytes, &row);
     hd_arena_reset(&reading->arena);
     err = hd_unpack_copy(&reading->arena, cells[HD_OUTBOX_BODY].bytes, &row.body);
     return err ? err : reading->fn(reading->ctx, &row);

@@ -1,6 +1,10 @@
 /*
  * The outbox: undelivered webhooks. A row is stored in the batch that ends the run and deleted when
  * the webhook was delivered or given up, so a webhook survives a restart. For store threads.
+ *
+ * A server of a cluster delivers the rows that it stored itself; the leader delivers those of
+ * servers that are gone. The column of the delivery id has the id of the server behind it, after a
+ * space.
  */
 #ifndef HD_WEBHOOK_OUTBOX_H
 #define HD_WEBHOOK_OUTBOX_H
@@ -18,7 +22,8 @@
 struct hd_outbox_row {
     struct hd_slice principal, thread_id, run_id; /* the key */
     int64_t created_at;
-    struct hd_slice id; /* delivery id, equal in all attempts */
+    struct hd_slice id;     /* delivery id, equal in all attempts */
+    struct hd_slice server; /* of the cluster; empty: one that used its store alone */
     struct hd_slice url;
     struct hd_slice body; /* a JSON object */
 };

@@ -6,6 +6,7 @@
  * The row in the outbox (outbox.h) is authoritative: it is deleted after the delivery. Rows found
  * at the start, and rows that did not fit into memory, are loaded a few at a time. A retry first
  * checks that the row still exists, so a webhook whose thread or run was deleted is not sent again.
+ * In a cluster, rows of live servers are skipped when rows are loaded.
  *
  * The body is rendered once; each attempt adds the time of sending as its last member. URLs are not
  * logged: they may contain tokens.
@@ -24,8 +25,10 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/uuid.h"
+#include "cluster/cluster.h"
 #include "config/config.h"
 #include "net/http_client.h"
+#include "store/rows.h"
 #include "webhook/outbox.h"
 #include "webhook/webhook_headers.h"
 #include "webhook/webhook_rules.h"
@@ -47,6 +50,7 @@ struct hd_webhook {
     bool is_done;                      /* delivered or given up: delete the row */
     bool is_sent;
     bool is_there; /* result of the lookup: the row exists */
+    bool is_other; /* loaded, but another server delivers it */
     int err;       /* of the store call */
     struct heddle_error fault;
     char text[];
@@ -71,7 +75,7 @@ struct hd_webhooks {
     struct hd_webhook_counts counts;
 
     bool is_behind;            /* the outbox may have rows that are not in memory */
-    bool is_full;              /* a row did not fit into memory since the loading started */
+    bool is_full;              /* load again from the start: a row did not fit into memory */
     bool is_loading;           /* a store thread reads rows */
     int64_t load_at;           /* earliest time of the next load; monotonic */
     struct hd_webhook *cursor; /* copy of the last loaded row; NULL: load from the start */
@@ -186,8 +190,8 @@ static struct hd_slice copy_text(char **at, struct hd_slice text)
 static struct hd_webhook *make_delivery(struct hd_webhooks *webhooks,
                                         const struct hd_outbox_row *row)
 {
-    size_t len =
-        row->principal.len + row->thread_id.len + row->run_id.len + row->id.len + row->url.len + 5;
+    size_t len = row->principal.len + row->thread_id.len + row->run_id.len + row->id.len +
+                 row->server.len + row->url.len + 6;
     struct hd_webhook *delivery = hd_calloc(1, sizeof(*delivery) + len);
     char *at;
 
@@ -199,6 +203,7 @@ static struct hd_webhook *make_delivery(struct hd_webhooks *webhooks,
     delivery->row.thread_id = copy_text(&at, row->thread_id);
     delivery->row.run_id = copy_text(&at, row->run_id);
     delivery->row.id = copy_text(&at, row->id);
+    delivery->row.server = copy_text(&at, row->server);
     delivery->row.url = copy_text(&at, row->url);
     delivery->row.created_at = row->created_at;
     hd_buf_init(&delivery->body, HD_WEBHOOK_MAX_BYTES);
@@ -566,6 +571,35 @@ static int on_stored_delivery(void *ctx, const struct hd_outbox_row *row)
     return hd_buf_append_slice(&delivery->body, row->body);
 }
 
+static int on_any_server(void *arg, size_t which, const struct hd_cell *cells)
+{
+    (void)which;
+    (void)cells;
+    *(bool *)arg = true;
+    return 0;
+}
+
+/*
+ * Another server delivers the row if it has stored it and lives, or else if it is the leader. A
+ * server is in the store before it stores webhooks, so one whose row is missing now is gone.
+ */
+static int find_deliverer(struct loading *loading, struct hd_webhook *delivery)
+{
+    struct hd_app *app = loading->webhooks->app;
+    const struct hd_cell slot = hd_cell_bytes(delivery->row.server);
+    const struct hd_query query = {
+        .table = HD_SERVERS, .index = HD_PRIMARY, .prefix = &slot, .prefix_count = 1, .limit = 1};
+    struct hd_slice server = delivery->row.server;
+
+    if (!hd_cluster_is_on(app->cluster))
+        return 0;
+    delivery->is_other =
+        !hd_slice_eq(server, hd_cluster_self(app->cluster)) && !hd_cluster_is_leader(app->cluster);
+    if (delivery->is_other || server.len == 0 || hd_slice_eq(server, hd_cluster_self(app->cluster)))
+        return 0;
+    return hd_rows_read(app->store, &query, 1, on_any_server, &delivery->is_other, &loading->fault);
+}
+
 /* Runs on a store thread; the loop does not change the cursor until it ends. */
 static void read_rows(void *arg)
 {
@@ -575,6 +609,9 @@ static void read_rows(void *arg)
     loading->err =
         hd_outbox_read(webhooks->app->store, webhooks->cursor ? &webhooks->cursor->row : NULL,
                        LOAD_ROWS, on_stored_delivery, loading, &loading->fault);
+    for (struct hd_webhook *delivery = loading->found.first; !loading->err && delivery;
+         delivery = delivery->next)
+        loading->err = find_deliverer(loading, delivery);
 }
 
 static bool is_in(const struct delivery_list *list, const struct hd_outbox_row *row)
@@ -621,7 +658,7 @@ static void on_rows_read(void *arg)
         struct hd_webhook *delivery = loading->found.first;
 
         take_out(&loading->found, delivery);
-        if (is_known(webhooks, &delivery->row))
+        if (delivery->is_other || is_known(webhooks, &delivery->row))
             free_delivery(delivery);
         else
             take_in(delivery);
@@ -705,8 +742,10 @@ void hd_webhook_send(struct hd_webhook *webhook)
     resume_deliveries(webhooks);
 }
 
+/* During a load, `is_full` makes the next one follow: the load may be past rows to deliver now. */
 void hd_webhooks_recover(struct hd_webhooks *webhooks)
 {
+    webhooks->is_full = webhooks->is_full || webhooks->is_behind;
     webhooks->is_behind = true;
     resume_deliveries(webhooks);
 }

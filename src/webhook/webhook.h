@@ -50,7 +50,11 @@ const struct hd_outbox_row *hd_webhook_row(const struct hd_webhook *webhook);
 void hd_webhook_send(struct hd_webhook *webhook);
 void hd_webhook_cancel(struct hd_webhook *webhook);
 
-/* Sends the webhooks that earlier processes left in the outbox. */
+/*
+ * Sends the webhooks that earlier processes left in the outbox. In a cluster only those of servers
+ * that are gone, by the leader: call it again when this server has become the leader, and when
+ * another one has gone.
+ */
 void hd_webhooks_recover(struct hd_webhooks *webhooks);
 
 struct hd_webhook_counts hd_webhooks_counts(const struct hd_webhooks *webhooks);
