@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "cluster/cluster.h"
 #include "config/config.h"
 #include "events/event_log.h"
 #include "records/participants.h"
@@ -269,6 +270,10 @@ static void on_sweep_timer(uv_timer_t *timer)
 {
     struct hd_sweeper *s = timer->data;
 
+    if (!hd_cluster_is_leader(s->app->cluster)) {
+        set_timer(s, false);
+        return;
+    }
     hd_arena_init(&s->arena, MAX_ARENA);
     s->sweep = (struct hd_sweep){.arena = &s->arena};
     s->fault = (struct heddle_error){0};

@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "cluster/cluster.h"
 #include "records/record.h"
 #include "search/thread_texts.h"
 #include "store/rows.h"
@@ -20,6 +21,9 @@
 #define MAX_CATCH_UP 64 /* threads that a search indexes first */
 #define PAGE 500        /* threads that are compared at a time */
 #define MAX_PAGE_BYTES ((size_t)16 << 20)
+#define SECOND INT64_C(1000000)
+#define MAX_WAIT_US (15 * SECOND) /* of a comparison for the leader's, at one thread */
+#define RECENT_US (60 * SECOND)   /* changes that another server may not have indexed yet */
 #define SOON_MS 200 /* from a note to its job: changes of one moment are indexed together */
 #define RETRY_MS 5000
 
@@ -62,8 +66,9 @@ struct hd_thread_indexer {
     /* The comparison, the store thread's while a job is under way: the last thread looked at. */
     struct hd_buf at_principal, at_thread;
     bool is_comparing;
-    int64_t took; /* by the last job */
-    bool has_more;
+    bool is_waiting;       /* for the leader to index the next thread */
+    int64_t waiting_since; /* at that thread; monotonic; 0: not yet */
+    int64_t took;          /* by the last job */
     int err;
     struct heddle_error fault;
 };
@@ -203,13 +208,42 @@ static int update_noted(struct hd_thread_indexer *texts, const struct hd_slice *
     return err;
 }
 
+static int on_recent(void *arg, size_t which, const struct hd_cell *cells)
+{
+    (void)which;
+    hd_thread_indexer_note(arg, cells[HD_THREAD_INFO_PRINCIPAL].bytes,
+                           cells[HD_THREAD_INFO_ID].bytes);
+    return 0;
+}
+
+/* In a cluster: notes what other servers have noted and may not have indexed yet. */
+static int note_recent(struct hd_app *app, struct hd_slice principal, struct heddle_error *fault)
+{
+    const struct hd_cell prefix = hd_cell_bytes(principal);
+    const struct hd_cell low = hd_cell_int(hd_clock_now_us() - RECENT_US);
+    const struct hd_query query = {.table = HD_THREAD_INFO,
+                                   .index = HD_THREAD_INFO_BY_UPDATED,
+                                   .prefix = &prefix,
+                                   .prefix_count = 1,
+                                   .low = &low,
+                                   .is_reverse = true,
+                                   .limit = MAX_CATCH_UP,
+                                   .columns = 0};
+
+    if (!hd_cluster_is_on(app->cluster))
+        return 0;
+    return hd_rows_read(app->store, &query, 1, on_recent, app->texts, fault);
+}
+
 int hd_thread_indexer_catch_up(struct hd_app *app, struct hd_slice principal, bool *is_complete,
                                struct heddle_error *fault)
 {
     struct hd_thread_indexer *texts = app->texts;
     size_t count;
-    int err = update_noted(texts, &principal, MAX_CATCH_UP, &count, fault);
+    int err = note_recent(app, principal, fault);
 
+    if (!err)
+        err = update_noted(texts, &principal, MAX_CATCH_UP, &count, fault);
     await_busy(texts, principal);
     uv_mutex_lock(&texts->lock);
     *is_complete = texts->is_complete && !texts->must_compare;
@@ -271,6 +305,18 @@ static int move_to(struct hd_thread_indexer *texts, const struct thread_entry *e
     return err ? err : hd_buf_append_slice(&texts->at_thread, entry->thread_id);
 }
 
+/* True if the leader shall index the next thread before this comparison goes on. */
+static bool waits_for_leader(struct hd_thread_indexer *texts)
+{
+    int64_t now = hd_clock_monotonic_us();
+
+    if (texts->waiting_since == 0)
+        texts->waiting_since = now;
+    texts->is_waiting =
+        !hd_cluster_is_leader(texts->app->cluster) && now - texts->waiting_since < MAX_WAIT_US;
+    return texts->is_waiting;
+}
+
 /*
  * Walks a page of threads beside the index's rows. Both are sorted by the same key and begin behind
  * the same one; rows of the index that the page does not reach are read again with the next.
@@ -291,12 +337,15 @@ static int compare_pages(struct hd_thread_indexer *texts, const struct page *thr
             return move_to(texts, &indexed->entries[PAGE - 1]);
         if (at == indexed->count || compare_entries(&indexed->entries[at], thread) != 0 ||
             indexed->entries[at].rev != thread->rev) {
+            if (waits_for_leader(texts))
+                return 0;
             err = hd_thread_texts_update(texts->app, thread->principal, thread->thread_id,
                                          &texts->fault);
             updated++;
         }
         if (!err)
             err = move_to(texts, thread);
+        texts->waiting_since = 0;
     }
     return err;
 }
@@ -345,17 +394,27 @@ static void index_threads(void *arg)
     size_t count = 0;
 
     begin_comparison(texts);
+    texts->is_waiting = false;
     texts->err = update_noted(texts, NULL, MAX_JOB, &count, &texts->fault);
     if (!texts->err && texts->is_comparing && count < MAX_JOB)
         texts->err = compare_some(texts);
     uv_mutex_lock(&texts->lock);
-    texts->has_more = texts->first || texts->is_comparing || texts->must_compare;
     texts->is_complete = texts->is_complete || (!texts->is_comparing && !texts->must_compare);
     uv_mutex_unlock(&texts->lock);
     texts->took = hd_clock_monotonic_us() - began;
 }
 
 static void on_index_timer(uv_timer_t *timer);
+
+static bool has_more(struct hd_thread_indexer *texts)
+{
+    bool has_more;
+
+    uv_mutex_lock(&texts->lock);
+    has_more = texts->first || texts->is_comparing || texts->must_compare;
+    uv_mutex_unlock(&texts->lock);
+    return has_more;
+}
 
 static void on_worked(void *arg)
 {
@@ -367,9 +426,9 @@ static void on_worked(void *arg)
                texts->fault.code ? texts->fault.text : hd_error_text(texts->err));
     if (texts->is_stopped)
         texts->stopped(texts->stopped_ctx);
-    else if (texts->err)
+    else if (texts->err || texts->is_waiting)
         uv_timer_start(&texts->timer, on_index_timer, RETRY_MS, 0);
-    else if (texts->has_more) /* rest as long as it took, so that runs come first */
+    else if (has_more(texts)) /* rest as long as it took, so that runs come first */
         uv_timer_start(&texts->timer, on_index_timer, (uint64_t)texts->took / 1000 + 1, 0);
 }
 
@@ -389,8 +448,10 @@ static void on_index_wake(uv_async_t *wake)
 {
     struct hd_thread_indexer *texts = wake->data;
 
-    if (texts->reader && !texts->is_working && !texts->is_stopped &&
-        !uv_is_active((uv_handle_t *)&texts->timer))
+    if (!texts->reader || texts->is_working || texts->is_stopped)
+        return;
+    if (!uv_is_active((uv_handle_t *)&texts->timer) ||
+        (texts->is_waiting && uv_timer_get_due_in(&texts->timer) > SOON_MS))
         uv_timer_start(&texts->timer, on_index_timer, SOON_MS, 0);
 }
 
@@ -435,6 +496,14 @@ void hd_thread_indexer_start(struct hd_thread_indexer *texts, hd_thread_texts_re
 {
     texts->reader = reader;
     uv_timer_start(&texts->timer, on_index_timer, 0, 0);
+}
+
+void hd_thread_indexer_compare(struct hd_thread_indexer *texts)
+{
+    uv_mutex_lock(&texts->lock);
+    texts->must_compare = true;
+    uv_mutex_unlock(&texts->lock);
+    (void)uv_async_send(&texts->wake);
 }
 
 int hd_thread_indexer_stop(struct hd_thread_indexer *texts, void (*done)(void *ctx), void *ctx)

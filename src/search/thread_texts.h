@@ -10,6 +10,10 @@
  * start it compares all threads with the index, so threads of older versions, imported threads and
  * those noted before a crash are indexed too.
  *
+ * In a cluster each server indexes the threads that it changed itself, and a search also updates
+ * those of its principal that changed a moment ago. The leader's comparison indexes what is missing;
+ * that of another server waits for the leader's, since it only finds out that nothing is missing.
+ *
  * An update expects the thread's record to be the one that it read. A thread that was deleted or
  * moved meanwhile therefore cannot come back into the index.
  *
@@ -95,6 +99,8 @@ HD_MUST_CHECK int hd_thread_indexer_create(struct hd_app *app, struct hd_thread_
 void hd_thread_indexer_destroy(struct hd_thread_indexer *texts);
 /* Starts to compare all threads with the index. */
 void hd_thread_indexer_start(struct hd_thread_indexer *texts, hd_thread_texts_reader reader);
+/* Compares all threads once more: another server is gone, and with it the threads that it noted. */
+void hd_thread_indexer_compare(struct hd_thread_indexer *texts);
 /* Indexes no more threads. HD_READY: no work is in progress. 0: calls `done` when it has ended. */
 HD_MUST_CHECK int hd_thread_indexer_stop(struct hd_thread_indexer *texts, void (*done)(void *ctx),
                                          void *ctx);
