@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/map.h"
+#include "cluster/cluster.h"
 #include "records/record.h"
 
 #define SECOND INT64_C(1000000)
@@ -33,6 +34,7 @@ struct principal_usage {
 
 struct hd_limits {
     struct hd_limits_config config;
+    struct hd_cluster *cluster;
     uv_mutex_t lock;
     struct hd_map map; /* of struct principal_usage, by principal */
     size_t tidy_at;
@@ -73,6 +75,11 @@ void hd_limits_destroy(struct hd_limits *limits)
     hd_free(limits);
 }
 
+void hd_limits_set_cluster(struct hd_limits *limits, struct hd_cluster *cluster)
+{
+    limits->cluster = cluster;
+}
+
 const char *hd_limit_name(enum hd_limit limit)
 {
     return names[limit];
@@ -86,6 +93,14 @@ uint64_t hd_limits_refused(const struct hd_limits *limits, enum hd_limit limit)
 static bool applies(const struct hd_limits *limits, struct hd_slice principal, enum hd_limit limit)
 {
     return limits && principal.len > 0 && limits->config.most[limit] > 0;
+}
+
+/* What this server allows: in a cluster, at least one. */
+static int64_t share_of(const struct hd_limits *limits, enum hd_limit limit)
+{
+    int64_t most = limits->config.most[limit], servers = (int64_t)hd_cluster_size(limits->cluster);
+
+    return most > servers ? most / servers : 1;
 }
 
 static int count_refusal(struct hd_limits *limits, enum hd_limit limit, int64_t seconds)
@@ -158,7 +173,7 @@ int hd_limits_request(struct hd_limits *limits, struct hd_slice principal)
 
     if (!applies(limits, principal, HD_LIMIT_REQUESTS))
         return 0;
-    share = MINUTE / limits->config.most[HD_LIMIT_REQUESTS];
+    share = MINUTE / share_of(limits, HD_LIMIT_REQUESTS);
     uv_mutex_lock(&limits->lock);
     usage = usage_of(limits, principal);
     if (usage) {
@@ -179,13 +194,15 @@ static int take_slot(struct hd_limits *limits, struct hd_slice principal, enum h
                      bool is_forced)
 {
     struct principal_usage *usage;
+    int64_t most;
     int retry = 0;
 
     if (!applies(limits, principal, limit))
         return 0;
+    most = limit == HD_LIMIT_STREAMS ? share_of(limits, limit) : limits->config.most[limit];
     uv_mutex_lock(&limits->lock);
     usage = usage_of(limits, principal);
-    if (usage && !is_forced && usage->count[limit] >= limits->config.most[limit])
+    if (usage && !is_forced && usage->count[limit] >= most)
         retry = count_refusal(limits, limit, BUSY_SECONDS);
     else if (usage)
         usage->count[limit]++;
@@ -195,7 +212,22 @@ static int take_slot(struct hd_limits *limits, struct hd_slice principal, enum h
 
 int hd_limits_take(struct hd_limits *limits, struct hd_slice principal, enum hd_limit limit)
 {
-    return take_slot(limits, principal, limit, false);
+    bool is_elsewhere = limit == HD_LIMIT_RUNS && hd_limits_cluster_runs(limits, principal) > 0;
+
+    return take_slot(limits, principal, limit, is_elsewhere);
+}
+
+int64_t hd_limits_cluster_runs(const struct hd_limits *limits, struct hd_slice principal)
+{
+    bool is_counted =
+        applies(limits, principal, HD_LIMIT_RUNS) && hd_cluster_is_on(limits->cluster);
+
+    return is_counted ? limits->config.most[HD_LIMIT_RUNS] : 0;
+}
+
+int hd_limits_refuse_run(struct hd_limits *limits)
+{
+    return count_refusal(limits, HD_LIMIT_RUNS, BUSY_SECONDS);
 }
 
 void hd_limits_hold(struct hd_limits *limits, struct hd_slice principal, enum hd_limit limit)

@@ -2,8 +2,9 @@
  * Limits of a principal: requests per minute, active runs, open streams, stored bytes. 0 means no
  * limit. The empty principal (authentication is off) has none.
  *
- * Thread-safe. Counts are per process: several servers on one database each apply the limits
- * separately.
+ * Thread-safe. Counts are per process. In a cluster each server allows its share of requests and
+ * streams: the limit divided by the number of live servers. Runs are counted in the store
+ * (records/run_slot.h), and bytes are measured there.
  */
 #ifndef HD_GATE_LIMITS_H
 #define HD_GATE_LIMITS_H
@@ -14,6 +15,7 @@
 #include "base/error.h"
 #include "base/slice.h"
 
+struct hd_cluster;
 struct heddle;
 struct hd_limits;
 
@@ -25,6 +27,8 @@ struct hd_limits_config {
 
 HD_MUST_CHECK int hd_limits_create(const struct hd_limits_config *config, struct hd_limits **out);
 void hd_limits_destroy(struct hd_limits *limits);
+/* Before its first use; NULL: the server uses its store alone. */
+void hd_limits_set_cluster(struct hd_limits *limits, struct hd_cluster *cluster);
 
 /* "requests", "runs", "streams", "bytes". */
 const char *hd_limit_name(enum hd_limit limit);
@@ -43,6 +47,13 @@ HD_MUST_CHECK int hd_limits_request(struct hd_limits *limits, struct hd_slice pr
 HD_MUST_CHECK int hd_limits_take(struct hd_limits *limits, struct hd_slice principal,
                                  enum hd_limit limit);
 void hd_limits_give(struct hd_limits *limits, struct hd_slice principal, enum hd_limit limit);
+/*
+ * The most runs of the principal on all servers of the cluster, to be counted in the store; 0: no
+ * limit, or no cluster. hd_limits_take() permits any number of them then.
+ */
+int64_t hd_limits_cluster_runs(const struct hd_limits *limits, struct hd_slice principal);
+/* Counts a refusal by that limit. */
+HD_MUST_CHECK int hd_limits_refuse_run(struct hd_limits *limits);
 /* Counts without a check: for runs that an earlier process admitted. */
 void hd_limits_hold(struct hd_limits *limits, struct hd_slice principal, enum hd_limit limit);
 

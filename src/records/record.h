@@ -141,6 +141,7 @@ struct hd_run_rec {
     struct hd_run_losses losses;
     bool is_suspended;     /* its server stopped in an orderly way: that is no loss */
     struct hd_slice actor; /* the principal, or the participant, that created it */
+    int64_t slot;          /* of the actor (run_slot.h); 0: none */
     struct hd_slice assistant_id;
     struct hd_slice ns; /* the root namespace, its line; empty: "", or of an earlier version */
     enum hd_multitask multitask;

@@ -32,6 +32,7 @@ static const struct hd_record_field run_members[] = {
     {HD_RECORD_MEMBER("writes", INT, REC, losses.writes)},
     {HD_RECORD_MEMBER("suspended", WORD, REC, is_suspended), .names = suspended_words},
     {HD_RECORD_MEMBER("order", INT, REC, order)},
+    {HD_RECORD_MEMBER("slot", INT, REC, slot)},
     {HD_RECORD_MEMBER("metadata", JSON, REC, metadata)},
     {HD_RECORD_MEMBER("kwargs", JSON, REC, kwargs)},
     {HD_RECORD_MEMBER("receipt", JSON, REC, receipt)},

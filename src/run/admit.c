@@ -11,6 +11,7 @@
 #include "cluster/cluster.h"
 #include "gate/limits.h"
 #include "records/hold.h"
+#include "records/run_slot.h"
 #include "records/run_user.h"
 #include "records/stream_modes.h"
 #include "records/thread_heads.h"
@@ -27,6 +28,8 @@
 
 #define MAX_KWARGS ((size_t)256 << 20)
 
+static const char too_many_runs[] = "too many runs (limits.runs)";
+
 /* The state of one attempt. */
 struct attempt {
     struct hd_admission *a;
@@ -41,9 +44,10 @@ struct attempt {
     struct hd_slice checkpoint_map;
     struct hd_run_rec *active; /* in flight on the line */
     size_t active_count;
-    struct hd_val *secrets; /* removed from the stored values; NULL: none */
-    int64_t token;          /* of the hold on the thread; 0: this server uses its store alone */
-    bool claims;            /* this attempt claims the thread */
+    struct hd_val *secrets;  /* removed from the stored values; NULL: none */
+    struct hd_run_slot slot; /* of the actor; 0: runs are not counted in the store */
+    int64_t token;           /* of the hold on the thread; 0: this server uses its store alone */
+    bool claims;             /* this attempt claims the thread */
 };
 
 static int refuse_run(struct attempt *t, int status, const char *fmt, ...) HD_PRINTF(3, 4);
@@ -690,6 +694,21 @@ static int take_order(struct attempt *t)
     return 0;
 }
 
+/* Finds a slot where the runs of the actor are counted in the store. */
+static int find_slot(struct attempt *t)
+{
+    struct hd_admission *a = t->a;
+    int64_t most = hd_limits_cluster_runs(a->app->limits, a->actor);
+    int err = 0;
+
+    if (most > 0)
+        err = hd_run_slot_find(a->app->store, a->actor, most, &t->slot, t->fault);
+    if (err != HD_ELIMIT)
+        return err;
+    a->retry_s = hd_limits_refuse_run(a->app->limits);
+    return refuse_run(t, 429, "%s", too_many_runs);
+}
+
 static void fill_run(struct attempt *t, int64_t now)
 {
     struct hd_run_rec *run = &t->a->run;
@@ -766,6 +785,8 @@ static int store_admission(struct attempt *t)
     if (!err && !hd_thread_head_is_set(&t->thread.head_before) && !is_temporary(t))
         err =
             hd_thread_texts_add_label(&batch, t->a->principal, t->thread.id, t->a->request->input);
+    if (!err)
+        err = t->slot.number ? hd_run_slot_take(&batch, &t->slot, &t->a->run) : 0;
     if (!err)
         err = hd_run_add(&batch, &t->a->run);
     if (!err && t->a->extend)
@@ -853,6 +874,8 @@ static int try_once(struct attempt *t)
     int err = find_all(t);
 
     if (!err)
+        err = find_slot(t);
+    if (!err)
         err = take_order(t);
     if (err)
         return err;
@@ -880,7 +903,7 @@ static bool has_place(struct hd_admission *a, struct heddle_error *fault)
     if (a->retry_s == 0)
         return true;
     a->refusal = 429;
-    hd_error_set(fault, HD_ELIMIT, "too many runs (limits.runs)");
+    hd_error_set(fault, HD_ELIMIT, "%s", too_many_runs);
     return false;
 }
 

@@ -13,6 +13,7 @@
 #include "records/hold.h"
 #include "records/line.h"
 #include "records/participants.h"
+#include "records/run_slot.h"
 #include "records/thread_heads.h"
 #include "search/thread_texts.h"
 #include "store/bytes.h"
@@ -207,7 +208,7 @@ static int add_end(struct hd_batch_builder *batch, const struct hd_run_commit *c
         err = hd_event_log_page_put(batch, run->principal, run->thread_id, commit->last_page);
     if (!err && commit->webhook)
         err = hd_outbox_put(batch, commit->webhook);
-    return err;
+    return err ? err : hd_run_slot_free(batch, run);
 }
 
 /*
@@ -401,12 +402,16 @@ struct thread_deletion {
     struct heddle *store;
     struct hd_slice principal;
     struct hd_slice thread_id;
-    int64_t rev;       /* the expected revision of the record; 0: any */
-    int64_t token;     /* the expected hold; 0: any */
-    bool is_temporary; /* the thread of a single run, without crons */
-    /* The webhook of the thread's only run, which is kept; NULL: all webhooks are deleted. */
+    int64_t rev;                   /* the expected revision of the record; 0: any */
+    const struct hd_run_rec *only; /* of a temporary thread: its run; it has no crons. Or NULL */
+    /* The webhook of that run, which is kept; NULL: all webhooks are deleted. */
     const struct hd_outbox_row *webhook;
 };
+
+static bool has_token(const struct thread_deletion *deletion)
+{
+    return deletion->only && deletion->only->guard.token;
+}
 
 /* The rows whose key begins with the thread, and what is expected of them. */
 static int add_deleted_rows(struct hd_batch_builder *batch, const struct thread_deletion *deletion)
@@ -417,8 +422,9 @@ static int add_deleted_rows(struct hd_batch_builder *batch, const struct thread_
                                   hd_cell_bytes(deletion->thread_id)};
     int err = 0;
 
-    if (deletion->token)
-        err = hd_hold_expect(batch, deletion->principal, deletion->thread_id, deletion->token);
+    if (has_token(deletion))
+        err = hd_hold_expect(batch, deletion->principal, deletion->thread_id,
+                             deletion->only->guard.token);
     if (!err && deletion->rev)
         err = hd_batch_expect(batch, HD_THREAD_INFO, key, HD_THREAD_INFO_REV, deletion->rev);
     for (size_t i = 0; !err && i < HD_COUNT(tables); i++)
@@ -458,14 +464,16 @@ static int delete_thread(const struct thread_deletion *deletion, struct heddle_e
         err = add_deleted_rows(&batch, deletion);
     if (!err)
         err = hd_thread_texts_delete(&batch, principal, thread_id);
-    if (!err && !deletion->is_temporary)
+    if (!err && deletion->only)
+        err = hd_run_slot_free(&batch, deletion->only);
+    if (!err && !deletion->only)
         err = hd_participants_delete_crons(store, &batch, principal, thread_id, fault);
     if (!err && principal.len > 0)
         err = hd_participants_delete(store, &batch, principal, thread_id, fault);
     view = hd_batch_view(&batch);
     if (!err)
         err = hd_thread_fence_erase(store, lane, &view, fault);
-    if (err == HD_ECONFLICT && deletion->token)
+    if (err == HD_ECONFLICT && has_token(deletion))
         err = explain_conflict(deletion, &arena, fault);
     if (!err && principal.len > 0)
         err = forget_latecomers(store, principal, thread_id, lane, fault);
@@ -518,9 +526,8 @@ int hd_run_commit_store(struct hd_app *app, const struct hd_run_commit *commit,
         const struct thread_deletion deletion = {.store = app->store,
                                                  .principal = commit->run->principal,
                                                  .thread_id = commit->run->thread_id,
-                                                 .token = commit->run->guard.token,
-                                                 .webhook = commit->webhook,
-                                                 .is_temporary = true};
+                                                 .only = commit->run,
+                                                 .webhook = commit->webhook};
 
         return delete_thread(&deletion, fault);
     }

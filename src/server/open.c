@@ -83,6 +83,8 @@ static int open_watch(struct hd_app *app, struct heddle_error *fault)
                  [HD_LIMIT_BYTES] = (int64_t)config->limits_bytes}};
     int err = hd_limits_create(&limits, &app->limits);
 
+    if (!err)
+        hd_limits_set_cluster(app->limits, app->cluster);
     if (!err && *config->audit_file)
         err = hd_audit_create(app->loop, config->audit_file, &app->audit, fault);
     return err;

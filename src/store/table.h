@@ -43,6 +43,7 @@ enum hd_table_id {
     HD_OUTBOX,
     HD_LINES,
     HD_HOLDS,
+    HD_RUN_SLOTS,
     HD_TABLE_COUNT
 };
 
@@ -324,6 +325,16 @@ enum {
     HD_HOLDS_LAST    /* the holder, or the last one */
 };
 enum { HD_HOLDS_BY_SERVER }; /* index: server, principal, thread */
+
+/* The runs in flight of an actor, where several servers count them together (records/run_slot.h). */
+enum {
+    HD_RUN_SLOTS_ACTOR,
+    HD_RUN_SLOTS_SLOT,  /* from 1 to limits.runs */
+    HD_RUN_SLOTS_TOKEN, /* random, one for each run */
+    HD_RUN_SLOTS_PRINCIPAL,
+    HD_RUN_SLOTS_THREAD,
+    HD_RUN_SLOTS_RUN
+};
 
 struct hd_cell {
     enum hd_cell_kind { HD_CELL_NULL, HD_CELL_INT, HD_CELL_BYTES } kind;

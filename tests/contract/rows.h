@@ -156,7 +156,7 @@ static const enum hd_table_id each_table[] = {
     HD_PRINCIPALS,   HD_PARTICIPANTS, HD_INVITATIONS,
     HD_API_KEYS,     HD_VECTORS,      HD_THREAD_TEXTS,
     HD_THREAD_WORDS, HD_SERVERS,      HD_OUTBOX,
-    HD_LINES,        HD_HOLDS};
+    HD_LINES,        HD_HOLDS,        HD_RUN_SLOTS};
 
 _Static_assert(HD_COUNT(each_table) == HD_TABLE_COUNT, "a table is missing");
 

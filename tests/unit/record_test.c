@@ -317,6 +317,7 @@ static void a_run_comes_back_as_it_was(void **state)
     struct hd_arena other;
 
     run.order = 4;
+    run.slot = 3;
     run.losses = (struct hd_run_losses){.count = 5, .checkpoints = 6, .writes = 7};
     run.is_suspended = true;
     run.actor = HD_S("bob");
@@ -342,6 +343,7 @@ static void a_run_comes_back_as_it_was(void **state)
     assert_int_equal(copy.due_at, 3);
     assert_int_equal(copy.attempt, 1);
     assert_int_equal(copy.order, 4);
+    assert_int_equal(copy.slot, 3);
     assert_int_equal(copy.losses.count, 5);
     assert_int_equal(copy.losses.checkpoints, 6);
     assert_int_equal(copy.losses.writes, 7);
