@@ -36,7 +36,7 @@ static int64_t beat_of(const struct hd_server_row *row)
     return beat > 2000000 ? 2000000 : beat;
 }
 
-static const char *state_of(const struct server_listing *l, const struct hd_server_row *row)
+static const char *server_state(const struct server_listing *l, const struct hd_server_row *row)
 {
     if (hd_server_identity_is_gone(&row->identity, &l->self))
         return "ended";
@@ -49,7 +49,7 @@ static bool is_decided(const struct server_listing *l, int64_t waited_us)
     for (size_t i = 0; i < l->rows.count; i++) {
         const struct hd_server_row *row = &l->rows.items[i];
 
-        if (strcmp(state_of(l, row), "silent") == 0 && waited_us < 2 * beat_of(row) + LOOK_US)
+        if (strcmp(server_state(l, row), "silent") == 0 && waited_us < 2 * beat_of(row) + LOOK_US)
             return false;
     }
     return true;
@@ -94,7 +94,7 @@ static int read_file_holder(struct server_listing *l, const char *file)
 
 /* ---- output ------------------------------------------------------------ */
 
-static const char *role_of(const struct server_listing *l, const struct hd_server_row *row)
+static const char *server_role(const struct server_listing *l, const struct hd_server_row *row)
 {
     if (!row->slot[0])
         return "alone";
@@ -120,7 +120,7 @@ static void print_servers(const struct server_listing *l)
             continue;
         count++;
         (void)printf("%-8.8s  %-6s  %-6s  %s  %s  process %" PRId64 " on %s\n",
-                     row->slot[0] ? row->slot : "-", role_of(l, row), state_of(l, row),
+                     row->slot[0] ? row->slot : "-", server_role(l, row), server_state(l, row),
                      server->address[0] ? server->address : "-", server->version, server->pid,
                      server->host);
     }
@@ -135,8 +135,8 @@ static void write_server(struct hd_jw *jw, const struct server_listing *l,
 
     hd_jw_object(jw);
     hd_jw_put_string(jw, "id", hd_slice_cstr(row->slot));
-    hd_jw_put_string(jw, "role", hd_slice_cstr(role_of(l, row)));
-    hd_jw_put_string(jw, "state", hd_slice_cstr(state_of(l, row)));
+    hd_jw_put_string(jw, "role", hd_slice_cstr(server_role(l, row)));
+    hd_jw_put_string(jw, "state", hd_slice_cstr(server_state(l, row)));
     hd_jw_put_string(jw, "address", hd_slice_cstr(server->address));
     hd_jw_put_string(jw, "version", hd_slice_cstr(server->version));
     hd_jw_put_string(jw, "host", hd_slice_cstr(server->host));

@@ -15,7 +15,7 @@
 #include "store/rows.h"
 
 #define SECOND INT64_C(1000000)
-#define MAX_BEAT_US (2 * SECOND) /* servers of older versions wait ten seconds, see server_row.h */
+#define MAX_BEAT_US (2 * SECOND) /* servers of older versions do not wait longer than ten seconds */
 #define MIN_TIMEOUT_MS 1000
 #define MAX_URL ((size_t)1 << 20)
 
@@ -91,28 +91,40 @@ static bool is_stuck(const struct hd_lease *lease, int64_t now)
     return turned && now - turned > lease->lease_us;
 }
 
+static void lose(struct hd_lease *lease, const struct heddle_error *fault)
+{
+    atomic_store(&lease->is_lost, true);
+    lease->lost(lease->lost_ctx, fault->code ? fault->text : lease->mode->fenced);
+}
+
 /* True: the lease was renewed. */
 static bool renew(struct hd_lease *lease, int64_t began, bool is_update)
 {
     struct heddle_error fault = {0};
-    int err;
+    bool is_tried = !is_stuck(lease, began);
+    int err = is_tried ? lease->mode->renew(lease->mode_ctx, is_update, &fault) : HD_EBUSY;
 
-    if (is_stuck(lease, began))
-        return false;
-    err = lease->mode->renew(lease->mode_ctx, is_update, &fault);
-    if (err == HD_ECLOSED) {
-        atomic_store(&lease->is_lost, true);
-        lease->lost(lease->lost_ctx, fault.code ? fault.text : lease->mode->fenced);
-    }
-    if (err) {
+    if (err == HD_ECLOSED)
+        lose(lease, &fault);
+    else if (err && lease->mode->missed)
+        lease->mode->missed(lease->mode_ctx);
+    if (err && is_tried)
         note_failure(lease, err, &fault);
+    if (err)
         return false;
-    }
     if (lease->is_failing)
         hd_log(HD_LOG_INFO, "serve", "the lease on the store is renewed again");
     lease->is_failing = false;
     atomic_store(&lease->confirmed_us, began);
     return true;
+}
+
+static void observe(struct hd_lease *lease)
+{
+    struct heddle_error fault = {0};
+
+    if (lease->mode->observe && lease->mode->observe(lease->mode_ctx, &fault) == HD_ECLOSED)
+        lose(lease, &fault);
 }
 
 static void add_us(struct timespec *time, int64_t us)
@@ -135,25 +147,38 @@ static void wait_from_now(struct timespec *until, int64_t us)
     add_us(until, us);
 }
 
+/* Renews once. Call it with the lock held, which it releases while it waits for the database. */
+static bool beat_once(struct hd_lease *lease)
+{
+    int64_t began = hd_clock_boot_us();
+    bool has_update = lease->has_update, is_renewed;
+
+    lease->is_hurried = false;
+    lease->has_update = false;
+    pthread_mutex_unlock(&lease->lock);
+    is_renewed = renew(lease, began, has_update);
+    pthread_mutex_lock(&lease->lock);
+    lease->attempted_us = began;
+    lease->has_update |= has_update && !is_renewed;
+    pthread_cond_broadcast(&lease->changed);
+    return is_renewed;
+}
+
 static void *run_beats(void *arg)
 {
     struct hd_lease *lease = arg;
 
     pthread_mutex_lock(&lease->lock);
     while (!lease->is_ending && !atomic_load(&lease->is_lost)) {
-        int64_t began = hd_clock_boot_us();
-        bool has_update = lease->has_update, is_renewed;
+        bool is_renewed = beat_once(lease);
         struct timespec until;
 
-        lease->is_hurried = false;
-        lease->has_update = false;
-        pthread_mutex_unlock(&lease->lock);
-        is_renewed = renew(lease, began, has_update);
-        pthread_mutex_lock(&lease->lock);
-        lease->attempted_us = began;
-        lease->has_update |= has_update && !is_renewed;
-        pthread_cond_broadcast(&lease->changed);
         wait_from_now(&until, is_renewed ? lease->times.beat_us : lease->times.retry_us);
+        if (is_renewed) {
+            pthread_mutex_unlock(&lease->lock);
+            observe(lease);
+            pthread_mutex_lock(&lease->lock);
+        }
         while (!lease->is_ending && !lease->is_hurried && wait_until(lease, &until))
             ;
     }

@@ -39,6 +39,13 @@ struct hd_lease_mode {
      */
     int (*renew)(void *ctx, bool is_update, struct heddle_error *fault);
     /*
+     * After each renewal: observes other servers; blocks. HD_ECLOSED as above, other errors are
+     * ignored. May be NULL.
+     */
+    int (*observe)(void *ctx, struct heddle_error *fault);
+    /* Like renew(): it failed, or was not attempted because the loop is stuck. May be NULL. */
+    void (*missed)(void *ctx);
+    /*
      * On the loop: the lease was not renewed for eight tenths of its time, or is renewed again. May
      * be NULL.
      */

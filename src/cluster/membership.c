@@ -14,16 +14,18 @@
 #define SECOND INT64_C(1000000)
 #define LOOK_US (SECOND / 5) /* between two reads of the row of a server that uses it alone */
 #define MARK ""
+/* Servers of older versions take a row over that was unchanged for ten seconds. */
+#define MARK_SILENCE_US (4 * SECOND)
 
-static int read_rows(struct hd_cluster *cluster, struct heddle_error *fault)
+static int read_servers(struct hd_cluster *cluster, struct heddle_error *fault)
 {
     return hd_server_row_read_all(hd_lease_backend(cluster->lease), &cluster->rows, fault);
 }
 
-static int apply(struct hd_cluster *cluster, struct hd_batch_builder *batch, size_t *failed,
+static int apply(struct hd_cluster *cluster, struct hd_batch_builder *batch,
                  struct heddle_error *fault)
 {
-    return hd_server_row_apply(hd_lease_backend(cluster->lease), batch, failed, fault);
+    return hd_server_row_apply(hd_lease_backend(cluster->lease), batch, fault);
 }
 
 static int64_t random_beat(void)
@@ -59,23 +61,16 @@ static void describe(const struct hd_server_row *row, char *out, size_t size)
 
 /* ---- beats ------------------------------------------------------------ */
 
-/*
- * Renews this server's row and the mark. HD_ECONFLICT: *failed is 0 if this server's row is not as
- * it was, otherwise the mark has changed.
- */
-static int beat(struct hd_cluster *cluster, bool with_mark, size_t *failed,
-                struct heddle_error *fault)
+/* HD_ECONFLICT: the row is not as it was. */
+static int beat(struct hd_cluster *cluster, struct heddle_error *fault)
 {
     struct hd_batch_builder batch;
     int err;
 
-    *failed = 0;
     hd_batch_init(&batch);
     err = hd_server_row_beat(&batch, cluster->row.slot, cluster->row.token, ++cluster->row.beat);
-    if (!err && with_mark)
-        err = hd_server_row_beat(&batch, MARK, cluster->mark_token, random_beat());
     if (!err)
-        err = apply(cluster, &batch, failed, fault);
+        err = apply(cluster, &batch, fault);
     hd_batch_fini(&batch);
     return err;
 }
@@ -84,7 +79,7 @@ static int beat(struct hd_cluster *cluster, bool with_mark, size_t *failed,
 static int examine(struct hd_cluster *cluster, struct heddle_error *fault)
 {
     const struct hd_server_row *row;
-    int err = read_rows(cluster, fault);
+    int err = read_servers(cluster, fault);
 
     if (err)
         return err;
@@ -96,24 +91,29 @@ static int examine(struct hd_cluster *cluster, struct heddle_error *fault)
                         "one from the cluster");
 }
 
-static int beat_rows(struct hd_cluster *cluster, struct heddle_error *fault)
+static int renew_membership(void *ctx, bool is_update, struct heddle_error *fault)
 {
-    size_t failed;
-    int err = beat(cluster, cluster->mark_token != 0, &failed, fault);
+    struct hd_cluster *cluster = ctx;
+    int err = beat(cluster, fault);
 
-    if (err == HD_ECONFLICT && failed > 0) {
-        *fault = (struct heddle_error){0};
-        err = beat(cluster, false, &failed, fault);
-    }
+    (void)is_update; /* its row never changes */
     if (err != HD_ECONFLICT)
         return err;
     *fault = (struct heddle_error){0};
     return examine(cluster, fault);
 }
 
+/* When this server cannot write, the others perhaps cannot either. */
+static void note_missed(void *ctx)
+{
+    struct hd_cluster *cluster = ctx;
+
+    hd_observation_restart(&cluster->observation);
+}
+
 /* ---- other servers ----------------------------------------------------- */
 
-static void observe(struct hd_cluster *cluster, int64_t began, int64_t ended)
+static void observe_rows(struct hd_cluster *cluster, int64_t began, int64_t ended)
 {
     hd_observation_begin(&cluster->observation, began, ended);
     for (size_t i = 0; i < cluster->rows.count; i++)
@@ -136,9 +136,9 @@ static const char *find_death(const struct hd_cluster *cluster, const struct hd_
                : NULL;
 }
 
-/* True: the row is gone. */
-static bool remove_server(struct hd_cluster *cluster, const struct hd_server_row *row,
-                          const char *why)
+/* 0: the row is gone. HD_ECONFLICT: another server was faster, or this one is alive. */
+static int remove_server(struct hd_cluster *cluster, const struct hd_server_row *row,
+                         const char *why)
 {
     struct heddle_error fault = {0};
     struct hd_batch_builder batch;
@@ -152,32 +152,38 @@ static bool remove_server(struct hd_cluster *cluster, const struct hd_server_row
     if (!err)
         err = hd_server_row_delete(&batch, row->slot);
     if (!err)
-        err = apply(cluster, &batch, NULL, &fault);
+        err = apply(cluster, &batch, &fault);
     hd_batch_fini(&batch);
     describe(row, name, sizeof(name));
     if (!err)
         hd_log(HD_LOG_WARN, "cluster", "removed %s, %s", name, why);
-    else if (err != HD_ECONFLICT) /* another server was faster, or this one is alive */
+    else if (err != HD_ECONFLICT)
         hd_log(HD_LOG_WARN, "cluster", "cannot remove %s, %s: %s", name, why,
                fault.code ? fault.text : hd_error_text(err));
-    return !err;
+    return err;
 }
 
-static void remove_dead(struct hd_cluster *cluster)
+/* An error ends it: each failed batch takes time, and the next beat must not be late. */
+static int remove_dead(struct hd_cluster *cluster)
 {
     for (size_t i = 0; i < cluster->rows.count;) {
         const struct hd_server_row *row = &cluster->rows.items[i];
         const char *why = NULL;
+        int err;
 
         if (row->slot[0] && row->token != cluster->row.token)
             why = find_death(cluster, row);
-        if (why && remove_server(cluster, row, why)) {
+        err = why ? remove_server(cluster, row, why) : HD_ECONFLICT;
+        if (err && err != HD_ECONFLICT)
+            return err;
+        if (!err) {
             hd_cluster_note_gone(cluster, row->slot);
             drop_row(&cluster->rows, i);
         } else {
             i++;
         }
     }
+    return 0;
 }
 
 static bool has_server(const struct hd_cluster *cluster, int64_t token)
@@ -203,7 +209,7 @@ static void take_mark(struct hd_cluster *cluster, const struct hd_server_row *ma
     if (!err)
         err = put_mark(cluster, &batch, mark ? HD_OP_PUT : HD_OP_ADD);
     if (!err)
-        err = apply(cluster, &batch, NULL, &fault);
+        err = apply(cluster, &batch, &fault);
     hd_batch_fini(&batch);
     if (!err) {
         cluster->mark_token = cluster->row.token;
@@ -212,6 +218,32 @@ static void take_mark(struct hd_cluster *cluster, const struct hd_server_row *ma
         hd_log(HD_LOG_WARN, "cluster", "cannot become the leader: %s",
                fault.code ? fault.text : hd_error_text(err));
     }
+}
+
+/*
+ * The leader changes the counter, and others when it does not: then the mark shows for as long as
+ * any server lives that the store is in use. A batch apart from the beats: servers that wait for
+ * the one row must not miss their own renewal.
+ */
+static void renew_mark(struct hd_cluster *cluster)
+{
+    struct heddle_error fault = {0};
+    struct hd_batch_builder batch;
+    int err;
+
+    if (cluster->mark_token != cluster->row.token &&
+        hd_observation_silence(&cluster->observation, MARK) < MARK_SILENCE_US)
+        return;
+    hd_batch_init(&batch);
+    err = hd_server_row_expect(&batch, cluster->row.slot, cluster->row.token);
+    if (!err)
+        err = hd_server_row_beat(&batch, MARK, cluster->mark_token, random_beat());
+    if (!err)
+        err = apply(cluster, &batch, &fault);
+    hd_batch_fini(&batch);
+    if (err && err != HD_ECONFLICT)
+        hd_log(HD_LOG_WARN, "cluster", "cannot renew the mark of the cluster: %s",
+               fault.code ? fault.text : hd_error_text(err));
 }
 
 /* HD_ECLOSED: a server uses the store alone, so an older version took it over. */
@@ -225,45 +257,34 @@ static int follow_mark(struct hd_cluster *cluster, struct heddle_error *fault)
         describe(mark, name, sizeof(name));
         return hd_error_set(fault, HD_ECLOSED, "%s has taken over the store", name);
     }
-    if (!mark || !has_server(cluster, mark->token))
+    if (mark && has_server(cluster, mark->token))
+        renew_mark(cluster);
+    else
         take_mark(cluster, mark);
     return 0;
 }
 
-static int look_at_others(struct hd_cluster *cluster, struct heddle_error *fault)
+static int observe_servers(void *ctx, struct heddle_error *fault)
 {
+    struct hd_cluster *cluster = ctx;
     int64_t began = hd_clock_boot_us();
-    int err = read_rows(cluster, fault);
+    int err = read_servers(cluster, fault);
 
     if (err) {
         hd_observation_restart(&cluster->observation);
-        hd_log(HD_LOG_DEBUG, "cluster", "cannot read the servers: %s",
+        hd_log(HD_LOG_WARN, "cluster", "cannot read the servers: %s",
                fault->code ? fault->text : hd_error_text(err));
-        *fault = (struct heddle_error){0};
-        return 0; /* the beat was stored */
+        return err;
     }
     if (!has_server(cluster, cluster->row.token))
         return 0; /* removed since the beat; the next one finds out */
-    observe(cluster, began, hd_clock_boot_us());
-    remove_dead(cluster);
-    err = follow_mark(cluster, fault);
+    observe_rows(cluster, began, hd_clock_boot_us());
+    err = remove_dead(cluster);
     if (!err)
+        err = follow_mark(cluster, fault);
+    if (err != HD_ECLOSED)
         hd_cluster_publish(cluster);
     return err;
-}
-
-static int renew_membership(void *ctx, bool is_update, struct heddle_error *fault)
-{
-    struct hd_cluster *cluster = ctx;
-    int err = beat_rows(cluster, fault);
-
-    (void)is_update;
-    if (err) {
-        /* When this server cannot write, the others perhaps cannot either. */
-        hd_observation_restart(&cluster->observation);
-        return err;
-    }
-    return look_at_others(cluster, fault);
 }
 
 static void on_lease_doubt(void *ctx, bool in_doubt)
@@ -278,6 +299,8 @@ static void on_lease_doubt(void *ctx, bool in_doubt)
 
 static const struct hd_lease_mode shared = {
     .renew = renew_membership,
+    .observe = observe_servers,
+    .missed = note_missed,
     .doubt = on_lease_doubt,
     .fenced = "another server has removed this one from the cluster",
 };
@@ -328,7 +351,7 @@ static int add_rows(struct hd_cluster *cluster, bool takes_over, struct heddle_e
     if (!err)
         err = hd_server_row_put(&batch, HD_OP_ADD, &cluster->row);
     if (!err)
-        err = apply(cluster, &batch, NULL, fault);
+        err = apply(cluster, &batch, fault);
     hd_batch_fini(&batch);
     if (!err)
         cluster->mark_token = mark && !takes_over ? mark->token : cluster->row.token;
@@ -340,13 +363,13 @@ static int try_join(struct hd_cluster *cluster, bool *is_announced, struct heddl
 {
     const struct hd_server_row *mark;
     int64_t began = hd_clock_boot_us();
-    int err = read_rows(cluster, fault);
+    int err = read_servers(cluster, fault);
     const char *why;
     char name[160];
 
     if (err)
         return err;
-    observe(cluster, began, hd_clock_boot_us());
+    observe_rows(cluster, began, hd_clock_boot_us());
     if (has_server(cluster, cluster->row.token)) { /* our commit, whose reply was lost */
         mark = hd_server_row_find(&cluster->rows, MARK);
         cluster->mark_token = mark ? mark->token : 0;
@@ -367,7 +390,7 @@ static int try_join(struct hd_cluster *cluster, bool *is_announced, struct heddl
 /* Servers that joined at the same time may be too many together. */
 static int check_size(struct hd_cluster *cluster, struct heddle_error *fault)
 {
-    int err = read_rows(cluster, fault);
+    int err = read_servers(cluster, fault);
 
     if (!err && cluster->rows.count > HD_CLUSTER_MAX_SERVERS + 1)
         err = hd_error_set(fault, HD_ELIMIT, "%d servers share it already, which is the limit",
@@ -492,7 +515,7 @@ static int remove_rows(struct hd_cluster *cluster, bool with_mark, struct heddle
     if (!err && with_mark)
         err = hd_server_row_delete(&batch, MARK);
     if (!err)
-        err = apply(cluster, &batch, NULL, fault);
+        err = apply(cluster, &batch, fault);
     hd_batch_fini(&batch);
     return err;
 }

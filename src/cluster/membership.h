@@ -2,10 +2,10 @@
  * Joins this server to those that share its store, and leaves them (cluster/cluster.h). For the
  * code that opens and closes the server.
  *
- * Each server renews its own row and the mark (server_row.h) in one batch, and then reads all rows
- * and judges the others: one whose process has ended on this host, or whose counter was unchanged
- * for its lease, loses its row by a batch that expects the row as observed. When the leader has no
- * row any more, the first server to change the mark becomes the leader.
+ * After each renewal of its row a server reads all rows and judges the others: one whose process
+ * has ended on this host, or whose counter was unchanged for its lease, loses its row by a batch
+ * that expects the row as observed. When the leader has no row any more, the first server that
+ * changes the mark (server_row.h) becomes the leader.
  */
 #ifndef HD_CLUSTER_MEMBERSHIP_H
 #define HD_CLUSTER_MEMBERSHIP_H

@@ -39,7 +39,7 @@ struct hd_observation {
 void hd_observation_init(struct hd_observation *observation, int64_t lease_us);
 /* All silence so far is forgotten. */
 void hd_observation_restart(struct hd_observation *observation);
-/* A successful read of all rows began and ended at these times; note each row, then end the look. */
+/* A successful read of all rows took this time; note each row, then end the look. */
 void hd_observation_begin(struct hd_observation *observation, int64_t began_us, int64_t ended_us);
 /* Slots and tokens identify servers. Ignores rows beyond twice HD_CLUSTER_MAX_SERVERS. */
 void hd_observation_note(struct hd_observation *observation, const char *slot, int64_t token,

@@ -121,11 +121,11 @@ int hd_server_row_delete(struct hd_batch_builder *batch, const char *slot)
     return hd_batch_delete(batch, HD_SERVERS, key, HD_COUNT(key));
 }
 
-int hd_server_row_apply(struct hd_backend *backend, struct hd_batch_builder *batch, size_t *failed,
+int hd_server_row_apply(struct hd_backend *backend, struct hd_batch_builder *batch,
                         struct heddle_error *fault)
 {
     struct hd_batch view = hd_batch_view(batch);
-    int err = hd_backend_apply(backend, &view, failed, fault);
+    int err = hd_backend_apply(backend, &view, NULL, fault);
 
     hd_batch_reset(batch);
     return err;

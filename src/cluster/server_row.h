@@ -1,8 +1,8 @@
 /*
  * Rows of the table `servers`. A server that uses its store alone has the row of slot "". Servers
  * that share a store have a row each, whose slot is their id; the row of slot "" is then the
- * *mark* of the cluster: it has the token of the leader, and all servers change its counter, so
- * that a server that wants the store alone, also an older one, finds it in use.
+ * *mark* of the cluster: it has the token of the leader, and its counter changes as long as one of
+ * them lives, so that a server that wants the store alone, also an older one, finds it in use.
  *
  * Each row has a random token, one for each start of a server, and a beat counter. Changes are
  * batches that expect both as they were read.
@@ -70,8 +70,8 @@ HD_MUST_CHECK int hd_server_row_expect_seen(struct hd_batch_builder *batch,
                                             const struct hd_server_row *seen);
 HD_MUST_CHECK int hd_server_row_delete(struct hd_batch_builder *batch, const char *slot);
 
-/* Applies and empties the batch; *failed as hd_backend_apply(), may be NULL. */
+/* Applies and empties the batch. */
 HD_MUST_CHECK int hd_server_row_apply(struct hd_backend *backend, struct hd_batch_builder *batch,
-                                      size_t *failed, struct heddle_error *fault);
+                                      struct heddle_error *fault);
 
 #endif

@@ -24,7 +24,7 @@ struct hd_store_lease {
     struct hd_server_identity self;
 };
 
-static int read_rows(struct hd_store_lease *lease, struct heddle_error *fault)
+static int read_holders(struct hd_store_lease *lease, struct heddle_error *fault)
 {
     return hd_server_row_read_all(hd_lease_backend(lease->lease), &lease->rows, fault);
 }
@@ -32,7 +32,7 @@ static int read_rows(struct hd_store_lease *lease, struct heddle_error *fault)
 static int apply(struct hd_store_lease *lease, struct hd_batch_builder *batch,
                  struct heddle_error *fault)
 {
-    return hd_server_row_apply(hd_lease_backend(lease->lease), batch, NULL, fault);
+    return hd_server_row_apply(hd_lease_backend(lease->lease), batch, fault);
 }
 
 static void take_identity(struct hd_store_lease *lease)
@@ -85,13 +85,13 @@ static int claim(struct hd_store_lease *lease, struct heddle_error *fault)
  */
 static int examine(struct hd_store_lease *lease, struct heddle_error *fault)
 {
-    int err = read_rows(lease, fault);
+    int err = read_holders(lease, fault);
     char name[160];
 
     if (!err && lease->rows.count == 0) {
         err = claim(lease, fault);
         if (err == HD_ECONFLICT)
-            err = read_rows(lease, fault);
+            err = read_holders(lease, fault);
     }
     if (err || lease->rows.count == 0 || lease->rows.items[0].token == lease->row.token)
         return err;
@@ -206,7 +206,7 @@ static int look_at_servers(struct hd_store_lease *lease, bool *is_announced,
 {
     const char *why = "whose process has ended";
     int64_t began = hd_clock_boot_us();
-    int err = read_rows(lease, fault);
+    int err = read_holders(lease, fault);
 
     if (err)
         return err;
