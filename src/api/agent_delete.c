@@ -5,9 +5,11 @@
 #include "api/state/checkpoint_target.h"
 #include "api/stop_runs.h"
 #include "base/clock.h"
+#include "events/event_log.h"
 #include "records/line.h"
 #include "run/delegate.h"
 #include "run/thread_prune.h"
+#include "search/thread_texts.h"
 
 #define MAX_ROUNDS 20
 
@@ -21,6 +23,7 @@ struct agent_removal {
     struct hd_stop_runs stop;
     int rounds;
     bool is_repeated; /* a run has started meanwhile */
+    struct hd_pruned_runs gone;
 };
 
 /* ---- what to remove --------------------------------------------------- */
@@ -133,7 +136,11 @@ static int remove_line(struct hd_call *call, struct agent_removal *removal, stru
         return err;
     thread->updated_at = thread->state_updated_at = hd_clock_now_us();
     hd_thread_touch(thread, thread->updated_at);
-    return hd_thread_prune_line(call->app->store, thread, ns, call->arena, &call->fault);
+    err = hd_thread_prune_line(call->app->store, thread, ns, call->arena, &removal->gone,
+                               &call->fault);
+    if (!err)
+        hd_thread_indexer_note(call->app->texts, thread->principal, thread->id);
+    return err;
 }
 
 static struct hd_step remove_lines(struct hd_call *call)
@@ -153,10 +160,18 @@ static struct hd_step remove_lines(struct hd_call *call)
     return HD_NEXT;
 }
 
+static struct hd_event_log *find_log(struct hd_call *call, const struct agent_removal *removal)
+{
+    return hd_event_log_find(call->app->event_logs, removal->thread.principal, removal->thread.id);
+}
+
 static struct hd_step after_removal(struct hd_call *call)
 {
     struct agent_removal *removal = call->state;
+    struct hd_event_log *log = find_log(call, removal);
 
+    for (size_t i = 0; log && i < removal->gone.count; i++)
+        hd_event_log_hide(log, removal->gone.ids[i]);
     if (removal->is_repeated) {
         removal->rounds++;
         return hd_stop_runs_start(&removal->stop);
@@ -165,8 +180,13 @@ static struct hd_step after_removal(struct hd_call *call)
     return HD_DONE;
 }
 
+/* The events of the stopped runs get to the store before the line is removed. */
 static struct hd_step remove_stopped(struct hd_call *call)
 {
+    struct hd_event_log *log = find_log(call, call->state);
+
+    if (log)
+        hd_event_log_flush(log);
     return hd_call_visit(call, remove_lines, after_removal);
 }
 

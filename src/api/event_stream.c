@@ -129,6 +129,8 @@ static bool send_frame(struct event_stream *stream)
 static bool is_entry_shown(struct event_stream *stream, const struct hd_entry *entry)
 {
     stream->done[0] = '\0';
+    if (entry->is_hidden)
+        return false;
     if (entry->mode & stream->events.modes)
         return true;
     if (!stream->events.is_lifecycle)

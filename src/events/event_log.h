@@ -7,7 +7,8 @@
  * and has to reconnect. Events of resumable runs are also stored, in pages, and a log can load its
  * pages after a restart.
  *
- * All functions run on the loop, except hd_event_log_pages_read() and hd_event_log_pages_settle().
+ * All functions run on the loop, except hd_event_log_pages_read(), hd_event_log_pages_settle()
+ * and hd_event_log_erase().
  */
 #ifndef HD_EVENTS_EVENT_LOG_H
 #define HD_EVENTS_EVENT_LOG_H
@@ -30,6 +31,8 @@
 struct heddle;
 struct hd_event_logs;
 struct hd_event_log;
+struct hd_map;
+struct hd_thread_rec;
 
 #define HD_PAGE_BYTES ((size_t)64 << 10) /* a page is stored when it reaches this size */
 
@@ -48,6 +51,7 @@ struct hd_entry {
     bool is_last;   /* the last event of its run */
     bool is_stored; /* is or will be in the store: readable after the log drops it */
     bool is_repeat; /* stored before with a lower number: see event_page.h */
+    bool is_hidden; /* not sent any more: hd_event_log_hide() */
     char run_id[HD_UUID_SIZE];
     size_t name_len; /* 0: not sent to clients */
     size_t data_len;
@@ -149,6 +153,14 @@ void hd_event_log_show(struct hd_event_log *log, struct hd_slice run_id);
 void hd_event_log_guard(struct hd_event_log *log, struct hd_guard guard);
 /* Stores the added events now instead of after a short delay. */
 void hd_event_log_flush(struct hd_event_log *log);
+/*
+ * Erases the stored events of runs that have ended. The numbers of the others stay. For store
+ * threads; flush the log before. Then hide those in memory.
+ */
+HD_MUST_CHECK int hd_event_log_erase(struct heddle *store, const struct hd_thread_rec *thread,
+                                     const struct hd_map *run_ids, struct heddle_error *fault);
+/* Later readers do not get the events of the run that are in memory. */
+void hd_event_log_hide(struct hd_event_log *log, struct hd_slice run_id);
 /* Returns whether a stored page was larger than twice HD_PAGE_BYTES. */
 bool hd_event_log_has_large(const struct hd_event_log *log);
 

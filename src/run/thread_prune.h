@@ -54,14 +54,20 @@ HD_MUST_CHECK int hd_thread_prune_cut(struct heddle *store, struct hd_thread_rec
                                       const struct hd_lines *lines, struct hd_slice ns,
                                       struct hd_slice id, struct heddle_error *fault);
 
+/* The ids of deleted runs. Zero-initialise. */
+struct hd_pruned_runs {
+    struct hd_slice *ids;
+    size_t count, cap;
+};
+
 /*
- * Deletes a line: its checkpoints, the records and webhooks of its runs, and their recorded
- * exchanges. Stores `changed` in the same batch, with another head if its head was on the line; its
+ * Deletes a line: its checkpoints, the records and webhooks of its runs, their recorded exchanges
+ * and stored events. Adds the ids of its runs to *gone, also if it fails. Stores `changed` in the same batch, with another head if its head was on the line; its
  * new members are in the arena. HD_ECONFLICT: the record has changed, or a run of the line is in
  * flight; nothing was deleted.
  */
 HD_MUST_CHECK int hd_thread_prune_line(struct heddle *store, struct hd_thread_rec *changed,
                                        struct hd_slice ns, struct hd_arena *arena,
-                                       struct heddle_error *fault);
+                                       struct hd_pruned_runs *gone, struct heddle_error *fault);
 
 #endif

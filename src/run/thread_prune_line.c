@@ -1,7 +1,9 @@
 /* Deletes one line of a thread with everything that its runs have stored. */
 #include <heddle.h>
+#include <string.h>
 
 #include "base/map.h"
+#include "events/event_log.h"
 #include "records/line.h"
 #include "records/thread_heads.h"
 #include "run/thread_prune.h"
@@ -20,6 +22,7 @@ struct line_removal {
     struct hd_arena *arena;
     struct hd_batch_builder batch;
     struct hd_map run_ids;   /* of the line */
+    struct hd_pruned_runs *gone;
     struct hd_slice next_ns; /* the line of the latest other run */
     bool has_next;
     bool is_busy; /* a run of another line is in flight */
@@ -27,6 +30,23 @@ struct line_removal {
 };
 
 /* ---- runs ------------------------------------------------------------- */
+
+static int note_gone(struct hd_pruned_runs *gone, struct hd_arena *arena, struct hd_slice id)
+{
+    if (gone->count == gone->cap) {
+        size_t cap = gone->cap ? 2 * gone->cap : 16;
+        struct hd_slice *grown = hd_arena_calloc(arena, cap, sizeof(*grown));
+
+        if (!grown)
+            return HD_ENOMEM;
+        if (gone->count > 0)
+            memcpy(grown, gone->ids, gone->count * sizeof(*grown));
+        gone->ids = grown;
+        gone->cap = cap;
+    }
+    gone->ids[gone->count++] = id;
+    return 0;
+}
 
 static int add_run(struct line_removal *removal, const struct hd_run_rec *run)
 {
@@ -38,6 +58,8 @@ static int add_run(struct line_removal *removal, const struct hd_run_rec *run)
 
     if (!err)
         err = hd_map_put(&removal->run_ids, gone.run_id, removal);
+    if (!err)
+        err = note_gone(removal->gone, removal->arena, gone.run_id);
     if (!err)
         err = hd_run_delete(&removal->batch, &gone);
     return err ? err : hd_outbox_delete(&removal->batch, &webhook);
@@ -169,10 +191,15 @@ static int delete_checkpoints(struct line_removal *removal)
 }
 
 int hd_thread_prune_line(struct heddle *store, struct hd_thread_rec *changed, struct hd_slice ns,
-                         struct hd_arena *arena, struct heddle_error *fault)
+                         struct hd_arena *arena, struct hd_pruned_runs *gone,
+                         struct heddle_error *fault)
 {
-    struct line_removal removal = {
-        .store = store, .thread = changed, .ns = ns, .arena = arena, .fault = fault};
+    struct line_removal removal = {.store = store,
+                                   .thread = changed,
+                                   .ns = ns,
+                                   .arena = arena,
+                                   .gone = gone,
+                                   .fault = fault};
     int err;
 
     hd_batch_init(&removal.batch);
@@ -184,6 +211,8 @@ int hd_thread_prune_line(struct heddle *store, struct hd_thread_rec *changed, st
         err = change_thread(&removal);
     if (!err)
         err = delete_checkpoints(&removal);
+    if (!err && removal.run_ids.count > 0)
+        err = hd_event_log_erase(store, changed, &removal.run_ids, fault);
     hd_map_fini(&removal.run_ids);
     hd_batch_fini(&removal.batch);
     return err;

@@ -503,6 +503,81 @@ static void a_gap_beside_another_run_loses_nothing(void **state)
     assert_int_equal(sum_pages(w).events, 4);
 }
 
+static void add_thread(struct world *w, struct hd_thread_rec *thread)
+{
+    struct hd_batch_builder batch;
+
+    hd_thread_init(thread, NOBODY, HD_S(THREAD));
+    thread->created_at = 7;
+    hd_batch_init(&batch);
+    assert_err(hd_thread_add(&batch, thread), 0);
+    assert_err(world_apply(w->app, &batch), 0);
+}
+
+static void erase(struct world *w, const struct hd_thread_rec *thread, const char *run)
+{
+    struct hd_map runs;
+
+    hd_map_init(&runs, 10);
+    assert_err(hd_map_put(&runs, hd_slice_cstr(run), w), 0);
+    hd_event_log_flush(w->log);
+    assert_err(hd_event_log_pages_settle(w->app->app.store, NOBODY, HD_S(THREAD), &w->app->fault),
+               0);
+    assert_err(hd_event_log_erase(w->app->app.store, thread, &runs, &w->app->fault), 0);
+    hd_map_fini(&runs);
+}
+
+static void an_erased_run_leaves_the_events_of_others(void **state)
+{
+    struct world *w = *state;
+    struct hd_thread_rec thread;
+
+    add_thread(w, &thread);
+    add_of(w, RUN, LARGE, true); /* a page of its own */
+    for (int i = 0; i < 2; i++) {
+        add_of(w, RUN, 10, true);
+        add_of(w, OTHER, 10, true);
+    }
+    erase(w, &thread, RUN);
+    hd_event_log_hide(w->log, HD_S(RUN));
+    reopen(w);
+    assert_int_equal(sum_pages(w).pages, 1);
+    assert_int_equal(sum_pages(w).events, 2);
+    expect_numbers(w, "", 0, "3 5 ");
+    erase(w, &thread, OTHER);
+    assert_int_equal(sum_pages(w).pages, 0);
+}
+
+/* Otherwise the pages of the deleted thread would be written again. */
+static void no_page_of_a_deleted_thread_is_written_again(void **state)
+{
+    struct world *w = *state;
+    struct hd_thread_rec thread;
+
+    add_thread(w, &thread);
+    thread.created_at++; /* the record is of a new thread with the same id */
+    add_of(w, RUN, 10, true);
+    add_of(w, OTHER, 10, true);
+    erase(w, &thread, RUN);
+    assert_int_equal(sum_pages(w).events, 2);
+}
+
+static void hidden_events_stay_for_readers_at_them(void **state)
+{
+    struct world *w = *state;
+    struct hd_cursor cursor = {.modes = 1};
+
+    add_of(w, OTHER, 10, false);
+    add_of(w, RUN, 10, false);
+    add_of(w, OTHER, 10, false);
+    hd_cursor_open(&cursor, w->log, 1);
+    hd_event_log_hide(w->log, HD_S(RUN));
+    assert_true(hd_cursor_peek(&cursor)->is_hidden);
+    hd_cursor_advance(&cursor);
+    assert_false(hd_cursor_peek(&cursor)->is_hidden);
+    hd_cursor_close(&cursor);
+}
+
 int main(void)
 {
 #define CASE(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
@@ -520,6 +595,9 @@ int main(void)
         CASE(ends_in_order_keep_their_numbers),
         CASE(a_taken_page_is_unpinned_alone),
         CASE(a_gap_beside_another_run_loses_nothing),
+        CASE(an_erased_run_leaves_the_events_of_others),
+        CASE(no_page_of_a_deleted_thread_is_written_again),
+        CASE(hidden_events_stay_for_readers_at_them),
     };
 #undef CASE
 

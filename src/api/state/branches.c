@@ -14,6 +14,7 @@
 #include "records/thread_heads.h"
 #include "run/run_commit.h"
 #include "run/thread_prune.h"
+#include "search/thread_texts.h"
 #include "store/rows.h"
 
 #define MAX_STATE ((size_t)1 << 30)
@@ -271,6 +272,8 @@ static struct hd_step branch_cut(struct hd_branch_tree *tree, struct hd_tree_bra
     if (!err)
         err = hd_thread_prune_cut(call->app->store, &thread, &lines, branch->first->ns,
                                   branch->first->id, &call->fault);
+    if (!err)
+        hd_thread_indexer_note(call->app->texts, thread.principal, thread.id);
     call->status = err ? call->status : 204;
     return hd_step_done(err);
 }
