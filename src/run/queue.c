@@ -521,12 +521,17 @@ static void line_up(struct hd_line_queue *line)
         set_timer(line->thread_queue->queue, next - hd_clock_now_us());
 }
 
+static bool may_start(const struct hd_queue *queue)
+{
+    return !queue->is_draining && !queue->is_paused && !queue->is_suspended;
+}
+
 /* Starts due runs while slots are free. */
 static void queue_resume(struct hd_queue *queue)
 {
     size_t limit = (size_t)queue->app->config->max_runs;
 
-    while (!queue->is_draining && !queue->is_paused && queue->running < limit && queue->ready) {
+    while (may_start(queue) && queue->running < limit && queue->ready) {
         struct hd_line_queue *line = dequeue_ready(queue);
         struct hd_active_run *active;
         int64_t next;
@@ -593,6 +598,11 @@ static void go_through_later(struct hd_queue *queue, int64_t mono, int64_t *next
     }
 }
 
+void hd_queue_wake(struct hd_queue *queue)
+{
+    set_timer(queue, 0);
+}
+
 static bool is_quiet(const struct hd_queue *queue)
 {
     return queue->running == 0 && queue->storing == 0 && !queue->later;
@@ -605,7 +615,8 @@ static void check_line(struct hd_line_queue *line, int64_t mono)
 
     if (!active)
         return;
-    if (line->is_busy && active->runner && mono > active->deadline)
+    if (line->is_busy && active->runner && mono > active->deadline &&
+        !active->app->queue->is_suspended)
         hd_run_execute_stop(active, HD_STOP_TIMEOUT);
     line_up(line);
 }
@@ -808,16 +819,6 @@ void hd_queue_unexpect(struct hd_queue *queue, struct hd_slice principal, struct
     hd_pending_admission_leave(&queue->admissions, principal, run_id);
 }
 
-void hd_waiter_leave(struct hd_waiter *waiter)
-{
-    if (!waiter->link)
-        return;
-    *waiter->link = waiter->next;
-    if (waiter->next)
-        waiter->next->link = waiter->link;
-    waiter->link = NULL;
-}
-
 /* Iterates over all runs in the queue; hd_run_complete() frees none before it returns. */
 struct run_iter {
     struct hd_queue *queue;
@@ -961,6 +962,8 @@ int hd_queue_drain(struct hd_queue *queue, void (*done)(void *ctx), void *ctx)
             hd_run_complete(active);
         }
     }
+    if (queue->is_suspended && queue->app->runtime)
+        hd_runtime_end_suspended(queue->app->runtime);
     if (is_quiet(queue))
         return HD_READY;
     queue->drained = done;
