@@ -351,6 +351,8 @@ static void on_timeout(uv_timer_t *timer)
 {
     struct tool_work *work = timer->data;
 
+    if (work->call.task->loop->run->engine->is_suspended)
+        return; /* it repeats */
     work->call.tool->source->kind->cancel(&work->call);
     finish_error(work, "Error: %.*s timed out after %.3g seconds.", (int)work->name.len,
                  work->name.ptr, (double)uv_timer_get_repeat(timer) / 1000);
@@ -387,11 +389,27 @@ static void use_early_result(struct tool_work *work)
         finish_tool_call(work, early.content, early.artifact, early.is_error);
 }
 
+static void begin_tool_call(struct tool_work *work);
+
+static void on_resumed(struct hd_task *task)
+{
+    begin_tool_call(task->work);
+}
+
+/* The call begins when the engine is no longer suspended. */
+static int postpone_call(struct tool_work *work)
+{
+    return hd_task_wait(work->call.task, HD_ENGINE_SUSPENDED_MS, on_resumed);
+}
+
 static void begin_tool_call(struct tool_work *work)
 {
     struct hd_task *task = work->call.task;
-    int err = limit_call(work);
+    bool is_suspended = task->loop->run->engine->is_suspended;
+    int err = is_suspended ? postpone_call(work) : limit_call(work);
 
+    if (is_suspended && !err)
+        return;
     if (err) {
         finish_error(work, "Error: %s", hd_error_text(err));
         return;

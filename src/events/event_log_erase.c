@@ -95,6 +95,7 @@ int hd_event_log_erase(struct heddle *store, const struct hd_thread_rec *thread,
                                    .columns = HD_ALL_COLUMNS};
     struct log_erasure erasure = {
         .principal = thread->principal, .thread = thread->id, .run_ids = run_ids};
+    const struct hd_guard guard = {.created_at = thread->created_at};
     struct hd_slice lane;
     struct hd_batch view;
     int err;
@@ -103,7 +104,7 @@ int hd_event_log_erase(struct heddle *store, const struct hd_thread_rec *thread,
     hd_arena_init(&erasure.scratch, 2 * HD_PAGE_LIMIT);
     err = hd_thread_lane(&erasure.batch.arena, thread->principal, thread->id, &lane);
     if (!err)
-        err = hd_thread_fence_expect(&erasure.batch, lane, thread->created_at);
+        err = hd_thread_fence_expect(&erasure.batch, lane, &guard);
     if (!err)
         err = hd_rows_scan(store, query, on_erased_page, &erasure, fault);
     view = hd_batch_view(&erasure.batch);

@@ -28,6 +28,8 @@ struct hd_client {
     uv_timer_t later; /* runs work deferred from callbacks */
     unsigned open_handles;
     bool is_closing;
+    bool is_frozen;                     /* hd_client_freeze() */
+    struct socket_watch *watches;       /* all of them */
     unsigned inside;                    /* depth of libcurl calls that may call back */
     struct hd_client_request *requests; /* all of them */
     struct hd_client_request *todo;     /* requests with work to do outside of libcurl */
@@ -74,6 +76,8 @@ struct hd_client_request {
 
 /* A socket that libcurl polls. */
 struct socket_watch {
+    HD_DLINK(struct socket_watch) all;
+    int events; /* that libcurl waits for */
     uv_poll_t poll;
     curl_socket_t socket;
     struct hd_client *http;
@@ -268,7 +272,7 @@ static void add_to_multi(struct hd_client_request *request)
 /* Runs work requested in callbacks, which libcurl cannot do while it calls back. */
 static void run_todo(struct hd_client *http)
 {
-    while (http->todo) {
+    while (http->todo && !http->is_frozen) {
         struct hd_client_request *request = http->todo;
         CURLcode code = CURLE_OUT_OF_MEMORY;
 
@@ -413,6 +417,7 @@ static int on_socket(CURL *easy, curl_socket_t socket, int what, void *ctx, void
     (void)easy;
     if (what == CURL_POLL_REMOVE) {
         if (watch) {
+            hd_dlist_remove(watch, all);
             uv_poll_stop(&watch->poll);
             uv_close((uv_handle_t *)&watch->poll, on_watch_closed);
             curl_multi_assign(http->multi, socket, NULL);
@@ -430,10 +435,14 @@ static int on_socket(CURL *easy, curl_socket_t socket, int what, void *ctx, void
             return -1;
         }
         watch->poll.data = watch;
+        hd_dlist_insert(&http->watches, watch, all);
         curl_multi_assign(http->multi, socket, watch);
     }
     events |= what != CURL_POLL_OUT ? UV_READABLE : 0;
     events |= what != CURL_POLL_IN ? UV_WRITABLE : 0;
+    watch->events = events;
+    if (http->is_frozen)
+        return 0;
     return uv_poll_start(&watch->poll, events, on_poll) == 0 ? 0 : -1;
 }
 
@@ -452,7 +461,7 @@ static int on_timeout(CURLM *multi, long ms, void *ctx)
     struct hd_client *http = ctx;
 
     (void)multi;
-    if (http->is_closing)
+    if (http->is_closing || http->is_frozen)
         return 0;
     if (ms < 0)
         uv_timer_stop(&http->timer);
@@ -723,7 +732,7 @@ int hd_client_send(struct hd_client *http, const struct hd_client_options *optio
         set_route(request, options);
         err = set_body(request, options->body);
     }
-    if (!err && http->inside > 0)
+    if (!err && (http->inside > 0 || http->is_frozen))
         put_todo(request);
     else if (!err)
         add_to_multi(request);
@@ -791,6 +800,44 @@ void hd_client_resume(struct hd_client_request *request)
     uv_timer_start(&http->later, on_later, 0, 0);
     if (request->idle_ms > 0)
         watch_silence(request);
+}
+
+/* ---- freezing --------------------------------------------------------- */
+
+static void freeze(struct hd_client *http)
+{
+    uv_timer_stop(&http->timer);
+    uv_timer_stop(&http->idler);
+    uv_timer_stop(&http->later);
+    for (struct socket_watch *watch = http->watches; watch; watch = watch->all.next)
+        uv_poll_stop(&watch->poll);
+}
+
+/* libcurl sets its timer again when it is called. */
+static void thaw(struct hd_client *http)
+{
+    struct hd_client_request *request = http->requests;
+
+    for (; request; request = request->all.next) {
+        hear(request);
+        if (request->idle_ms > 0)
+            watch_silence(request);
+    }
+    for (struct socket_watch *watch = http->watches; watch; watch = watch->all.next)
+        (void)uv_poll_start(&watch->poll, watch->events, on_poll);
+    uv_timer_start(&http->timer, on_multi_timer, 0, 0);
+    uv_timer_start(&http->later, on_later, 0, 0);
+}
+
+void hd_client_freeze(struct hd_client *http, bool is_frozen)
+{
+    if (http->is_frozen == is_frozen)
+        return;
+    http->is_frozen = is_frozen;
+    if (is_frozen)
+        freeze(http);
+    else
+        thaw(http);
 }
 
 /* ---- the client ------------------------------------------------------- */

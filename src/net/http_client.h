@@ -67,6 +67,13 @@ HD_MUST_CHECK int hd_client_start(struct hd_client *http, const char *method, co
  */
 void hd_client_cancel(struct hd_client_request *request);
 
+/*
+ * A frozen client does nothing: it neither connects, sends nor reads, and calls nobody back.
+ * Requests can be made and cancelled; they begin when it is released. Their total time goes on, the
+ * idle time does not.
+ */
+void hd_client_freeze(struct hd_client *http, bool is_frozen);
+
 /* A request. Everything is borrowed for the call, except `allows_ctx`. */
 struct hd_client_options {
     const char *method;

@@ -119,7 +119,8 @@ struct hd_queue {
     struct hd_line_queue **ready_tail;
     struct hd_buf scratch;
 
-    bool is_paused; /* see hd_queue_pause_starts() */
+    bool is_paused;    /* see hd_queue_pause_starts() */
+    bool is_suspended; /* hd_queue_suspend() */
     bool is_draining;
     void (*drained)(void *ctx);
     void *drained_ctx;
@@ -164,6 +165,8 @@ void hd_run_complete_again(struct hd_active_run *active);
  */
 HD_MUST_CHECK struct hd_webhook *hd_run_webhook(const struct hd_active_run *active);
 
+/* queue.c: starts due runs soon. */
+void hd_queue_wake(struct hd_queue *queue);
 /* queue.c: the end is stored, or left to the next process. Frees the active run. */
 void hd_queue_ended(struct hd_active_run *active);
 /* Retries with back-off to store the end. During a drain, leaves it to the next process. */

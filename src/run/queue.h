@@ -144,6 +144,12 @@ bool hd_queue_cancel(struct hd_queue *queue, struct hd_slice principal, struct h
                      struct hd_slice run_id, enum hd_cancel action);
 
 /*
+ * Suspends the runs of a server that does not know whether it may still write: no run starts, no
+ * model or tool is called, nothing is read from models, no event is made, and no run times out. They continue when it is released. Cancels and drains work meanwhile.
+ */
+void hd_queue_suspend(struct hd_queue *queue, bool is_suspended);
+
+/*
  * For shutdown: starts no more runs and suspends the running ones, so that the next process resumes
  * them. HD_READY: no run is running. 0: calls `done` when none is.
  */

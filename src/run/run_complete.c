@@ -85,6 +85,16 @@ static void add_last_events(struct hd_active_run *active)
         hd_event_log_take_page(active->log, active->rec.run_id, &active->last_page);
 }
 
+void hd_waiter_leave(struct hd_waiter *waiter)
+{
+    if (!waiter->link)
+        return;
+    *waiter->link = waiter->next;
+    if (waiter->next)
+        waiter->next->link = waiter->link;
+    waiter->link = NULL;
+}
+
 static void notify_waiters(struct hd_active_run *active, const struct hd_outcome *outcome)
 {
     while (active->waiters) {

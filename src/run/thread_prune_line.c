@@ -21,7 +21,7 @@ struct line_removal {
     struct hd_slice ns;
     struct hd_arena *arena;
     struct hd_batch_builder batch;
-    struct hd_map run_ids;   /* of the line */
+    struct hd_map run_ids; /* of the line */
     struct hd_pruned_runs *gone;
     struct hd_slice next_ns; /* the line of the latest other run */
     bool has_next;
@@ -194,12 +194,8 @@ int hd_thread_prune_line(struct heddle *store, struct hd_thread_rec *changed, st
                          struct hd_arena *arena, struct hd_pruned_runs *gone,
                          struct heddle_error *fault)
 {
-    struct line_removal removal = {.store = store,
-                                   .thread = changed,
-                                   .ns = ns,
-                                   .arena = arena,
-                                   .gone = gone,
-                                   .fault = fault};
+    struct line_removal removal = {
+        .store = store, .thread = changed, .ns = ns, .arena = arena, .gone = gone, .fault = fault};
     int err;
 
     hd_batch_init(&removal.batch);

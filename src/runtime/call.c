@@ -422,6 +422,22 @@ int hd_rt_call_plain(struct hd_rt_worker *worker, struct hd_slice head, uint32_t
     return err;
 }
 
+/* Only calls of remote workers: the others are stopped as a whole. */
+static bool is_suspended(const struct hd_rt_call *call)
+{
+    return call->runtime->is_suspended && call->worker && !call->worker->proc;
+}
+
+void hd_rt_call_suspend_all(struct hd_rt_worker *worker, bool is_suspended)
+{
+    for (size_t i = 0; i < HD_RT_BUCKETS && worker->link; i++) {
+        for (struct hd_rt_call *call = worker->calls[i]; call; call = call->next) {
+            if (!call->is_held && !call->has_end)
+                hint(call, is_suspended ? HD_FRAME_HOLD : HD_FRAME_GO);
+        }
+    }
+}
+
 static int assign(struct hd_rt_call *call, struct hd_rt_worker *worker,
                   const struct hd_rt_message *message)
 {
@@ -436,7 +452,7 @@ static int assign(struct hd_rt_call *call, struct hd_rt_worker *worker,
     worker->calls[id % HD_RT_BUCKETS] = call;
     worker->call_count++;
     worker->run_count += call->is_run;
-    if (call->is_held)
+    if (call->is_held || is_suspended(call))
         hint(call, HD_FRAME_HOLD);
     return 0;
 }
@@ -547,7 +563,7 @@ void hd_rt_call_hold(struct hd_rt_call *call, bool is_held)
     if (call->is_held == is_held)
         return;
     call->is_held = is_held;
-    if (!call->has_end)
+    if (!call->has_end && !is_suspended(call))
         hint(call, is_held ? HD_FRAME_HOLD : HD_FRAME_GO);
     if (!is_held && (call->pieces || call->has_end))
         hd_rt_call_soon(call);

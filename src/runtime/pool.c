@@ -97,7 +97,8 @@ void hd_pool_staff(struct hd_runtime *runtime, enum hd_rt_language language, int
 {
     struct hd_rt_pool *pool = &runtime->pools[language];
 
-    if (!runtime->is_started || runtime->is_draining || runtime->is_destroyed)
+    if (!runtime->is_started || runtime->is_draining || runtime->is_destroyed ||
+        runtime->is_suspended)
         return;
     for (int i = 0; i < pool->slot_count; i++) {
         if (pool->slots[i].worker || now < pool->slots[i].start_us)

@@ -275,10 +275,29 @@ int hd_runtime_start(struct hd_runtime *runtime, struct heddle_error *fault)
     return 0;
 }
 
+void hd_runtime_suspend(struct hd_runtime *runtime, bool is_suspended)
+{
+    if (runtime->is_suspended == is_suspended || runtime->is_draining || runtime->is_destroyed)
+        return;
+    runtime->is_suspended = is_suspended;
+    for (struct hd_rt_worker *worker = runtime->workers; worker; worker = worker->next)
+        hd_rt_worker_suspend(worker, is_suspended);
+    hd_runtime_wake(runtime);
+}
+
+void hd_runtime_end_suspended(struct hd_runtime *runtime)
+{
+    for (struct hd_rt_worker *worker = runtime->workers; worker; worker = worker->next) {
+        if (runtime->is_suspended && worker->proc)
+            hd_rt_worker_end(worker, "was killed: the server ends while it is suspended");
+    }
+}
+
 void hd_runtime_drain(struct hd_runtime *runtime, void (*done)(void *ctx), void *ctx)
 {
     if (runtime->is_draining)
         return;
+    hd_runtime_end_suspended(runtime);
     runtime->is_draining = true;
     runtime->drain_until_us = hd_runtime_now(runtime) + runtime->settings->drain_us;
     runtime->drained = done;

@@ -204,6 +204,7 @@ struct hd_runtime {
     uv_async_t wake;     /* an op is done */
     size_t open_handles; /* those above, and the handles of links and processes */
     bool is_started, is_draining, is_destroyed;
+    bool is_suspended; /* hd_runtime_suspend() */
     int64_t drain_until_us;
     void (*drained)(void *ctx);
     void *drained_ctx;
@@ -252,6 +253,8 @@ void hd_rt_worker_drain(struct hd_rt_worker *worker);
 bool hd_rt_worker_settle(struct hd_rt_worker *worker);
 void hd_rt_worker_destroy(struct hd_rt_worker *worker);
 void hd_rt_worker_tick(struct hd_rt_worker *worker, int64_t now);
+/* Stops its process, or continues it; a remote worker holds its runs meanwhile. */
+void hd_rt_worker_suspend(struct hd_rt_worker *worker, bool is_suspended);
 /* Starts or stops reading its link. */
 void hd_rt_worker_regulate(struct hd_rt_worker *worker);
 void hd_rt_worker_answer(struct hd_rt_worker *worker, uint32_t id, struct hd_slice head);
@@ -296,6 +299,8 @@ HD_MUST_CHECK int hd_rt_call_plain(struct hd_rt_worker *worker, struct hd_slice 
 /* The worker's call with that number that may still make requests; NULL: none. */
 struct hd_rt_call *hd_rt_call_find_open(struct hd_rt_worker *worker, uint32_t id);
 void hd_rt_call_drop_all(struct hd_runtime *runtime);
+/* Tells a remote worker to hold its calls; those that are held for other reasons stay so. */
+void hd_rt_call_suspend_all(struct hd_rt_worker *worker, bool is_suspended);
 
 /* request.c */
 bool hd_rt_request_frame(struct hd_rt_worker *worker, const struct hd_frame *frame);

@@ -507,9 +507,28 @@ static void watch_process(struct hd_rt_worker *worker, int64_t now)
     hd_rt_worker_end(worker, "%s", how);
 }
 
+void hd_rt_worker_suspend(struct hd_rt_worker *worker, bool is_suspended)
+{
+    int64_t now = hd_runtime_now(worker->runtime);
+
+    if (worker->state == HD_WORKER_ENDING)
+        return;
+    if (worker->proc)
+        hd_proc_kill(worker->proc, is_suspended ? SIGSTOP : SIGCONT);
+    else
+        hd_rt_call_suspend_all(worker, is_suspended);
+    /* Its time starts again. */
+    worker->pinged_us = worker->heard_us = now;
+    worker->is_late = false;
+    if (worker->state == HD_WORKER_STARTING || worker->state == HD_WORKER_LOADING)
+        worker->since_us = now;
+}
+
 void hd_rt_worker_tick(struct hd_rt_worker *worker, int64_t now)
 {
     watch_process(worker, now);
+    if (worker->runtime->is_suspended)
+        return;
     if (worker->state == HD_WORKER_STARTING || worker->state == HD_WORKER_LOADING)
         watch_start(worker, now);
     else if (worker->link)

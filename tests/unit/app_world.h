@@ -22,10 +22,12 @@
 #include "store/rows.h"
 #include "tests/unit/check.h"
 
+#ifndef APP_GRAPH /* a test may have its own, which is called "line" */
 #define APP_GRAPH                                                                     \
     "{\"name\":\"line\",\"state\":{\"log\":{\"reducer\":\"add\",\"type\":\"list\"}}," \
     "\"nodes\":{\"a\":{\"kind\":\"set\",\"update\":{\"log\":[\"a\"]}}},"              \
     "\"edges\":[[\"__start__\",\"a\"],[\"a\",\"__end__\"]]}"
+#endif
 
 struct app_world {
     uv_loop_t loop;

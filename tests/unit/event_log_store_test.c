@@ -1,6 +1,7 @@
 /* Event logs on disk: events evicted from memory are read from the store, and none is missing. */
 #include "events/event_log.h"
 
+#include "base/map.h"
 #include "store/batch.h"
 #include "store/rows.h"
 #include "tests/unit/app_world.h"

@@ -519,6 +519,53 @@ static void drained(void **state)
     rt_fini(&world);
 }
 
+/* Also longer than a worker may be silent. */
+static void a_suspended_worker_does_nothing(void **state)
+{
+    struct rt_world world;
+    struct rt_outcome before, meanwhile;
+    int64_t end;
+
+    (void)state;
+    rt_init(&world, NULL);
+    rt_ready(&world);
+    world.settings.hang_timeout_us = 200000;
+    rt_call(&world, true, "[{\"do\":\"sleep\",\"seconds\":0.1},{\"answer\":{\"well\":true}}]",
+            &before);
+    (void)uv_run(&world.loop, UV_RUN_NOWAIT);
+    hd_runtime_suspend(world.runtime, true);
+    rt_call(&world, true, "[{\"answer\":{}}]", &meanwhile);
+    end = hd_runtime_now(world.runtime) + 1000000;
+    rt_until(&world, hd_runtime_now(world.runtime) > end);
+    assert_int_equal(before.ends + meanwhile.ends, 0);
+    assert_int_equal(hd_runtime_counts(world.runtime, HD_RT_PYTHON).workers, 1);
+    world.settings.hang_timeout_us = RT_PATIENCE_US;
+    hd_runtime_suspend(world.runtime, false);
+    rt_until(&world, before.ends && meanwhile.ends);
+    assert_int_equal(before.end, HD_RT_ANSWERED);
+    assert_int_equal(meanwhile.end, HD_RT_ANSWERED);
+    assert_int_equal(hd_runtime_counts(world.runtime, HD_RT_PYTHON).restarts, 0);
+    rt_is_well(&world);
+    rt_fini(&world);
+}
+
+static void a_drain_does_not_wait_for_suspended_workers(void **state)
+{
+    struct rt_world world;
+    struct rt_outcome running;
+
+    (void)state;
+    rt_init(&world, NULL);
+    rt_ready(&world);
+    rt_call(&world, true, "[{\"do\":\"never\"}]", &running);
+    (void)uv_run(&world.loop, UV_RUN_NOWAIT);
+    hd_runtime_suspend(world.runtime, true);
+    hd_runtime_drain(world.runtime, on_drained, &world);
+    rt_until(&world, world.is_drained);
+    rt_lost(&running, "while it is suspended");
+    rt_fini(&world);
+}
+
 static void drained_in_time(void **state)
 {
     struct rt_world world;
@@ -749,6 +796,8 @@ int main(void)
         cmocka_unit_test(changed_files_reload),
         cmocka_unit_test(drained),
         cmocka_unit_test(drained_in_time),
+        cmocka_unit_test(a_suspended_worker_does_nothing),
+        cmocka_unit_test(a_drain_does_not_wait_for_suspended_workers),
         cmocka_unit_test(drained_early),
         cmocka_unit_test(workers_come_over_tcp),
         cmocka_unit_test(strangers_are_seen_off),

@@ -42,7 +42,11 @@ struct hd_engine {
     struct hd_list_cache *list_cache;
     struct hd_patience *patience; /* retries while the store is unavailable; NULL: none */
     struct hd_engine_extension *extension;
+    bool is_suspended;      /* hd_engine_suspend() */
+    struct hd_loop *parked; /* they wait for its end */
 };
+
+#define HD_ENGINE_SUSPENDED_MS 20 /* timers that are due while it is suspended try again so often */
 
 /* The client for requests to other servers, created on first use. NULL: no memory. */
 struct hd_client *hd_engine_http(struct hd_engine *engine);

@@ -73,6 +73,7 @@ void hd_loop_destroy(struct hd_loop *loop)
     if (!loop)
         return;
     end_pause(loop);
+    hd_dlist_remove(loop, parked);
     hd_tasks_fini(&loop->tasks);
     hd_checkpoint_state_fini(&loop->live);
     hd_pending_writes_fini(&loop->pending_writes);
@@ -633,11 +634,29 @@ static void end_cancelled_loop(struct hd_loop *loop)
     hd_loop_finish(loop, HD_END_CANCELLED);
 }
 
+/* While the engine is suspended the loop waits in its list, unless it was cancelled. */
+static bool park(struct hd_loop *loop)
+{
+    struct hd_engine *engine = loop->run->engine;
+
+    if (!engine->is_suspended || loop->is_given_up)
+        return false;
+    if (!loop->parked.at)
+        hd_dlist_insert(&engine->parked, loop, parked);
+    return true;
+}
+
+void hd_loop_leave_park(struct hd_loop *loop)
+{
+    hd_dlist_remove(loop, parked);
+    hd_loop_advance(loop);
+}
+
 void hd_loop_advance(struct hd_loop *loop)
 {
     int turns = 0;
 
-    if (loop->is_advancing || loop->is_starting || loop->pause)
+    if (loop->is_advancing || loop->is_starting || loop->pause || park(loop))
         return;
     loop->is_advancing = true;
     while (loop->status == HD_LOOP_RUNNING && loop->running == 0 && !must_wait(loop)) {

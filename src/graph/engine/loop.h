@@ -12,6 +12,7 @@
 #include <uv.h>
 
 #include "base/compiler.h"
+#include "base/list.h"
 #include "base/slice.h"
 #include "base/uuid.h"
 #include "graph/engine/checkpoint_state.h"
@@ -98,7 +99,8 @@ struct hd_loop {
     bool is_settled;          /* its last task ended with partial output; the step is complete */
     int64_t settled_at;       /* that step */
     char trace[HD_UUID_SIZE]; /* its id in the events mode; empty: not assigned yet */
-    uv_idle_t *pause;         /* yields to the event loop after many steps without I/O */
+    HD_DLINK(struct hd_loop) parked; /* in engine->parked */
+    uv_idle_t *pause;                /* yields to the event loop after many steps without I/O */
 
     void (*on_end)(struct hd_loop *loop);
 };
@@ -117,6 +119,8 @@ void hd_loop_cancel(struct hd_loop *loop);
 void hd_loop_abandon(struct hd_loop *loop);
 /* Advances as far as possible; may free the loop. */
 void hd_loop_advance(struct hd_loop *loop);
+/* The engine is no longer suspended: advances. */
+void hd_loop_leave_park(struct hd_loop *loop);
 /* Starts another attempt of a task with `start`, and advances afterwards. */
 void hd_loop_retry(struct hd_loop *loop, struct hd_task *task, void (*start)(struct hd_task *task));
 /* A task has ended: advances if it was the last, unless tasks are being started. */

@@ -240,6 +240,10 @@ static void on_start(uv_timer_t *timer)
 {
     struct hd_engine_run *run = timer->data;
 
+    if (run->engine->is_suspended && !run->root->is_given_up) {
+        uv_timer_start(timer, on_start, HD_ENGINE_SUSPENDED_MS, 0);
+        return;
+    }
     if (hd_loop_start(run->root, hd_val_ref(run->options.input),
                       hd_val_ref(run->options.command)) == HD_READY)
         on_root_end(run->root);

@@ -52,6 +52,12 @@ void hd_engine_destroy(struct hd_engine *engine);
 /* Loads wait while the store is unavailable. `patience` must outlive the engine's calls. */
 void hd_engine_set_patience(struct hd_engine *engine, struct hd_patience *patience);
 /*
+ * Suspends all runs of the engine: no superstep, task or tool call begins, nothing is sent to or
+ * read from other servers. Work that goes on by itself, such as a program that is a tool, ends, and
+ * its result waits. A cancelled run ends all the same.
+ */
+void hd_engine_suspend(struct hd_engine *engine, bool is_suspended);
+/*
  * Restricts the destinations of outgoing requests (outgoing.h). Call before the first run;
  * `outgoing` must outlive the engine; NULL: no restriction.
  */

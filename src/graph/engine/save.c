@@ -815,6 +815,7 @@ struct hd_client *hd_engine_http(struct hd_engine *engine)
     if (!http && hd_client_create(engine->uv, &http))
         return NULL;
     engine->http = http;
+    hd_client_freeze(http, engine->is_suspended);
     hd_client_set_outgoing(http, engine->outgoing);
     return http;
 }
@@ -822,6 +823,15 @@ struct hd_client *hd_engine_http(struct hd_engine *engine)
 void hd_engine_set_patience(struct hd_engine *engine, struct hd_patience *patience)
 {
     engine->patience = patience;
+}
+
+void hd_engine_suspend(struct hd_engine *engine, bool is_suspended)
+{
+    engine->is_suspended = is_suspended;
+    if (engine->http)
+        hd_client_freeze(engine->http, is_suspended);
+    while (!is_suspended && engine->parked)
+        hd_loop_leave_park(engine->parked);
 }
 
 void hd_engine_set_outgoing(struct hd_engine *engine, const struct hd_outgoing *outgoing)

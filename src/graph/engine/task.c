@@ -57,10 +57,19 @@ static int start_task_timer(struct hd_task *task, uv_timer_t **timer, int64_t ms
     return 0;
 }
 
+/* True: the engine is suspended, and the timer tries again later. */
+static bool delay_timer(const struct hd_task *task, uv_timer_t *timer, uv_timer_cb fn)
+{
+    return task->loop->run->engine->is_suspended &&
+           uv_timer_start(timer, fn, HD_ENGINE_SUSPENDED_MS, 0) == 0;
+}
+
 static void on_task_timer(uv_timer_t *timer)
 {
     struct hd_task *task = timer->data;
 
+    if (delay_timer(task, timer, on_task_timer))
+        return;
     drop_timer(&task->timer);
     task->on_timer(task);
 }
@@ -568,6 +577,8 @@ static void on_deadline(uv_timer_t *timer)
     struct hd_task *task = timer->data;
     struct hd_slice name = task->node->name;
 
+    if (delay_timer(task, timer, on_deadline))
+        return;
     hd_task_fail(task, "NodeTimeoutError",
                  "Node '%.*s' exceeded its run timeout of %.3fs (elapsed: %.3fs).", (int)name.len,
                  name.ptr, (double)task->node->timeout_ms / 1000,
