@@ -535,13 +535,48 @@ static struct hd_step cancel_many_then(struct hd_call *call)
 /* ---- delete ----------------------------------------------------------- */
 
 /* A removed checkpoint cannot be resumed, and its interrupts cannot be answered. */
-static int renew_head(struct hd_call *call, const struct hd_run_rec *run)
+static int renew_head(struct hd_call *call, struct hd_checkpoint_target *target,
+                      const struct hd_lines *lines, struct hd_slice ns)
+{
+    const struct hd_line_rec *line = hd_lines_find(lines, ns);
+    bool is_there = true;
+    int err = 0;
+
+    if (line && line->checkpoint_id.len > 0) {
+        err = hd_checkpoint_target_of_root(call, target, ns);
+        if (!err)
+            err = hd_checkpoint_target_has(call, target, line->checkpoint_id, &is_there);
+    }
+    return !err && !is_there ? hd_head_renew(call, target) : err;
+}
+
+/* A line that a delegate of the run changed waits again for what its head waits for. */
+static int renew_touched(struct hd_call *call, struct hd_checkpoint_target *target,
+                         struct hd_slice touched)
+{
+    struct hd_json json = {NULL};
+    struct hd_json_iter it;
+    int err = touched.len > 0 ? hd_json_parse(&json, touched, &call->fault) : 0;
+
+    it = hd_json_iter(hd_json_root(&json));
+    while (!err && touched.len > 0 && hd_json_next(&it)) {
+        struct hd_slice ns;
+
+        err = hd_arena_copy(call->arena, hd_json_string(hd_json_get(it.val, HD_S("ns"))), &ns);
+        if (!err)
+            err = hd_checkpoint_target_of_root(call, target, ns);
+        if (!err)
+            err = hd_head_renew(call, target);
+    }
+    hd_json_fini(&json);
+    return err;
+}
+
+static int renew_heads(struct hd_call *call, const struct hd_run_rec *run)
 {
     struct hd_checkpoint_target target = {.graph = NULL};
-    const struct hd_line_rec *line = NULL;
     struct hd_lines lines;
     struct hd_slice ns = {NULL, 0};
-    bool is_there = true;
     int err = hd_call_thread_read(call, run->thread_id, &target.thread);
 
     if (!err)
@@ -549,14 +584,9 @@ static int renew_head(struct hd_call *call, const struct hd_run_rec *run)
     if (!err)
         err = hd_lines_read(call->app->store, &target.thread, call->arena, &lines, &call->fault);
     if (!err)
-        line = hd_lines_find(&lines, ns);
-    if (line && line->checkpoint_id.len > 0) {
-        err = hd_checkpoint_target_of_root(call, &target, ns);
-        if (!err)
-            err = hd_checkpoint_target_has(call, &target, line->checkpoint_id, &is_there);
-    }
-    if (!err && !is_there)
-        err = hd_head_renew(call, &target);
+        err = renew_head(call, &target, &lines, ns);
+    if (!err)
+        err = renew_touched(call, &target, run->touched);
     if (err != HD_ENOTFOUND)
         return err;
     call->fault = (struct heddle_error){0}; /* the thread was deleted, too */
@@ -592,7 +622,7 @@ static struct hd_step delete_stored(struct hd_call *call)
         err = hd_rows_apply(call->app->store, lane, &view, NULL, &call->fault);
     hd_batch_fini(&batch);
     if (!err)
-        err = renew_head(call, run);
+        err = renew_heads(call, run);
     call->status = 204;
     return hd_step_done(err);
 }

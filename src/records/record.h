@@ -151,6 +151,7 @@ struct hd_run_rec {
     struct hd_slice error;    /* JSON: the cause of a failure; empty: it has not failed */
     /* At which it ended: the last that it made or started from; empty: none, or not ended. */
     struct hd_slice checkpoint_id;
+    struct hd_slice touched; /* JSON: other lines that it changed (run/line_touches.h); or empty */
     /* JSON: the secrets behind the markers in kwargs (secret/secret.h); never stored. */
     struct hd_slice secrets;
     struct hd_guard guard;   /* of its thread; not stored, not set: not known */

@@ -38,6 +38,7 @@ static const struct hd_record_field run_members[] = {
     {HD_RECORD_MEMBER("receipt", JSON, REC, receipt)},
     {HD_RECORD_MEMBER("error", JSON, REC, error)},
     {HD_RECORD_MEMBER("checkpoint_id", TEXT, REC, checkpoint_id)},
+    {HD_RECORD_MEMBER("touched", JSON, REC, touched)},
     {HD_RECORD_COLUMN(MEMORY, REC, secrets)},
 };
 

@@ -16,6 +16,7 @@
 #include "run/admit.h"
 #include "run/assistant_lookup.h"
 #include "run/delegate_internal.h"
+#include "run/line_touches.h"
 #include "store/rows.h"
 
 #define MAX_READ ((size_t)256 << 20)
@@ -393,15 +394,18 @@ static int read_state(struct hd_delegate *d)
 
 /*
  * The call replaces what the line waited for. A question of the delegate belongs to its caller, so
- * the line itself is idle from here on. *is_changed: it was not.
+ * the line itself is idle from here on. *is_changed: it was not. Notes in the run's record what a
+ * rollback restores.
  */
 static int quiet_line(struct hd_delegate *d, struct hd_thread_rec *thread, struct hd_lines *lines,
-                      bool *is_changed, struct heddle_error *fault)
+                      struct hd_run_rec *run, bool *is_changed, struct heddle_error *fault)
 {
     int err = hd_lines_read(d->delegation->app->store, thread, &d->arena, lines, fault);
     struct hd_line_rec *line = err ? NULL : hd_lines_find(lines, d->root);
 
     *is_changed = line && (line->status != HD_THREAD_IDLE || line->interrupts.len > 0);
+    if (!err && (*is_changed || d->chosen.len > 0))
+        err = hd_line_touches_add(&run->touched, d->root, line, d->chosen, &d->arena);
     if (err || !*is_changed)
         return err;
     line = hd_lines_change(lines, thread, d->root, &d->arena);
@@ -418,6 +422,7 @@ static int take_head_once(void *arg, struct heddle_error *fault)
     struct hd_slice lane = {NULL, 0};
     struct hd_batch_builder batch;
     struct hd_thread_rec thread;
+    struct hd_run_rec run;
     struct hd_batch view;
     struct hd_lines lines;
     bool is_changed = false;
@@ -426,7 +431,10 @@ static int take_head_once(void *arg, struct heddle_error *fault)
     if (!err)
         err = hd_thread_heads_get(store, &thread, d->root, &d->arena, &d->chosen, fault);
     if (!err)
-        err = quiet_line(d, &thread, &lines, &is_changed, fault);
+        err = hd_run_read(store, d->principal, d->thread, d->active->rec.run_id, &d->arena, &run,
+                          fault);
+    if (!err)
+        err = quiet_line(d, &thread, &lines, &run, &is_changed, fault);
     if (err || d->chosen.len == 0)
         d->chosen = before;
     if (err || (d->chosen.len == 0 && !is_changed))
@@ -437,6 +445,8 @@ static int take_head_once(void *arg, struct heddle_error *fault)
         err = hd_thread_put(&batch, &thread);
     if (!err)
         err = hd_lines_put(&batch, &lines);
+    if (!err)
+        err = hd_run_put(&batch, &run);
     if (!err)
         err = hd_thread_lane(&d->arena, d->principal, d->thread, &lane);
     view = hd_batch_view(&batch);

@@ -15,6 +15,7 @@
 #include "records/participants.h"
 #include "records/run_slot.h"
 #include "records/thread_heads.h"
+#include "run/line_touches.h"
 #include "search/thread_texts.h"
 #include "store/bytes.h"
 #include "store/rows.h"
@@ -130,34 +131,42 @@ static int restore_head(struct heddle *store, struct hd_thread_rec *thread,
 
 /* ---- one attempt ------------------------------------------------------ */
 
-/* Counts the other runs in flight on the thread. *rev: revision of this run; 0: not found. */
+/* The stored record of the run. */
+struct stored_run {
+    int64_t rev;             /* 0: not found */
+    struct hd_slice touched; /* as in struct hd_run_rec */
+};
+
+/* Counts the other runs in flight on the thread, and finds this one. */
 static int count_others(struct heddle *store, const struct hd_run_rec *run, struct hd_arena *arena,
-                        size_t *others, int64_t *rev, struct heddle_error *fault)
+                        size_t *others, struct stored_run *own, struct heddle_error *fault)
 {
     struct hd_run_rec *active = NULL;
     size_t count = 0;
     int err = hd_runs_active(store, run->principal, run->thread_id, arena, &active, &count, fault);
 
     *others = 0;
-    *rev = 0;
+    *own = (struct stored_run){.rev = 0};
     for (size_t i = 0; !err && i < count; i++) {
         if (hd_slice_eq(active[i].run_id, run->run_id))
-            *rev = active[i].rev;
+            *own = (struct stored_run){active[i].rev, active[i].touched};
         else
             (*others)++;
     }
     return err;
 }
 
-static int add_run(struct hd_batch_builder *batch, const struct hd_run_commit *commit, int64_t rev)
+static int add_run(struct hd_batch_builder *batch, const struct hd_run_commit *commit,
+                   const struct stored_run *own)
 {
     struct hd_run_rec run = *commit->run;
 
     if (commit->is_rolled_back)
         return hd_run_delete(batch, &run);
-    if (rev == 0)
+    if (own->rev == 0)
         return 0; /* deleted meanwhile */
-    run.rev = rev;
+    run.rev = own->rev;
+    run.touched = own->touched;
     run.status = commit->status;
     run.receipt = commit->receipt;
     run.error = commit->error;
@@ -185,7 +194,7 @@ struct end_plan {
     struct hd_lines lines;
     struct hd_hold hold;
     size_t others; /* other runs in flight on the thread */
-    int64_t rev;   /* current revision of the run; 0: it was deleted */
+    struct stored_run own;
 };
 
 /*
@@ -201,7 +210,7 @@ static int add_end(struct hd_batch_builder *batch, const struct hd_run_commit *c
     if (!err)
         err = hd_lines_put(batch, &plan->lines);
     if (!err)
-        err = add_run(batch, commit, plan->rev);
+        err = add_run(batch, commit, &plan->own);
     if (!err)
         err = add_hold(batch, run, &plan->hold, plan->others == 0);
     if (!err && commit->last_page && commit->last_page->data.len > 0)
@@ -244,7 +253,7 @@ static int plan_end(struct hd_app *app, const struct hd_run_commit *commit, stru
     if (!err)
         err = check_hold(app, run, arena, &plan->hold, fault);
     if (!err)
-        err = count_others(store, run, arena, &plan->others, &plan->rev, fault);
+        err = count_others(store, run, arena, &plan->others, &plan->own, fault);
     if (!err)
         err = hd_lines_read(store, thread, arena, &plan->lines, fault);
     if (!err)
@@ -253,6 +262,8 @@ static int plan_end(struct hd_app *app, const struct hd_run_commit *commit, stru
         err = restore_head(store, thread, run, arena, fault);
     if (!err)
         err = change_line(&plan->lines, thread, commit, arena);
+    if (!err && commit->is_rolled_back)
+        err = hd_line_touches_restore(plan->own.touched, thread, &plan->lines, arena);
     if (err)
         return err;
     keep_head(thread, commit, plan->others);
@@ -264,7 +275,7 @@ static int try_once(struct hd_app *app, const struct hd_run_commit *commit, stru
 {
     const struct hd_run_rec *run = commit->run;
     struct hd_batch_builder batch;
-    struct end_plan plan = {.rev = 0};
+    struct end_plan plan = {.others = 0};
     struct hd_batch view;
     struct hd_slice lane;
     int err = plan_end(app, commit, arena, &plan, fault);

@@ -299,6 +299,7 @@ static struct hd_run_rec make_run(const char *thread, const char *id, enum hd_ru
         .receipt = HD_S("{\"stopped_at_step\":1}"),
         .error = HD_S("{\"error\":\"ValueError\"}"),
         .checkpoint_id = HD_S("c9"),
+        .touched = HD_S("[{\"ns\":\"a\"}]"),
     };
 }
 
@@ -357,6 +358,7 @@ static void a_run_comes_back_as_it_was(void **state)
     assert_slice(copy.kwargs, run.kwargs);
     assert_slice(copy.receipt, run.receipt);
     assert_slice(copy.error, run.error);
+    assert_slice(copy.touched, run.touched);
     assert_slice(copy.checkpoint_id, run.checkpoint_id);
     hd_arena_fini(&other);
     run.due_at = 0;

@@ -106,6 +106,56 @@ def test_agents_that_call_each_other_do_not_block(server, scripted, names):
     assert record(server, thread)["status"] == "idle"
 
 
+def test_a_delegate_does_not_wait_for_a_run_that_waits_for_its_line(server, scripted):
+    """The circle goes through the delegate of one run and the root of another."""
+    doors, thread = {name: Door(scripted) for name in ("bert", "carl")}, server.thread()
+    bert = make(server, "member", "bert", gate=doors["bert"].url, **calls("carl"))
+    carl = make(server, "member", "carl", gate=doors["carl"].url, **calls("bert"))
+    first = start(server, thread, "boss", **calls("carl"))
+    wait_for(lambda: doors["carl"].arrived, what="the delegate at its gate")
+    second = start(server, thread, bert)
+    wait_for(lambda: doors["bert"].arrived, what="the other run at its gate")
+    doors["bert"].opened.set()
+    wait_for(lambda: server.state(thread, assistant_id=bert)["next"] == ["tools"], what="a call that waits")
+    doors["carl"].opened.set()
+    assert contents(join(server, thread, first))[-1].startswith("heard: heard: ")
+    assert contents(join(server, thread, second))[-1].startswith("heard: heard: ")
+    refused = [m for m in server.state(thread, assistant_id=carl)["values"]["messages"] if m["type"] == "tool"]
+    # The call of the first run's delegate, and that of the second run's own.
+    assert [m["status"] for m in refused] == ["error", "error"]
+    assert all("waits for this call" in m["content"] for m in refused)
+    assert record(server, thread)["status"] == "idle"
+
+
+def test_a_delegate_needs_no_place_among_the_running_runs(heddle, scripted):
+    server, door = heddle(graphs=GRAPHS, options=["--max-runs", "1"]), Door(scripted)
+    thread, other = server.thread(), server.thread()
+    slow = make(server, "slow", "snail", gate=door.url)
+    run = start(server, thread, "boss", **calls("snail"))
+    wait_for(lambda: door.arrived, what="the delegate at the gate")
+    later, elsewhere = start(server, thread, slow), start(server, other, slow)
+    assert door.arrived == 1
+    door.opened.set()
+    assert contents(join(server, thread, run))[-1] == "heard: through"
+    for where, each in ((thread, later), (other, elsewhere)):
+        assert contents(join(server, where, each))[-1] == "through"
+
+
+def test_two_calls_of_one_agent_take_turns(server, scripted):
+    doors, thread = (Door(scripted), Door(scripted)), server.thread()
+    slow = make(server, "slow", "snail", gate=doors[0].url)
+    bosses = [make(server, "boss", f"boss {number}", **calls("snail")) for number in range(2)]
+    runs = [start(server, thread, boss) for boss in bosses]
+    wait_for(lambda: doors[0].arrived, what="the first delegate at the gate")
+    for boss in bosses:
+        wait_for(lambda: server.state(thread, assistant_id=boss)["next"] == ["tools"], what="both calls")
+    assert doors[0].arrived == 1
+    doors[0].opened.set()
+    for run in runs:
+        assert contents(join(server, thread, run))[-1] == "heard: through"
+    assert contents(server.state(thread, assistant_id=slow)["values"]) == 2 * ["hello", "through"]
+
+
 def test_a_delegate_waits_for_a_run_of_its_agent(server, scripted):
     door, thread = Door(scripted), server.thread()
     slow = make(server, "slow", "snail", gate=door.url)
@@ -165,3 +215,58 @@ def test_a_call_replaces_an_open_question(server):
     assert contents(values)[-1] == "heard: yes"
     last = record(server, thread)
     assert (last["status"], last["interrupts"]) == ("idle", {})
+
+
+def test_a_rolled_back_call_leaves_the_question_that_it_replaced(server, scripted):
+    door, thread = Door(scripted), server.thread()
+    clerk = make(server, "asker", "clerk")
+    slow = make(server, "slow", "snail", gate=door.url)
+    server.wait(clerk, {"messages": "directly"}, thread=thread)
+    question = record(server, thread)["interrupts"]
+    # Asks the clerk, then waits at the gate.
+    run = start(server, thread, "boss", **calls("clerk", "snail"))
+    wait_for(lambda: door.arrived, what="the delegate at the gate")
+    wait_for(lambda: not record(server, thread)["interrupts"], what="the call of the clerk")
+    path = f"/threads/{thread}/runs/{run}/cancel"
+    server.ask("POST", path, params={"wait": True, "action": "rollback"})
+    after = record(server, thread)
+    assert (after["status"], after["interrupts"]) == ("interrupted", question)
+    assert server.state(thread, assistant_id=slow)["values"] == {}
+    values = server.wait(clerk, thread=thread, command={"resume": "yes"})
+    assert contents(values)[-1] == "yes" and record(server, thread)["status"] == "idle"
+
+
+def test_a_rolled_back_call_leaves_the_chosen_head(server, scripted):
+    door, thread = Door(scripted), server.thread()
+    door.opened.set()
+    slow = make(server, "slow", "snail", gate=door.url)
+    server.wait(slow, {"messages": "one"}, thread=thread)
+    head = server.state(thread, assistant_id=slow)["checkpoint"]["checkpoint_id"]
+    server.wait(slow, {"messages": "two"}, thread=thread)
+    body = {"assistant_id": slow, "checkpoint_id": head}
+    server.ask("PATCH", f"/threads/{thread}/branches", json=body)
+    door.opened.clear()
+    arrived = door.arrived
+    run = start(server, thread, "boss", **calls("snail"))
+    wait_for(lambda: door.arrived > arrived, what="the delegate at the gate")
+    path = f"/threads/{thread}/runs/{run}/cancel"
+    server.ask("POST", path, params={"wait": True, "action": "rollback"})
+    assert server.state(thread, assistant_id=slow)["checkpoint"]["checkpoint_id"] == head
+    door.opened.set()
+    assert contents(server.wait(slow, {"messages": "three"}, thread=thread), "human") == ["one", "three"]
+
+
+def test_a_deleted_run_leaves_the_question_that_its_call_replaced(server):
+    thread, clerk = server.thread(), make(server, "asker", "clerk")
+    server.wait(clerk, {"messages": "directly"}, thread=thread)
+    question = record(server, thread)["interrupts"]
+    server.wait("boss", {"messages": "go"}, thread=thread, configurable=calls("clerk"))
+    server.wait("boss", thread=thread, command={"resume": "yes"}, configurable={"assistants": ["clerk"]})
+    assert record(server, thread)["status"] == "idle"
+    for run in server.ask("GET", f"/threads/{thread}/runs"):
+        if run["assistant_id"] != clerk:
+            server.ask("DELETE", f"/threads/{thread}/runs/{run['run_id']}", status=204)
+    after = record(server, thread)
+    assert (after["status"], after["interrupts"]) == ("interrupted", question)
+    values = server.wait(clerk, thread=thread, command={"resume": "no"})
+    assert contents(values)[-1] == "no" and record(server, thread)["status"] == "idle"
