@@ -215,8 +215,9 @@ def test_a_client_that_leaves_a_queued_run(short_server):
     """The run is pending; other readers of its stream get the event `end`."""
     with Costs(short_server), client_of(short_server) as http:
         [thread] = threads_of(http, 1)
-        first = http.post(f"/threads/{thread}/runs", json={"assistant_id": "nap", "input": {"ms": 600_000}}).json()
-        body = {"assistant_id": "echo", "input": human("hi"), "on_disconnect": "cancel"}
+        nap = {"assistant_id": "nap", "input": {"ms": 600_000}}
+        first = http.post(f"/threads/{thread}/runs", json=nap).json()
+        body = {**nap, "on_disconnect": "cancel"}
         with connect(short_server) as leaver, connect(short_server) as reader:
             leaver.sendall(request("POST", f"/threads/{thread}/runs/stream", body))
             assert b" 200 OK" in leaver.recv(1000)
