@@ -10,6 +10,7 @@
 #include "graph/engine/loop.h"
 #include "graph/engine/task.h"
 #include "graph/state/state.h"
+#include "records/hold.h"
 #include "records/line.h"
 #include "records/thread_heads.h"
 #include "run/active_run.h"
@@ -447,6 +448,8 @@ static int take_head_once(void *arg, struct heddle_error *fault)
         err = hd_lines_put(&batch, &lines);
     if (!err)
         err = hd_run_put(&batch, &run);
+    if (!err && d->active->rec.guard.token)
+        err = hd_hold_expect(&batch, d->principal, d->thread, d->active->rec.guard.token);
     if (!err)
         err = hd_thread_lane(&d->arena, d->principal, d->thread, &lane);
     view = hd_batch_view(&batch);

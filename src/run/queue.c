@@ -12,6 +12,7 @@
 #include "records/thread_heads.h"
 #include "run/active_run.h"
 #include "run/delegate.h"
+#include "run/queue_lines.h"
 #include "run/run_commit.h"
 #include "run/run_log.h"
 #include "run/run_recover.h"
@@ -107,137 +108,19 @@ struct hd_queue_counts hd_queue_counts(const struct hd_queue *queue)
                                     .failed = queue->failed};
 }
 
-/* ---- threads and lines ------------------------------------------------ */
-
-static bool make_thread_key(struct hd_slice principal, struct hd_slice thread, struct hd_buf *room,
-                            struct hd_slice *key)
-{
-    hd_buf_reset(room);
-    if (hd_buf_append_slice(room, principal) || hd_buf_append_byte(room, ':') ||
-        hd_buf_append_slice(room, thread))
-        return false;
-    *key = hd_buf_slice(room);
-    return true;
-}
-
-static struct hd_thread_queue *find_thread_queue(struct hd_queue *queue, struct hd_slice principal,
-                                                 struct hd_slice thread)
-{
-    struct hd_slice key;
-
-    return make_thread_key(principal, thread, &queue->scratch, &key)
-               ? hd_map_get(&queue->thread_queues, key)
-               : NULL;
-}
-
-static struct hd_thread_queue *get_thread_queue(struct hd_queue *queue, struct hd_slice principal,
-                                                struct hd_slice thread)
-{
-    struct hd_thread_queue *thread_queue = find_thread_queue(queue, principal, thread);
-    struct hd_slice key = hd_buf_slice(&queue->scratch);
-
-    if (thread_queue)
-        return thread_queue;
-    thread_queue = hd_calloc(1, sizeof(*thread_queue) + key.len);
-    if (!thread_queue || hd_map_put(&queue->thread_queues, key, thread_queue)) {
-        hd_free(thread_queue);
-        return NULL;
-    }
-    thread_queue->queue = queue;
-    thread_queue->key_len = key.len;
-    memcpy(thread_queue->key, key.ptr, key.len);
-    return thread_queue;
-}
-
-static void drop_thread_queue(struct hd_thread_queue *thread_queue)
-{
-    hd_map_remove(&thread_queue->queue->thread_queues,
-                  hd_slice(thread_queue->key, thread_queue->key_len));
-    hd_free(thread_queue);
-}
-
-static bool is_parallel(const struct hd_queue *queue)
-{
-    return queue->app->config->namespaces_parallel;
-}
-
-static struct hd_line_queue *find_line(const struct hd_thread_queue *thread_queue,
-                                       struct hd_slice ns)
-{
-    struct hd_line_queue *line = thread_queue ? thread_queue->first : NULL;
-
-    while (line && is_parallel(thread_queue->queue) &&
-           !hd_slice_eq(hd_slice(line->ns, line->ns_len), ns))
-        line = line->next;
-    return line;
-}
-
-/* NULL: no memory; a new thread queue without lines is removed again. */
-static struct hd_line_queue *get_line(struct hd_queue *queue, struct hd_slice principal,
-                                      struct hd_slice thread, struct hd_slice ns)
-{
-    struct hd_thread_queue *thread_queue = get_thread_queue(queue, principal, thread);
-    struct hd_line_queue *line = find_line(thread_queue, ns);
-
-    if (line || !thread_queue)
-        return line;
-    line = hd_calloc(1, sizeof(*line) + ns.len);
-    if (!line) {
-        if (!thread_queue->first)
-            drop_thread_queue(thread_queue);
-        return NULL;
-    }
-    line->thread_queue = thread_queue;
-    line->ns_len = ns.len;
-    if (ns.len > 0)
-        memcpy(line->ns, ns.ptr, ns.len);
-    line->next = thread_queue->first;
-    thread_queue->first = line;
-    return line;
-}
-
-/* Frees a line without runs and visitors, and a thread queue without lines. */
-static void drop_unused_line(struct hd_line_queue *line)
-{
-    struct hd_thread_queue *thread_queue = line->thread_queue;
-    struct hd_line_queue **link = &thread_queue->first;
-
-    if (line->first || line->visitors > 0 || line->is_ready)
-        return;
-    while (*link != line)
-        link = &(*link)->next;
-    *link = line->next;
-    hd_free(line);
-    if (!thread_queue->first)
-        drop_thread_queue(thread_queue);
-}
-
-static struct hd_active_run *find_active_run(struct hd_queue *queue, struct hd_slice principal,
-                                             struct hd_slice thread, struct hd_slice run_id)
-{
-    struct hd_thread_queue *thread_queue = find_thread_queue(queue, principal, thread);
-    struct hd_line_queue *line = thread_queue ? thread_queue->first : NULL;
-
-    for (; line; line = line->next) {
-        for (struct hd_active_run *active = line->first; active; active = active->next) {
-            if (hd_slice_eq(active->rec.run_id, run_id))
-                return active;
-        }
-    }
-    return NULL;
-}
+/* ---- runs ------------------------------------------------------------- */
 
 bool hd_queue_has(struct hd_queue *queue, struct hd_slice principal, struct hd_slice thread,
                   struct hd_slice run_id)
 {
-    return find_active_run(queue, principal, thread, run_id) ||
+    return hd_queue_lines_run(queue, principal, thread, run_id) ||
            hd_pending_admission_find(&queue->admissions, principal, run_id);
 }
 
 bool hd_queue_is_waiting(struct hd_queue *queue, struct hd_slice principal, struct hd_slice thread,
                          struct hd_slice run_id)
 {
-    const struct hd_active_run *active = find_active_run(queue, principal, thread, run_id);
+    const struct hd_active_run *active = hd_queue_lines_run(queue, principal, thread, run_id);
 
     return active ? !active->is_started
                   : hd_pending_admission_find(&queue->admissions, principal, run_id) != NULL;
@@ -274,7 +157,7 @@ static void insert(struct hd_line_queue *line, struct hd_active_run *active)
 /* The line as hd_queue_expect_order() announces it. */
 static struct hd_slice held_line(const struct hd_active_run *active)
 {
-    return is_parallel(active->app->queue) ? active->root : hd_slice(NULL, 0);
+    return hd_queue_lines_are_parallel(active->app->queue) ? active->root : hd_slice(NULL, 0);
 }
 
 /*
@@ -537,7 +420,7 @@ static void queue_resume(struct hd_queue *queue)
         int64_t next;
 
         if (!line->first) {
-            drop_unused_line(line);
+            hd_queue_lines_drop(line);
             continue;
         }
         active = line->is_busy || line->visitors > 0 ? NULL : find_due(line, &next);
@@ -681,7 +564,7 @@ static int queue_add(struct hd_queue *queue, const struct hd_run_rec *run, int64
     int err = make_active_run(run, &active);
 
     if (!err)
-        active->line = get_line(queue, run->principal, run->thread_id, active->root);
+        active->line = hd_queue_lines_get(queue, run->principal, run->thread_id, active->root);
     if (err || !active->line) {
         hd_limits_give(queue->app->limits, run->actor, HD_LIMIT_RUNS);
         if (active)
@@ -736,7 +619,7 @@ void hd_queue_ended(struct hd_active_run *active)
     hd_delegation_resume(queue->app->delegation);
     line->visitors--;
     line_up(line);
-    drop_unused_line(line);
+    hd_queue_lines_drop(line);
     queue_resume(queue);
     if (queue->is_draining)
         set_timer(queue, 0);
@@ -748,7 +631,9 @@ struct hd_active_run *hd_queue_line_run(struct hd_queue *queue, struct hd_slice 
                                         struct hd_slice thread, struct hd_slice ns)
 {
     struct hd_line_queue *line =
-        is_parallel(queue) ? find_line(find_thread_queue(queue, principal, thread), ns) : NULL;
+        hd_queue_lines_are_parallel(queue)
+            ? hd_queue_lines_find(hd_queue_lines_thread(queue, principal, thread), ns)
+            : NULL;
 
     return line && line->is_busy ? line->first : NULL;
 }
@@ -758,9 +643,9 @@ int hd_queue_line_enter(struct hd_queue *queue, struct hd_slice principal, struc
 {
     struct hd_line_queue *line;
 
-    if (!is_parallel(queue))
+    if (!hd_queue_lines_are_parallel(queue))
         return 0;
-    line = get_line(queue, principal, thread, ns);
+    line = hd_queue_lines_get(queue, principal, thread, ns);
     if (!line)
         return HD_ENOMEM;
     line->visitors++;
@@ -771,13 +656,15 @@ void hd_queue_line_leave(struct hd_queue *queue, struct hd_slice principal, stru
                          struct hd_slice ns)
 {
     struct hd_line_queue *line =
-        is_parallel(queue) ? find_line(find_thread_queue(queue, principal, thread), ns) : NULL;
+        hd_queue_lines_are_parallel(queue)
+            ? hd_queue_lines_find(hd_queue_lines_thread(queue, principal, thread), ns)
+            : NULL;
 
     if (!line)
         return;
     line->visitors--;
     line_up(line);
-    drop_unused_line(line);
+    hd_queue_lines_drop(line);
     queue_resume(queue);
 }
 
@@ -786,7 +673,7 @@ void hd_queue_line_leave(struct hd_queue *queue, struct hd_slice principal, stru
 bool hd_queue_wait(struct hd_queue *queue, struct hd_slice principal, struct hd_slice thread,
                    struct hd_slice run_id, struct hd_waiter *waiter)
 {
-    struct hd_active_run *active = find_active_run(queue, principal, thread, run_id);
+    struct hd_active_run *active = hd_queue_lines_run(queue, principal, thread, run_id);
     struct hd_pending_admission *admission =
         active ? NULL : hd_pending_admission_find(&queue->admissions, principal, run_id);
     struct hd_waiter **list = active ? &active->waiters : admission ? &admission->waiters : NULL;
@@ -811,7 +698,8 @@ void hd_queue_expect_order(struct hd_queue *queue, struct hd_slice principal,
                            int64_t order)
 {
     hd_pending_admission_set_order(&queue->admissions, principal, run_id, thread,
-                                   is_parallel(queue) ? ns : hd_slice(NULL, 0), order);
+                                   hd_queue_lines_are_parallel(queue) ? ns : hd_slice(NULL, 0),
+                                   order);
 }
 
 void hd_queue_unexpect(struct hd_queue *queue, struct hd_slice principal, struct hd_slice run_id)
@@ -899,7 +787,7 @@ static void refuse_admission(struct hd_pending_admission *admission)
 bool hd_queue_cancel(struct hd_queue *queue, struct hd_slice principal, struct hd_slice thread,
                      struct hd_slice run_id, enum hd_cancel action)
 {
-    struct hd_active_run *active = find_active_run(queue, principal, thread, run_id);
+    struct hd_active_run *active = hd_queue_lines_run(queue, principal, thread, run_id);
     struct hd_pending_admission *admission =
         active ? NULL : hd_pending_admission_find(&queue->admissions, principal, run_id);
 

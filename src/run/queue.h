@@ -145,7 +145,8 @@ bool hd_queue_cancel(struct hd_queue *queue, struct hd_slice principal, struct h
 
 /*
  * Suspends the runs of a server that does not know whether it may still write: no run starts, no
- * model or tool is called, nothing is read from models, no event is made, and no run times out. They continue when it is released. Cancels and drains work meanwhile.
+ * model or tool is called, nothing is read from models, no event is made, and no run times out.
+ * They continue when it is released. Cancels and drains work meanwhile.
  */
 void hd_queue_suspend(struct hd_queue *queue, bool is_suspended);
 

@@ -306,6 +306,14 @@ static void on_lead(void *ctx)
     add_search(takeover, ORPHANS, hd_slice(NULL, 0));
 }
 
+/* While another server may have taken over the threads of this one, its runs do nothing. */
+static void on_doubt(void *ctx, bool in_doubt)
+{
+    struct hd_takeover *takeover = ctx;
+
+    hd_queue_suspend(takeover->app->queue, in_doubt);
+}
+
 int hd_takeover_begin(struct hd_takeover *takeover, struct heddle_error *fault)
 {
     static const enum search_kind kinds[] = {UNHELD, ORPHANS};
@@ -358,6 +366,8 @@ int hd_takeover_create(struct hd_app *app, struct hd_takeover **out)
     err = hd_cluster_on_gone(app->cluster, on_server_gone, takeover);
     if (!err)
         err = hd_cluster_on_leader(app->cluster, on_lead, takeover);
+    if (!err)
+        err = hd_cluster_on_doubt(app->cluster, on_doubt, takeover);
     set_rest_timer(takeover);
     return err;
 }

@@ -4,7 +4,8 @@
  * A hold whose server has no row in `servers` is an orphan. When a server goes, each of the others
  * takes over its share of the orphans, by the hash of the thread; half a lease later each takes
  * over what is left, and the leader searches for orphans in every lease. The leader also finds runs
- * in flight that no server holds: those of a server that used the store alone before.
+ * in flight that no server holds: those of a server that used the store alone before. While the
+ * lease of this server is in doubt, its own runs are suspended.
  *
  * Belongs to the loop, except where noted.
  */
