@@ -32,7 +32,6 @@ struct hd_event_logs;
 struct hd_auth_service;
 struct hd_store_lock;
 struct hd_client;
-struct hd_leader_work;
 struct hd_limits;
 struct hd_worker_access;
 struct hd_patience;
@@ -111,8 +110,7 @@ struct hd_app {
     struct hd_webhooks *webhooks;
     struct hd_scheduler *scheduler; /* starts the runs of crons */
     struct hd_sweeper *sweeper;
-    struct hd_thread_indexer *texts;    /* the search index of threads */
-    struct hd_leader_work *leader_work; /* of servers that are gone; NULL: no cluster */
+    struct hd_thread_indexer *texts; /* the search index of threads */
 
     struct hd_arena runtime_arena; /* memory of runtime_settings */
     struct hd_rt_settings runtime_settings;

@@ -247,7 +247,7 @@ static int admit(struct firing *firing, const struct hd_cron_rec *cron,
     admission->request = &request;
     if (!err)
         err = hd_admit(admission, fault);
-    if (!err && !admission->refusal)
+    if (!err && !admission->refusal && admission->holder.len == 0)
         firing->fn(firing->arg, admission);
     admission->request = NULL;
     hd_json_fini(&json);
@@ -271,7 +271,7 @@ static int fire_on(struct firing *firing, const struct due *due, struct hd_cron_
     int err = admit(firing, cron, &admission, &cause);
 
     if ((!err && !admission.refusal) || advancing.is_over)
-        return 0;
+        return 0; /* with a new holder: that one fires it */
     hd_log(HD_LOG_WARN, "cron", "%.*s: no run: %s", (int)cron->id.len, cron->id.ptr,
            cause.code ? cause.text : hd_error_text(err));
     if (err == HD_EUNAVAILABLE || err == HD_EFULL)

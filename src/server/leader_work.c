@@ -1,85 +1,50 @@
 #include "server/leader_work.h"
 
-#include <string.h>
-#include <uv.h>
-
 #include "app/app.h"
-#include "base/alloc.h"
 #include "base/log.h"
 #include "cluster/cluster.h"
 #include "schedule/cron.h"
 #include "search/thread_texts.h"
 #include "webhook/webhook.h"
 
-#define LOOK_MS 1000
-
-struct hd_leader_work {
-    struct hd_app *app;
-    uv_timer_t timer;
-    bool is_leader; /* at the last look */
-    struct hd_cluster_server servers[HD_CLUSTER_MAX_SERVERS], seen[HD_CLUSTER_MAX_SERVERS];
-    size_t count; /* of `servers`, which were alive at the last look */
-};
-
-/* Reads the servers; true if one of those of the last look is gone. */
-static bool has_lost_one(struct hd_leader_work *work)
+static void do_leader_work(struct hd_app *app)
 {
-    size_t count = hd_cluster_list(work->app->cluster, work->seen), at = 0;
-    bool is_gone = false;
-
-    for (size_t i = 0; i < work->count && !is_gone; i++) { /* both are sorted */
-        while (at < count && strcmp(work->seen[at].id, work->servers[i].id) < 0)
-            at++;
-        is_gone = at == count || strcmp(work->seen[at].id, work->servers[i].id) != 0;
-    }
-    memcpy(work->servers, work->seen, count * sizeof(*work->seen));
-    work->count = count;
-    return is_gone;
-}
-
-static void on_leader_timer(uv_timer_t *timer)
-{
-    struct hd_leader_work *work = timer->data;
-    bool was_leader = work->is_leader, has_lost = has_lost_one(work);
-
-    work->is_leader = hd_cluster_is_leader(work->app->cluster);
-    if (!work->is_leader || (was_leader && !has_lost))
+    if (!app->texts) /* closed */
         return;
-    if (!was_leader)
-        hd_log(HD_LOG_INFO, "cluster", "this server is the leader");
-    hd_scheduler_wake(work->app->scheduler);
-    hd_webhooks_recover(work->app->webhooks);
-    hd_thread_indexer_compare(work->app->texts);
+    hd_scheduler_wake(app->scheduler);
+    hd_webhooks_recover(app->webhooks);
+    hd_thread_indexer_compare(app->texts);
 }
 
-int hd_leader_work_create(struct hd_app *app, struct hd_leader_work **out)
+static void on_server_gone(void *ctx, struct hd_slice id)
 {
-    struct hd_leader_work *work;
+    struct hd_app *app = ctx;
 
-    *out = NULL;
-    if (!hd_cluster_is_on(app->cluster))
-        return 0;
-    work = hd_calloc(1, sizeof(*work));
-    if (!work)
-        return HD_ENOMEM;
-    if (uv_timer_init(app->loop, &work->timer)) {
-        hd_free(work);
-        return HD_EIO;
-    }
-    work->app = app;
-    work->timer.data = work;
-    uv_timer_start(&work->timer, on_leader_timer, LOOK_MS, LOOK_MS);
-    *out = work;
-    return 0;
+    (void)id;
+    if (hd_cluster_is_leader(app->cluster))
+        do_leader_work(app);
 }
 
-static void on_leader_work_closed(uv_handle_t *handle)
+static void on_leader(void *ctx)
 {
-    hd_free(handle->data);
+    hd_log(HD_LOG_INFO, "cluster", "this server is the leader");
+    do_leader_work(ctx);
 }
 
-void hd_leader_work_destroy(struct hd_leader_work *work)
+/* What was due meanwhile was left alone. */
+static void on_doubt(void *ctx, bool in_doubt)
 {
-    if (work)
-        uv_close((uv_handle_t *)&work->timer, on_leader_work_closed);
+    struct hd_app *app = ctx;
+
+    if (!in_doubt && hd_cluster_is_leader(app->cluster))
+        do_leader_work(app);
+}
+
+int hd_leader_work_start(struct hd_app *app)
+{
+    int err = hd_cluster_on_gone(app->cluster, on_server_gone, app);
+
+    if (!err)
+        err = hd_cluster_on_leader(app->cluster, on_leader, app);
+    return err ? err : hd_cluster_on_doubt(app->cluster, on_doubt, app);
 }

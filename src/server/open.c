@@ -177,7 +177,7 @@ static int open_parts(struct hd_app *app, struct heddle_error *fault)
     if (!err)
         err = hd_thread_indexer_create(app, &app->texts);
     if (!err)
-        err = hd_leader_work_create(app, &app->leader_work);
+        err = hd_leader_work_start(app);
     return err;
 }
 
@@ -251,8 +251,6 @@ void hd_server_drain(struct hd_app *app, void (*done)(void *ctx), void *ctx)
 {
     app->drained = done;
     app->drained_ctx = ctx;
-    hd_leader_work_destroy(app->leader_work);
-    app->leader_work = NULL;
     app->draining = 4 + (app->runtime != NULL);
     (void)uv_timer_init(app->loop, &app->drain_timer); /* never fails */
     app->drain_timer.data = app;
@@ -268,7 +266,6 @@ void hd_server_drain(struct hd_app *app, void (*done)(void *ctx), void *ctx)
 
 void hd_server_close(struct hd_app *app)
 {
-    hd_leader_work_destroy(app->leader_work);
     hd_thread_indexer_destroy(app->texts);
     hd_sweeper_destroy(app->sweeper);
     hd_scheduler_destroy(app->scheduler);
@@ -293,7 +290,6 @@ void hd_server_close(struct hd_app *app)
     app->runtime = NULL;
     app->limits = NULL;
     app->audit = NULL;
-    app->leader_work = NULL;
     app->texts = NULL;
     app->sweeper = NULL;
     app->scheduler = NULL;

@@ -28,7 +28,6 @@
 #include "cluster/cluster.h"
 #include "config/config.h"
 #include "net/http_client.h"
-#include "store/rows.h"
 #include "webhook/outbox.h"
 #include "webhook/webhook_headers.h"
 #include "webhook/webhook_rules.h"
@@ -571,33 +570,20 @@ static int on_stored_delivery(void *ctx, const struct hd_outbox_row *row)
     return hd_buf_append_slice(&delivery->body, row->body);
 }
 
-static int on_any_server(void *arg, size_t which, const struct hd_cell *cells)
-{
-    (void)which;
-    (void)cells;
-    *(bool *)arg = true;
-    return 0;
-}
-
-/*
- * Another server delivers the row if it has stored it and lives, or else if it is the leader. A
- * server is in the store before it stores webhooks, so one whose row is missing now is gone.
- */
+/* Another server delivers the row if it has stored it and lives, or else if it is the leader. */
 static int find_deliverer(struct loading *loading, struct hd_webhook *delivery)
 {
-    struct hd_app *app = loading->webhooks->app;
-    const struct hd_cell slot = hd_cell_bytes(delivery->row.server);
-    const struct hd_query query = {
-        .table = HD_SERVERS, .index = HD_PRIMARY, .prefix = &slot, .prefix_count = 1, .limit = 1};
+    struct hd_cluster *cluster = loading->webhooks->app->cluster;
     struct hd_slice server = delivery->row.server;
+    bool is_gone = true;
+    int err = 0;
 
-    if (!hd_cluster_is_on(app->cluster))
+    if (!hd_cluster_is_on(cluster) || hd_slice_eq(server, hd_cluster_self(cluster)))
         return 0;
-    delivery->is_other =
-        !hd_slice_eq(server, hd_cluster_self(app->cluster)) && !hd_cluster_is_leader(app->cluster);
-    if (delivery->is_other || server.len == 0 || hd_slice_eq(server, hd_cluster_self(app->cluster)))
-        return 0;
-    return hd_rows_read(app->store, &query, 1, on_any_server, &delivery->is_other, &loading->fault);
+    if (server.len > 0 && hd_cluster_is_leader(cluster))
+        err = hd_cluster_check_gone(cluster, server, &is_gone, &loading->fault);
+    delivery->is_other = !is_gone || !hd_cluster_is_leader(cluster);
+    return err;
 }
 
 /* Runs on a store thread; the loop does not change the cursor until it ends. */
