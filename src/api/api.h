@@ -131,6 +131,7 @@ extern const struct hd_routes hd_routes_stream_join;
 extern const struct hd_routes hd_routes_participants;
 extern const struct hd_routes hd_routes_invitations;
 extern const struct hd_routes hd_routes_items;
+extern const struct hd_routes hd_routes_peer_cancel;
 extern const struct hd_routes hd_routes_crons;
 extern const struct hd_routes hd_routes_cron_search;
 extern const struct hd_routes hd_routes_system;

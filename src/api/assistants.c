@@ -5,6 +5,7 @@
 #include "api/assistant_view.h"
 #include "api/request/authorize.h"
 #include "api/owner.h"
+#include "api/peer_cancel.h"
 #include "api/thread_delete.h"
 #include "base/clock.h"
 #include "base/uuid.h"
@@ -640,6 +641,8 @@ struct assistant_removal {
     struct hd_assistant_rec assistant;
     bool deletes_threads;
     size_t waited_for; /* runs that have not ended */
+    struct hd_run_selection selection;
+    struct hd_peer_cancel elsewhere; /* runs of other servers; counts as one that is waited for */
 };
 
 struct removal_waiter {
@@ -665,14 +668,21 @@ static struct hd_step after_runs(struct assistant_removal *removal)
                : HD_DONE;
 }
 
+static void end_wait_of_removal(void *ctx)
+{
+    struct assistant_removal *removal = ctx;
+
+    if (--removal->waited_for == 0)
+        hd_call_resume(removal->call, after_runs(removal));
+}
+
 static void on_run_ended(void *ctx, const struct hd_outcome *outcome)
 {
     struct removal_waiter *own = ctx;
 
     (void)outcome;
     own->waiter.link = NULL;
-    if (--own->removal->waited_for == 0)
-        hd_call_resume(own->removal->call, after_runs(own->removal));
+    end_wait_of_removal(own->removal);
 }
 
 static void wait_for_run(void *ctx, const struct hd_run_rec *run)
@@ -696,12 +706,25 @@ static struct hd_step delete_assistant_then(struct hd_call *call)
     struct assistant_removal *removal = call->state;
     const struct hd_assistant_rec *assistant = &removal->assistant;
     bool is_shared = assistant->principal.len == 0; /* then all users run it */
-    const struct hd_run_selection selection = {.actor = is_shared ? NULL : &assistant->principal,
-                                               .assistant_id = &assistant->id,
-                                               .running = true,
-                                               .pending = true};
+    int err;
 
-    hd_queue_cancel_all(call->app->queue, &selection, HD_CANCEL_INTERRUPT, wait_for_run, removal);
+    removal->selection =
+        (struct hd_run_selection){.actor = is_shared ? NULL : &assistant->principal,
+                                  .assistant_id = &assistant->id,
+                                  .running = true,
+                                  .pending = true};
+    removal->elsewhere = (struct hd_peer_cancel){.call = call,
+                                                 .action = HD_CANCEL_INTERRUPT,
+                                                 .waits = true,
+                                                 .selection = &removal->selection,
+                                                 .done = end_wait_of_removal,
+                                                 .ctx = removal};
+    hd_queue_cancel_all(call->app->queue, &removal->selection, HD_CANCEL_INTERRUPT, wait_for_run,
+                        removal);
+    err = hd_peer_cancel_start(&removal->elsewhere);
+    removal->waited_for += err == 0;
+    if (err < 0 && removal->waited_for == 0)
+        return hd_step_fail(err);
     return removal->waited_for > 0 ? HD_WAIT : after_runs(removal);
 }
 

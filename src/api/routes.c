@@ -17,7 +17,7 @@ static const struct hd_routes *const tables[] = {
     &hd_routes_items,           &hd_routes_crons,
     &hd_routes_cron_search,     &hd_routes_participants,
     &hd_routes_invitations,     &hd_routes_page,
-    &hd_routes_page_sign_in,
+    &hd_routes_page_sign_in,    &hd_routes_peer_cancel,
 };
 
 const struct hd_endpoint *hd_endpoint_at(size_t index)

@@ -4,7 +4,9 @@
 
 #include "api/request/access.h"
 #include "api/api.h"
+#include "api/peer_cancel.h"
 #include "api/request/authorize.h"
+#include "api/request/forward.h"
 #include "api/run_view.h"
 #include "api/state/branches.h"
 #include "base/clock.h"
@@ -344,6 +346,9 @@ struct many {
     struct hd_run_rec *seen;
     size_t seen_count, seen_cap;
     size_t waited_for; /* runs that had not started: their ends are being stored */
+    size_t cancelled;
+    struct hd_run_selection selection;
+    struct hd_peer_cancel elsewhere; /* runs of other servers; counts as one that is waited for */
 };
 
 struct many_waiter {
@@ -472,14 +477,68 @@ static struct hd_step cancel_many_work(struct hd_call *call)
     return hd_step_next(err);
 }
 
+static struct hd_step answer_many(struct many *many)
+{
+    if (many->elsewhere.has_failed)
+        return hd_forward_refuse(many->call);
+    many->call->status = 204;
+    if (many->cancelled + many->elsewhere.found == 0)
+        return hd_call_refuse(many->call, 404, "No runs found to cancel");
+    return HD_DONE;
+}
+
+static void end_wait_of_many(struct many *many)
+{
+    if (--many->waited_for == 0)
+        hd_call_resume(many->call, answer_many(many));
+}
+
 static void on_one_cancelled(void *ctx, const struct hd_outcome *outcome)
 {
     struct many_waiter *own = ctx;
 
     (void)outcome;
     own->waiter.link = NULL;
-    if (--own->many->waited_for == 0)
-        hd_call_resume(own->many->call, HD_DONE);
+    end_wait_of_many(own->many);
+}
+
+static void on_cancelled_elsewhere(void *ctx)
+{
+    end_wait_of_many(ctx);
+}
+
+/* The named or seen runs as a list, which only has their ids. */
+static int list_many(struct many *many)
+{
+    struct hd_call *call = many->call;
+    struct hd_run_rec *runs = many->seen;
+
+    many->elsewhere.count = many->count > 0 ? many->count : many->seen_count;
+    if (many->count > 0)
+        runs = hd_arena_calloc(call->arena, many->count, sizeof(*runs));
+    if (!runs && many->elsewhere.count > 0)
+        return HD_ENOMEM;
+    for (size_t i = 0; i < many->count; i++)
+        runs[i] = (struct hd_run_rec){
+            .principal = many->principal, .thread_id = many->thread_id, .run_id = many->ids[i]};
+    many->elsewhere.runs = runs;
+    return 0;
+}
+
+static int cancel_elsewhere(struct many *many)
+{
+    bool is_listed = many->count > 0 || many->is_filtered;
+    int err = is_listed ? list_many(many) : 0;
+
+    many->elsewhere.call = many->call;
+    many->elsewhere.action = many->action;
+    many->elsewhere.selection = is_listed ? NULL : &many->selection;
+    many->elsewhere.done = on_cancelled_elsewhere;
+    many->elsewhere.ctx = many;
+    if (!err)
+        err = hd_peer_cancel_start(&many->elsewhere);
+    many->waited_for += err == 0;
+    return err == HD_READY ? 0 : err;
 }
 
 /* As in cancel_then(): the response follows the ends of runs that have not started. */
@@ -515,21 +574,24 @@ static void on_each(void *ctx, const struct hd_run_rec *run)
 static struct hd_step cancel_many_then(struct hd_call *call)
 {
     struct many *many = call->state;
-    const struct hd_run_selection selection = {
-        .principal = &many->principal, .running = many->running, .pending = many->pending};
     size_t count = many->count;
+    int err;
 
     many->call = call;
+    many->selection = (struct hd_run_selection){
+        .principal = &many->principal, .running = many->running, .pending = many->pending};
     for (size_t i = 0; i < many->count; i++)
         cancel_one(many, many->thread_id, many->ids[i]);
     for (size_t i = 0; i < many->seen_count; i++)
         count += cancel_one(many, many->seen[i].thread_id, many->seen[i].run_id);
     if (many->count == 0 && !many->is_filtered)
-        count = hd_queue_cancel_all(call->app->queue, &selection, many->action, on_each, many);
-    call->status = 204;
-    if (count == 0)
-        (void)hd_call_refuse(call, 404, "No runs found to cancel");
-    return many->waited_for == 0 ? HD_DONE : HD_WAIT;
+        count =
+            hd_queue_cancel_all(call->app->queue, &many->selection, many->action, on_each, many);
+    many->cancelled = count;
+    err = cancel_elsewhere(many);
+    if (err && many->waited_for == 0)
+        return hd_step_fail(err);
+    return many->waited_for == 0 ? answer_many(many) : HD_WAIT;
 }
 
 /* ---- delete ----------------------------------------------------------- */

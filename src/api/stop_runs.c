@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "api/request/forward.h"
+
 static struct hd_step wait_next(struct hd_stop_runs *stop);
 
 static void on_stopped(void *ctx, const struct hd_outcome *outcome)
@@ -11,6 +13,13 @@ static void on_stopped(void *ctx, const struct hd_outcome *outcome)
     (void)outcome;
     stop->waiter.link = NULL;
     hd_call_resume(stop->call, wait_next(stop));
+}
+
+static struct hd_step after_stop(struct hd_stop_runs *stop)
+{
+    if (stop->elsewhere.has_failed)
+        return hd_forward_refuse(stop->call);
+    return stop->then(stop->call);
 }
 
 /* Waits for the end of one run after the other. */
@@ -27,7 +36,17 @@ static struct hd_step wait_next(struct hd_stop_runs *stop)
                           &stop->waiter))
             return HD_WAIT;
     }
-    return stop->then(call);
+    stop->has_all_here = true;
+    return stop->is_waiting_elsewhere ? HD_WAIT : after_stop(stop);
+}
+
+static void on_stopped_elsewhere(void *ctx)
+{
+    struct hd_stop_runs *stop = ctx;
+
+    stop->is_waiting_elsewhere = false;
+    if (stop->has_all_here)
+        hd_call_resume(stop->call, after_stop(stop));
 }
 
 /* In reverse order, so that no queued run starts when the one before it ends. */
@@ -35,7 +54,22 @@ struct hd_step hd_stop_runs_start(struct hd_stop_runs *stop)
 {
     struct hd_call *call = stop->call;
 
+    int err = 0;
+
     stop->ended = 0;
+    stop->has_all_here = false;
+    stop->elsewhere = (struct hd_peer_cancel){.call = call,
+                                              .action = HD_CANCEL_INTERRUPT,
+                                              .waits = true,
+                                              .runs = stop->runs,
+                                              .count = stop->count,
+                                              .done = on_stopped_elsewhere,
+                                              .ctx = stop};
+    if (stop->count > 0)
+        err = hd_peer_cancel_start(&stop->elsewhere);
+    if (err < 0)
+        return hd_step_fail(err);
+    stop->is_waiting_elsewhere = stop->count > 0 && err == 0;
     for (size_t i = stop->count; i > 0; i--) {
         const struct hd_run_rec *run = &stop->runs[i - 1];
 

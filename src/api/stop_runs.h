@@ -3,6 +3,7 @@
 #define HD_API_STOP_RUNS_H
 
 #include "api/api.h"
+#include "api/peer_cancel.h"
 #include "records/record.h"
 #include "run/queue.h"
 
@@ -15,6 +16,8 @@ struct hd_stop_runs {
     struct hd_step (*then)(struct hd_call *call); /* when all have ended */
     size_t ended;                                 /* the first `ended` runs */
     struct hd_waiter waiter;
+    struct hd_peer_cancel elsewhere; /* those that other servers execute */
+    bool is_waiting_elsewhere, has_all_here;
 };
 
 /* Appends a run. The caller may also clear `count` and start again. For store threads. */

@@ -289,7 +289,7 @@ static int add_headers(const struct hd_call *call, const char *last_event_id,
 }
 
 /* The address without a path: the request's own has http.mount_prefix. */
-static struct hd_slice origin_of(const char *address)
+struct hd_slice hd_forward_origin(const char *address)
 {
     const char *host = strstr(address, "://"), *end;
 
@@ -309,7 +309,7 @@ int hd_forward_write(const struct hd_call *call, struct hd_slice server, const c
     *out = (struct hd_forward_message){.url = NULL};
     if (!hd_cluster_find(call->app->cluster, server, &found))
         return HD_ENOTFOUND;
-    origin = origin_of(found.address);
+    origin = hd_forward_origin(found.address);
     out->lines = hd_arena_calloc(arena, MAX_LINES, sizeof(*out->lines));
     out->url = hd_arena_printf(arena, "%.*s%.*s%s%.*s", (int)origin.len, origin.ptr,
                                (int)request->path.len, request->path.ptr,
@@ -748,4 +748,9 @@ void hd_forwards_destroy(struct hd_forwards *forwards)
 struct hd_client *hd_forwards_client(struct hd_forwards *forwards)
 {
     return forwards->client;
+}
+
+const struct hd_forwarded_key *hd_forwards_key(const struct hd_forwards *forwards)
+{
+    return &forwards->key;
 }

@@ -39,8 +39,12 @@ struct hd_forwards;
 /* *out is NULL without a cluster. */
 HD_MUST_CHECK int hd_forwards_create(struct hd_app *app, struct hd_forwards **out);
 void hd_forwards_destroy(struct hd_forwards *forwards);
-/* The client for requests to the other servers. */
+/* The client for requests to the other servers, and the key that signs them. */
 struct hd_client *hd_forwards_client(struct hd_forwards *forwards);
+struct hd_forwarded_key;
+const struct hd_forwarded_key *hd_forwards_key(const struct hd_forwards *forwards);
+/* The part of a server's address without a path. */
+struct hd_slice hd_forward_origin(const char *address);
 
 /*
  * Loop, before the route is found. HD_NEXT: no server has forwarded the request, or call->forwarded
