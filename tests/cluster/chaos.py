@@ -74,22 +74,23 @@ async def play(servers: Cluster, counter: Counter, ledger: Ledger, faults: Fault
     async with httpx.AsyncClient(base_url=servers.url, timeout=PATIENCE, limits=limits) as http:
         agents = [Agent(number, http, ledger, SEED, counter.url + "/hook", IDLE) for number in range(AGENTS)]
         tasks = [asyncio.create_task(agent.work(over)) for agent in agents]
-        watching = [asyncio.create_task(agent.watches_the_thread(repaired)) for agent in agents[::5]]
         guard = asyncio.create_task(faults.watch(repaired))
-        await first_failure([*tasks, *watching, guard], asyncio.create_task(faults.series(FAULTS)))
-        over.set()
-        await first_failure([guard, *watching], asyncio.gather(*tasks))
-        # Readers of threads get what is still on its way.
-        await asyncio.to_thread(servers.comes_to_rest, 180)
-        await asyncio.sleep(2 * LEASE)
-        repaired.set()
-        await asyncio.gather(guard, *watching)
+        try:
+            await first_failure([*tasks, guard], asyncio.create_task(faults.series(FAULTS)))
+            over.set()
+            await first_failure([guard], asyncio.gather(*tasks))
+            await asyncio.to_thread(servers.comes_to_rest, 180)
+            repaired.set()
+            await guard
+        finally:
+            for task in (*tasks, guard):
+                task.cancel()
 
 
 async def judge(servers: Cluster, counter: Counter, ledger: Ledger) -> World:
     wait_for(lambda: servers.sql("SELECT count(*) FROM outbox") == "0", 120, "the delivery of all webhooks")
     async with contextlib.AsyncExitStack() as stack:
-        clients = [httpx.AsyncClient(base_url=each.url, timeout=60) for each in servers.members]
+        clients = [httpx.AsyncClient(base_url=each.url, timeout=60) for each in servers.up()]
         for each in clients:
             await stack.enter_async_context(each)
         world = World(clients, ledger, counter)

@@ -17,6 +17,7 @@ from readers import MODES, Journal, follow
 
 AWAY = (502, 503, 504)  # nothing was acknowledged
 PATIENCE = 180  # seconds, for the end of a run
+TURNS_EACH = 8  # in a thread; then the agent begins another one
 
 
 @dataclass
@@ -27,7 +28,7 @@ class Run:
     text: str
     is_cancelled: bool = False
     webhook: str | None = None
-    journal: Journal = field(default_factory=Journal)
+    journal: Journal = field(default_factory=lambda: Journal(is_compact=True))
     is_read: bool = False
 
 
@@ -43,11 +44,15 @@ class Ledger:
 
 
 class Agent:
+    """watches: it also reads the streams of its threads."""
+
     def __init__(self, number: int, http: httpx.AsyncClient, ledger: Ledger, seed: int, hook: str, idle: float):
         self.number, self.http, self.ledger, self.hook, self.idle = number, http, ledger, hook, idle
         self.chance = random.Random(f"{seed} {number}")
-        self.thread = str(uuid.UUID(int=self.chance.getrandbits(128), version=4))
+        self.thread = ""
         self.turn = 0
+        self.watches = number % 5 == 0
+        self.watching: list[asyncio.Task] = []
 
     async def ask(self, method: str, path: str, **options) -> httpx.Response | None:
         """None: the answer was lost, or the server says that it has done nothing."""
@@ -170,29 +175,54 @@ class Agent:
 
     # ---- work ---------------------------------------------------------------
 
-    async def watches_the_thread(self, over: asyncio.Event) -> None:
-        """The stream of the whole thread, until the end of the series."""
-        journal = self.ledger.threads[self.thread] = Journal("-")
-        while not over.is_set():
+    def has_seen_all(self, thread: str) -> bool:
+        """The agent has left the thread, and its reader has seen the end of each run."""
+        if self.thread == thread:
+            return False
+        ends = {data["run_id"] for name, data, _ in self.ledger.threads[thread].frames if name == "end"}
+        return all(run.id in ends for run in self.ledger.runs.values() if run.thread == thread and run.is_read)
+
+    async def watch(self, thread: str) -> None:
+        """Reads the stream of a thread, and comes back as often as it must."""
+        journal = self.ledger.threads[thread] = Journal("-", is_compact=True)
+        left = None
+        while not self.has_seen_all(thread):
             with contextlib.suppress(httpx.TransportError):
                 headers = {"Last-Event-ID": journal.last}
-                async with self.http.stream("GET", self.path("/stream"), headers=headers) as answer:
+                async with self.http.stream("GET", f"/threads/{thread}/stream", headers=headers) as answer:
                     if answer.status_code not in AWAY:
                         assert answer.status_code == 200, (await answer.aread()).decode()
                         async for piece in answer.aiter_text():
                             journal.feed(piece, ends=False)
-                            if over.is_set():
+                            if self.has_seen_all(thread):
                                 break
             journal.breaks()
+            now = asyncio.get_running_loop().time()
+            left = left or (now if self.thread != thread else None)
+            assert not left or now < left + PATIENCE, f"the reader of {thread} misses the end of a run"
             await asyncio.sleep(0.2)
 
-    async def work(self, over: asyncio.Event) -> None:
-        while not await self.ask("POST", "/threads", json={"thread_id": self.thread, "if_exists": "do_nothing"}):
+    async def begin_thread(self) -> None:
+        thread = str(uuid.UUID(int=self.chance.getrandbits(128), version=4))
+        while not await self.ask("POST", "/threads", json={"thread_id": thread, "if_exists": "do_nothing"}):
             await asyncio.sleep(0.5)
+        self.thread = thread
+        if self.watches:
+            self.watching.append(asyncio.create_task(self.watch(thread)))
+
+    async def work(self, over: asyncio.Event) -> None:
         turns, weights = zip(*self.TURNS)
-        await asyncio.sleep(self.chance.random() * self.idle)
-        while not over.is_set():
-            self.turn += 1
-            [turn] = self.chance.choices(turns, weights)
-            await turn(self, f"{self.number}-{self.turn}")
-            await asyncio.sleep(self.chance.random() * 2 * self.idle)
+        try:
+            await asyncio.sleep(self.chance.random() * self.idle)
+            while not over.is_set():
+                if self.turn % TURNS_EACH == 0:
+                    await self.begin_thread()
+                self.turn += 1
+                [turn] = self.chance.choices(turns, weights)
+                await turn(self, f"{self.number}-{self.turn}")
+                await asyncio.sleep(self.chance.random() * 2 * self.idle)
+            self.thread = ""
+            await asyncio.gather(*self.watching)
+        finally:
+            for task in self.watching:
+                task.cancel()

@@ -153,8 +153,9 @@ class Member(Heddle):
 
 
 class Cluster:
-    """size: servers. clocks: seconds that each clock is ahead. bouncer: PgBouncer in transaction mode
-    between the servers and PostgreSQL. member: the class of a server. More options go to it."""
+    """size: servers. begin: how many of them start at once. clocks: seconds that each clock is ahead. bouncer: PgBouncer in transaction mode
+    between the servers and PostgreSQL. member: the class of a server, or one for each. More options go
+    to it."""
 
     def __init__(
         self,
@@ -164,13 +165,16 @@ class Cluster:
         bouncer: bool = False,
         clocks: tuple[int, ...] = (),
         timeout: int = 3,
-        member: type[Member] = Member,
+        member: type[Member] | list[type[Member]] = Member,
+        begin: int | None = None,
         **options,
     ):
         self.postgres, self.lease, self.key = postgres, lease, KEY
         self.schema = f"cluster_{uuid.uuid4().hex[:16]}"
         self.database = f"{postgres.bouncer_url if bouncer else postgres.url}?schema={self.schema}&timeout={timeout}"
-        self.members = [member(self, name, **options) for name in NAMES[:size]]
+        kinds = member if isinstance(member, list) else [member] * size
+        self.members = [kind(self, name, **options) for kind, name in zip(kinds, NAMES[:size])]
+        self.begin = size if begin is None else begin
         for each, clock in zip(self.members, clocks):
             each.clock = clock
         self.relays, self.library = Relays(), None
@@ -185,7 +189,7 @@ class Cluster:
             # The first one creates the tables.
             self.members[0].start()
             with ThreadPoolExecutor() as pool:
-                list(pool.map(Heddle.start, self.members[1:]))
+                list(pool.map(Heddle.start, self.members[1 : self.begin]))
             self.nginx.start()
         except BaseException:
             self.remove()

@@ -111,7 +111,7 @@ class World:
         attempts = run.journal.attempts()
         assert attempts == sorted(set(attempts)), (run, attempts)
         self.turn += 1
-        stored, path = Journal(), f"/threads/{run.thread}/runs/{run.id}/stream"
+        stored, path = Journal(is_compact=True), f"/threads/{run.thread}/runs/{run.id}/stream"
         await follow(self.servers[self.turn % len(self.servers)], path, stored, PATIENCE)
         agree(run.journal, stored)
         self.events += len(stored.frames)
@@ -121,7 +121,7 @@ class World:
         seen = {number: (name, data) for name, data, number in self.ledger.threads[thread].frames}
         for run in self.ledger.runs.values():
             if run.thread == thread and run.is_read:
-                stored = Journal()
+                stored = Journal(is_compact=True)
                 await follow(self.servers[0], f"/threads/{thread}/runs/{run.id}/stream", stored, PATIENCE)
                 missing = [frame for frame in stored.frames if seen.get(frame[2]) != (frame[0], frame[1])]
                 assert not missing, (thread, run.id, missing[:3], len(missing))

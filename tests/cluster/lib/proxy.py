@@ -16,6 +16,7 @@ from server import free_port
 # A server that does not answer is left out for a second; a request that was sent to it is not
 # repeated, unless it is one that may be (GET, PUT, DELETE).
 CONFIG = """
+{user}
 worker_processes 1;
 daemon off;
 pid {folder}/pid;
@@ -72,7 +73,9 @@ class Nginx:
         assert program, "nginx is not installed: scripts/install-deps test"
         servers = "\n".join(f"        server 127.0.0.1:{port} max_fails=1 fail_timeout=1s;" for port in self.ports)
         file = self.folder / "nginx.conf"
-        file.write_text(CONFIG.format(folder=self.folder, servers=servers, port=self.port))
+        # As root, nginx would start its workers as another user, who may not write into the folder.
+        user = "user root;" if os.getuid() == 0 else ""
+        file.write_text(CONFIG.format(user=user, folder=self.folder, servers=servers, port=self.port))
         with open(self.folder / "log", "wb") as log:
             # -e: the error log until the configuration is read
             self.process = subprocess.Popen(

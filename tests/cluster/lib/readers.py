@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import math
 import threading
 
@@ -18,9 +19,11 @@ MODES = ["values", "updates", "messages-tuple"]
 
 
 class Journal:
-    """The events of one run, or of one thread, as one reader saw them."""
+    """The events of one run, or of one thread, as one reader saw them. is_compact: data become
+    hashes, except those of `metadata` and `end`."""
 
-    def __init__(self, first: str = "-1"):
+    def __init__(self, first: str = "-1", is_compact: bool = False):
+        self.is_compact = is_compact
         self.first = first  # Last-Event-ID for everything that is kept
         self.frames: list[tuple[str, object, int]] = []  # (event, data, id)
         self.rest = ""
@@ -39,6 +42,8 @@ class Journal:
             assert number is not None, (name, data)
             assert not self.frames or int(number) > self.frames[-1][2], (name, data, number, self.frames[-1])
             assert not (ends and self.has_ended()), (name, data, number)
+            if self.is_compact and name not in ("metadata", "end"):
+                data = hash(json.dumps(data))
             self.frames.append((name, data, int(number)))
 
     def breaks(self) -> None:
@@ -142,18 +147,23 @@ def read_some(url: str, path: str, journal: Journal, count: int) -> None:
 async def follow(
     http: httpx.AsyncClient, path: str, journal: Journal, patience: float, params: dict | None = None
 ) -> None:
-    """Reads a run to its end, and comes back as often as it must."""
+    """Reads a run to its end, and comes back as often as it must. A stream may close before its end,
+    but not while it has nothing to say and the run has ended."""
     deadline = asyncio.get_running_loop().time() + patience
+    closed = 0
     while not journal.has_ended():
         assert asyncio.get_running_loop().time() < deadline, f"{path} does not end: {journal.frames[-3:]}"
+        seen = len(journal.frames)
         with contextlib.suppress(httpx.TransportError):
             headers = {"Last-Event-ID": journal.last}
             async with http.stream("GET", path, headers=headers, params=params) as answer:
                 if answer.status_code == 200:
                     async for piece in answer.aiter_text():
                         journal.feed(piece)
+                    closed = closed + 1 if len(journal.frames) == seen else 0
                 elif answer.status_code not in (502, 503, 504):
                     raise AssertionError(f"{path}: {answer.status_code} {(await answer.aread()).decode()}")
         journal.breaks()
+        assert closed < 30, f"{path} closes without an `end`: {journal.frames[-3:]}"
         if not journal.has_ended():
             await asyncio.sleep(0.2)

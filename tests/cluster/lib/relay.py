@@ -178,6 +178,7 @@ async def serve() -> None:
         except OSError as error:
             answer = {"error": str(error)}
         print(json.dumps(answer), flush=True)
+    os._exit(0)  # connections may be open, which nobody needs any more
 
 
 class Relays:
