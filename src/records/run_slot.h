@@ -4,7 +4,8 @@
  * it: no two servers give the same slot away, and a run keeps its slot when another server takes it
  * over. A slot whose run is not in flight, since its thread was deleted, counts as free.
  *
- * An admission reads the actor's slots, and when all are taken up to HD_RUN_SLOT_CHECKS of the runs.
+ * An admission reads the actor's slots, and when all are taken up to HD_RUN_SLOT_CHECKS of the
+ * runs.
  */
 #ifndef HD_RECORDS_RUN_SLOT_H
 #define HD_RECORDS_RUN_SLOT_H
@@ -31,7 +32,10 @@ struct hd_run_slot {
 HD_MUST_CHECK int hd_run_slot_find(struct heddle *store, struct hd_slice actor, int64_t most,
                                    struct hd_run_slot *out, struct heddle_error *fault);
 
-/* Appends that the run takes the slot and sets run->slot. HD_ECONFLICT when applied: it was taken. */
+/*
+ * Appends that the run takes the slot and sets run->slot. HD_ECONFLICT when applied: another run
+ * has taken it.
+ */
 HD_MUST_CHECK int hd_run_slot_take(struct hd_batch_builder *batch, const struct hd_run_slot *slot,
                                    struct hd_run_rec *run);
 /* Appends that the run frees its slot, if it has one. */

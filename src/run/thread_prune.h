@@ -62,9 +62,9 @@ struct hd_pruned_runs {
 
 /*
  * Deletes a line: its checkpoints, the records and webhooks of its runs, their recorded exchanges
- * and stored events. Adds the ids of its runs to *gone, also if it fails. Stores `changed` in the same batch, with another head if its head was on the line; its
- * new members are in the arena. HD_ECONFLICT: the record has changed, or a run of the line is in
- * flight; nothing was deleted.
+ * and stored events. Adds the ids of its runs to *gone, also if it fails. Stores `changed` in the
+ * same batch, with another head if its head was on the line; its new members are in the arena.
+ * HD_ECONFLICT: the record has changed, or a run of the line is in flight; nothing was deleted.
  */
 HD_MUST_CHECK int hd_thread_prune_line(struct heddle *store, struct hd_thread_rec *changed,
                                        struct hd_slice ns, struct hd_arena *arena,

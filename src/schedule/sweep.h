@@ -3,8 +3,8 @@
  *
  * A sweep runs on a store thread, with limits of rows and bytes, and occupies a lane of the store
  * for one batch at a time (store/prune.h). If it reaches a limit, the next sweep follows soon;
- * otherwise after the configured interval. In a cluster the leader sweeps. Two leaders may sweep for
- * a moment: a row is deleted only if it has not changed since the sweep read it.
+ * otherwise after the configured interval. In a cluster the leader sweeps. Two leaders may sweep
+ * for a moment: a row is deleted only if it has not changed since the sweep read it.
  */
 #ifndef HD_SCHEDULE_SWEEP_H
 #define HD_SCHEDULE_SWEEP_H

@@ -11,8 +11,8 @@
  * those noted before a crash are indexed too.
  *
  * In a cluster each server indexes the threads that it changed itself, and a search also updates
- * those of its principal that changed a moment ago. The leader's comparison indexes what is missing;
- * that of another server waits for the leader's, since it only finds out that nothing is missing.
+ * those of its principal that changed a moment ago. The leader's comparison indexes missing
+ * threads; that of another server waits for the leader's, since it only finds that none is missing.
  *
  * An update expects the thread's record to be the one that it read. A thread that was deleted or
  * moved meanwhile therefore cannot come back into the index.

@@ -326,7 +326,7 @@ enum {
 };
 enum { HD_HOLDS_BY_SERVER }; /* index: server, principal, thread */
 
-/* The runs in flight of an actor, where several servers count them together (records/run_slot.h). */
+/* The runs in flight of an actor, counted over all servers of a store (records/run_slot.h). */
 enum {
     HD_RUN_SLOTS_ACTOR,
     HD_RUN_SLOTS_SLOT,  /* from 1 to limits.runs */

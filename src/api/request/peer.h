@@ -1,7 +1,7 @@
 /*
- * Requests of this server itself to another one of its cluster, on behalf of a call. They are signed
- * as forwarded ones are (auth/forwarded.h). Their routes are public, and answer 404 to everybody
- * else: hd_peer_is_caller(). Belongs to the loop.
+ * Requests of this server itself to another one of its cluster, on behalf of a call. They are
+ * signed as forwarded ones are (auth/forwarded.h). Their routes are public, and answer 404 to other
+ * callers: hd_peer_is_caller(). Belongs to the loop.
  */
 #ifndef HD_API_REQUEST_PEER_H
 #define HD_API_REQUEST_PEER_H
