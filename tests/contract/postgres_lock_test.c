@@ -168,7 +168,7 @@ static void *put_in_thread(void *arg)
                                           .new_versions = {"{\"a\":1}", 7},
                                           .values = values,
                                           .value_count = 1};
-    const struct hd_put_extras extras = {.guard = d->created_at};
+    const struct hd_put_extras extras = {.guard = {.created_at = d->created_at}};
 
     memset(value, 'x', sizeof(value));
     value[0] = value[sizeof(value) - 1] = '"';

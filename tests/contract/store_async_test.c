@@ -461,8 +461,8 @@ static void what_is_queued_goes_together(struct fixture *f)
     for (int i = 0; i < COUNT; i++) {
         make_call(&calls[i], 0, i, 300);
         if (i % 2)
-            assert_ok(
-                hd_store_queue_writes(f->store, &calls[i].batch, 0, on_done, &calls[i], NULL));
+            assert_ok(hd_store_queue_writes(f->store, &calls[i].batch, HD_NO_GUARD, on_done,
+                                            &calls[i], NULL));
         else
             assert_ok(hd_store_queue_put(f->store, &calls[i].checkpoint,
                                          &(struct hd_put_extras){.chain = &chain}, on_done,
@@ -520,8 +520,9 @@ static void what_cannot_be_queued_is_refused(struct fixture *f)
     assert_int_equal(hd_store_queue_put(f->store, &call.checkpoint, NULL, on_done, &call, &error),
                      HEDDLE_EINVAL);
     assert_non_null(strstr(error.text, "checkpoint_id is empty"));
-    assert_int_equal(hd_store_queue_writes(f->store, &call.batch, 0, on_done, &call, &error),
-                     HEDDLE_EINVAL);
+    assert_int_equal(
+        hd_store_queue_writes(f->store, &call.batch, HD_NO_GUARD, on_done, &call, &error),
+        HEDDLE_EINVAL);
     hd_store_queue_go(f->store);
     assert_int_equal(atomic_load(&call.answers), 0);
     free(call.value);

@@ -5,8 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "app/app.h"
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "run/run_recover.h"
 #include "tests/unit/check.h"
 
 #define MAX_ARENA ((size_t)1 << 26)
@@ -438,15 +440,24 @@ static void a_pending_run_is_begun_once(void **state)
     assert_err(hd_run_mark_running(w->store, &other, &w->fault), HD_ENOTFOUND);
 }
 
+static int recover(struct world *w, hd_run_recovered_fn fn, void *arg)
+{
+    struct hd_app app = {.store = w->store};
+
+    return hd_run_recover(&app, fn, arg, &w->fault);
+}
+
 struct recovered {
     char text[256];
 };
 
-static int on_recovered(void *arg, const struct hd_run_rec *run, int64_t event_seq)
+static int on_recovered(void *arg, const struct hd_run_rec *run, int64_t event_seq,
+                        bool is_continued)
 {
     struct recovered *recovered = arg;
     size_t len = strlen(recovered->text);
 
+    assert_false(is_continued); /* there is no checkpoint */
     snprintf(recovered->text + len, sizeof(recovered->text) - len, "%.*s#%d@%lld ",
              (int)run->run_id.len, run->run_id.ptr, run->attempt, (long long)event_seq);
     return 0;
@@ -488,13 +499,13 @@ static void runs_are_recovered_a_few_times(void **state)
         const char *expected = attempt == 2 ? "r1#2@2000000 r3#2@2000000 r2#1@2000000 "
                                             : "r1#3@5000000 r3#3@5000000 r2#1@5000000 ";
 
-        assert_err(hd_run_recover(w->store, 3, on_recovered, &recovered, &w->fault), 0);
+        assert_err(recover(w, on_recovered, &recovered), 0);
         assert_string_equal(recovered.text, expected);
     }
     {
         struct recovered recovered = {""};
 
-        assert_err(hd_run_recover(w->store, 3, on_recovered, &recovered, &w->fault), 0);
+        assert_err(recover(w, on_recovered, &recovered), 0);
         /* r1 is given up. */
         assert_string_equal(recovered.text, "r2#1@9000000 ");
     }
@@ -521,10 +532,10 @@ static void an_orderly_stop_is_no_loss(void **state)
         assert_int_equal(run.attempt, i + 1);
         if (i < 2)
             assert_err(hd_run_mark_suspended(w->store, &run, &w->fault), 0);
-        assert_err(hd_run_recover(w->store, 3, on_recovered, &recovered, &w->fault), 0);
+        assert_err(recover(w, on_recovered, &recovered), 0);
     }
     assert_string_equal(recovered.text, "r1#2@2000000 r1#3@5000000 r1#4@9000000 r1#5@14000000 ");
-    assert_err(hd_run_recover(w->store, 3, on_recovered, &recovered, &w->fault), 0);
+    assert_err(recover(w, on_recovered, &recovered), 0);
     assert_err(hd_run_find(w->store, ADA, HD_S("r1"), &w->arena, &run, &w->fault), 0);
     assert_int_equal(run.status, HD_RUN_STATE_ERROR);
 }
@@ -541,16 +552,17 @@ static void a_temporary_thread_goes_with_a_run_that_is_given_up(void **state)
     run.losses.count = 2;
     run.kwargs = HD_S("{\"temporary\":true}");
     APPLY(w, hd_run_add(&batch, &run));
-    assert_err(hd_run_recover(w->store, 3, on_recovered, &recovered, &w->fault), 0);
+    assert_err(recover(w, on_recovered, &recovered), 0);
     assert_string_equal(recovered.text, "");
     assert_err(hd_thread_read(w->store, ADA, HD_S("brief"), &w->arena, &thread, &w->fault),
                HD_ENOTFOUND);
     assert_err(hd_run_find(w->store, ADA, HD_S("r1"), &w->arena, &run, &w->fault), HD_ENOTFOUND);
 }
 
-static int on_asked(void *arg, const struct hd_run_rec *run, int64_t event_seq)
+static int on_asked(void *arg, const struct hd_run_rec *run, int64_t event_seq, bool is_continued)
 {
     (void)event_seq;
+    (void)is_continued;
     return see(arg, run->actor);
 }
 
@@ -575,7 +587,7 @@ static void a_run_keeps_its_actor(void **state)
     assert_slice(back.principal, ADA);
     assert_err(hd_run_find(w->store, HD_S("bob"), HD_S("r2"), &w->arena, &back, &w->fault),
                HD_ENOTFOUND);
-    assert_err(hd_run_recover(w->store, 3, on_asked, &seen, &w->fault), 0);
+    assert_err(recover(w, on_asked, &seen), 0);
     assert_string_equal(seen.text, "bob ada ");
 }
 

@@ -44,6 +44,7 @@ static void do_tell(struct hd_rt_request *request)
     if (scope) {
         hd_jw_put_string(&jw, "thread", scope->thread);
         hd_jw_put_int(&jw, "guard", scope->guard);
+        hd_jw_put_int(&jw, "token", scope->token);
         hd_jw_key(&jw, HD_S("metadata"));
         if (scope->metadata)
             hd_val_put(&jw, scope->metadata);
@@ -176,7 +177,7 @@ static void call(struct rt_world *world, const char *steps, struct rt_outcome *o
 {
     struct hd_rt_call_options options;
     struct hd_rt_scope scope = {
-        .principal = HD_S_INIT("ada"), .thread = HD_S_INIT("thread 1"), .guard = 77};
+        .principal = HD_S_INIT("ada"), .thread = HD_S_INIT("thread 1"), .guard = 77, .token = -5};
     struct hd_val *metadata;
     char head[2048];
 
@@ -211,9 +212,10 @@ static void check_ops(const char *store, bool is_elsewhere)
     begin(&world, store);
     ask(&world, "{\"op\":\"tell_scope\",\"word\":\"hello\"}", &outcome);
     assert_int_equal(outcome.end, HD_RT_ANSWERED);
-    assert_string_equal(outcome.head,
-                        "{\"op\":\"tell_scope\",\"word\":\"hello\",\"thread\":\"thread 1\","
-                        "\"guard\":77,\"metadata\":{\"run_id\":\"r\",\"deep\":[1,{\"a\":null}]}}");
+    assert_string_equal(
+        outcome.head,
+        "{\"op\":\"tell_scope\",\"word\":\"hello\",\"thread\":\"thread 1\","
+        "\"guard\":77,\"token\":-5,\"metadata\":{\"run_id\":\"r\",\"deep\":[1,{\"a\":null}]}}");
     assert_string_equal(outcome.blob, "b");
     ask(&world, "{\"op\":\"tell\",\"word\":\"hello\",\"call\":null}", &outcome);
     assert_string_equal(outcome.head, "{\"op\":\"tell\",\"word\":\"hello\"}");

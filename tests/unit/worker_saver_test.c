@@ -241,6 +241,9 @@ static void test_guard(void **state)
     assert_err(put(PUT(1, "null"), "1", "{}", "[1]"), 0);
     w.scope.guard = 78;
     assert_err(put(PUT(2, "null"), "2", "{}", "[1]"), HD_ECLOSED);
+    w.scope.guard = 77;
+    w.scope.token = 5; /* there is no such hold */
+    assert_err(put(PUT(2, "null"), "2", "{}", "[1]"), HD_ETAKEN);
     assert_err(ask(&w, "get", "{\"ns\":\"\"}"), 0);
     assert_slice(hd_json_string(part("id")), HD_S(ID(1)));
 }
