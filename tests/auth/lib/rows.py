@@ -96,6 +96,7 @@ ROWS: dict[tuple[str, str], Row] = {
     ("DELETE", "/threads/{thread_id}/branches/{branch_id}"): Row(ok=204),
     ("GET", "/threads/{thread_id}/timeline"): read(),
     ("GET", "/threads/{thread_id}/agents"): read(),
+    ("DELETE", "/threads/{thread_id}/agents/{assistant_id}"): Row(ok=204),
     ("GET", "/threads/{thread_id}/messages"): read(
         params=lambda i: {"assistant_id": i["assistant_id"], "checkpoint_id": i["checkpoint_id"]}
     ),
