@@ -141,8 +141,9 @@ def test_a_restart_keeps_the_caller_of_a_run(team, server):
     alice, bob = team["alice"], team["bob"]
     thread = alice.threads.create()["thread_id"]
     share(team, thread, "bob", "editor")
-    nap = alice.runs.create(thread, "nap", input={"ms": HOUR_MS})["run_id"]
-    settings = {"configurable": {"assistants": ["alpha"], "calls": [call("alpha")]}}
+    line = {"checkpoint_ns": "one line for both"}
+    nap = alice.runs.create(thread, "nap", input={"ms": HOUR_MS}, config={"configurable": line})["run_id"]
+    settings = {"configurable": {"assistants": ["alpha"], "calls": [call("alpha")], **line}}
     made = bob.runs.create(thread, "boss", input={"messages": "go"}, config=settings, multitask_strategy="enqueue")
     run = made["run_id"]
     assert bob.runs.get(thread, run)["status"] == "pending"
