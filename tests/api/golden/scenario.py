@@ -679,6 +679,10 @@ class Scenario(Recorder):
     def removals(self) -> None:
         area = "removals"
         copied = {"ids": [COPIED]}
+        agent = {"ids": [COPIED, "echo"]}
+        self.call(area, "DELETE", "/threads/{thread_id}/agents/{assistant_id}", **agent)
+        self.call(area, "DELETE", "/threads/{thread_id}/agents/{assistant_id}", **agent)
+        self.call(area, "GET", "/threads/{thread_id}/agents", **copied)
         self.call(area, "DELETE", "/threads/{thread_id}", **copied)
         self.call(area, "DELETE", "/threads/{thread_id}", **copied)
         keep = {"thread_ids": [PRUNED], "strategy": "keep_latest"}

@@ -52,6 +52,13 @@ SELECT principal,
        run_id,
        strftime('%Y-%m-%dT%H:%M:%fZ', created_at / 1e6, 'unixepoch') AS created_at
 FROM exchanges;
+CREATE VIEW heddle_holds AS
+SELECT principal,
+       thread_id,
+       token,
+       server,
+       last_server
+FROM holds;
 CREATE VIEW heddle_invitations AS
 SELECT invitation_id,
        rev,
@@ -231,6 +238,13 @@ CREATE TABLE exchanges (
     created_at INTEGER NOT NULL,
     data BLOB NOT NULL,
     PRIMARY KEY (principal, thread_id, seq));
+CREATE TABLE holds (
+    principal TEXT NOT NULL,
+    thread_id TEXT NOT NULL,
+    token INTEGER NOT NULL,
+    server TEXT,
+    last_server TEXT NOT NULL,
+    PRIMARY KEY (principal, thread_id)) WITHOUT ROWID;
 CREATE TABLE invitations (
     invitation_id TEXT NOT NULL,
     rev INTEGER NOT NULL,
@@ -358,6 +372,7 @@ CREATE INDEX checkpoints_backward ON checkpoints (thread_id, checkpoint_ns, chec
 CREATE INDEX checkpoints_by_run ON checkpoints (run_id, thread_id, checkpoint_ns, checkpoint_id) WHERE run_id IS NOT NULL;
 CREATE INDEX crons_due ON crons (next_at, principal, cron_id) WHERE next_at IS NOT NULL;
 CREATE INDEX event_pages_by_age ON event_pages (created_at, principal, thread_id, first_seq);
+CREATE INDEX holds_by_server ON holds (server, principal, thread_id) WHERE server IS NOT NULL;
 CREATE INDEX invitations_by_expiry ON invitations (expires_at, invitation_id) WHERE expires_at IS NOT NULL;
 CREATE INDEX invitations_by_thread ON invitations (principal, thread_id, invitation_id);
 CREATE INDEX items_by_expiry ON items (expires_at, principal, namespace, key) WHERE expires_at IS NOT NULL;
