@@ -88,7 +88,8 @@ static bool is_restless(const struct hd_runtime *runtime)
 
     if (runtime->is_draining || runtime->is_destroyed || runtime->guests ||
         runtime->timed_count > 0 ||
-        (settings->hang_timeout_us > 0 && settings->hang_timeout_us < PATIENT_HANG_US))
+        (settings->hang_timeout_us > 0 && settings->hang_timeout_us < PATIENT_HANG_US) ||
+        (settings->lease_us > 0 && settings->lease_us < PATIENT_HANG_US))
         return true;
     for (const struct hd_rt_worker *worker = runtime->workers; worker; worker = worker->next)
         if (worker->state != HD_WORKER_READY || worker->is_late || worker->exited_us)

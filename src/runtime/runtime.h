@@ -61,6 +61,7 @@ struct hd_rt_settings {
     size_t memory;      /* bytes resident; 0: no limit */
     int64_t start_timeout_us;
     int64_t hang_timeout_us;
+    int64_t lease_us; /* a worker that has heard nothing from the server for so long ends; 0: no */
     int64_t drain_us;
     struct hd_patience *patience; /* of ops while the store is unavailable; NULL: none */
     bool is_direct;               /* the store never blocks (memory:): ops run on the loop */

@@ -82,6 +82,7 @@ struct hd_rt_worker {
     int64_t kill_us;   /* in HD_WORKER_ENDING: time of the kill */
     int64_t heard_us;  /* last time that it sent or read data */
     int64_t pinged_us, weighed_us;
+    int64_t beaten_us;                   /* time of the last sign of life that it was sent */
     size_t unsent;                       /* last seen value, to detect progress */
     uint32_t last_id, ping_id, drain_id; /* 0: not sent */
     struct hd_rt_call *calls[HD_RT_BUCKETS];

@@ -15,6 +15,7 @@
 #define DRY_US INT64_C(1000000)   /* time to read a dead process's socket */
 #define LONGEST_PING_US INT64_C(5000000)
 #define WEIGH_US INT64_C(500000) /* between checks of its memory */
+#define BEATS_PER_LEASE 6        /* signs of life */
 #define MEMORY_FACTOR 2          /* times its limit: kill the worker without waiting */
 
 /* ---- end -------------------------------------------------------------- */
@@ -172,6 +173,8 @@ static int write_hello(const struct hd_rt_worker *worker, struct hd_buf *out)
     hd_jw_put_int(&jw, "protocol", HD_RT_PROTOCOL);
     hd_jw_put_string(&jw, "version", HD_S(HD_VERSION));
     hd_jw_put_int(&jw, "worker", worker->number);
+    if (worker->runtime->settings->lease_us > 0)
+        hd_jw_put_int(&jw, "lease_ms", worker->runtime->settings->lease_us / 1000);
     hd_jw_put_raw(&jw, "project", project.len > 0 ? project : HD_S("{}"));
     hd_jw_object_end(&jw);
     return hd_jw_finish(&jw);
@@ -482,6 +485,22 @@ static void watch_pings(struct hd_rt_worker *worker, int64_t now)
         worker->is_late = true;
 }
 
+/*
+ * With a lease the worker gets a sign of life several times in it: a GO for no call. While the
+ * server is suspended it sends none, so that remote workers end.
+ */
+static void send_beat(struct hd_rt_worker *worker, int64_t now)
+{
+    static const struct hd_rt_message nothing = {.head = HD_S_INIT("{}")};
+    int64_t lease = worker->runtime->settings->lease_us;
+
+    if (lease <= 0 || !worker->link || now - worker->beaten_us < lease / BEATS_PER_LEASE)
+        return;
+    worker->beaten_us = now;
+    if (hd_link_send(worker->link, HD_FRAME_GO, 0, &nothing, NULL, NULL) == HD_ENOMEM)
+        hd_rt_worker_end(worker, "out of memory for a message to it");
+}
+
 /* Before it is ready. */
 static void watch_start(struct hd_rt_worker *worker, int64_t now)
 {
@@ -520,6 +539,10 @@ void hd_rt_worker_suspend(struct hd_rt_worker *worker, bool is_suspended)
     /* Its time starts again. */
     worker->pinged_us = worker->heard_us = now;
     worker->is_late = false;
+    if (!is_suspended) {
+        worker->beaten_us = 0;
+        send_beat(worker, now);
+    }
     if (worker->state == HD_WORKER_STARTING || worker->state == HD_WORKER_LOADING)
         worker->since_us = now;
 }
@@ -529,6 +552,7 @@ void hd_rt_worker_tick(struct hd_rt_worker *worker, int64_t now)
     watch_process(worker, now);
     if (worker->runtime->is_suspended)
         return;
+    send_beat(worker, now);
     if (worker->state == HD_WORKER_STARTING || worker->state == HD_WORKER_LOADING)
         watch_start(worker, now);
     else if (worker->link)

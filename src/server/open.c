@@ -121,6 +121,8 @@ static int open_runtime(struct hd_app *app, bool is_direct, struct heddle_error 
     err = hd_project_settings(app->config, &app->runtime_arena, &app->runtime_settings, fault);
     app->runtime_settings.is_direct = is_direct;
     app->runtime_settings.patience = app->patience;
+    /* Workers end before other servers execute their runs. */
+    app->runtime_settings.lease_us = app->cluster ? app->config->cluster_lease_us / 5 * 4 : 0;
     if (!err)
         err =
             hd_runtime_create(app->loop, app->store, &app->runtime_settings, &app->runtime, fault);

@@ -549,6 +549,45 @@ static void a_suspended_worker_does_nothing(void **state)
     rt_fini(&world);
 }
 
+static int number_after(const char *text, const char *name)
+{
+    const char *at = strstr(text, name);
+    int number = -1;
+
+    assert_non_null(at);
+    assert_int_equal(sscanf(at + strlen(name), "%d", &number), 1);
+    return number;
+}
+
+static void a_worker_gets_signs_of_life_in_its_lease(void **state)
+{
+    struct rt_world world;
+    struct rt_outcome outcome;
+
+    (void)state;
+    rt_init(&world, NULL);
+    world.settings.lease_us = 600000;
+    rt_ready(&world);
+    rt_do(&world, "[{\"do\":\"sleep\",\"seconds\":1.2},{\"answer\":\"$beats\"}]", &outcome);
+    assert_int_equal(number_after(outcome.head, "\"lease_ms\":"), 600);
+    assert_in_range(number_after(outcome.head, "\"beats\":"), 5, 40);
+    rt_fini(&world);
+}
+
+static void a_worker_without_a_lease_gets_none(void **state)
+{
+    struct rt_world world;
+    struct rt_outcome outcome;
+
+    (void)state;
+    rt_init(&world, NULL);
+    rt_ready(&world);
+    rt_do(&world, "[{\"do\":\"sleep\",\"seconds\":0.5},{\"answer\":\"$beats\"}]", &outcome);
+    assert_non_null(strstr(outcome.head, "null"));
+    assert_int_equal(number_after(outcome.head, "\"beats\":"), 0);
+    rt_fini(&world);
+}
+
 static void a_drain_does_not_wait_for_suspended_workers(void **state)
 {
     struct rt_world world;
@@ -797,6 +836,8 @@ int main(void)
         cmocka_unit_test(drained),
         cmocka_unit_test(drained_in_time),
         cmocka_unit_test(a_suspended_worker_does_nothing),
+        cmocka_unit_test(a_worker_gets_signs_of_life_in_its_lease),
+        cmocka_unit_test(a_worker_without_a_lease_gets_none),
         cmocka_unit_test(a_drain_does_not_wait_for_suspended_workers),
         cmocka_unit_test(drained_early),
         cmocka_unit_test(workers_come_over_tcp),

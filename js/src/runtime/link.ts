@@ -67,6 +67,7 @@ export class Link {
     #queued: Buffer[] = [];
     #isFlushing = false;
     #closed: Error | undefined;
+    #received = 0;
     onCall: ((call: IncomingCall) => void) | undefined;
     /** Resolves with the reason when the connection is closed. */
     readonly closed: Promise<Error>;
@@ -79,6 +80,11 @@ export class Link {
         socket.on("data", (bytes: Buffer) => this.#receive(bytes));
         socket.on("error", (error) => this.#close(error));
         socket.on("close", () => this.#close(new Error("the server closed the connection")));
+    }
+
+    /** How often data was received. */
+    get received(): number {
+        return this.#received;
     }
 
     /** The number of unanswered calls of the server. */
@@ -174,6 +180,7 @@ export class Link {
     }
 
     #receive(bytes: Buffer): void {
+        this.#received++;
         try {
             for (const frame of this.#reader.push(bytes)) this.#take(frame);
         } catch (error) {

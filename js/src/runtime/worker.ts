@@ -6,6 +6,7 @@ import { failureOf } from "./failure.js";
 import { connected, helloOf, type WorkerSettings } from "./hello.js";
 import { draw, schemas, subgraphs, update } from "./introspect.js";
 import { skipPolling } from "./items.js";
+import { watchLease } from "./lease.js";
 import { Link, type IncomingCall } from "./link.js";
 import { registerLogger } from "./logger.js";
 import { installLoopback } from "./loopback.js";
@@ -54,6 +55,7 @@ export class Worker {
         const early: IncomingCall[] = [];
         link.onCall = (call) => (call.op === "ping" ? call.answer() : void early.push(call));
         const { head } = await link.call(helloOf(settings));
+        if (typeof head.lease_ms === "number") watchLease(link, head.lease_ms);
         const given = head.project as ProjectSettings;
         const project = new Project(
             settings.folder === undefined ? given : { ...given, folder: settings.folder },

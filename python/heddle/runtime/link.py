@@ -6,10 +6,13 @@ sync graph inside an async node) can wait for its response without the loop.
 
 from __future__ import annotations
 
+import array
 import asyncio
 import concurrent.futures
+import fcntl
 import select
 import socket
+import termios
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -143,6 +146,7 @@ class Link:
         self._waiting: dict[int, _Waiting] = {}
         self._calls: dict[int, Call] = {}
         self._is_lost = False
+        self._received = 0
         self.closed: asyncio.Future[None] = loop.create_future()
         loop.add_reader(sock, self._on_readable)
 
@@ -217,6 +221,21 @@ class Link:
         self._has_writer = False
         self._write()
 
+    # -- signs of life ---------------------------------------------------------
+
+    @property
+    def is_lost(self) -> bool:
+        return self._is_lost
+
+    def received(self) -> tuple[int, int]:
+        """How often data was read, and how many bytes are there to be read; for any thread."""
+        unread = array.array("i", [0])
+        try:
+            fcntl.ioctl(self._socket.fileno(), termios.FIONREAD, unread)
+        except (OSError, ValueError):
+            return self._received, 0  # closed
+        return self._received, unread[0]
+
     # -- reading ---------------------------------------------------------------
 
     def _on_readable(self) -> None:
@@ -239,6 +258,7 @@ class Link:
             return
         if not data:
             raise EOFError
+        self._received += 1
         self._taken.extend(self._reader.feed(data))
 
     def _drain_taken(self) -> None:

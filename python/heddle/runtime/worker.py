@@ -28,6 +28,7 @@ from heddle.runtime.auth import CustomAuth, Refused, without_credentials
 from heddle.runtime.errors import LoadError, describe, log
 from heddle.runtime.frames import ProtocolError
 from heddle.runtime.graphs import Entry, Graph
+from heddle.runtime.lease import Lease
 from heddle.runtime.link import Call, Link, ServerError
 from heddle.runtime.render import render
 from heddle.runtime.runs import Run
@@ -103,6 +104,8 @@ class Worker:
                 }
             )
         )
+        if lease := answer.head.get("lease_ms"):
+            Lease(self.link, lease / 1000).start()
         self.project = answer.head["project"]
         self.folder = self.project["folder"]
         self.serde = _serializer(self.project.get("serde") or {})

@@ -5,7 +5,7 @@ import sqlite3
 import httpx
 import pytest
 from gate import Gate
-from plain import Thread, events, human, identity, texts, until
+from plain import Thread, events, human, identity, until
 
 pytestmark = pytest.mark.beyond_peer("has one line for all agents")
 

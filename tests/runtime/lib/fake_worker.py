@@ -16,7 +16,8 @@ As a program, `fake_worker.py [TABLE]`, where TABLE is a JSON file, or JSON text
 
 An op is looked up with its graph (`run:chat`), then alone (`run`). Its steps run in order:
 `piece`, `answer` and `error` send that head, with `blobs` (texts); `do` is one of Steps; `call` calls the
-server and keeps the response, and `"answer": "$last"` sends it on. A call whose head has `steps` runs those.
+server and keeps the response, and `"answer": "$last"` sends it on; `"$beats"` sends the
+lease and the number of signs of life. A call whose head has `steps` runs those.
 
 As a module: Worker with functions for ops:
 
@@ -132,6 +133,7 @@ class Worker:
         self.project = None
         self.calls = {}
         self.answers = {}
+        self.beats, self.lease_ms = 0, None
         self.last_id = 0
         self.lock = threading.Lock()
 
@@ -173,6 +175,7 @@ class Worker:
         reader.start()
         answer, _ = self.ask({"op": "hello", **self.hello_members()})
         self.project = answer["project"]
+        self.lease_ms = answer.get("lease_ms")
         if self.ready is not False:
             ready = self.ready(self) if callable(self.ready) else self.ready
             self.ask({"op": "ready", **ready})
@@ -238,6 +241,8 @@ class Worker:
             entry[0].set()
         elif type == PIECE:
             self.answers[id][2].append((head, blobs))
+        elif id == 0:
+            self.beats += 1
         elif id in self.calls:
             call = self.calls[id]
             {CANCEL: call.cancelled.set, HOLD: call.go.clear, GO: call.go.set}[type]()
@@ -375,6 +380,8 @@ def carry_out(call, steps):
             last = call.worker.ask({"call": call.id, **step["call"]}, blobs)
         elif "error" in step:
             raise Refusal(**{"type": "Error", "message": "", **step["error"]})
+        elif step.get("answer") == "$beats":
+            return {"lease_ms": call.worker.lease_ms, "beats": call.worker.beats}, blobs
         elif "answer" in step:
             return last if step["answer"] == "$last" else (step["answer"], blobs)
         else:
