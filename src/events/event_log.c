@@ -59,6 +59,11 @@ void hd_event_logs_destroy(struct hd_event_logs *logs)
     uv_close((uv_handle_t *)&logs->timer, on_logs_closed);
 }
 
+void hd_event_logs_share(struct hd_event_logs *logs)
+{
+    logs->is_shared = true;
+}
+
 size_t hd_event_logs_bytes(const struct hd_event_logs *logs)
 {
     return logs->bytes;
@@ -143,6 +148,8 @@ struct hd_event_log *hd_event_log_get(struct hd_event_logs *logs, struct hd_slic
         log = make_log(logs, key, principal.len);
         if (log)
             log->since = seq;
+    } else if (logs->is_shared && log->holds == 0) {
+        hd_event_log_skip(log, seq);
     }
     if (log && log->seq < seq)
         log->seq = seq;
@@ -322,6 +329,7 @@ void hd_event_log_skip(struct hd_event_log *log, uint64_t seq)
     log->has_pages = false;
     log->seq = log->shown = log->since = seq;
     hd_event_log_covered(log, seq);
+    lose_all(log, false);
 }
 
 uint64_t hd_event_log_since(const struct hd_event_log *log)

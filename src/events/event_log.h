@@ -78,6 +78,8 @@ HD_MUST_CHECK int hd_event_logs_create(uv_loop_t *loop, struct heddle *store,
                                        struct hd_event_logs **out);
 /* No cursor may be open. Closing the store waits for pages that are being stored. */
 void hd_event_logs_destroy(struct hd_event_logs *logs);
+/* Several servers use the store. Call it before the first log is made. */
+void hd_event_logs_share(struct hd_event_logs *logs);
 size_t hd_event_logs_bytes(const struct hd_event_logs *logs);
 
 /* Returns NULL when the log is not in memory. */
@@ -85,7 +87,8 @@ struct hd_event_log *hd_event_log_find(struct hd_event_logs *logs, struct hd_sli
                                        struct hd_slice thread);
 /*
  * Returns the log of a thread and creates it if needed; NULL: no memory. Its next number is greater
- * than `seq`, the last one that is stored.
+ * than `seq`, the last one that is stored. In shared logs (hd_event_logs_share()), unless a run
+ * holds the log, it skips the numbers up to `seq` that it does not have.
  */
 HD_MUST_CHECK struct hd_event_log *hd_event_log_get(struct hd_event_logs *logs,
                                                     struct hd_slice principal,
@@ -113,9 +116,9 @@ uint64_t hd_event_log_seq(const struct hd_event_log *log);
  */
 void hd_event_log_covered(struct hd_event_log *log, uint64_t seq);
 /*
- * Other servers have used the numbers up to `seq`: forgets the events in memory, so that readers
- * who are behind read them again from the store. Readers in the middle of them are lost; those that
- * have read everything stay. Does nothing when `seq` is not above the last number.
+ * Other servers have used the numbers up to `seq`: the log continues above them. It forgets the
+ * events in memory, and all readers are lost: those that come back read from the store. Does
+ * nothing when `seq` is not above the last number.
  */
 void hd_event_log_skip(struct hd_event_log *log, uint64_t seq);
 /* Events with greater numbers were added to this log: no other server has others. */

@@ -17,6 +17,7 @@ struct hd_event_logs {
     struct hd_event_log **newest;
     struct hd_event_log *dirty; /* logs with a page to store */
     size_t bytes;
+    bool is_shared; /* see hd_event_logs_share() */
 };
 
 struct hd_event_log {

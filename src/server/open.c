@@ -160,6 +160,8 @@ static int open_parts(struct hd_app *app, struct heddle_error *fault)
         err = open_runtime(app, is_direct, fault);
     if (!err)
         err = hd_event_logs_create(app->loop, app->store, &limits, &app->event_logs);
+    if (!err && hd_cluster_is_on(app->cluster))
+        hd_event_logs_share(app->event_logs);
     if (!err)
         err = hd_queue_create(app, &app->queue);
     if (!err && hd_cluster_is_on(app->cluster))
