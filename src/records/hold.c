@@ -1,7 +1,10 @@
 #include "records/hold.h"
 
-#include "base/uuid.h"
+#include <string.h>
+
 #include "records/record_internal.h"
+
+#define LOOKS 64 /* threads of one round trip */
 
 int hd_hold_read(struct heddle *store, struct hd_slice principal, struct hd_slice thread,
                  struct hd_arena *arena, struct hd_hold *out, struct heddle_error *fault)
@@ -19,6 +22,57 @@ int hd_hold_read(struct heddle *store, struct hd_slice principal, struct hd_slic
     out->server = cells[HD_HOLDS_SERVER].bytes;
     out->last = cells[HD_HOLDS_LAST].bytes;
     return 0;
+}
+
+/* ---- looks ------------------------------------------------------------ */
+
+/* Each look is two queries: the row of its thread, and that of its hold. */
+static int on_look(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct hd_hold_look *look = (struct hd_hold_look *)arg + which / 2;
+    struct hd_slice last = cells[HD_HOLDS_LAST].bytes;
+
+    if (which % 2 == 0)
+        look->has_thread = true;
+    else if (last.len == HD_UUID_LEN)
+        memcpy(look->last, last.ptr, HD_UUID_LEN);
+    return 0;
+}
+
+static int look_at_some(struct heddle *store, struct hd_hold_look *looks, size_t count,
+                        struct heddle_error *fault)
+{
+    struct hd_cell keys[LOOKS][2];
+    struct hd_query queries[LOOKS * 2];
+
+    for (size_t i = 0; i < count; i++) {
+        looks[i].has_thread = false;
+        memset(looks[i].last, 0, sizeof(looks[i].last));
+        keys[i][0] = hd_cell_bytes(looks[i].principal);
+        keys[i][1] = hd_cell_bytes(looks[i].thread);
+        queries[2 * i] = (struct hd_query){.table = HD_THREAD_INFO,
+                                           .index = HD_PRIMARY,
+                                           .prefix = keys[i],
+                                           .prefix_count = 2,
+                                           .limit = 1};
+        queries[2 * i + 1] = (struct hd_query){.table = HD_HOLDS,
+                                               .index = HD_PRIMARY,
+                                               .prefix = keys[i],
+                                               .prefix_count = 2,
+                                               .limit = 1,
+                                               .columns = 1u << HD_HOLDS_LAST};
+    }
+    return hd_rows_read(store, queries, 2 * count, on_look, looks, fault);
+}
+
+int hd_holds_look(struct heddle *store, struct hd_hold_look *looks, size_t count,
+                  struct heddle_error *fault)
+{
+    int err = 0;
+
+    for (size_t at = 0; !err && at < count; at += LOOKS)
+        err = look_at_some(store, looks + at, count - at < LOOKS ? count - at : LOOKS, fault);
+    return err;
 }
 
 int64_t hd_hold_token(void)

@@ -11,12 +11,14 @@
 #ifndef HD_RECORDS_HOLD_H
 #define HD_RECORDS_HOLD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/arena.h"
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/slice.h"
+#include "base/uuid.h"
 #include "store/batch.h"
 
 struct heddle;
@@ -31,6 +33,17 @@ struct hd_hold {
 HD_MUST_CHECK int hd_hold_read(struct heddle *store, struct hd_slice principal,
                                struct hd_slice thread, struct hd_arena *arena, struct hd_hold *out,
                                struct heddle_error *fault);
+
+/* A look at a thread: who holds it, or did last. */
+struct hd_hold_look {
+    struct hd_slice principal, thread; /* set by the caller */
+    char last[HD_UUID_SIZE];           /* empty: nobody yet */
+    bool has_thread;                   /* false: the thread was deleted */
+};
+
+/* Looks at many threads in few round trips. Blocks. */
+HD_MUST_CHECK int hd_holds_look(struct heddle *store, struct hd_hold_look *looks, size_t count,
+                                struct heddle_error *fault);
 
 /* A new token; never 0. */
 int64_t hd_hold_token(void);
