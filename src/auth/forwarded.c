@@ -64,7 +64,7 @@ static int make_code(const struct hd_forwarded_key *key, struct hd_slice json,
 /* ---- writing ---------------------------------------------------------- */
 
 /* Bytes that are no text. */
-static void put_bytes(struct hd_jw *jw, const char *name, struct hd_slice bytes)
+static void put_encoded(struct hd_jw *jw, const char *name, struct hd_slice bytes)
 {
     char text[HD_BASE64URL_LEN(2 * HD_SHA256_HEX_LEN)];
 
@@ -103,7 +103,7 @@ static void put_identity(struct hd_jw *jw, const char *name, const struct hd_ide
     hd_jw_put_bool(jw, "is_admin", identity->is_admin);
     put_text(jw, "key_id", identity->key_id);
     hd_jw_put_int(jw, "expires_at", identity->expires_at);
-    put_bytes(jw, "fingerprint", identity->fingerprint);
+    put_encoded(jw, "fingerprint", identity->fingerprint);
     put_text(jw, "user", identity->user);
     hd_jw_object_end(jw);
 }
@@ -118,7 +118,7 @@ static int write_json(const struct hd_forwarded *forwarded, struct hd_buf *out)
     hd_jw_put_string(&jw, "target", forwarded->target);
     hd_jw_put_string(&jw, "principal", forwarded->principal);
     hd_jw_put_int(&jw, "role", forwarded->role);
-    put_bytes(&jw, "body", hd_slice(forwarded->body, sizeof(forwarded->body)));
+    put_encoded(&jw, "body", hd_slice(forwarded->body, sizeof(forwarded->body)));
     put_identity(&jw, "identity", forwarded->identity);
     put_identity(&jw, "by", forwarded->by);
     hd_jw_object_end(&jw);

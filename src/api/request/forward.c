@@ -221,8 +221,8 @@ static int add_line(struct hd_forward_message *message, const char *line)
 }
 
 /* libcurl sends a header without a value only when a semicolon ends it. */
-static int add_header(struct hd_forward_message *message, struct hd_arena *arena,
-                      struct hd_slice name, struct hd_slice value)
+static int forward_add_header(struct hd_forward_message *message, struct hd_arena *arena,
+                              struct hd_slice name, struct hd_slice value)
 {
     return add_line(message, hd_arena_printf(arena, value.len > 0 ? "%.*s: %.*s" : "%.*s;%.*s",
                                              (int)name.len, name.ptr, (int)value.len, value.ptr));
@@ -247,7 +247,7 @@ static int add_signature(const struct hd_call *call, struct hd_slice server, str
     if (!err)
         err = hd_forwarded_write(&hd_api_forwards(call->api)->key, &forwarded, &target, &text);
     if (!err)
-        err = add_header(message, arena, HD_FORWARDED_HEADER, hd_buf_slice(&text));
+        err = forward_add_header(message, arena, HD_FORWARDED_HEADER, hd_buf_slice(&text));
     hd_buf_fini(&text);
     return err;
 }
@@ -278,14 +278,15 @@ static int add_headers(const struct hd_call *call, const char *last_event_id,
         const struct hd_header *header = &request->headers[i];
 
         if (is_sent_on(header->name) && !(last_event_id && hd_slice_eq(header->name, last)))
-            err = add_header(message, arena, header->name, header->value);
+            err = forward_add_header(message, arena, header->name, header->value);
     }
     if (!err && last_event_id && last_event_id[0])
-        err = add_header(message, arena, last, hd_slice_cstr(last_event_id));
+        err = forward_add_header(message, arena, last, hd_slice_cstr(last_event_id));
     if (!err)
         err = add_absent(request, message);
     return err ? err
-               : add_header(message, arena, HD_S("x-request-id"), hd_exchange_id(call->exchange));
+               : forward_add_header(message, arena, HD_S("x-request-id"),
+                                    hd_exchange_id(call->exchange));
 }
 
 /* The address without a path: the request's own has http.mount_prefix. */
@@ -339,14 +340,28 @@ static struct hd_forwarding *get_forwarding(struct hd_call *call)
     return call->forwarding;
 }
 
-/* `is_held`: a server that is gone held the thread; another one will take it over soon. */
+/*
+ * A server that cannot be found has joined a moment ago, or is gone. `is_held`: then another one
+ * will take the thread over soon.
+ */
+static struct hd_step do_without(struct hd_call *call, struct hd_slice server, bool is_held)
+{
+    bool is_gone = false;
+    int err =
+        is_held ? 0 : hd_cluster_check_gone(call->app->cluster, server, &is_gone, &call->fault);
+
+    if (err)
+        return hd_step_fail(err);
+    return is_gone ? HD_NEXT : hd_forward_refuse(call);
+}
+
 static struct hd_step send_to(struct hd_call *call, struct hd_slice server, bool is_held)
 {
     struct hd_forwarding *forwarding = call->forwarding;
     int err = hd_forward_write(call, server, NULL, call->arena, &forwarding->message);
 
     if (err == HD_ENOTFOUND)
-        return is_held ? hd_forward_refuse(call) : HD_NEXT;
+        return do_without(call, server, is_held);
     forwarding->server = server;
     return err ? hd_step_fail(err) : hd_call_go_to(call, HD_STAGE_FORWARD);
 }
@@ -355,8 +370,9 @@ static struct hd_step find_source(struct hd_call *call, struct hd_slice server)
 {
     struct hd_cluster_server found;
 
-    if (hd_cluster_find(call->app->cluster, server, &found))
-        call->forwarding->server = server;
+    if (!hd_cluster_find(call->app->cluster, server, &found))
+        return do_without(call, server, false);
+    call->forwarding->server = server;
     return HD_NEXT;
 }
 
