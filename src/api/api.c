@@ -11,6 +11,7 @@
 #include "api/page.h"
 #include "api/state/message_path_memory.h"
 #include "api/stream_access.h"
+#include "api/stream_follow.h"
 #include "api/thread_view.h"
 #include "auth/forwarded.h"
 #include "base/alloc.h"
@@ -25,7 +26,8 @@ struct hd_api {
     struct hd_forwards *forwards; /* NULL: no cluster */
     struct hd_heartbeats *beats;
     struct hd_stream_accesses *watches;
-    struct hd_custom *custom; /* NULL: no http.app */
+    struct hd_stream_follows *follows; /* NULL: no cluster */
+    struct hd_custom *custom;          /* NULL: no http.app */
     struct hd_site *site;
     struct hd_message_path_memory *message_path_memory;
     const struct hd_endpoint **endpoints; /* of the router */
@@ -274,6 +276,8 @@ int hd_api_create(struct hd_app *app, struct hd_api **out, struct heddle_error *
     if (!err)
         err = hd_stream_accesses_create(app, &api->watches);
     if (!err)
+        err = hd_stream_follows_create(app, &api->follows);
+    if (!err)
         err = hd_site_create(&api->site);
     if (!err)
         err = hd_message_path_memory_create(&api->message_path_memory);
@@ -295,6 +299,7 @@ void hd_api_destroy(struct hd_api *api)
         return;
     hd_message_path_memory_destroy(api->message_path_memory);
     hd_site_destroy(api->site);
+    hd_stream_follows_destroy(api->follows);
     hd_stream_accesses_destroy(api->watches);
     hd_heartbeats_destroy(api->beats);
     hd_forwards_destroy(api->forwards);
@@ -332,6 +337,11 @@ struct hd_forwards *hd_api_forwards(const struct hd_api *api)
 struct hd_heartbeats *hd_api_heartbeats(const struct hd_api *api)
 {
     return api->beats;
+}
+
+struct hd_stream_follows *hd_api_stream_follows(const struct hd_api *api)
+{
+    return api->follows;
 }
 
 struct hd_stream_accesses *hd_api_stream_accesses(const struct hd_api *api)

@@ -285,6 +285,8 @@ struct hd_custom;
 struct hd_custom *hd_api_custom(const struct hd_api *api); /* NULL: there is no http.app */
 struct hd_site;
 struct hd_site *hd_api_site(const struct hd_api *api);
+struct hd_stream_follows;
+struct hd_stream_follows *hd_api_stream_follows(const struct hd_api *api); /* NULL: no cluster */
 struct hd_stream_accesses;
 struct hd_stream_accesses *hd_api_stream_accesses(const struct hd_api *api);
 struct hd_message_path_memory;

@@ -10,8 +10,9 @@
 #include "run/queue.h"
 
 #define FRAME_PARTS 7
+#define MAX_GIVEN ((size_t)256 << 20)
 
-struct event_stream {
+struct hd_event_stream {
     struct hd_call *call;
     struct hd_cursor cursor;
     struct hd_event_stream_options events;
@@ -24,14 +25,23 @@ struct event_stream {
 
     struct hd_stream_access watch;
     struct hd_heartbeat heartbeat;
-    size_t heartbeat_left; /* unsent bytes of a heartbeat */
+    char note[48]; /* a comment between frames: a heartbeat, or a mark */
+    size_t note_len, note_sent;
+    uint64_t marked;     /* the number of the last mark */
+    uint64_t last;       /* see hd_event_stream_last() */
+    struct hd_buf given; /* frames of another server */
+    size_t given_sent;
+    bool is_broken; /* the stream is to be broken off */
 };
 
 /* ---- the end ---------------------------------------------------------- */
 
 /* The exchange has ended, or is about to. */
-static void event_stream_finish(struct event_stream *stream)
+static void event_stream_fini(struct hd_event_stream *stream)
 {
+    if (stream->events.giver.on_end)
+        stream->events.giver.on_end(stream->events.giver.ctx);
+    hd_buf_fini(&stream->given);
     hd_heartbeat_stop(&stream->heartbeat);
     hd_stream_access_stop(&stream->watch);
     hd_cursor_close(&stream->cursor);
@@ -40,20 +50,20 @@ static void event_stream_finish(struct event_stream *stream)
     hd_free(stream);
 }
 
-static void event_stream_end(struct event_stream *stream)
+static void event_stream_end(struct hd_event_stream *stream)
 {
     struct hd_exchange *ex = stream->call->exchange;
 
-    event_stream_finish(stream);
+    event_stream_fini(stream);
     hd_http_stream_end(ex);
 }
 
 /* Aborts the stream of a slow reader, so that the reader does not take it for complete. */
-static void break_off(struct event_stream *stream)
+static void break_off(struct hd_event_stream *stream)
 {
     struct hd_exchange *ex = stream->call->exchange;
 
-    event_stream_finish(stream);
+    event_stream_fini(stream);
     hd_http_stream_abort(ex);
 }
 
@@ -66,7 +76,7 @@ static void on_watch(void *ctx, enum hd_stream_access_end why)
 
 static void on_event_stream_gone(void *ctx)
 {
-    struct event_stream *stream = ctx;
+    struct hd_event_stream *stream = ctx;
     struct hd_app *app = stream->call->app;
 
     /* Stopping the run emits events, which must not reach this stream any more. */
@@ -76,23 +86,23 @@ static void on_event_stream_gone(void *ctx)
         !hd_http_server_is_closing(hd_api_server(stream->call->api)))
         hd_queue_cancel(app->queue, stream->call->principal, stream->events.thread_id,
                         stream->events.run_id, HD_CANCEL_INTERRUPT);
-    event_stream_finish(stream);
+    event_stream_fini(stream);
 }
 
 /* ---- frames ----------------------------------------------------------- */
 
-static struct hd_slice frame_name(const struct event_stream *stream)
+static struct hd_slice frame_name(const struct hd_event_stream *stream)
 {
     return stream->done[0] ? HD_S("metadata") : hd_entry_name(stream->entry);
 }
 
-static struct hd_slice frame_data(const struct event_stream *stream)
+static struct hd_slice frame_data(const struct hd_event_stream *stream)
 {
     return stream->done[0] ? hd_slice_cstr(stream->done) : hd_entry_data(stream->entry);
 }
 
 /* The rest of the frame; returns the number of parts. */
-static size_t frame_parts(const struct event_stream *stream, struct hd_slice parts[FRAME_PARTS])
+static size_t frame_parts(const struct hd_event_stream *stream, struct hd_slice parts[FRAME_PARTS])
 {
     const struct hd_slice all[FRAME_PARTS] = {
         HD_S("event: "), frame_name(stream),        HD_S("\ndata: "), frame_data(stream),
@@ -112,7 +122,7 @@ static size_t frame_parts(const struct event_stream *stream, struct hd_slice par
 }
 
 /* True when the whole frame was written. */
-static bool send_frame(struct event_stream *stream)
+static bool send_frame(struct hd_event_stream *stream)
 {
     struct hd_slice parts[FRAME_PARTS];
     size_t count = frame_parts(stream, parts), left = 0;
@@ -126,7 +136,7 @@ static bool send_frame(struct event_stream *stream)
 }
 
 /* Of the lifecycle events only the start and the end of runs are sent. */
-static bool is_entry_shown(struct event_stream *stream, const struct hd_entry *entry)
+static bool is_entry_shown(struct hd_event_stream *stream, const struct hd_entry *entry)
 {
     stream->done[0] = '\0';
     if (entry->is_hidden)
@@ -142,7 +152,7 @@ static bool is_entry_shown(struct event_stream *stream, const struct hd_entry *e
 }
 
 /* Takes the next entry to send as stream->entry. */
-static bool take_next(struct event_stream *stream)
+static bool take_next(struct hd_event_stream *stream)
 {
     const struct hd_entry *entry = hd_cursor_peek(&stream->cursor);
 
@@ -150,6 +160,7 @@ static bool take_next(struct event_stream *stream)
         return false;
     stream->entry = hd_entry_ref(entry);
     stream->sent = 0;
+    stream->last = entry->seq;
     snprintf(stream->id, sizeof(stream->id), "%llu", (unsigned long long)entry->seq);
     hd_cursor_advance(&stream->cursor);
     return true;
@@ -157,35 +168,89 @@ static bool take_next(struct event_stream *stream)
 
 /* ---- sending ---------------------------------------------------------- */
 
-/* False: not all of the heartbeat fits. */
-static bool send_heartbeat(struct event_stream *stream)
+/* False: not all of it fits. */
+static bool send_rest(struct hd_event_stream *stream, struct hd_slice whole, size_t *sent)
 {
-    struct hd_slice heartbeat = HD_SSE_HEARTBEAT;
-    struct hd_slice rest =
-        hd_slice(heartbeat.ptr + heartbeat.len - stream->heartbeat_left, stream->heartbeat_left);
+    struct hd_slice rest = hd_slice(whole.ptr + *sent, whole.len - *sent);
 
-    stream->heartbeat_left -= hd_http_stream_write(stream->call->exchange, &rest, 1);
-    return stream->heartbeat_left == 0;
+    if (rest.len > 0)
+        *sent += hd_http_stream_write(stream->call->exchange, &rest, 1);
+    return *sent == whole.len;
+}
+
+static bool send_note(struct hd_event_stream *stream)
+{
+    if (!send_rest(stream, hd_slice(stream->note, stream->note_len), &stream->note_sent))
+        return false;
+    stream->note_len = stream->note_sent = 0;
+    return true;
+}
+
+static bool send_given(struct hd_event_stream *stream)
+{
+    if (stream->given.len == 0)
+        return true;
+    hd_heartbeat_touch(&stream->heartbeat);
+    if (!send_rest(stream, hd_buf_slice(&stream->given), &stream->given_sent))
+        return false;
+    hd_buf_reset(&stream->given);
+    stream->given_sent = 0;
+    return true;
+}
+
+/* Says up to where the reader, another server, has everything. */
+static bool make_mark(struct hd_event_stream *stream)
+{
+    uint64_t position = stream->events.has_marks && stream->cursor.log
+                            ? hd_event_log_position(stream->cursor.log)
+                            : 0;
+
+    if (position <= stream->marked)
+        return false;
+    stream->marked = position;
+    stream->note_len = (size_t)snprintf(stream->note, sizeof(stream->note), ": %llu\n",
+                                        (unsigned long long)position);
+    return true;
+}
+
+enum idle { IDLE_CONTINUES, IDLE_WAITS, IDLE_ENDED };
+
+/* Nothing is being sent, and the log has no more entries. */
+static enum idle be_idle(struct hd_event_stream *stream)
+{
+    const struct hd_event_stream_giver *giver = &stream->events.giver;
+
+    if (stream->cursor.is_lost) {
+        break_off(stream);
+        return IDLE_ENDED;
+    }
+    if (stream->events.is_over || stream->cursor.is_gone) {
+        event_stream_end(stream);
+        return IDLE_ENDED;
+    }
+    if (make_mark(stream) || (giver->on_empty && giver->on_empty(giver->ctx)))
+        return IDLE_CONTINUES;
+    return IDLE_WAITS;
 }
 
 /* Sends all entries that fit; true when the stream was ended. */
-static bool pump_all(struct event_stream *stream)
+static bool pump_all(struct hd_event_stream *stream)
 {
-    if (stream->heartbeat_left > 0 && !send_heartbeat(stream))
-        return false;
     for (;;) {
         bool is_last;
 
-        if (!stream->entry && !take_next(stream)) {
-            if (stream->cursor.is_lost) {
-                break_off(stream);
-                return true;
-            }
-            if (stream->events.is_over || stream->cursor.is_gone) {
-                event_stream_end(stream);
-                return true;
-            }
+        if (stream->is_broken) {
+            break_off(stream);
+            return true;
+        }
+        if (!send_note(stream) || !send_given(stream))
             return false;
+        if (!stream->entry && !take_next(stream)) {
+            enum idle idle = be_idle(stream);
+
+            if (idle == IDLE_CONTINUES)
+                continue;
+            return idle == IDLE_ENDED;
         }
         if (stream->sent > 0 || is_entry_shown(stream, stream->entry)) {
             if (!send_frame(stream))
@@ -204,7 +269,7 @@ static bool pump_all(struct event_stream *stream)
 /* A notification of readers may be sent during a pump of one of them. */
 static void event_stream_pump(void *ctx)
 {
-    struct event_stream *stream = ctx;
+    struct hd_event_stream *stream = ctx;
 
     if (stream->is_pumping)
         return;
@@ -219,28 +284,30 @@ static void event_stream_pump(void *ctx)
  */
 static void on_heartbeat(void *ctx)
 {
-    struct event_stream *stream = ctx;
+    struct hd_event_stream *stream = ctx;
 
     if (stream->events.run_id.len == 0 &&
         hd_http_server_is_closing(hd_api_server(stream->call->api)))
         stream->events.is_over = true;
-    if (stream->entry || stream->heartbeat_left > 0)
+    if (stream->entry || stream->note_len > 0 || stream->given.len > 0)
         return;
-    stream->heartbeat_left = HD_SSE_HEARTBEAT.len;
+    stream->note_len = HD_SSE_HEARTBEAT.len;
+    memcpy(stream->note, HD_SSE_HEARTBEAT.ptr, stream->note_len);
     event_stream_pump(stream);
 }
 
 /* ---- the beginning ---------------------------------------------------- */
 
-static struct event_stream *make_stream(struct hd_call *call,
-                                        const struct hd_event_stream_options *events)
+struct hd_event_stream *hd_event_stream_create(struct hd_call *call,
+                                               const struct hd_event_stream_options *events)
 {
-    struct event_stream *stream = hd_calloc(1, sizeof(*stream));
+    struct hd_event_stream *stream = hd_calloc(1, sizeof(*stream));
 
     if (!stream)
         return NULL;
     stream->call = call;
     stream->events = *events;
+    hd_buf_init(&stream->given, MAX_GIVEN);
     /* The copies outlive the caller's memory: they name the run to cancel on disconnect. */
     if (hd_arena_copy(call->arena, events->thread_id, &stream->events.thread_id) ||
         hd_arena_copy(call->arena, events->run_id, &stream->events.run_id)) {
@@ -256,22 +323,80 @@ static struct event_stream *make_stream(struct hd_call *call,
     return stream;
 }
 
-struct hd_step hd_event_stream_send(struct hd_call *call, struct hd_event_log *log,
-                                    const struct hd_event_stream_options *events)
+struct hd_step hd_event_stream_begin(struct hd_event_stream *stream, struct hd_event_log *log)
 {
-    struct event_stream *stream = make_stream(call, events);
+    struct hd_call *call = stream->call;
 
-    if (!stream)
-        return hd_step_fail(HD_ENOMEM);
     hd_call_send_headers(call);
     if (log)
-        hd_cursor_open(&stream->cursor, log, events->after);
-    else
-        stream->events.is_over = true;
+        hd_cursor_open(&stream->cursor, log, stream->events.after);
     hd_heartbeat_start(hd_api_heartbeats(call->api), &stream->heartbeat, on_heartbeat, stream);
     hd_stream_access_start(&stream->watch, call, stream->events.thread_id,
-                           events->cancels_on_disconnect, on_watch, stream);
+                           stream->events.cancels_on_disconnect, on_watch, stream);
     hd_http_stream_begin_sse(call->exchange, call->status, event_stream_pump, on_event_stream_gone,
                              stream);
     return HD_WAIT;
+}
+
+struct hd_step hd_event_stream_send(struct hd_call *call, struct hd_event_log *log,
+                                    const struct hd_event_stream_options *events)
+{
+    struct hd_event_stream *stream = hd_event_stream_create(call, events);
+
+    if (!stream)
+        return hd_step_fail(HD_ENOMEM);
+    if (!log)
+        stream->events.is_over = true;
+    return hd_event_stream_begin(stream, log);
+}
+
+/* ---- streams with changing sources ------------------------------------ */
+
+void hd_event_stream_read(struct hd_event_stream *stream, struct hd_event_log *log, uint64_t after)
+{
+    hd_cursor_close(&stream->cursor);
+    hd_cursor_open(&stream->cursor, log, after);
+    event_stream_pump(stream);
+}
+
+void hd_event_stream_leave(struct hd_event_stream *stream)
+{
+    hd_cursor_close(&stream->cursor);
+}
+
+void hd_event_stream_wake(struct hd_event_stream *stream)
+{
+    event_stream_pump(stream);
+}
+
+int hd_event_stream_give(struct hd_event_stream *stream, struct hd_slice frame)
+{
+    int err = hd_buf_append_slice(&stream->given, frame);
+
+    if (!err)
+        event_stream_pump(stream);
+    return err;
+}
+
+bool hd_event_stream_is_empty(const struct hd_event_stream *stream)
+{
+    return !stream->entry && !stream->cursor.at && !stream->cursor.is_lost &&
+           stream->given.len == 0;
+}
+
+uint64_t hd_event_stream_last(const struct hd_event_stream *stream)
+{
+    return stream->last;
+}
+
+void hd_event_stream_finish(struct hd_event_stream *stream)
+{
+    stream->events.is_over = true;
+    event_stream_pump(stream);
+}
+
+void hd_event_stream_break_off(struct hd_event_stream *stream)
+{
+    stream->is_broken = true;
+    event_stream_pump(stream);
 }

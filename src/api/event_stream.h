@@ -13,6 +13,18 @@
 #include "api/api.h"
 #include "events/event_log.h"
 
+/*
+ * What a stream without an end tells the part that gives it events of other servers
+ * (stream_follow.h).
+ */
+struct hd_event_stream_giver {
+    /* Everything was sent. May call hd_event_stream_give(); true: it has. */
+    bool (*on_empty)(void *ctx);
+    /* The stream has ended. */
+    void (*on_end)(void *ctx);
+    void *ctx;
+};
+
 /* The part of an event log to send. Zero-initialise; borrowed for the call. */
 struct hd_event_stream_options {
     struct hd_slice thread_id;
@@ -24,6 +36,12 @@ struct hd_event_stream_options {
     bool is_selected;           /* only the events in `modes`, no shared ones */
     bool cancels_on_disconnect; /* a disconnect of the reader cancels the run */
     bool is_creator; /* the reader created the run, which is subject to its back-pressure */
+    /*
+     * Between events, a comment says up to which number the reader has everything: the reader is
+     * another server.
+     */
+    bool has_marks;
+    struct hd_event_stream_giver giver; /* all NULL: none */
 };
 
 /*
@@ -32,5 +50,33 @@ struct hd_event_stream_options {
  */
 HD_MUST_CHECK struct hd_step hd_event_stream_send(struct hd_call *call, struct hd_event_log *log,
                                                   const struct hd_event_stream_options *events);
+
+/* ---- streams with changing sources ------------------------------------ */
+
+struct hd_event_stream;
+
+/*
+ * The same in two parts: NULL: no memory. hd_event_stream_begin() is for `then` to return, or, with
+ * HD_WAIT, for a callback to ignore; a stream without a log gets its events later.
+ */
+HD_MUST_CHECK struct hd_event_stream *
+hd_event_stream_create(struct hd_call *call, const struct hd_event_stream_options *events);
+struct hd_step hd_event_stream_begin(struct hd_event_stream *stream, struct hd_event_log *log);
+
+/* Reads another log, above number `after`, or no log any more. */
+void hd_event_stream_read(struct hd_event_stream *stream, struct hd_event_log *log, uint64_t after);
+void hd_event_stream_leave(struct hd_event_stream *stream);
+/* Asks the giver for events, when everything was sent. */
+void hd_event_stream_wake(struct hd_event_stream *stream);
+/* Sends a whole frame; copies it. */
+HD_MUST_CHECK int hd_event_stream_give(struct hd_event_stream *stream, struct hd_slice frame);
+/* Everything was sent, and the log has no more. */
+bool hd_event_stream_is_empty(const struct hd_event_stream *stream);
+/* The last number that was read from a log; 0: none. */
+uint64_t hd_event_stream_last(const struct hd_event_stream *stream);
+
+/* Ends the stream when everything was sent; the other one at once, as incomplete. */
+void hd_event_stream_finish(struct hd_event_stream *stream);
+void hd_event_stream_break_off(struct hd_event_stream *stream);
 
 #endif

@@ -5,6 +5,7 @@
 #include "api/request/authorize.h"
 #include "api/request/forward.h"
 #include "api/event_stream.h"
+#include "api/stream_follow.h"
 #include "api/wait.h"
 #include "records/record.h"
 #include "records/stream_modes.h"
@@ -313,7 +314,9 @@ static struct hd_step thread_work(struct hd_call *call)
         err = read_event_seq(call, join);
     if (err == HD_ENOTFOUND)
         return hd_call_refuse_thread(call, join->thread_id);
-    if (!err)
+    if (!err && hd_forward_source(call).len > 0)
+        join->events.after = after_of(last_event_id(call));
+    else if (!err)
         err = read_stored(call, join);
     return hd_step_next(err);
 }
@@ -321,13 +324,18 @@ static struct hd_step thread_work(struct hd_call *call)
 static struct hd_step thread_then(struct hd_call *call)
 {
     struct join *join = call->state;
-    struct hd_event_log *log;
-    struct hd_step step = open_log(call, join, &log);
+    struct hd_event_log *log = NULL;
+    struct hd_step step = HD_NEXT;
 
+    join->events.thread_id = join->thread_id;
+    if (hd_forward_source(call).len == 0)
+        step = open_log(call, join, &log);
     if (!hd_step_is_next(step))
         return step;
-    join->events.thread_id = join->thread_id;
-    return hd_event_stream_send(call, log, &join->events);
+    if (call->forwarded)
+        hd_stream_follow_announce(call, log, &join->events);
+    return hd_stream_follow_applies(call) ? hd_stream_follow_send(call, log, &join->events)
+                                          : hd_event_stream_send(call, log, &join->events);
 }
 
 static const struct hd_endpoint routes[] = {

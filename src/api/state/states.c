@@ -4,6 +4,7 @@
 #include "api/state/state_view.h"
 #include "api/state/supersteps.h"
 #include "base/log.h"
+#include "cluster/cluster.h"
 #include "events/event_log.h"
 #include "graph/engine/failure.h"
 #include "records/stream_modes.h"
@@ -184,8 +185,11 @@ static struct hd_step announce_update(struct hd_call *call)
                                              .name = HD_S("state_update"),
                                              .data = hd_buf_slice(&call->out)};
 
-    /* The record's event_seq already includes this event. */
-    if (log && target->thread.event_seq > 0)
+    /*
+     * The record's event_seq already includes this event. In a cluster its readers may be at other
+     * servers, and come for it later.
+     */
+    if ((log || hd_cluster_is_on(call->app->cluster)) && target->thread.event_seq > 0)
         log = hd_event_log_get(event_logs, call->principal, target->thread.id,
                                (uint64_t)target->thread.event_seq - 1);
     /* When memory is short, the event log reports lost events to its readers. */
