@@ -44,6 +44,7 @@ struct attempt {
     struct hd_slice checkpoint_map;
     struct hd_run_rec *active; /* in flight on the line */
     size_t active_count;
+    bool is_busy;            /* a run or a delegate executes on the line, or a run waits there */
     struct hd_val *secrets;  /* removed from the stored values; NULL: none */
     struct hd_run_slot slot; /* of the actor; 0: runs are not counted in the store */
     int64_t token;           /* of the hold on the thread; 0: this server uses its store alone */
@@ -222,10 +223,10 @@ static int follow_map(struct attempt *t)
     return err;
 }
 
-/* True if the run waits neither for a delay nor for other runs. */
+/* True if the run waits neither for a delay nor for others on its line. */
 static bool begins_now(const struct attempt *t)
 {
-    return t->active_count == 0 && t->a->request->delay_us == 0;
+    return !t->is_busy && t->a->request->delay_us == 0;
 }
 
 /*
@@ -352,7 +353,6 @@ static int keep_line(struct attempt *t)
 
 static int check_active(struct attempt *t)
 {
-    bool is_busy;
     int err = 0;
 
     /* Only a busy thread has runs in flight. */
@@ -363,9 +363,10 @@ static int check_active(struct attempt *t)
         err = keep_line(t);
     if (err)
         return err;
-    is_busy = t->active_count > 0 ||
-              hd_delegation_is_on_line(t->a->app->delegation, t->a->principal, t->thread.id, t->ns);
-    if (is_busy && t->a->request->multitask == HD_MULTITASK_REJECT)
+    t->is_busy =
+        t->active_count > 0 ||
+        hd_delegation_is_on_line(t->a->app->delegation, t->a->principal, t->thread.id, t->ns);
+    if (t->is_busy && t->a->request->multitask == HD_MULTITASK_REJECT)
         return refuse_run(t, 409,
                           "Thread is already running a task. Wait for it to finish or choose a "
                           "different multitask strategy.");

@@ -109,6 +109,7 @@ static int fail_line(struct recovery *r, struct hd_thread_rec *thread, const str
         return HD_ENOMEM;
     line->status = HD_THREAD_ERROR;
     line->error = run->error;
+    line->interrupts = hd_slice(NULL, 0);
     line->run_id = run->run_id;
     line->assistant_id = run->assistant_id;
     line->updated_at = run->updated_at;
@@ -305,7 +306,7 @@ static int release_once(void *arg, struct heddle_error *fault)
     struct hd_run_rec *active;
     struct hd_batch view;
     struct hd_slice lane;
-    size_t count;
+    size_t count = 0;
     int err;
 
     hd_arena_reset(&t->arena);

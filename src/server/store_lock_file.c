@@ -132,6 +132,14 @@ void hd_store_lock_file_update(struct hd_store_lock_file *hold,
     hd_buf_fini(&text);
 }
 
+static int refuse_missing_file(const struct hd_store_lock_file *hold, struct heddle_error *fault)
+{
+    if (errno == ENOENT)
+        return HD_ENOTFOUND;
+    return hd_error_set(fault, errno == EACCES ? HD_EACCESS : HD_EIO, "%.160s: %s", hold->path,
+                        strerror(errno));
+}
+
 int hd_store_lock_file_holder(const char *database, struct hd_server_identity *out,
                               struct heddle_error *fault)
 {
@@ -142,9 +150,7 @@ int hd_store_lock_file_holder(const char *database, struct hd_server_identity *o
         return err;
     hold.fd = open(hold.path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (hold.fd < 0)
-        return errno == ENOENT ? HD_ENOTFOUND
-                               : hd_error_set(fault, errno == EACCES ? HD_EACCESS : HD_EIO,
-                                              "%.160s: %s", hold.path, strerror(errno));
+        return refuse_missing_file(&hold, fault);
     err = HD_ENOTFOUND;
     if (flock(hold.fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
         read_holder(hold.fd, out);

@@ -112,7 +112,8 @@ static void all_is_as_before(void **state)
     place_init(&place);
     answer(&place);
     for (int again = 0; again < 2; again++) {
-        assert_err(hd_origins_restore(place.store, place.origin, &place.thread, HD_NO_GUARD, &fault), 0);
+        assert_err(
+            hd_origins_restore(place.store, place.origin, &place.thread, HD_NO_GUARD, &fault), 0);
         tuple = read_place(&place);
         assert_int_equal(tuple->write_count, 4);
         assert_int_equal(count_old(&place, tuple), 4);

@@ -62,7 +62,7 @@ static void on_answer(void *ctx, const struct hd_client_response *response)
     finish(request, response->error ? 0 : (int)response->status, response->body);
 }
 
-static void on_check(uv_timer_t *timer)
+static void on_peer_check(uv_timer_t *timer)
 {
     struct hd_peer_request *request = timer->data;
     struct hd_cluster_server found;
@@ -152,7 +152,7 @@ int hd_peer_send(const struct hd_call *call, struct hd_slice server, const char 
         hd_peer_cancel(request);
         return err;
     }
-    uv_timer_start(&request->timer, on_check, CHECK_MS, CHECK_MS);
+    uv_timer_start(&request->timer, on_peer_check, CHECK_MS, CHECK_MS);
     *out = request;
     return 0;
 }
