@@ -24,6 +24,7 @@ struct hd_config;
 struct hd_cluster;
 struct hd_defer;
 struct hd_delegation;
+struct hd_deleted_threads;
 struct hd_agents;
 struct hd_audit;
 struct hd_embedder;
@@ -110,7 +111,8 @@ struct hd_app {
     struct hd_webhooks *webhooks;
     struct hd_scheduler *scheduler; /* starts the runs of crons */
     struct hd_sweeper *sweeper;
-    struct hd_thread_indexer *texts; /* the search index of threads */
+    struct hd_thread_indexer *texts;            /* the search index of threads */
+    struct hd_deleted_threads *deleted_threads; /* by other servers; NULL: no cluster */
 
     struct hd_arena runtime_arena; /* memory of runtime_settings */
     struct hd_rt_settings runtime_settings;

@@ -217,6 +217,41 @@ void hd_event_log_drop(struct hd_event_log *log)
     hd_free(log);
 }
 
+void hd_event_logs_each(const struct hd_event_logs *logs,
+                        void (*fn)(void *ctx, const struct hd_event_log_place *place), void *ctx)
+{
+    for (const struct hd_event_log *log = logs->oldest; log; log = log->next) {
+        const struct hd_event_log_place place = {.principal = hd_event_log_principal(log),
+                                                 .thread = hd_event_log_thread(log)};
+
+        if (log->holds == 0)
+            fn(ctx, &place);
+    }
+}
+
+static bool has_reader_behind(const struct hd_event_log *log)
+{
+    const struct hd_cursor *cursor = log->cursors;
+
+    while (cursor && !cursor->at)
+        cursor = cursor->next;
+    return cursor != NULL;
+}
+
+void hd_event_logs_check(struct hd_event_logs *logs, const struct hd_event_log_place *place)
+{
+    struct hd_event_log *log = hd_event_log_find(logs, place->principal, place->thread);
+    int64_t known;
+
+    if (!log || log->holds > 0)
+        return;
+    known = log->guard.created_at ? log->guard.created_at : log->created_at;
+    if (place->created_at && (!known || known == place->created_at))
+        log->created_at = place->created_at;
+    else if (!has_reader_behind(log))
+        hd_event_log_drop(log);
+}
+
 void hd_event_log_hold(struct hd_event_log *log)
 {
     log->holds++;

@@ -99,6 +99,20 @@ HD_MUST_CHECK struct hd_event_log *hd_event_log_get(struct hd_event_logs *logs,
  */
 void hd_event_log_drop(struct hd_event_log *log);
 
+/* A thread with a log in memory. */
+struct hd_event_log_place {
+    struct hd_slice principal, thread;
+    int64_t created_at; /* of the thread's record */
+};
+/* Calls `fn` for the threads whose log no run holds; created_at is not set. */
+void hd_event_logs_each(const struct hd_event_logs *logs,
+                        void (*fn)(void *ctx, const struct hd_event_log_place *place), void *ctx);
+/*
+ * The thread was created at `created_at`; 0: it is not in the store. Drops its log if another server
+ * has deleted the thread, when its readers have read everything.
+ */
+void hd_event_logs_check(struct hd_event_logs *logs, const struct hd_event_log_place *place);
+
 /* Another server has taken over the thread: all readers are lost. */
 void hd_event_log_lose(struct hd_event_log *log);
 

@@ -46,6 +46,7 @@ struct hd_event_log {
 
     struct hd_guard guard;         /* see hd_event_log_guard() */
     struct hd_event_log_page page; /* stored next */
+    int64_t created_at;            /* of the thread when it was checked first; 0: not yet */
     bool is_dirty;
     bool has_large; /* see hd_event_log_has_large() */
     struct hd_event_log *next_dirty;

@@ -28,6 +28,7 @@
 #include "schedule/sweep.h"
 #include "search/embed.h"
 #include "search/thread_texts.h"
+#include "server/deleted_threads.h"
 #include "server/leader_work.h"
 #include "server/store_lock.h"
 #include "store/rows.h"
@@ -181,6 +182,8 @@ static int open_parts(struct hd_app *app, struct heddle_error *fault)
     if (!err)
         err = hd_thread_indexer_create(app, &app->texts);
     if (!err)
+        err = hd_deleted_threads_create(app, &app->deleted_threads);
+    if (!err)
         err = hd_leader_work_start(app);
     return err;
 }
@@ -270,6 +273,7 @@ void hd_server_drain(struct hd_app *app, void (*done)(void *ctx), void *ctx)
 
 void hd_server_close(struct hd_app *app)
 {
+    hd_deleted_threads_destroy(app->deleted_threads);
     hd_thread_indexer_destroy(app->texts);
     hd_sweeper_destroy(app->sweeper);
     hd_scheduler_destroy(app->scheduler);
@@ -294,6 +298,7 @@ void hd_server_close(struct hd_app *app)
     app->runtime = NULL;
     app->limits = NULL;
     app->audit = NULL;
+    app->deleted_threads = NULL;
     app->texts = NULL;
     app->sweeper = NULL;
     app->scheduler = NULL;
