@@ -108,8 +108,8 @@ struct hd_event_log_place {
 void hd_event_logs_each(const struct hd_event_logs *logs,
                         void (*fn)(void *ctx, const struct hd_event_log_place *place), void *ctx);
 /*
- * The thread was created at `created_at`; 0: it is not in the store. Drops its log if another server
- * has deleted the thread, when its readers have read everything.
+ * The thread was created at `created_at`; 0: it is not in the store. Drops its log if another
+ * server has deleted the thread, when its readers have read everything.
  */
 void hd_event_logs_check(struct hd_event_logs *logs, const struct hd_event_log_place *place);
 

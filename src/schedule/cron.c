@@ -192,7 +192,7 @@ static int read_subject(struct firing *firing, const struct hd_cron_rec *cron, s
 /* ---- one firing ------------------------------------------------------- */
 
 /* True if the cron was deleted, changed or fired since. */
-static bool is_firing_over(const struct firing *firing, const struct hd_cron_rec *cron, int err)
+static bool is_past(const struct firing *firing, const struct hd_cron_rec *cron, int err)
 {
     return err == HD_ENOTFOUND || (!err && (cron->next_at == 0 || cron->next_at > firing->now));
 }
@@ -212,7 +212,7 @@ static int add_advance(void *ctx, struct hd_batch_builder *batch, struct heddle_
     int err = hd_cron_read(firing->app->store, advancing->due->principal, advancing->due->id,
                            &batch->arena, &cron, fault);
 
-    advancing->is_over = is_firing_over(firing, &cron, err);
+    advancing->is_over = is_past(firing, &cron, err);
     if (advancing->is_over)
         return HD_EEXISTS;
     return err ? err : put_advanced(batch, &cron, firing->now, fault);
@@ -309,7 +309,7 @@ static int fire(struct firing *firing, const struct due *due, struct heddle_erro
     bool is_ours = false, has_ended;
     int err = hd_cron_read(app->store, due->principal, due->id, &firing->arena, &cron, fault);
 
-    if (err || is_firing_over(firing, &cron, err))
+    if (err || is_past(firing, &cron, err))
         return err == HD_ENOTFOUND ? 0 : err;
     err = find_owner(firing, &cron, &owner, &cause);
     if (err == HD_ENOTFOUND)
