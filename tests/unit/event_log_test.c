@@ -305,6 +305,92 @@ static void a_log_with_uncovered_numbers_stays(void **state)
     hd_event_logs_destroy(logs);
 }
 
+/* ---- numbers of other servers ----------------------------------------- */
+
+static void skipped_numbers_are_not_used_again(void **state)
+{
+    struct world *w = *state;
+
+    add(w, 3000);
+    hd_event_log_skip(w->log, 100);
+    assert_int_equal(hd_event_log_seq(w->log), 100);
+    assert_int_equal(hd_event_log_since(w->log), 100);
+    assert_int_equal(hd_event_log_position(w->log), 100);
+    add(w, 1000);
+    open_cursor(w, &w->cursor, RUN, false);
+    hd_cursor_close(&w->cursor);
+    hd_cursor_open(&w->cursor, w->log, 0);
+    assert_int_equal(hd_cursor_peek(&w->cursor)->seq, 101);
+    hd_cursor_advance(&w->cursor);
+    assert_null(hd_cursor_peek(&w->cursor));
+}
+
+static void lower_numbers_skip_nothing(void **state)
+{
+    struct world *w = *state;
+
+    add(w, 3000);
+    open_cursor(w, &w->cursor, RUN, false);
+    hd_event_log_skip(w->log, 3);
+    hd_event_log_skip(w->log, 2);
+    assert_false(w->cursor.is_lost);
+    assert_int_equal(hd_event_log_since(w->log), 0);
+    hd_cursor_close(&w->cursor);
+    hd_cursor_open(&w->cursor, w->log, 0);
+    assert_int_equal(hd_cursor_peek(&w->cursor)->seq, 1);
+}
+
+static void readers_of_skipped_numbers_are_lost(void **state)
+{
+    struct world *w = *state;
+    struct hd_cursor idle;
+
+    open_cursor(w, &w->cursor, RUN, false);
+    add(w, 3000);
+    open_cursor(w, &idle, RUN, false);
+    hd_event_log_skip(w->log, 4);
+    assert_true(w->cursor.is_lost);
+    assert_true(idle.is_lost);
+    assert_null(hd_cursor_peek(&w->cursor));
+    hd_cursor_close(&idle);
+}
+
+static void a_shared_log_skips_unless_a_run_holds_it(void **state)
+{
+    struct world *w = *state;
+
+    hd_event_logs_share(w->event_logs);
+    add(w, 3000);
+    assert_ptr_equal(hd_event_log_get(w->event_logs, HD_S(""), HD_S("t"), 50), w->log);
+    assert_int_equal(hd_event_log_since(w->log), 0);
+    hd_event_log_release(w->log);
+    assert_ptr_equal(hd_event_log_get(w->event_logs, HD_S(""), HD_S("t"), 60), w->log);
+    assert_int_equal(hd_event_log_since(w->log), 60);
+    hd_event_log_hold(w->log);
+}
+
+static void a_new_log_begins_above_the_stored_numbers(void **state)
+{
+    struct world *w = *state;
+    const struct hd_event_log *log = hd_event_log_get(w->event_logs, HD_S(""), HD_S("new"), 7);
+
+    assert_int_equal(hd_event_log_since(log), 7);
+    assert_int_equal(hd_event_log_position(log), 7);
+}
+
+static void a_held_event_is_above_the_position(void **state)
+{
+    struct world *w = *state;
+    const struct hd_event_log_entry end = {
+        .run_id = HD_S(RUN), .name = HD_S("end"), .data = HD_S("null"), .is_held = true};
+
+    add(w, 2000);
+    assert_err(hd_event_log_add(w->log, &end), 0);
+    assert_int_equal(hd_event_log_position(w->log), 2);
+    hd_event_log_show(w->log, HD_S(RUN));
+    assert_int_equal(hd_event_log_position(w->log), 3);
+}
+
 int main(void)
 {
 #define CASE(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
@@ -318,6 +404,12 @@ int main(void)
         CASE(only_readers_of_the_run_are_reported),
         CASE(a_log_with_uncovered_numbers_stays),
         CASE(an_ended_log_does_not_notify),
+        CASE(skipped_numbers_are_not_used_again),
+        CASE(lower_numbers_skip_nothing),
+        CASE(readers_of_skipped_numbers_are_lost),
+        CASE(a_shared_log_skips_unless_a_run_holds_it),
+        CASE(a_new_log_begins_above_the_stored_numbers),
+        CASE(a_held_event_is_above_the_position),
         cmocka_unit_test_setup_teardown(memory_for_all_is_shared, setup_tight, teardown),
     };
 #undef CASE
