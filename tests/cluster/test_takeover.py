@@ -1,6 +1,7 @@
 """Servers that are killed, paused, stopped or cut off: their runs continue elsewhere, once."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
@@ -203,6 +204,34 @@ def test_a_holder_that_cannot_be_reached_gives_503(cluster, gate, breaks):
     ends_well(talk, b, run)
 
 
+def test_a_request_that_waits_for_a_paused_holder_is_answered(cluster, gate):
+    """By the server that has taken over, or with the advice to come back."""
+    servers = cluster()
+    a, b, _ = servers.members
+    talk, run = begin(servers, a, gate)
+    a.may_end = True
+    a.pause()
+    asked = {
+        "cancel": ("POST", f"/runs/{run}/cancel?wait=1"),
+        "join": ("GET", f"/runs/{run}/join"),
+        "stream": ("GET", f"/runs/{run}/stream"),
+        "create": ("POST", "/runs"),
+    }
+
+    def ask(method: str, rest: str) -> int:
+        body = gate.body() if rest == "/runs" else None
+        return httpx.request(method, b.url + talk.path(rest), json=body, timeout=SECONDS).status_code
+
+    with ThreadPoolExecutor() as pool:
+        answers = {name: pool.submit(ask, *what) for name, what in asked.items()}
+        eventually(lambda: gate.arrived == 2 or talk.run(b, run)["status"] == "interrupted", SECONDS)
+        gate.open()
+        found = {name: answer.result() for name, answer in answers.items()}
+    assert set(found.values()) <= {200, 503}, found
+    a.go_on()
+    eventually(a.has_ended)
+
+
 def test_clocks_that_differ_change_no_order(cluster, gate):
     servers = cluster(clocks=(-30, 0, 30))
     a, b, c = servers.members
@@ -247,17 +276,3 @@ def test_a_tool_call_whose_result_was_stored_is_not_made_again(cluster, counter,
     payments = counter.of("job")
     assert not repeated_steps(payments) and not lost_results(payments, messages)
     assert len({each.key for each in payments}) == 4, "a repeated call has the key of the first one"
-
-
-def test_a_run_whose_secrets_died_with_its_server_says_so(cluster, gate):
-    """Others get them with the request, and keep them while they live."""
-    servers = cluster()
-    a, b, c = servers.members
-    secret = {"configurable": {**gate.config["configurable"], "custom_api_key": "sk-of-the-user-000000000000"}}
-    talk, run = begin(servers, a, gate, config=secret)
-    a.kill()
-    eventually(lambda: gate.arrived == 2, SECONDS)
-    gate.open()
-    # The graph does not use the key, so the run succeeds without it.
-    ends_well(talk, b, run)
-    assert httpx.get(b.url + talk.path(f"/runs/{run}"), timeout=60).text.count("sk-of-the-user") == 0

@@ -73,14 +73,13 @@ class Member(Heddle):
     def command(self) -> list[str]:
         command = super().command()
         command[command.index("--store") + 1] = self.store
-        if self.joins:
-            command += ["--cluster-address", self.address, "--cluster-lease", str(self.cluster.lease)]
         return command
 
     def environment(self) -> dict[str, str]:
         env = super().environment()
         if self.joins:
-            env["HEDDLE_CLUSTER_KEY"] = self.cluster.key
+            env["HEDDLE_CLUSTER_ADDRESS"], env["HEDDLE_CLUSTER_KEY"] = self.address, self.cluster.key
+            env["HEDDLE_CLUSTER_LEASE"] = str(self.cluster.lease)
         if self.clock:
             env["LD_PRELOAD"], env["STEPPED_CLOCK"] = str(self.cluster.clock_library()), str(self.clock)
             # The sanitizer requires to be loaded first, which is not necessary here.
@@ -251,7 +250,7 @@ class Cluster:
 
     def rows(self) -> dict[str, dict]:
         """The rows of the joined servers, by id."""
-        found = self.sql("SELECT slot || ' ' || convert_from(body, 'UTF8') FROM servers WHERE slot <> ''")
+        found = self.sql("SELECT convert_from(slot || ' ' || body, 'UTF8') FROM servers WHERE slot <> ''")
         return {line.split(" ", 1)[0]: json.loads(line.split(" ", 1)[1]) for line in found.splitlines()}
 
     def member_of(self, identity: str) -> Member | None:
@@ -260,12 +259,14 @@ class Cluster:
 
     def holder(self, thread: str) -> Member | None:
         """The server that executes the runs of a thread."""
-        server = self.sql(f"SELECT server FROM holds WHERE thread_id = '{thread}' AND token <> 0")
+        server = self.sql(f"SELECT convert_from(server, 'UTF8') FROM holds WHERE thread_id = '{thread}' AND token <> 0")
         return self.member_of(server) if server else None
 
-    def leader(self) -> Member:
-        body = json.loads(self.sql("SELECT convert_from(body, 'UTF8') FROM servers WHERE slot = ''"))
-        return next(each for each in self.members if each.address == body["address"])
+    def leader(self) -> Member | None:
+        """None: it has just stopped, or is not one of ours."""
+        body = self.sql("SELECT convert_from(body, 'UTF8') FROM servers WHERE slot = ''")
+        address = json.loads(body)["address"] if body else None
+        return next((each for each in self.members if each.address == address), None)
 
     def held(self) -> int:
         return int(self.sql("SELECT count(*) FROM holds WHERE token <> 0"))

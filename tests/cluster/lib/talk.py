@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import httpx
 from cluster import Cluster, Member
 from load import eventually
 from plain import texts
@@ -28,7 +29,16 @@ class Talk:
         return self.ask(through, "POST", "/runs/wait", json={"assistant_id": assistant, **body})
 
     def join(self, through: Member, run: str) -> dict:
-        return self.ask(through, "GET", f"/runs/{run}/join")
+        """Comes back while the holder cannot be reached."""
+        with through.client() as http:
+
+            def answer() -> httpx.Response | None:
+                found = http.get(self.path(f"/runs/{run}/join"))
+                return None if found.status_code == 503 else found
+
+            found = eventually(answer)
+        assert found.status_code == 200, found.text
+        return found.json()
 
     def run(self, through: Member, run: str) -> dict:
         return self.ask(through, "GET", f"/runs/{run}")
