@@ -15,7 +15,7 @@ from server import ROOT, Server, binary
 pytestmark = pytest.mark.beyond_peer("keeps its data in memory")
 
 OLD_STORE = ROOT / "tests/data/store-5.sql"  # written by a program of that version
-NEW_TABLES = ("holds", "lines", "outbox", "servers", "thread_texts", "thread_words")
+NEW_TABLES = ("holds", "lines", "outbox", "run_slots", "servers", "thread_texts", "thread_words")
 NEW_INDEXES = ("checkpoints_backward", "thread_info_by_updated")
 TALK, TITLED, ASKED = (f"11111111-1111-4111-8111-11111111111{number}" for number in (1, 2, 3))
 TURNS = ("Warp and weft", "A second turn")

@@ -114,6 +114,14 @@ SELECT principal,
        strftime('%Y-%m-%dT%H:%M:%fZ', created_at / 1e6, 'unixepoch') AS created_at,
        body
 FROM principals;
+CREATE VIEW heddle_run_slots AS
+SELECT actor,
+       slot,
+       token,
+       principal,
+       thread_id,
+       run_id
+FROM run_slots;
 CREATE VIEW heddle_runs AS
 SELECT principal,
        thread_id,
@@ -301,6 +309,14 @@ CREATE TABLE principals (
     created_at INTEGER NOT NULL,
     body TEXT NOT NULL,
     PRIMARY KEY (principal)) WITHOUT ROWID;
+CREATE TABLE run_slots (
+    actor TEXT NOT NULL,
+    slot INTEGER NOT NULL,
+    token INTEGER NOT NULL,
+    principal TEXT NOT NULL,
+    thread_id TEXT NOT NULL,
+    run_id TEXT NOT NULL,
+    PRIMARY KEY (actor, slot)) WITHOUT ROWID;
 CREATE TABLE runs (
     principal TEXT NOT NULL,
     thread_id TEXT NOT NULL,
