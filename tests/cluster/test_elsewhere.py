@@ -1,8 +1,10 @@
-"""Requests that concern the runs of many threads stop those of all servers."""
+"""Requests that concern the runs of many threads reach those of all servers; limits count them."""
 
 import httpx
+import pytest
 from load import eventually
 from plain import human
+from test_security import SecuredMember
 
 
 def start(servers, gate, **body):
@@ -107,3 +109,29 @@ def test_the_readers_of_a_thread_end_when_another_server_deletes_it(shared):
             if "event: end" in text:
                 break
     assert "the new one" in text and "the old one" not in text
+
+
+@pytest.fixture
+def limited(cluster):
+    """Each user may have five runs, whichever servers execute them."""
+    return cluster(member=SecuredMember, options=["--limits-runs", "5"])
+
+
+def create(client: httpx.Client, gate) -> int:
+    thread = client.post("/threads", json={}).json()["thread_id"]
+    return client.post(f"/threads/{thread}/runs", json=gate.body()).status_code
+
+
+def test_a_run_keeps_its_slot_when_another_server_takes_it_over(limited, gate):
+    alice = [each.as_user("alice") for each in limited.members]
+    bob = limited.members[0].as_user("bob")
+    statuses = [create(client, gate) for client in alice * 3]
+    assert statuses.count(200) == 5 and statuses.count(429) == 4, statuses
+    assert create(bob, gate) == 200
+    assert limited.sql("SELECT count(*) FROM run_slots") == "6"
+    # A run keeps its slot when another server takes it over.
+    limited.members[1].kill()
+    assert create(alice[0], gate) == 429
+    gate.open()
+    eventually(lambda: limited.sql("SELECT count(*) FROM run_slots") == "0")
+    assert create(alice[2], gate) == 200
