@@ -77,6 +77,7 @@ struct hd_loop {
     struct hd_tasks tasks;
     struct hd_val *null_resume; /* resume value without an id, for the first interrupt */
     bool null_resume_used;
+    bool is_answered; /* its parent graphs' null_resume is used: hd_resume_check_parent() */
 
     size_t running;
     bool is_advancing;

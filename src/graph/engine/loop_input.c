@@ -324,6 +324,9 @@ int hd_loop_apply_input(struct hd_loop *loop, struct hd_val *input, struct hd_va
     if (!hd_checkpoint_state_any_updated(&loop->live))
         loop->live.has_updated = false; /* no updates: treat as not recorded */
     err = judge(loop, &s);
+    /* The answer to an interrupt that an edit of the subgraph's state has replaced is for the next. */
+    if (!err && !is_edit(loop))
+        err = hd_resume_check_parent(loop);
     if (s.is_travelling)
         hd_pending_writes_filter(&loop->pending_writes, is_resume, NULL);
     if (!loop->outer && loop->run->options.asks_again)

@@ -121,19 +121,61 @@ static bool is_null_resume(const struct hd_pending_write *pending_write, const v
     return pending_write->write.channel == HD_W_RESUME && hd_is_null_task(pending_write->task);
 }
 
+/* True if the checkpoint has an interrupt with this id, of any task. */
+static bool has_interrupt(const struct hd_pending_writes *pending_writes, struct hd_slice id)
+{
+    for (size_t i = 0; i < pending_writes->count; i++) {
+        const struct hd_val *asked = pending_writes->list[i].write.val;
+        size_t count = hd_val_is_list(asked) ? hd_val_count(asked) : 1;
+
+        if (pending_writes->list[i].write.channel != HD_W_INTERRUPT)
+            continue;
+        for (size_t j = 0; j < count; j++) {
+            const struct hd_val *one = hd_val_is_list(asked) ? hd_val_at(asked, j) : asked;
+
+            if (hd_slice_eq(hd_val_get_string(hd_val_get(one, HD_S("id"))), id))
+                return true;
+        }
+    }
+    return false;
+}
+
+int hd_resume_check_parent(struct hd_loop *loop)
+{
+    struct hd_task *outer = loop->outer;
+    struct hd_val *asked =
+        outer ? hd_status_interrupts(&outer->loop->pending_writes, outer->id) : NULL;
+    bool is_past;
+
+    loop->is_answered = false;
+    if (!outer)
+        return 0;
+    if (!asked)
+        return HD_ENOMEM;
+    is_past = loop->has_stored && hd_val_count(asked) > 0;
+    for (size_t i = 0; i < hd_val_count(asked) && is_past; i++)
+        is_past = !has_interrupt(&loop->pending_writes,
+                                 hd_val_get_string(hd_val_get(hd_val_at(asked, i), HD_S("id"))));
+    loop->is_answered = is_past;
+    hd_val_unref(asked);
+    return 0;
+}
+
 /* Takes the resume value without an id; NULL: no such value, or already used. */
 static struct hd_val *take_null_resume(struct hd_loop *loop)
 {
+    bool was_used = false;
+
     while (!loop->null_resume) {
         if (!loop->outer)
             return NULL;
+        was_used = was_used || loop->is_answered;
         loop = loop->outer->loop;
     }
-    if (loop->null_resume_used)
-        return NULL;
+    was_used = was_used || loop->null_resume_used;
     loop->null_resume_used = true;
     hd_pending_writes_filter(&loop->pending_writes, is_null_resume, NULL);
-    return loop->null_resume;
+    return was_used ? NULL : loop->null_resume;
 }
 
 int hd_task_answer(struct hd_task *task, struct hd_val **out)

@@ -148,6 +148,12 @@ HD_MUST_CHECK int hd_task_wait(struct hd_task *task, int64_t ms, void (*fn)(stru
 /* ---- resume.c --------------------------------------------------------- */
 
 HD_MUST_CHECK int hd_resume_prepare(struct hd_task *task);
+/*
+ * For a subgraph whose checkpoint was loaded: sets is_answered if it has got past the interrupts
+ * that its parent graph has stored. That is so when an earlier run ended before the parent graph
+ * stored the outcome. The stored resume value without an id was for those interrupts.
+ */
+HD_MUST_CHECK int hd_resume_check_parent(struct hd_loop *loop);
 bool hd_is_interrupt_id(struct hd_slice text);
 
 #endif
