@@ -196,6 +196,12 @@ def plain(document, rooted):
     return document
 
 
+def questions(document, thread):
+    """Returns the values of the pending interrupts of a thread."""
+    [state] = [each["result"] for each in document["steps"] if each["do"] == "state" and each["thread"] == thread]
+    return [interrupt["value"] for task in state["tasks"] for interrupt in task["interrupts"]]
+
+
 def sent_to(namespaces):
     """Returns the nodes that a command goes to; they are no tasks before a step is done."""
     newest = namespaces.get("", [None])[0]
@@ -311,7 +317,7 @@ class Corpus(Case):
             starts_anew = "from" in step and not has_begun
             self.allow(after, self.server.seen(run)[since:], allowed, starts_anew or step.get("durability") == "exit")
             if has_begun:
-                current = self.go_on(step)
+                current = self.go_on(step, after)
         after, _ = store.observe(self.threads, current)
         check_equal(f"step {number}, {self.kills} kills so far", outcome[0], plain(after, self.rooted))
         return after["threads"]
@@ -352,9 +358,13 @@ class Corpus(Case):
                 allowed[request] += 1
 
     @staticmethod
-    def go_on(step):
+    def go_on(step, after):
         names = ("do", "thread", "durability", "interrupt_before", "interrupt_after", "recursion_limit")
-        return {"input": None, **{name: step[name] for name in names if name in step}}
+        again = {name: step[name] for name in names if name in step}
+        # Answers by id are not stored before their tasks use them.
+        asked = questions(after, step.get("thread", "main"))
+        left = [pair for pair in step.get("command", {}).get("resume_ids", ()) if pair[0] in asked]
+        return {**again, "command": {"resume_ids": left}} if left else {**again, "input": None}
 
     def count(self, run, number, wanted, allowed):
         got = collections.Counter(self.server.seen(run))
