@@ -2,12 +2,12 @@
 
 #include <string.h>
 
+#include "api/disconnect.h"
 #include "api/heartbeat.h"
 #include "api/stream_access.h"
 #include "base/alloc.h"
 #include "http/server.h"
 #include "http/sse.h"
-#include "run/queue.h"
 
 #define FRAME_PARTS 7
 #define MAX_GIVEN ((size_t)256 << 20)
@@ -77,15 +77,11 @@ static void on_watch(void *ctx, enum hd_stream_access_end why)
 static void on_event_stream_gone(void *ctx)
 {
     struct hd_event_stream *stream = ctx;
-    struct hd_app *app = stream->call->app;
 
     /* Stopping the run emits events, which must not reach this stream any more. */
     hd_cursor_close(&stream->cursor);
-    /* On shutdown the reader did not disconnect: the next process continues the run. */
-    if (stream->events.cancels_on_disconnect &&
-        !hd_http_server_is_closing(hd_api_server(stream->call->api)))
-        hd_queue_cancel(app->queue, stream->call->principal, stream->events.thread_id,
-                        stream->events.run_id, HD_CANCEL_INTERRUPT);
+    if (stream->events.cancels_on_disconnect)
+        hd_disconnect_cancel(stream->call, stream->events.thread_id, stream->events.run_id);
     event_stream_fini(stream);
 }
 

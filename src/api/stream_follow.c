@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/request/forward.h"
+#include "api/request/peer_watch.h"
 #include "app/defer.h"
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -21,7 +22,6 @@
 #define RETRY_US 200000
 #define MAX_RETRY_US 5000000
 #define CONNECT_MS 3000
-#define MIN_IDLE_MS 30000
 #define MAX_FRAME ((size_t)128 << 20)
 #define MAX_ANSWER ((size_t)1 << 20) /* of a refusal */
 #define MAX_MESSAGE ((size_t)4 << 20)
@@ -44,6 +44,7 @@ struct hd_stream_follows {
 /* The events of a thread from another server. */
 struct peer_feed {
     struct hd_stream_follow *follow;
+    struct hd_peer_watch watch;
     char server[HD_UUID_SIZE];
     struct hd_client_request *request; /* NULL: it has ended */
     struct hd_sse_reader reader;
@@ -117,6 +118,7 @@ static void close_feed(struct peer_feed **at)
         return;
     if (feed->request)
         hd_client_cancel(feed->request);
+    hd_peer_watch_stop(&feed->watch);
     hd_sse_reader_fini(&feed->reader);
     hd_free(feed);
 }
@@ -455,6 +457,7 @@ static bool on_feed_head(void *ctx, const struct hd_client_response *head)
     struct hd_stream_follow *follow = feed->follow;
     uint64_t position = number_of(head->headers, POSITION);
 
+    hd_peer_watch_touch(&feed->watch);
     feed->status = head->status;
     if (head->status != 200)
         return false;
@@ -481,6 +484,7 @@ static void on_feed_data(void *ctx, struct hd_slice data)
     struct peer_feed *feed = ctx;
     struct hd_stream_follow *follow = feed->follow;
 
+    hd_peer_watch_touch(&feed->watch);
     if (hd_sse_reader_add(&feed->reader, data)) {
         hd_event_stream_break_off(follow->stream);
         return;
@@ -497,15 +501,13 @@ static void on_feed_data(void *ctx, struct hd_slice data)
     }
 }
 
-static void on_feed_end(void *ctx, const struct hd_client_response *response)
+/* The server sends no more. */
+static void end_feed(struct peer_feed *feed)
 {
-    struct peer_feed *feed = ctx;
     struct hd_stream_follow *follow = feed->follow;
 
     feed->request = NULL;
-    if (response->error)
-        hd_log(HD_LOG_WARN, "cluster", "the events of server %s broke off: %s", feed->server,
-               response->error);
+    hd_peer_watch_stop(&feed->watch);
     if (!follow->stream) {
         refuse_stream(follow, feed->status);
     } else if (feed == follow->next) {
@@ -516,11 +518,22 @@ static void on_feed_end(void *ctx, const struct hd_client_response *response)
     }
 }
 
-static int64_t idle_of(const struct hd_app *app)
+static void on_feed_end(void *ctx, const struct hd_client_response *response)
 {
-    int64_t idle = 3 * (int64_t)app->config->stream_heartbeat_ms;
+    struct peer_feed *feed = ctx;
 
-    return idle == 0 || idle > MIN_IDLE_MS ? idle : MIN_IDLE_MS;
+    if (response->error)
+        hd_log(HD_LOG_WARN, "cluster", "the events of server %s broke off: %s", feed->server,
+               response->error);
+    end_feed(feed);
+}
+
+static void on_feed_lost(void *ctx)
+{
+    struct peer_feed *feed = ctx;
+
+    hd_client_cancel(feed->request);
+    end_feed(feed);
 }
 
 static int send_request(struct peer_feed *feed, const struct hd_forward_message *message)
@@ -534,13 +547,18 @@ static int send_request(struct peer_feed *feed, const struct hd_forward_message 
                                               .is_direct = true,
                                               .is_verbatim = true,
                                               .is_trusted = true,
-                                              .idle_ms = idle_of(call->app),
                                               .max_body = MAX_ANSWER,
                                               .on_head = on_feed_head,
                                               .on_data = on_feed_data};
 
-    return hd_client_send(hd_forwards_client(hd_api_forwards(call->api)), &options, on_feed_end,
-                          feed, &feed->request);
+    struct hd_forwards *forwards = hd_api_forwards(call->api);
+    int err =
+        hd_client_send(hd_forwards_client(forwards), &options, on_feed_end, feed, &feed->request);
+
+    if (!err)
+        hd_peer_watch_start(hd_forwards_watches(forwards), &feed->watch,
+                            hd_slice_cstr(feed->server), on_feed_lost, feed);
+    return err;
 }
 
 /* `last` NULL: from where the client has asked. */
@@ -631,13 +649,8 @@ static void seek_source(struct hd_stream_follow *follow)
 
 static void use_look(struct hd_stream_follow *follow, const struct hd_hold_look *look)
 {
-    struct hd_cluster_server found;
-
-    if (!follow->stream) {
-        if (!hd_cluster_find(follow->follows->app->cluster, hd_slice_cstr(follow->wanted), &found))
-            refuse_stream(follow, 503);
+    if (!follow->stream) /* its server is watched */
         return;
-    }
     if (!look->has_thread) {
         hd_event_stream_finish(follow->stream);
         return;

@@ -1,10 +1,10 @@
 #include "api/wait.h"
 
+#include "api/disconnect.h"
 #include "api/heartbeat.h"
 #include "api/stream_access.h"
 #include "api/thread_view.h"
 #include "base/alloc.h"
-#include "http/server.h"
 #include "records/record.h"
 #include "run/queue.h"
 
@@ -34,11 +34,8 @@ static void on_wait_gone(void *ctx)
     struct wait *wait = ctx;
 
     wait_leave(wait);
-    /* On shutdown the client did not disconnect. */
-    if (wait->cancels_on_disconnect && !wait->is_ended &&
-        !hd_http_server_is_closing(hd_api_server(wait->call->api)))
-        hd_queue_cancel(wait->call->app->queue, wait->call->principal, wait->thread_id,
-                        wait->run_id, HD_CANCEL_INTERRUPT);
+    if (wait->cancels_on_disconnect && !wait->is_ended)
+        hd_disconnect_cancel(wait->call, wait->thread_id, wait->run_id);
     hd_call_free(wait->call);
 }
 

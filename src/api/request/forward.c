@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "api/request/access.h"
+#include "api/request/peer_watch.h"
 #include "auth/digest.h"
 #include "auth/forwarded.h"
 #include "base/alloc.h"
-#include "base/list.h"
 #include "base/log.h"
 #include "base/uuid.h"
 #include "cluster/cluster.h"
@@ -15,27 +15,23 @@
 #include "net/http_client.h"
 #include "records/hold.h"
 
-#define MAX_TRIES 4     /* look-ups of the holder for one request */
-#define RETRY_S 1       /* Retry-After while no server can answer */
-#define CONNECT_MS 3000 /* to a server of the same cluster */
-#define CHECK_MS 1000   /* whether the servers that must answer are alive */
-#define MIN_IDLE_MS 30000
+#define MAX_TRIES 4                   /* look-ups of the holder for one request */
+#define RETRY_S 1                     /* Retry-After while no server can answer */
+#define CONNECT_MS 3000               /* to a server of the same cluster */
 #define MAX_PENDING ((size_t)1 << 20) /* of a stream whose client does not read */
 #define MAX_WHOLE ((size_t)1 << 30)
 #define MAX_LINES 160
 #define LOOP_COMPRESSES ((size_t)32 << 10)
 
 struct hd_forwards {
-    struct hd_app *app;
     struct hd_client *client;
+    struct hd_peer_watches *watches;
     struct hd_forwarded_key key;
-    uv_timer_t timer;
-    struct hd_forwarding *first; /* requests that another server is answering */
 };
 
 /* A call that another server answers; in the arena of the call. */
 struct hd_forwarding {
-    HD_DLINK(struct hd_forwarding) all;
+    struct hd_peer_watch watch;
     struct hd_call *call;
     enum hd_stage stage; /* where the look-up is repeated */
     int tries;
@@ -289,14 +285,12 @@ static int add_headers(const struct hd_call *call, const char *last_event_id,
                                     hd_exchange_id(call->exchange));
 }
 
-/* The address without a path: the request's own has http.mount_prefix. */
 struct hd_slice hd_forward_origin(const char *address)
 {
-    const char *host = strstr(address, "://"), *end;
+    const char *host = strstr(address, "://");
 
     host = host ? host + 3 : address;
-    end = strchr(host, '/');
-    return hd_slice(address, end ? (size_t)(end - address) : strlen(address));
+    return hd_slice(address, (size_t)(host - address) + strcspn(host, "/"));
 }
 
 int hd_forward_write(const struct hd_call *call, struct hd_slice server, const char *last_event_id,
@@ -310,6 +304,7 @@ int hd_forward_write(const struct hd_call *call, struct hd_slice server, const c
     *out = (struct hd_forward_message){.url = NULL};
     if (!hd_cluster_find(call->app->cluster, server, &found))
         return HD_ENOTFOUND;
+    /* The path of the request has http.mount_prefix. */
     origin = hd_forward_origin(found.address);
     out->lines = hd_arena_calloc(arena, MAX_LINES, sizeof(*out->lines));
     out->url = hd_arena_printf(arena, "%.*s%.*s%s%.*s", (int)origin.len, origin.ptr,
@@ -449,7 +444,7 @@ static void end_forwarding(struct hd_forwarding *forwarding)
     if (forwarding->request)
         hd_client_cancel(forwarding->request);
     forwarding->request = NULL;
-    hd_dlist_remove(forwarding, all);
+    hd_peer_watch_stop(&forwarding->watch);
     hd_buf_fini(&forwarding->pending);
 }
 
@@ -526,7 +521,7 @@ static void finish_stream(struct hd_forwarding *forwarding)
     struct hd_call *call = forwarding->call;
     struct hd_exchange *ex = call->exchange;
 
-    hd_dlist_remove(forwarding, all);
+    hd_peer_watch_stop(&forwarding->watch);
     hd_buf_fini(&forwarding->pending);
     hd_call_free(call);
     hd_http_stream_end(ex);
@@ -559,6 +554,7 @@ static bool on_peer_head(void *ctx, const struct hd_client_response *head)
     struct hd_forwarding *forwarding = ctx;
     struct hd_call *call = forwarding->call;
 
+    hd_peer_watch_touch(&forwarding->watch);
     forwarding->is_moved = header_of(head->headers, HD_NOT_HOLDER).len > 0;
     if (forwarding->is_moved || !is_endless(head))
         return false;
@@ -576,6 +572,7 @@ static void on_peer_data(void *ctx, struct hd_slice data)
     struct hd_forwarding *forwarding = ctx;
     size_t taken = 0;
 
+    hd_peer_watch_touch(&forwarding->watch);
     if (forwarding->pending.len == 0)
         taken = hd_http_stream_write(forwarding->call->exchange, &data, 1);
     if (taken == data.len)
@@ -646,16 +643,9 @@ static void on_peer_answer(void *ctx, const struct hd_client_response *response)
 
 /* ---- sending ---------------------------------------------------------- */
 
-static void on_check(uv_timer_t *timer);
-
-/* Streams and waits have heartbeats, other answers may take any time. */
-static int64_t idle_of(const struct hd_call *call)
+static void on_peer_lost(void *ctx)
 {
-    int64_t idle = 3 * (int64_t)call->app->config->stream_heartbeat_ms;
-
-    if (!call->route->has_heartbeat || idle == 0)
-        return 0;
-    return idle > MIN_IDLE_MS ? idle : MIN_IDLE_MS;
+    fail_forwarding(ctx);
 }
 
 struct hd_step hd_forward_send(struct hd_call *call)
@@ -673,7 +663,6 @@ struct hd_step hd_forward_send(struct hd_call *call)
                                               .is_direct = true,
                                               .is_verbatim = true,
                                               .is_trusted = true,
-                                              .idle_ms = idle_of(call),
                                               .max_body = MAX_WHOLE,
                                               .on_head = on_peer_head,
                                               .on_data = on_peer_data};
@@ -686,40 +675,13 @@ struct hd_step hd_forward_send(struct hd_call *call)
                          &forwarding->request);
     if (err)
         return hd_step_fail(err);
-    if (!forwards->first)
-        uv_timer_start(&forwards->timer, on_check, CHECK_MS, CHECK_MS);
-    hd_dlist_insert(&forwards->first, forwarding, all);
+    hd_peer_watch_start(forwards->watches, &forwarding->watch, forwarding->server, on_peer_lost,
+                        forwarding);
     hd_exchange_on_gone(call->exchange, on_client_gone, forwarding);
     return HD_WAIT;
 }
 
 /* ---- all of them ------------------------------------------------------ */
-
-/* Begins anew after each failure: a callback may end others. */
-static struct hd_forwarding *find_lost(const struct hd_forwards *forwards)
-{
-    struct hd_cluster_server found;
-
-    for (struct hd_forwarding *forwarding = forwards->first; forwarding;
-         forwarding = forwarding->all.next) {
-        if (forwarding->request &&
-            !hd_cluster_find(forwards->app->cluster, forwarding->server, &found))
-            return forwarding;
-    }
-    return NULL;
-}
-
-/* A server whose machine is gone closes no connection. */
-static void on_check(uv_timer_t *timer)
-{
-    struct hd_forwards *forwards = timer->data;
-    struct hd_forwarding *forwarding;
-
-    while ((forwarding = find_lost(forwards)))
-        fail_forwarding(forwarding);
-    if (!forwards->first)
-        uv_timer_stop(timer);
-}
 
 int hd_forwards_create(struct hd_app *app, struct hd_forwards **out)
 {
@@ -732,25 +694,19 @@ int hd_forwards_create(struct hd_app *app, struct hd_forwards **out)
     forwards = hd_calloc(1, sizeof(*forwards));
     if (!forwards)
         return HD_ENOMEM;
-    forwards->app = app;
     err = hd_forwarded_key_derive(hd_slice_cstr(app->config->cluster_key), &forwards->key);
     if (!err)
         err = hd_client_create(app->loop, &forwards->client);
-    if (err || uv_timer_init(app->loop, &forwards->timer)) {
+    if (!err)
+        err = hd_peer_watches_create(app, forwards->client, &forwards->watches);
+    if (err) {
         hd_client_destroy(forwards->client);
         hd_free(forwards);
-        return err ? err : HD_EIO;
+        return err;
     }
-    forwards->timer.data = forwards;
-    uv_unref((uv_handle_t *)&forwards->timer);
     hd_client_set_connections(forwards->client, 0);
     *out = forwards;
     return 0;
-}
-
-static void on_forwards_closed(uv_handle_t *handle)
-{
-    hd_free(handle->data);
 }
 
 void hd_forwards_destroy(struct hd_forwards *forwards)
@@ -758,12 +714,18 @@ void hd_forwards_destroy(struct hd_forwards *forwards)
     if (!forwards)
         return;
     hd_client_destroy(forwards->client);
-    uv_close((uv_handle_t *)&forwards->timer, on_forwards_closed);
+    hd_peer_watches_destroy(forwards->watches);
+    hd_free(forwards);
 }
 
 struct hd_client *hd_forwards_client(struct hd_forwards *forwards)
 {
     return forwards->client;
+}
+
+struct hd_peer_watches *hd_forwards_watches(struct hd_forwards *forwards)
+{
+    return forwards->watches;
 }
 
 const struct hd_forwarded_key *hd_forwards_key(const struct hd_forwards *forwards)

@@ -21,7 +21,7 @@
  *   HD_BY_FOLLOWER     the stream of a thread, whose holders change (api/stream_follow.h).
  *   HD_BY_ANY          everything else: reads, which the store answers; changes of rows that
  *                         expect a revision (metadata, participants, copies); new threads, which
- *                         nobody holds; what concerns many threads (run/… and the peers).
+ *                         nobody holds; what concerns many threads (api/peer_cancel.h).
  */
 #ifndef HD_API_REQUEST_FORWARD_H
 #define HD_API_REQUEST_FORWARD_H
@@ -31,7 +31,9 @@
 #include "base/compiler.h"
 
 struct hd_client;
+struct hd_forwarded_key;
 struct hd_forwards;
+struct hd_peer_watches;
 
 /* A header of the answer: another server holds the thread. */
 #define HD_NOT_HOLDER HD_S("heddle-not-holder")
@@ -41,9 +43,9 @@ HD_MUST_CHECK int hd_forwards_create(struct hd_app *app, struct hd_forwards **ou
 void hd_forwards_destroy(struct hd_forwards *forwards);
 /* The client for requests to the other servers, and the key that signs them. */
 struct hd_client *hd_forwards_client(struct hd_forwards *forwards);
-struct hd_forwarded_key;
 const struct hd_forwarded_key *hd_forwards_key(const struct hd_forwards *forwards);
-/* The part of a server's address without a path. */
+struct hd_peer_watches *hd_forwards_watches(struct hd_forwards *forwards);
+/* The part of a server's address without a path: that of a request has http.mount_prefix. */
 struct hd_slice hd_forward_origin(const char *address);
 
 /*

@@ -1,9 +1,7 @@
 #include "api/request/peer.h"
 
-#include <string.h>
-#include <uv.h>
-
 #include "api/request/forward.h"
+#include "api/request/peer_watch.h"
 #include "auth/forwarded.h"
 #include "base/alloc.h"
 #include "base/log.h"
@@ -12,14 +10,11 @@
 #include "net/http_client.h"
 
 #define CONNECT_MS 3000
-#define CHECK_MS 1000 /* whether the server is alive: one whose machine is gone closes nothing */
 #define MAX_ANSWER ((size_t)1 << 20)
 
 struct hd_peer_request {
-    struct hd_app *app;
-    uv_timer_t timer;
+    struct hd_peer_watch watch;
     struct hd_client_request *request; /* NULL: it has ended */
-    char server[HD_UUID_SIZE];
     hd_peer_fn fn;
     void *ctx;
 };
@@ -29,17 +24,12 @@ bool hd_peer_is_caller(const struct hd_call *call)
     return call->forwarded != NULL;
 }
 
-static void on_peer_timer_closed(uv_handle_t *handle)
-{
-    hd_free(handle->data);
-}
-
 void hd_peer_cancel(struct hd_peer_request *request)
 {
     if (request->request)
         hd_client_cancel(request->request);
-    request->request = NULL;
-    uv_close((uv_handle_t *)&request->timer, on_peer_timer_closed);
+    hd_peer_watch_stop(&request->watch);
+    hd_free(request);
 }
 
 static void finish(struct hd_peer_request *request, int status, struct hd_slice body)
@@ -49,7 +39,7 @@ static void finish(struct hd_peer_request *request, int status, struct hd_slice 
 
     if (status != 200)
         hd_log(HD_LOG_WARN, "cluster", "a request to the server %s failed, status %d",
-               request->server, status);
+               request->watch.server, status);
     hd_peer_cancel(request);
     fn(ctx, status, body);
 }
@@ -62,13 +52,9 @@ static void on_answer(void *ctx, const struct hd_client_response *response)
     finish(request, response->error ? 0 : (int)response->status, response->body);
 }
 
-static void on_peer_check(uv_timer_t *timer)
+static void on_server_lost(void *ctx)
 {
-    struct hd_peer_request *request = timer->data;
-    struct hd_cluster_server found;
-
-    if (!hd_cluster_find(request->app->cluster, hd_slice_cstr(request->server), &found))
-        finish(request, 0, hd_slice(NULL, 0));
+    finish(ctx, 0, hd_slice(NULL, 0));
 }
 
 /* ---- sending ---------------------------------------------------------- */
@@ -94,8 +80,8 @@ static int sign(const struct hd_call *call, struct hd_slice server, struct hd_sl
     return err ? err : hd_buf_append_byte(out, '\0');
 }
 
-static int post(struct hd_peer_request *request, const struct hd_call *call, const char *url,
-                struct hd_slice path, struct hd_slice body)
+static int post(struct hd_peer_request *request, const struct hd_call *call, struct hd_slice server,
+                const char *url, struct hd_slice path, struct hd_slice body)
 {
     struct hd_buf signature;
     const char *lines[] = {"Content-Type: application/json", "Expect:", NULL};
@@ -112,7 +98,7 @@ static int post(struct hd_peer_request *request, const struct hd_call *call, con
     int err;
 
     hd_buf_init(&signature, 2 * HD_FORWARDED_MAX);
-    err = sign(call, hd_slice_cstr(request->server), path, body, &signature);
+    err = sign(call, server, path, body, &signature);
     lines[2] = signature.ptr;
     if (!err)
         err = hd_client_send(hd_forwards_client(hd_api_forwards(call->api)), &options, on_answer,
@@ -137,22 +123,17 @@ int hd_peer_send(const struct hd_call *call, struct hd_slice server, const char 
     whole = hd_arena_printf(call->arena, "%s%s", prefix, path);
     url = whole ? hd_arena_printf(call->arena, "%.*s%s", (int)origin.len, origin.ptr, whole) : NULL;
     request = url ? hd_calloc(1, sizeof(*request)) : NULL;
-    if (!request || uv_timer_init(call->app->loop, &request->timer)) {
-        hd_free(request);
+    if (!request)
         return HD_ENOMEM;
-    }
-    request->app = call->app;
-    request->timer.data = request;
     request->fn = fn;
     request->ctx = ctx;
-    memcpy(request->server, found.id, sizeof(request->server));
-    uv_unref((uv_handle_t *)&request->timer);
-    err = post(request, call, url, hd_slice_cstr(whole), body);
+    err = post(request, call, server, url, hd_slice_cstr(whole), body);
     if (err) {
         hd_peer_cancel(request);
         return err;
     }
-    uv_timer_start(&request->timer, on_peer_check, CHECK_MS, CHECK_MS);
+    hd_peer_watch_start(hd_forwards_watches(hd_api_forwards(call->api)), &request->watch, server,
+                        on_server_lost, request);
     *out = request;
     return 0;
 }
