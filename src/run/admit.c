@@ -20,6 +20,7 @@
 #include "run/delegate.h"
 #include "run/queue.h"
 #include "run/run_commit.h"
+#include "run/unsettled.h"
 #include "search/thread_texts.h"
 #include "secret/secret.h"
 #include "store/rows.h"
@@ -797,6 +798,9 @@ static int store_admission(struct attempt *t)
     if (!err)
         err = hd_thread_lane(t->a->arena, t->a->principal, t->thread.id, &lane);
     view = hd_batch_view(&batch);
+    t->a->is_sent = !err;
+    t->a->event_seq = t->thread.event_seq;
+    t->a->run.guard = (struct hd_guard){t->thread.created_at, t->token};
     if (!err)
         err = hd_rows_apply(t->a->app->store, lane, &view, NULL, t->fault);
     hd_batch_fini(&batch);
@@ -892,8 +896,6 @@ static int try_once(struct attempt *t)
         err = list_cancelled(t);
     if (!err)
         err = store_admission(t);
-    t->a->event_seq = t->thread.event_seq;
-    t->a->run.guard = (struct hd_guard){t->thread.created_at, t->token};
     return err;
 }
 
@@ -916,6 +918,7 @@ static int admit_once(void *arg, struct heddle_error *fault)
 
     a->cancelled_count = 0;
     a->holder = hd_slice(NULL, 0);
+    a->is_sent = false;
     a->run.secrets = hd_slice(NULL, 0);
     err = try_once(&t);
     hd_val_unref(t.secrets);
@@ -942,5 +945,7 @@ int hd_admit(struct hd_admission *a, struct heddle_error *fault)
         hd_queue_unexpect(a->app->queue, a->principal, a->run.run_id);
         hd_limits_give(a->app->limits, a->actor, HD_LIMIT_RUNS);
     }
+    if (a->is_sent && hd_error_is_transient(err))
+        hd_unsettled_add(a->app->unsettled, &a->run, a->event_seq);
     return a->refusal || a->holder.len > 0 ? 0 : err;
 }

@@ -46,6 +46,7 @@ struct hd_admission {
     struct hd_slice holder; /* another server holds the thread: nothing was admitted; else empty */
     struct hd_run_rec run;
     int64_t event_seq;          /* of the thread */
+    bool is_sent;               /* a batch with the run was applied, maybe without success */
     struct hd_slice *cancelled; /* runs that it replaces */
     size_t cancelled_count;
 };

@@ -24,6 +24,7 @@
 #include "run/delegate.h"
 #include "run/queue.h"
 #include "run/takeover.h"
+#include "run/unsettled.h"
 #include "schedule/cron.h"
 #include "schedule/sweep.h"
 #include "search/embed.h"
@@ -165,6 +166,8 @@ static int open_parts(struct hd_app *app, struct heddle_error *fault)
         hd_event_logs_share(app->event_logs);
     if (!err)
         err = hd_queue_create(app, &app->queue);
+    if (!err)
+        err = hd_unsettled_create(app, &app->unsettled);
     if (!err && hd_cluster_is_on(app->cluster))
         err = hd_takeover_create(app, &app->takeover);
     if (!err)
@@ -263,6 +266,7 @@ void hd_server_drain(struct hd_app *app, void (*done)(void *ctx), void *ctx)
     app->drain_timer.data = app;
     hd_rows_end_outage(app->store);
     hd_patience_end(app->patience);
+    hd_unsettled_stop(app->unsettled);
     hd_takeover_stop(app->takeover);
     part_stopped(app, hd_scheduler_stop(app->scheduler, on_part_quiet, app));
     part_stopped(app, hd_sweeper_stop(app->sweeper, on_part_quiet, app));
@@ -283,6 +287,7 @@ void hd_server_close(struct hd_app *app)
     hd_runtime_destroy(app->runtime);
     hd_embedder_destroy(app->embedder);
     hd_takeover_destroy(app->takeover);
+    hd_unsettled_destroy(app->unsettled);
     hd_queue_destroy(app->queue);
     hd_event_logs_destroy(app->event_logs);
     hd_agents_destroy(app->agents);
@@ -306,6 +311,7 @@ void hd_server_close(struct hd_app *app)
     app->auth_service = NULL;
     app->http = NULL;
     app->takeover = NULL;
+    app->unsettled = NULL;
     app->queue = NULL;
     app->event_logs = NULL;
     app->engine = NULL;

@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "run/admit.h"
+#include "run/unsettled.h"
 #include "tests/unit/app_world.h"
 
 #define REQUEST "{\"assistant_id\":\"line\",\"input\":{}}"
@@ -208,6 +209,31 @@ static void a_failed_admission_releases_the_runs_behind_it(void **state)
     assert_int_equal(told.status, HD_RUN_STATE_SUCCESS);
 }
 
+/* The reply to the commit of its admission was lost. */
+static void a_stored_run_without_a_reply_is_found(void **state)
+{
+    struct app_world *w = *state;
+    struct hd_admission lost = admit(w, REQUEST), next;
+    struct told told = {.count = 0};
+    struct hd_run_rec run;
+
+    hd_queue_unexpect(w->app.queue, lost.run.principal, lost.run.run_id);
+    assert_false(is_there(w, &lost.run));
+    hd_unsettled_add(w->app.unsettled, &lost.run, lost.event_seq);
+    next = admit_on(w, lost.run.thread_id, REQUEST);
+    assert_int_equal(next.run.status, HD_RUN_STATE_PENDING);
+    while (!is_there(w, &lost.run))
+        uv_run(&w->loop, UV_RUN_ONCE);
+    assert_true(wait_for(w, &next.run, &told));
+    assert_err(hd_queue_add(w->app.queue, &next.run, next.event_seq, false), 0);
+    run_until_told(w, &told);
+    assert_string_equal(told.values, "{\"log\":[\"a\",\"a\"]}");
+    assert_err(hd_run_read(w->app.store, lost.run.principal, lost.run.thread_id, lost.run.run_id,
+                           &w->arena, &run, &w->fault),
+               0);
+    assert_int_equal(run.status, HD_RUN_STATE_SUCCESS);
+}
+
 static void put_checkpoint_of(struct app_world *w, const struct hd_run_rec *run)
 {
     char metadata[128], ns[80];
@@ -319,6 +345,7 @@ int main(void)
         CASE(runs_of_a_thread_keep_the_order_of_their_requests),
         CASE(a_run_waits_for_an_earlier_one_still_being_admitted),
         CASE(a_failed_admission_releases_the_runs_behind_it),
+        CASE(a_stored_run_without_a_reply_is_found),
         CASE(a_run_with_checkpoints_is_recovered_before_one_without),
         CASE(a_delayed_run_holds_up_no_other),
         CASE(it_can_be_cancelled_before_it_comes),
