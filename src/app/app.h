@@ -105,7 +105,7 @@ struct hd_app {
     struct hd_recorder *recorder; /* for agents, in place of `recording`; set it before opening */
     struct hd_event_logs *event_logs;
     struct hd_queue *queue;
-    struct hd_unsettled *unsettled; /* admissions with an unknown outcome */
+    struct hd_unsettled *unsettled;       /* admissions with an unknown outcome */
     struct hd_takeover *takeover;         /* NULL: this server uses its store alone */
     struct hd_client *http;               /* for requests of the server; graphs have another one */
     struct hd_auth_service *auth_service; /* NULL: no authentication */

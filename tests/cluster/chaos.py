@@ -1,11 +1,11 @@
 """Agents pay through three servers while everything around them fails.
 
-    HEDDLE_CLUSTER_FAULTS    faults (12)
-    HEDDLE_CLUSTER_SEED      another order of events (1)
-    HEDDLE_CLUSTER_BOUNCER   1: PgBouncer in transaction mode between the servers and PostgreSQL
-    HEDDLE_CLUSTER_AGENTS    agents (200)
-    HEDDLE_CLUSTER_OUTAGE    seconds of an outage of the database (4)
-    HEDDLE_CLUSTER_IDLE      mean seconds between two turns of an agent (6)
+HEDDLE_CLUSTER_FAULTS    faults (12)
+HEDDLE_CLUSTER_SEED      another order of events (1)
+HEDDLE_CLUSTER_BOUNCER   1: PgBouncer in transaction mode between the servers and PostgreSQL
+HEDDLE_CLUSTER_AGENTS    agents (200)
+HEDDLE_CLUSTER_OUTAGE    seconds of an outage of the database (4)
+HEDDLE_CLUSTER_IDLE      mean seconds between two turns of an agent (6)
 """
 
 import asyncio

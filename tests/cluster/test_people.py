@@ -93,8 +93,12 @@ def test_both_people_see_the_events_of_both_agents(talk, three):
 
 def test_delegates_that_would_wait_for_each_other_fail_at_once(talk, three, gate):
     a, b, c = three
-    anna = make(a, "member", "anna", gate=gate.config["configurable"]["gate"], calls=[call("bert")], assistants=["bert"])
-    bert = make(b, "member", "bert", gate=gate.config["configurable"]["gate"], calls=[call("anna")], assistants=["anna"])
+    anna = make(
+        a, "member", "anna", gate=gate.config["configurable"]["gate"], calls=[call("bert")], assistants=["bert"]
+    )
+    bert = make(
+        b, "member", "bert", gate=gate.config["configurable"]["gate"], calls=[call("anna")], assistants=["anna"]
+    )
     runs = [talk.start(each, one, input={"messages": "go"}) for each, one in ((a, anna), (b, bert))]
     eventually(lambda: gate.arrived == 2)
     gate.open()

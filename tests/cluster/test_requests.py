@@ -166,7 +166,9 @@ def test_large_bodies_pass_unchanged(talk, three, gate):
     text = "".join(chr(0x20 + number % 0x2000) for number in range(1_000_000))
     said = talk.wait(b, "echo", input=human(text))
     assert texts(said) == [text, f"You said: {text}"]
-    answer = httpx.post(c.url + talk.path("/runs/stream"), json={"assistant_id": "echo", "input": human(text)}, timeout=60)
+    answer = httpx.post(
+        c.url + talk.path("/runs/stream"), json={"assistant_id": "echo", "input": human(text)}, timeout=60
+    )
     assert texts([data for name, data, _ in events(answer.text) if name == "values"][-1])[-1] == f"You said: {text}"
 
 

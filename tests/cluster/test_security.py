@@ -36,7 +36,9 @@ def keyed(url: str) -> dict:
 
 def dump(cluster: Cluster) -> str:
     """Every row of the store, and every log."""
-    tables = cluster.sql("SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'")
+    tables = cluster.sql(
+        "SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'"
+    )
     rows = "".join(cluster.sql(f"SELECT t::text FROM {table} t") for table in tables.split())
     cells = "".join(bytes.fromhex(cell).decode("latin-1") for cell in re.findall(r"\\x((?:[0-9a-f]{2})+)", rows))
     return cells + "".join(each.log.read_text(errors="replace") for each in cluster.members)

@@ -158,7 +158,7 @@ def test_sigterm_hands_over_at_once_and_counts_no_attempt(cluster, gate):
     they counted."""
     servers = cluster(lease=60)
     talk, run = begin(servers, servers.members[0], gate)
-    for stops in range(4):
+    for _ in range(4):
         holder = talk.is_held()
         arrived = gate.arrived
         holder.stop()

@@ -131,4 +131,6 @@ async def test_the_older_release_is_replaced_under_load(cluster, counter, mock):
     ledger = Ledger()
     await play(servers, counter, ledger)
     world = await judge(servers, counter, ledger)
-    print(f"{len(ledger.runs)} runs acknowledged, {ledger.lost} requests without an answer, {world.events} events compared")
+    print(
+        f"{len(ledger.runs)} runs acknowledged, {ledger.lost} requests without an answer, {world.events} events compared"
+    )
