@@ -1,4 +1,4 @@
-/* A run that ends within a subgraph after an answer: the next one asks the question that follows. */
+/* A run ends within a subgraph after an answer: the next run asks the question that follows. */
 #include "tests/unit/engine_world.h"
 
 #define INNER(nodes, edges)                                                            \

@@ -324,7 +324,7 @@ int hd_loop_apply_input(struct hd_loop *loop, struct hd_val *input, struct hd_va
     if (!hd_checkpoint_state_any_updated(&loop->live))
         loop->live.has_updated = false; /* no updates: treat as not recorded */
     err = judge(loop, &s);
-    /* The answer to an interrupt that an edit of the subgraph's state has replaced is for the next. */
+    /* An edit of the subgraph replaces its interrupts: the answer is for the next one. */
     if (!err && !is_edit(loop))
         err = hd_resume_check_parent(loop);
     if (s.is_travelling)
