@@ -216,14 +216,19 @@ static enum idle be_idle(struct hd_event_stream *stream)
 {
     const struct hd_event_stream_giver *giver = &stream->events.giver;
 
-    if (stream->cursor.is_lost) {
+    bool is_skipped = stream->cursor.is_skipped && !giver->on_skipped;
+
+    /* A reader that is another server comes back for the events that it has missed. */
+    if (stream->cursor.is_lost || (is_skipped && !stream->events.has_marks)) {
         break_off(stream);
         return IDLE_ENDED;
     }
-    if (stream->events.is_over || stream->cursor.is_gone) {
+    if (stream->events.is_over || stream->cursor.is_gone || is_skipped) {
         event_stream_end(stream);
         return IDLE_ENDED;
     }
+    if (stream->cursor.is_skipped)
+        giver->on_skipped(giver->ctx);
     if (make_mark(stream) || (giver->on_empty && giver->on_empty(giver->ctx)))
         return IDLE_CONTINUES;
     return IDLE_WAITS;
@@ -358,6 +363,7 @@ void hd_event_stream_read(struct hd_event_stream *stream, struct hd_event_log *l
 void hd_event_stream_leave(struct hd_event_stream *stream)
 {
     hd_cursor_close(&stream->cursor);
+    stream->cursor.is_skipped = false;
 }
 
 void hd_event_stream_wake(struct hd_event_stream *stream)

@@ -20,6 +20,8 @@
 struct hd_event_stream_giver {
     /* Everything was sent. May call hd_event_stream_give(); true: it has. */
     bool (*on_empty)(void *ctx);
+    /* Other servers have added events to the thread of the log: it must be left. */
+    void (*on_skipped)(void *ctx);
     /* The stream has ended. */
     void (*on_end)(void *ctx);
     void *ctx;

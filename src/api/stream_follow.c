@@ -51,6 +51,7 @@ struct peer_feed {
     uint64_t base; /* the server has all events above this number */
     uint64_t mark; /* everything up to this number has arrived */
     bool is_open;  /* the server answers with events */
+    bool is_cut;   /* the connection has failed, or the server has dropped events */
     bool is_paused;
     long status; /* of an answer without events; 0: no answer */
 };
@@ -384,6 +385,15 @@ static bool send_event(struct hd_stream_follow *follow)
     return false;
 }
 
+static void on_follow_skipped(void *ctx)
+{
+    struct hd_stream_follow *follow = ctx;
+
+    follow->last = last_of(follow);
+    follow->has_log = false;
+    hd_event_stream_leave(follow->stream);
+}
+
 static bool on_follow_empty(void *ctx)
 {
     struct hd_stream_follow *follow = ctx;
@@ -426,7 +436,11 @@ static bool follow_begin(struct hd_stream_follow *follow, struct hd_event_log *l
     struct hd_event_stream_options events = follow->events;
 
     events.giver = (struct hd_event_stream_giver){
-        .on_empty = on_follow_empty, .on_end = on_follow_end, .ctx = follow};
+        .on_empty = on_follow_empty,
+        .on_skipped = on_follow_skipped,
+        .on_end = on_follow_end,
+        .ctx = follow,
+    };
     follow->stream = hd_event_stream_create(follow->call, &events);
     if (follow->stream)
         (void)hd_event_stream_begin(follow->stream, log);
@@ -448,7 +462,8 @@ static void refuse_stream(struct hd_stream_follow *follow, long status)
 /* The server was unreachable for a moment, and may have lost events: the client asks for them. */
 static bool is_reconnected(const struct hd_stream_follow *follow, const struct peer_feed *feed)
 {
-    return feed == follow->next && follow->feed && is_feed_of(follow->feed, feed->server);
+    return feed == follow->next && follow->feed && follow->feed->is_cut &&
+           is_feed_of(follow->feed, feed->server);
 }
 
 static bool on_feed_head(void *ctx, const struct hd_client_response *head)
@@ -522,6 +537,7 @@ static void on_feed_end(void *ctx, const struct hd_client_response *response)
 {
     struct peer_feed *feed = ctx;
 
+    feed->is_cut = response->error != NULL;
     if (response->error)
         hd_log(HD_LOG_WARN, "cluster", "the events of server %s broke off: %s", feed->server,
                response->error);
@@ -533,6 +549,7 @@ static void on_feed_lost(void *ctx)
     struct peer_feed *feed = ctx;
 
     hd_client_cancel(feed->request);
+    feed->is_cut = true;
     end_feed(feed);
 }
 

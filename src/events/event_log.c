@@ -357,6 +357,8 @@ static void forget_oldest(struct hd_event_log *log)
 
 void hd_event_log_skip(struct hd_event_log *log, uint64_t seq)
 {
+    struct hd_cursor *next;
+
     if (seq <= log->seq)
         return;
     while (log->head)
@@ -364,7 +366,12 @@ void hd_event_log_skip(struct hd_event_log *log, uint64_t seq)
     log->has_pages = false;
     log->seq = log->shown = log->since = seq;
     hd_event_log_covered(log, seq);
-    lose_all(log, false);
+    for (struct hd_cursor *cursor = log->cursors; cursor; cursor = next) {
+        next = cursor->next;
+        cursor->is_skipped = !cursor->is_lost;
+        if (cursor->is_skipped && cursor->on_more)
+            cursor->on_more(cursor->ctx);
+    }
 }
 
 uint64_t hd_event_log_since(const struct hd_event_log *log)
@@ -538,7 +545,8 @@ static void announce(struct hd_event_log *log, const struct hd_entry *entry)
 
     for (struct hd_cursor *cursor = log->cursors; cursor; cursor = next) {
         next = cursor->next;
-        if (cursor->at || cursor->is_lost || cursor->is_gone || !is_entry_wanted(cursor, entry))
+        if (cursor->at || cursor->is_lost || cursor->is_skipped || cursor->is_gone ||
+            !is_entry_wanted(cursor, entry))
             continue;
         cursor->at = entry;
         if (cursor->on_more)
@@ -632,6 +640,7 @@ void hd_cursor_open(struct hd_cursor *cursor, struct hd_event_log *log, uint64_t
 
     cursor->log = log;
     cursor->is_lost = false;
+    cursor->is_skipped = false;
     cursor->is_gone = false;
     cursor->next = log->cursors;
     cursor->link = &log->cursors;

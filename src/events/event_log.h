@@ -131,8 +131,8 @@ uint64_t hd_event_log_seq(const struct hd_event_log *log);
 void hd_event_log_covered(struct hd_event_log *log, uint64_t seq);
 /*
  * Other servers have used the numbers up to `seq`: the log continues above them. It forgets the
- * events in memory, and all readers are lost: those that come back read from the store. Does
- * nothing when `seq` is not above the last number.
+ * events in memory. Its readers are lost, or skipped: those that come back read from the store.
+ * Does nothing when `seq` is not above the last number.
  */
 void hd_event_log_skip(struct hd_event_log *log, uint64_t seq);
 /* Events with greater numbers were added to this log: no other server has others. */
@@ -258,11 +258,15 @@ struct hd_cursor {
     struct hd_event_log *log;
     const struct hd_entry *at; /* the next entry; NULL: all were read */
     bool is_lost;              /* its next entry was dropped */
+    bool is_skipped;           /* it had read everything, and others have added events */
     bool is_gone;              /* the thread was deleted: no more events */
     bool is_creator;           /* it created the run with run_id: see hd_event_log_watch() */
     char run_id[HD_UUID_SIZE]; /* empty: all runs */
     uint32_t modes;            /* filter */
-    /* Called when an entry is available after none was, and when is_lost or is_gone is set. */
+    /*
+     * Called when an entry is available after none was, and when is_lost, is_skipped or is_gone is
+     * set.
+     */
     void (*on_more)(void *ctx);
     void *ctx;
     struct hd_cursor *next;

@@ -340,7 +340,7 @@ static void lower_numbers_skip_nothing(void **state)
     assert_int_equal(hd_cursor_peek(&w->cursor)->seq, 1);
 }
 
-static void readers_of_skipped_numbers_are_lost(void **state)
+static void readers_of_skipped_numbers_are_lost_or_skipped(void **state)
 {
     struct world *w = *state;
     struct hd_cursor idle;
@@ -350,8 +350,12 @@ static void readers_of_skipped_numbers_are_lost(void **state)
     open_cursor(w, &idle, RUN, false);
     hd_event_log_skip(w->log, 4);
     assert_true(w->cursor.is_lost);
-    assert_true(idle.is_lost);
+    assert_true(idle.is_skipped);
+    assert_false(idle.is_lost);
     assert_null(hd_cursor_peek(&w->cursor));
+    hd_cursor_close(&idle);
+    hd_cursor_open(&idle, w->log, HD_FROM_NOW);
+    assert_false(idle.is_skipped);
     hd_cursor_close(&idle);
 }
 
@@ -406,7 +410,7 @@ int main(void)
         CASE(an_ended_log_does_not_notify),
         CASE(skipped_numbers_are_not_used_again),
         CASE(lower_numbers_skip_nothing),
-        CASE(readers_of_skipped_numbers_are_lost),
+        CASE(readers_of_skipped_numbers_are_lost_or_skipped),
         CASE(a_shared_log_skips_unless_a_run_holds_it),
         CASE(a_new_log_begins_above_the_stored_numbers),
         CASE(a_held_event_is_above_the_position),
