@@ -108,7 +108,7 @@ class Reader:
                 if self.status != 200:
                     return
                 for piece in answer.iter_text():
-                    self.journal.feed(piece)
+                    self.journal.feed(piece, ends="/runs/" in url)
                     if self.leaving:
                         return
         except httpx.TransportError:
