@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import random
 import uuid
 from dataclasses import dataclass, field
@@ -185,8 +186,17 @@ class Agent:
     async def watch(self, thread: str) -> None:
         """Reads the stream of a thread, and comes back as often as it must."""
         journal = self.ledger.threads[thread] = Journal("-", is_compact=True)
-        left = None
-        while not self.has_seen_all(thread):
+        left = math.inf
+
+        def is_over() -> bool:
+            """Checks the reader's patience, too, which begins when the agent leaves the thread."""
+            nonlocal left
+            now = asyncio.get_running_loop().time()
+            left = min(left, now) if self.thread != thread else math.inf
+            assert now < left + PATIENCE, f"the reader of the thread {thread} misses the end of a run: {journal.names()}"
+            return self.has_seen_all(thread)
+
+        while not is_over():
             with contextlib.suppress(httpx.TransportError):
                 headers = {"Last-Event-ID": journal.last}
                 async with self.http.stream("GET", f"/threads/{thread}/stream", headers=headers) as answer:
@@ -194,12 +204,9 @@ class Agent:
                         assert answer.status_code == 200, (await answer.aread()).decode()
                         async for piece in answer.aiter_text():
                             journal.feed(piece, ends=False)
-                            if self.has_seen_all(thread):
+                            if is_over():
                                 break
             journal.breaks()
-            now = asyncio.get_running_loop().time()
-            left = left or (now if self.thread != thread else None)
-            assert not left or now < left + PATIENCE, f"the reader of {thread} misses the end of a run"
             await asyncio.sleep(0.2)
 
     async def begin_thread(self) -> None:

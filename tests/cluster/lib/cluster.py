@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -29,7 +30,7 @@ from postgres import Postgres
 from programs import Heddle, wait_for
 from proxy import Nginx
 from relay import Relays
-from server import ROOT, free_port
+from server import ROOT, build_folder, free_port
 
 KEY = "the key that the servers of this test share"
 LEASE = 2  # seconds
@@ -224,8 +225,13 @@ class Cluster:
             self.library.unlink()
 
     def show_logs(self) -> None:
+        """Prints the ends of the logs, and keeps the whole beside the build."""
+        folder = build_folder() / "cluster-logs"
+        folder.mkdir(exist_ok=True)
         for each in self.members:
-            print(f"---- log of {each.name}, {each.url}, {each.address}\n{each.tail(40)}")
+            kept = folder / f"{self.schema}-{each.name}.log"
+            shutil.copy(each.log, kept)
+            print(f"---- {kept}, {each.url}, {each.address}\n{each.tail(20)}")
 
     def clock_library(self) -> Path:
         if not self.library:

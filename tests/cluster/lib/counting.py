@@ -57,6 +57,9 @@ class Counter:
             ready.set()
             await self.over.wait()
             server.close()
+            for task in asyncio.all_tasks():
+                if task is not asyncio.current_task():
+                    task.cancel()
 
         self.thread = threading.Thread(target=lambda: self.loop.run_until_complete(serve()), daemon=True)
         self.thread.start()
@@ -78,7 +81,7 @@ class Counter:
                 writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: ")
                 writer.write(b"%d\r\n\r\n%s" % (len(answer), answer))
                 await writer.drain()
-        except (OSError, asyncio.IncompleteReadError):
+        except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass  # the server was killed, or closes its connection
         finally:
             writer.close()

@@ -10,7 +10,7 @@ from collections import Counter as Tally
 from cluster import Cluster, Member
 
 AT_ONCE = 2  # faults
-LOST = "has taken over"  # what a server says that ends because it has lost its place
+LOST = "this server stops"  # what a server says that ends because it has lost its place
 
 
 class Faults:
