@@ -2,6 +2,7 @@
 #include <uv.h>
 
 #include "api/api.h"
+#include "api/request/forward.h"
 #include "app/defer.h"
 #include "cluster/cluster.h"
 #include "config/config.h"
@@ -11,6 +12,7 @@
 #include "gate/limits.h"
 #include "http/server.h"
 #include "run/queue.h"
+#include "run/takeover.h"
 #include "schedule/sweep.h"
 #include "store/rows.h"
 #include "webhook/webhook.h"
@@ -23,6 +25,7 @@ struct metrics_source {
     struct hd_queue_counts runs;
     struct hd_http_server_stats http;
     uint64_t answer_bytes;
+    uint64_t forwarded;
     struct hd_rows_counts store;
     struct hd_sweep_counts swept;
     uv_rusage_t usage;
@@ -60,6 +63,18 @@ static double is_leader(const struct metrics_source *source)
 static double in_doubt(const struct metrics_source *source)
 {
     return hd_cluster_in_doubt(source->app->cluster);
+}
+static double threads_held(const struct metrics_source *source)
+{
+    return hd_cluster_is_on(source->app->cluster) ? (double)source->runs.threads : 0;
+}
+static double requests_forwarded(const struct metrics_source *source)
+{
+    return (double)source->forwarded;
+}
+static double threads_taken_over(const struct metrics_source *source)
+{
+    return source->app->takeover ? (double)hd_takeover_count(source->app->takeover) : 0;
 }
 static double webhooks_pending(const struct metrics_source *source)
 {
@@ -230,6 +245,11 @@ static const struct metric {
      is_leader},
     {"heddle_cluster_lease_in_doubt", "gauge",
      "1: this server could not renew its lease and stores nothing.", in_doubt},
+    {"heddle_cluster_holds", "gauge", "Threads whose runs this server executes.", threads_held},
+    {"heddle_cluster_forwards_total", "counter", "Requests forwarded to other servers.",
+     requests_forwarded},
+    {"heddle_cluster_takeovers_total", "counter", "Threads taken over from other servers.",
+     threads_taken_over},
     {"heddle_webhooks_pending", "gauge", "Webhooks being delivered.", webhooks_pending},
     {"heddle_webhooks_sent_total", "counter", "Webhooks that were delivered.", webhooks_sent},
     {"heddle_webhooks_dropped_total", "counter", "Webhooks dropped without delivery.",
@@ -315,6 +335,7 @@ static void read_source(const struct hd_call *call, struct metrics_source *sourc
 
     *source = (struct metrics_source){.app = call->app,
                                       .runs = hd_queue_counts(call->app->queue),
+                                      .forwarded = hd_forwards_count(hd_api_forwards(call->api)),
                                       .store = hd_rows_counts(call->app->store),
                                       .swept = hd_sweeper_counts(call->app->sweeper)};
     source->answer_bytes = atomic_load(&hd_api_answers(call->api)->held);

@@ -104,6 +104,7 @@ struct hd_queue_counts hd_queue_counts(const struct hd_queue *queue)
 {
     return (struct hd_queue_counts){.running = queue->running,
                                     .pending = queue->pending,
+                                    .threads = queue->thread_queues.count,
                                     .ended = queue->ended,
                                     .failed = queue->failed};
 }

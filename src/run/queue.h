@@ -99,6 +99,7 @@ size_t hd_queue_cancel_all(struct hd_queue *queue, const struct hd_run_selection
 struct hd_queue_counts {
     size_t running;
     size_t pending;
+    size_t threads; /* with runs of either kind */
     uint64_t ended; /* since the start */
     uint64_t failed;
 };

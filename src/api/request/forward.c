@@ -27,6 +27,7 @@ struct hd_forwards {
     struct hd_client *client;
     struct hd_peer_watches *watches;
     struct hd_forwarded_key key;
+    uint64_t count; /* requests sent to other servers */
 };
 
 /* A call that another server answers; in the arena of the call. */
@@ -675,6 +676,7 @@ struct hd_step hd_forward_send(struct hd_call *call)
                          &forwarding->request);
     if (err)
         return hd_step_fail(err);
+    forwards->count++;
     hd_peer_watch_start(forwards->watches, &forwarding->watch, forwarding->server, on_peer_lost,
                         forwarding);
     hd_exchange_on_gone(call->exchange, on_client_gone, forwarding);
@@ -682,6 +684,11 @@ struct hd_step hd_forward_send(struct hd_call *call)
 }
 
 /* ---- all of them ------------------------------------------------------ */
+
+uint64_t hd_forwards_count(const struct hd_forwards *forwards)
+{
+    return forwards ? forwards->count : 0;
+}
 
 int hd_forwards_create(struct hd_app *app, struct hd_forwards **out)
 {

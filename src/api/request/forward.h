@@ -40,6 +40,8 @@ struct hd_peer_watches;
 
 /* *out is NULL without a cluster. */
 HD_MUST_CHECK int hd_forwards_create(struct hd_app *app, struct hd_forwards **out);
+/* The number of requests sent to other servers since the start; 0 for NULL. */
+uint64_t hd_forwards_count(const struct hd_forwards *forwards);
 void hd_forwards_destroy(struct hd_forwards *forwards);
 /* The client for requests to the other servers, and the key that signs them. */
 struct hd_client *hd_forwards_client(struct hd_forwards *forwards);
