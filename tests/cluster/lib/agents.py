@@ -193,7 +193,9 @@ class Agent:
             nonlocal left
             now = asyncio.get_running_loop().time()
             left = min(left, now) if self.thread != thread else math.inf
-            assert now < left + PATIENCE, f"the reader of the thread {thread} misses the end of a run: {journal.names()}"
+            assert now < left + PATIENCE, (
+                f"the reader of the thread {thread} misses the end of a run: {journal.names()}"
+            )
             return self.has_seen_all(thread)
 
         while not is_over():

@@ -102,9 +102,7 @@ class Faults:
     def choose(self):
         """A fault whose victims have no other one now."""
         free = [each for each in self.cluster.members if each not in self.busy and each.is_up()]
-        possible = [
-            kind for kind in self.KINDS if kind[1] <= len(free) and not (kind[2] and "database" in self.busy)
-        ]
+        possible = [kind for kind in self.KINDS if kind[1] <= len(free) and not (kind[2] and "database" in self.busy)]
         if not possible:
             return None
         [(fault, count, is_database, _)] = self.chance.choices(possible, [kind[3] for kind in possible])
