@@ -50,6 +50,38 @@ static void viewers_change_nothing(void **state)
     }
 }
 
+/*
+ * What changes a thread's runs, states or heads is answered by its holder. The others change rows
+ * that expect a revision, make new threads, or only read.
+ */
+static void changes_of_threads_are_answered_by_their_holder(void **state)
+{
+    static const char *const anywhere[] = {
+        "/threads/{thread_id}/copy",          "/threads/{thread_id}/history",
+        "/threads/{thread_id}/invitations",   "/threads/{thread_id}/participants",
+        "/threads/{thread_id}/runs/crons",    "/threads/{thread_id}/state/checkpoint",
+        "/threads/{thread_id}/invitations/{", "/threads/{thread_id}/participants/{"};
+    const struct hd_endpoint *route;
+
+    (void)state;
+    for (size_t i = 0; (route = hd_endpoint_at(i)); i++) {
+        bool is_change = hd_access_is_thread(route) && route->method != HD_METHOD_GET &&
+                         route->method != HD_METHOD_PATCH;
+
+        for (size_t k = 0; k < HD_COUNT(anywhere); k++) {
+            size_t len = strlen(anywhere[k]);
+            bool is_prefix = anywhere[k][len - 1] == '{';
+
+            if (strncmp(route->pattern, anywhere[k], len + !is_prefix) == 0)
+                is_change = false;
+        }
+        if (is_change && route->by != HD_BY_HOLDER && route->by != HD_BY_LAST_HOLDER)
+            fail_msg("%s", route->pattern);
+        if (route->by != HD_BY_ANY && !hd_access_is_thread(route))
+            fail_msg("%s has no thread in its path", route->pattern);
+    }
+}
+
 static void mistakes_are_refused(void **state)
 {
     const struct hd_endpoint says_nothing = {.method = HD_METHOD_GET, .pattern = "/ok"};
@@ -71,6 +103,7 @@ int main(void)
         cmocka_unit_test(every_route_declares_its_access),
         cmocka_unit_test(routes_below_a_thread_require_a_role),
         cmocka_unit_test(viewers_change_nothing),
+        cmocka_unit_test(changes_of_threads_are_answered_by_their_holder),
         cmocka_unit_test(mistakes_are_refused),
     };
 
