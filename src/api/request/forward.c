@@ -73,6 +73,8 @@ static struct hd_step refuse_signature(struct hd_call *call)
     hd_log(HD_LOG_WARN, "cluster",
            "a forwarded request is refused: its signature is not valid, or "
            "the servers differ in their authentication");
+    /* The sender tries again, and does not pass the 401 on to its client. */
+    hd_call_header(call, HD_NOT_HOLDER, HD_S("1"));
     return hd_call_refuse(call, 401, "the forwarded request is not valid");
 }
 

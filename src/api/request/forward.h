@@ -35,7 +35,7 @@ struct hd_forwarded_key;
 struct hd_forwards;
 struct hd_peer_watches;
 
-/* A header of the answer: another server holds the thread. */
+/* A header of the answer: another server holds the thread, or the request was not accepted. */
 #define HD_NOT_HOLDER HD_S("heddle-not-holder")
 
 /* *out is NULL without a cluster. */
