@@ -52,15 +52,17 @@ static int add_announcer(struct hd_call *call, struct hd_batch_builder *batch,
                          const struct hd_thread_rec *thread)
 {
     struct hd_cluster *cluster = call->app->cluster;
-    struct hd_cluster_server server;
     struct hd_hold hold;
+    bool is_gone = true;
     int err;
 
     if (!hd_cluster_is_on(cluster))
         return 0;
     err = hd_hold_read(call->app->store, thread->principal, thread->id, call->arena, &hold,
                        &call->fault);
-    if (err || hold.token || hd_cluster_find(cluster, hold.last, &server))
+    if (!err && !hold.token && hold.last.len > 0)
+        err = hd_cluster_check_gone(cluster, hold.last, &is_gone, &call->fault);
+    if (err || hold.token || !is_gone)
         return err;
     hold.last = hd_cluster_self(cluster);
     return hd_hold_put(batch, thread->principal, thread->id, &hold);

@@ -224,6 +224,7 @@ struct request_parts {
     size_t offsets[MAX_HEADERS + 1];
     size_t header_count;
     char key[HD_CALL_KEY_LINE_SIZE];
+    char lost[80]; /* the path of a secret that is no longer known; empty: none */
 };
 
 static int eval_text(const struct hd_expr *expr, const struct hd_scope *scope, struct hd_buf *out)
@@ -238,9 +239,21 @@ static int eval_text(const struct hd_expr *expr, const struct hd_scope *scope, s
     return err;
 }
 
+/* Notes the path in the first marker of the text, which has one. */
+static void note_lost(struct request_parts *parts, struct hd_buf *text)
+{
+    static const char path[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+    const char *marker = hd_buf_append_byte(text, 0) ? NULL : strstr(text->ptr, HD_SECRET_PREFIX);
+
+    if (!marker)
+        return;
+    marker += strlen(HD_SECRET_PREFIX);
+    (void)snprintf(parts->lost, sizeof(parts->lost), "%.*s", (int)strspn(marker, path), marker);
+}
+
 /* Replaces markers by their secrets: headers carry API keys. */
-static int eval_header(const struct hd_task *task, const struct hd_expr *expr,
-                       const struct hd_scope *scope, struct hd_buf *out)
+static int eval_header(struct request_parts *parts, const struct hd_task *task,
+                       const struct hd_expr *expr, const struct hd_scope *scope)
 {
     struct hd_buf text;
     int err;
@@ -248,7 +261,10 @@ static int eval_header(const struct hd_task *task, const struct hd_expr *expr,
     hd_buf_init(&text, (size_t)1 << 20);
     err = eval_text(expr, scope, &text);
     if (!err)
-        err = hd_secrets_reveal_text(hd_buf_slice(&text), task->loop->run->options.secrets, out);
+        err = hd_secrets_reveal_text(hd_buf_slice(&text), task->loop->run->options.secrets,
+                                     &parts->header_text);
+    if (err == HD_ENOTFOUND)
+        note_lost(parts, &text);
     hd_buf_fini(&text);
     return err;
 }
@@ -298,7 +314,7 @@ static int eval_headers(struct request_parts *parts, const struct hd_task *task,
         parts->offsets[parts->header_count++] = start;
         err = hd_buf_printf(&parts->header_text, "%.*s: ", (int)name.len, name.ptr);
         if (!err)
-            err = eval_header(task, spec->headers.list[i].value, scope, &parts->header_text);
+            err = eval_header(parts, task, spec->headers.list[i].value, scope);
         if (!err &&
             has_control(hd_slice(parts->header_text.ptr + start, parts->header_text.len - start)))
             err = HD_EINVAL;
@@ -374,12 +390,13 @@ static int start_http(struct hd_task *task)
     hd_buf_fini(&parts->url);
     hd_buf_fini(&parts->header_text);
     hd_buf_fini(&parts->body);
-    hd_free(parts);
     if (err == HD_ENOTFOUND) {
         hd_task_fail(task, "ValueError",
-                     "a key that a header uses is no longer available: send it with the run");
-        return 0;
+                     "a key that a header uses is no longer available: send %s with the run",
+                     parts->lost[0] ? parts->lost : "it");
+        err = 0;
     }
+    hd_free(parts);
     return err;
 }
 
