@@ -92,13 +92,19 @@ class Reader:
     """Reads in the background, over one connection."""
 
     def __init__(self, url: str, path: str, method: str = "GET", **options):
-        self.journal, self.is_open, self.status = Journal(), threading.Event(), 0
+        self.kept, self.is_open, self.status = Journal(), threading.Event(), 0
         self.headers: httpx.Headers | None = None
         self.error: BaseException | None = None
         self.leaving = False
         self.thread = threading.Thread(target=self.read, args=(method, url + path, options), daemon=True)
         self.thread.start()
         assert self.is_open.wait(60), "no answer"
+
+    @property
+    def journal(self) -> Journal:
+        if self.error:
+            raise self.error
+        return self.kept
 
     def read(self, method: str, url: str, options: dict) -> None:
         try:
@@ -108,11 +114,11 @@ class Reader:
                 if self.status != 200:
                     return
                 for piece in answer.iter_text():
-                    self.journal.feed(piece, ends="/runs/" in url)
+                    self.kept.feed(piece, ends="/runs/" in url)
                     if self.leaving:
                         return
         except httpx.TransportError:
-            self.journal.breaks()
+            self.kept.breaks()
         except BaseException as error:
             self.error = error
         finally:
@@ -121,8 +127,6 @@ class Reader:
     def join(self, seconds: float = 60) -> Journal:
         self.thread.join(seconds)
         assert not self.thread.is_alive(), f"the stream does not end: {self.journal.names()}"
-        if self.error:
-            raise self.error
         return self.journal
 
     def leave(self) -> Journal:
