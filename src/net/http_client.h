@@ -68,7 +68,7 @@ HD_MUST_CHECK int hd_client_start(struct hd_client *http, const char *method, co
 void hd_client_cancel(struct hd_client_request *request);
 
 /*
- * A frozen client does nothing: it neither connects, sends nor reads, and calls nobody back.
+ * A frozen client does nothing: it neither connects, sends nor reads, and runs no callback.
  * Requests can be made and cancelled; they begin when it is released. Their total time goes on, the
  * idle time does not.
  */

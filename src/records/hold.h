@@ -37,7 +37,7 @@ HD_MUST_CHECK int hd_hold_read(struct heddle *store, struct hd_slice principal,
 /* A look at a thread: who holds it, or did last. */
 struct hd_hold_look {
     struct hd_slice principal, thread; /* set by the caller */
-    char last[HD_UUID_SIZE];           /* empty: nobody yet */
+    char last[HD_UUID_SIZE];           /* empty: none yet */
     bool has_thread;                   /* false: the thread was deleted */
 };
 

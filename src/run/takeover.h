@@ -29,7 +29,7 @@ void hd_takeover_stop(struct hd_takeover *takeover);
 void hd_takeover_destroy(struct hd_takeover *takeover);
 
 /*
- * At the start, before requests are served: the leader continues all runs that nobody holds or
+ * At the start, before requests are served: the leader continues all runs that no server holds or
  * whose holder is gone. Blocks on the store.
  */
 HD_MUST_CHECK int hd_takeover_begin(struct hd_takeover *takeover, struct heddle_error *fault);

@@ -157,8 +157,8 @@ void hd_runtime_reload(struct hd_runtime *runtime, enum hd_rt_language language)
 void hd_runtime_drain(struct hd_runtime *runtime, void (*done)(void *ctx), void *ctx);
 /*
  * Suspends all workers. Those that the server has started are stopped (SIGSTOP) with the programs
- * that they have started, so they make no call and read nothing; remote ones are told to hold their
- * runs. New workers are not started. A drain kills stopped workers at once.
+ * that they have started, so they make no call and read nothing; remote ones get HOLD for each
+ * run. New workers are not started. A drain kills stopped workers at once.
  */
 void hd_runtime_suspend(struct hd_runtime *runtime, bool is_suspended);
 /* Kills the workers that are stopped; their calls are lost. */

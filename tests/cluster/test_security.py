@@ -1,5 +1,5 @@
-"""What servers tell each other: secrets reach the holder and no disk, nobody else can speak as a
-server, and users stay in their compartments."""
+"""Requests between servers: secrets reach the holder and no disk, forged requests are refused, and
+users stay in their compartments."""
 
 import re
 import subprocess

@@ -154,7 +154,7 @@ def test_an_outage_of_the_database_moves_no_runs(cluster, gate):
 
 
 def test_sigterm_hands_over_at_once_and_counts_no_attempt(cluster, gate):
-    """The lease is long: nobody has waited for it. Four stops in the same step would be too many if
+    """The lease is long: no server has waited for it. Four stops in the same step would be too many if
     they counted."""
     servers = cluster(lease=60)
     talk, run = begin(servers, servers.members[0], gate)

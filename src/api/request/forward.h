@@ -9,7 +9,7 @@
  * the stream of a stateless run, whose thread is known late, are authorized by both.)
  *
  * A forwarded request is never forwarded again. A server that does not hold the thread any more
- * says so (HD_NOT_HOLDER), and the front looks it up again, a few times.
+ * answers HD_NOT_HOLDER, and the front looks the holder up again, a few times.
  *
  * Where the endpoints are answered (hd_endpoint.by):
  *
@@ -21,7 +21,7 @@
  *   HD_BY_FOLLOWER     the stream of a thread, whose holders change (api/stream_follow.h).
  *   HD_BY_ANY          everything else: reads, which the store answers; changes of rows that
  *                         expect a revision (metadata, participants, copies); new threads, which
- *                         nobody holds; what concerns many threads (api/peer_cancel.h).
+ *                         no server holds; requests about many threads (api/peer_cancel.h).
  */
 #ifndef HD_API_REQUEST_FORWARD_H
 #define HD_API_REQUEST_FORWARD_H

@@ -182,6 +182,6 @@ def repeated_steps(payments: list[Payment]) -> list[Payment]:
 
 def lost_results(payments: list[Payment], messages: list[dict]) -> list[tuple]:
     """Steps whose stored receipt is not that of their last payment: either the result was stored
-    when the call was made again, or somebody stored the result of an older call."""
+    when the call was made again, or another server stored the result of an older call."""
     last = {(each.job, each.step): each.receipt for each in payments}
     return [found for found in receipts(messages) if last.get((found[1], found[2]), found[0]) != found[0]]

@@ -7,7 +7,7 @@
         relays.cut("address of b", breaks=True)    # connections break, and new ones are refused
         relays.mend("database of a")               # what was sent meanwhile arrives
 
-A cut without `breaks` is a network that drops packets: nobody gets an error, and what was sent
+A cut without `breaks` is a network that drops packets: no side gets an error, and bytes that were sent
 arrives when the network is back. The process reads commands from its input, one JSON line each.
 """
 
@@ -178,7 +178,7 @@ async def serve() -> None:
         except OSError as error:
             answer = {"error": str(error)}
         print(json.dumps(answer), flush=True)
-    os._exit(0)  # connections may be open, which nobody needs any more
+    os._exit(0)  # open connections are not needed any more
 
 
 class Relays:
