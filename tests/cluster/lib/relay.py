@@ -7,8 +7,8 @@
         relays.cut("address of b", breaks=True)    # connections break, and new ones are refused
         relays.mend("database of a")               # what was sent meanwhile arrives
 
-A cut without `breaks` is a network that drops packets: no side gets an error, and bytes that were sent
-arrives when the network is back. The process reads commands from its input, one JSON line each.
+A cut without `breaks` is a network that drops packets: no side gets an error, and sent bytes
+arrive when the network is back. The process reads commands from its input, one JSON line each.
 """
 
 from __future__ import annotations
