@@ -148,7 +148,7 @@ struct hd_event_log *hd_event_log_get(struct hd_event_logs *logs, struct hd_slic
         log = make_log(logs, key, principal.len);
         if (log)
             log->since = seq;
-    } else if (logs->is_shared && log->holds == 0) {
+    } else if (logs->is_shared && log->holds == 0 && seq > log->covered) {
         hd_event_log_skip(log, seq);
     }
     if (log && log->seq < seq)
@@ -293,6 +293,20 @@ bool hd_event_log_has_readers(const struct hd_event_log *log, struct hd_slice ru
 uint64_t hd_event_log_seq(const struct hd_event_log *log)
 {
     return log->seq;
+}
+
+/* Each held event gets at most one new number, and a run's end alone gets none from another. */
+uint64_t hd_event_log_reserve(const struct hd_event_log *log)
+{
+    const struct hd_entry *entry = log->held;
+    uint64_t count = 0;
+    bool has_others = false;
+
+    for (; entry; entry = entry->next) {
+        has_others = has_others || memcmp(entry->run_id, log->held->run_id, HD_UUID_SIZE) != 0;
+        count++;
+    }
+    return log->seq + (has_others ? count : 0);
 }
 
 uint64_t hd_event_log_gap(uint64_t seq, int attempts)
@@ -595,6 +609,16 @@ static void renumber_entry(struct hd_event_log *log, struct hd_entry *entry)
         hd_event_log_page_add(log, entry, false);
 }
 
+/*
+ * The new numbers are stored at once: until then, a restart shows the old ones. The batch with the
+ * run's end may have released the thread, so this server's token does not hold any more.
+ */
+static void begin_repeats(struct hd_event_log *log)
+{
+    hd_event_log_flush(log);
+    log->guard.token = 0;
+}
+
 int hd_event_log_add(struct hd_event_log *log, const struct hd_event_log_entry *added)
 {
     struct hd_entry *entry = make_entry(added, log->seq + 1);
@@ -615,7 +639,9 @@ int hd_event_log_add(struct hd_event_log *log, const struct hd_event_log_entry *
 
 void hd_event_log_show(struct hd_event_log *log, struct hd_slice run_id)
 {
+    const struct hd_guard guard = log->guard;
     struct hd_entry **link = &log->held;
+    bool is_renumbered = false;
 
     while (*link) {
         struct hd_entry *entry = *link;
@@ -626,10 +652,17 @@ void hd_event_log_show(struct hd_event_log *log, struct hd_slice run_id)
         }
         *link = entry->next;
         entry->next = NULL;
-        if (entry->seq <= log->shown)
+        if (entry->seq <= log->shown) {
+            if (!is_renumbered)
+                begin_repeats(log);
+            is_renumbered = true;
             renumber_entry(log, entry);
+        }
         show_entry(log, entry);
     }
+    if (is_renumbered)
+        hd_event_log_flush(log);
+    log->guard = guard;
 }
 
 /* ---- cursors ---------------------------------------------------------- */

@@ -125,6 +125,12 @@ bool hd_event_log_has_readers(const struct hd_event_log *log, struct hd_slice ru
 /* The last number that was used. */
 uint64_t hd_event_log_seq(const struct hd_event_log *log);
 /*
+ * The number for the thread's record when the end of a run is stored. No event that is held then
+ * gets a greater number when it is shown: after the thread's last run, other events may follow
+ * from the record alone, in another process too.
+ */
+uint64_t hd_event_log_reserve(const struct hd_event_log *log);
+/*
  * The thread's record has the number `seq`. A log whose last number is greater stays in memory,
  * because a new log would use the numbers in between again.
  */

@@ -276,7 +276,7 @@ static struct hd_run_commit describe_outcome(struct hd_active_run *active)
         .is_rolled_back = active->stop == HD_STOP_ROLLBACK,
         .origins = active->origins,
         .deletes_thread = active->is_temporary,
-        .event_seq = active->log ? (int64_t)hd_event_log_seq(active->log) : 0,
+        .event_seq = active->log ? (int64_t)hd_event_log_reserve(active->log) : 0,
         .last_page = &active->last_page,
         .pages = limits_of(active),
     };

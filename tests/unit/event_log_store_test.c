@@ -418,6 +418,26 @@ static void a_repeated_end_is_read_once(void **state)
     expect_numbers(w, "", 0, "1 2 4 5e ");
 }
 
+/* The end has released the thread, so the token of the log's guard does not hold any more. */
+static void a_repeated_end_is_stored_at_once(void **state)
+{
+    struct world *w = *state;
+    struct hd_event_log_page page;
+
+    add_of(w, RUN, 10, true);
+    add_held(w, RUN);
+    hd_event_log_take_page(w->log, HD_S(RUN), &page);
+    add_of(w, OTHER, 10, true);
+    store_page(w, &page);
+    hd_event_log_guard(w->log, (struct hd_guard){.token = 7});
+    hd_event_log_show(w->log, HD_S(RUN));
+    hd_event_log_page_fini(&page, w->log);
+    expect_numbers(w, "", 0, "1 3 4e ");
+    reopen(w);
+    expect_numbers(w, "", 0, "1 3 4e ");
+    expect_numbers(w, "", 3, "4e ");
+}
+
 /* The second end is stored first. */
 static void two_ends_in_flight_store_separate_pages(void **state)
 {
@@ -592,6 +612,7 @@ int main(void)
         CASE(two_runs_share_pages),
         CASE(a_held_end_delays_no_other_run),
         CASE(a_repeated_end_is_read_once),
+        CASE(a_repeated_end_is_stored_at_once),
         CASE(two_ends_in_flight_store_separate_pages),
         CASE(ends_in_order_keep_their_numbers),
         CASE(a_taken_page_is_unpinned_alone),

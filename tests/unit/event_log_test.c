@@ -395,6 +395,37 @@ static void a_held_event_is_above_the_position(void **state)
     assert_int_equal(hd_event_log_position(w->log), 3);
 }
 
+/* Whatever a held event's number becomes, the next process uses a greater one. */
+static void a_record_covers_the_held_events(void **state)
+{
+    struct world *w = *state;
+    struct hd_event_log_entry end = {.name = HD_S("end"), .data = HD_S("null"), .is_held = true};
+    uint64_t reserved;
+
+    add(w, 2000);
+    hd_event_log_hold(w->log);
+    end.run_id = HD_S(RUN);
+    assert_err(hd_event_log_add(w->log, &end), 0);
+    assert_int_equal(hd_event_log_reserve(w->log), hd_event_log_seq(w->log)); /* one alone */
+    end.run_id = HD_S(OTHER);
+    assert_err(hd_event_log_add(w->log, &end), 0);
+    reserved = hd_event_log_reserve(w->log);
+    hd_event_log_show(w->log, HD_S(OTHER));
+    hd_event_log_show(w->log, HD_S(RUN));
+    assert_int_equal(hd_event_log_seq(w->log), 5); /* 2 events, both ends, the first end again */
+    assert_in_range(reserved, 5, 6);
+    /* Numbers that this server has reserved are not another one's. */
+    hd_event_logs_share(w->event_logs);
+    hd_event_log_covered(w->log, reserved);
+    hd_event_log_release(w->log);
+    hd_event_log_release(w->log);
+    open_cursor(w, &w->cursor, RUN, false);
+    assert_ptr_equal(hd_event_log_get(w->event_logs, HD_S(""), HD_S("t"), reserved), w->log);
+    assert_false(w->cursor.is_skipped || w->cursor.is_lost);
+    assert_int_equal(hd_event_log_seq(w->log), reserved);
+    hd_event_log_hold(w->log);
+}
+
 int main(void)
 {
 #define CASE(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
@@ -414,6 +445,7 @@ int main(void)
         CASE(a_shared_log_skips_unless_a_run_holds_it),
         CASE(a_new_log_begins_above_the_stored_numbers),
         CASE(a_held_event_is_above_the_position),
+        CASE(a_record_covers_the_held_events),
         cmocka_unit_test_setup_teardown(memory_for_all_is_shared, setup_tight, teardown),
     };
 #undef CASE
