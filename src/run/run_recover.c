@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "cluster/cluster.h"
+#include "config/config.h"
 #include "events/event_log.h"
 #include "records/line.h"
 #include "records/record_internal.h"
@@ -20,7 +21,10 @@
     "{\"error\":\"RuntimeError\",\"message\":\"the server died three times in the same step of " \
     "this run\"}"
 
+#define MAX_END 4096 /* bytes of a last event */
+
 struct recovery {
+    const struct hd_app *app;
     struct heddle *store;
     int64_t token; /* of the hold on the thread; 0: this server uses its store alone */
     hd_run_recovered_fn fn;
@@ -81,15 +85,20 @@ static int begin_again(struct recovery *r, struct hd_thread_rec *thread, struct 
     return err;
 }
 
-/* True if the thread was created for this run and is deleted with it, whatever the outcome. */
-static bool is_temporary(const struct hd_run_rec *run)
+static bool has_flag(const struct hd_run_rec *run, const char *name)
 {
     struct hd_json json = {NULL};
     bool is_so = hd_json_parse(&json, run->kwargs, NULL) == 0 &&
-                 hd_json_is_true(hd_json_get(hd_json_root(&json), HD_S("temporary")));
+                 hd_json_is_true(hd_json_get(hd_json_root(&json), hd_slice_cstr(name)));
 
     hd_json_fini(&json);
     return is_so;
+}
+
+/* True if the thread was created for this run and is deleted with it, whatever the outcome. */
+static bool is_temporary(const struct hd_run_rec *run)
+{
+    return has_flag(run, "temporary");
 }
 
 /* The line of the run ends with the error, and has no interrupts that could be answered. */
@@ -116,6 +125,57 @@ static int fail_line(struct recovery *r, struct hd_thread_rec *thread, const str
     return hd_lines_settle(lines, thread, is_busy, &r->arena);
 }
 
+/* The last events of a run that is given up: its readers wait for them. */
+static int write_last_events(const struct recovery *r, const struct hd_run_rec *run, uint64_t seq,
+                             struct hd_event_log_page *page)
+{
+    const struct hd_config *config = r->app->config;
+    struct hd_event_page_item item = {
+        .seq = seq + 1, .run_id = run->run_id, .name = HD_S("error"), .data = run->error};
+    struct hd_buf end;
+    struct hd_jw jw;
+    int err = hd_event_page_add(page, &item);
+
+    hd_buf_init(&end, MAX_END);
+    hd_jw_init(&jw, &end);
+    hd_jw_object(&jw);
+    hd_jw_put_string(&jw, "run_id", run->run_id);
+    hd_jw_key(&jw, HD_S("checkpoint_id"));
+    hd_jw_null(&jw);
+    hd_jw_put_string(&jw, "status", hd_slice_cstr(hd_run_state_name(run->status)));
+    hd_jw_object_end(&jw);
+    if (!err)
+        err = hd_jw_finish(&jw);
+    item = (struct hd_event_page_item){.seq = seq + 2,
+                                       .is_last = true,
+                                       .run_id = run->run_id,
+                                       .name = !config || config->stream_end_event ? HD_S("end")
+                                                                                   : HD_S(""),
+                                       .data = hd_buf_slice(&end)};
+    if (!err)
+        err = hd_event_page_add(page, &item);
+    hd_buf_fini(&end);
+    return err;
+}
+
+/* Appends the page of a resumable run, and counts its events. */
+static int add_last_events(const struct recovery *r, struct hd_batch_builder *batch,
+                           struct hd_thread_rec *thread, const struct hd_run_rec *run)
+{
+    struct hd_event_log_page page = {.first = 0};
+    int err;
+
+    if (!has_flag(run, "resumable"))
+        return 0;
+    hd_buf_init(&page.data, 2 * MAX_END);
+    err = write_last_events(r, run, (uint64_t)thread->event_seq, &page);
+    if (!err)
+        err = hd_event_log_page_put(batch, run->principal, run->thread_id, &page);
+    thread->event_seq += 2;
+    hd_buf_fini(&page.data);
+    return err;
+}
+
 /* Ends the run with an error. The thread gets status `error` unless it has other runs. */
 static int give_up_run(struct recovery *r, struct hd_thread_rec *thread, struct hd_run_rec *run)
 {
@@ -138,7 +198,9 @@ static int give_up_run(struct recovery *r, struct hd_thread_rec *thread, struct 
     thread->has_before = thread->has_before && count > 1;
     thread->event_seq = (int64_t)hd_event_log_gap((uint64_t)thread->event_seq, run->attempt + 1);
     hd_batch_init(&batch);
-    err = hd_thread_put(&batch, thread);
+    err = add_last_events(r, &batch, thread, run);
+    if (!err)
+        err = hd_thread_put(&batch, thread);
     if (!err)
         err = hd_lines_put(&batch, &lines);
     if (!err)
@@ -226,7 +288,7 @@ static int recover_all(struct recovery *r, enum hd_run_state state)
 int hd_run_recover(struct hd_app *app, hd_run_recovered_fn fn, void *arg,
                    struct heddle_error *fault)
 {
-    struct recovery r = {.store = app->store, .fn = fn, .arg = arg, .fault = fault};
+    struct recovery r = {.app = app, .store = app->store, .fn = fn, .arg = arg, .fault = fault};
     int err;
 
     hd_arena_init(&r.arena, SIZE_MAX / 2);
@@ -362,7 +424,7 @@ int hd_run_recover_thread(struct hd_app *app, struct hd_slice principal, struct 
                          .hold = hold,
                          .token = hd_hold_token()};
     struct recovery r = {
-        .store = app->store, .token = t.token, .fn = fn, .arg = arg, .fault = fault};
+        .app = app, .store = app->store, .token = t.token, .fn = fn, .arg = arg, .fault = fault};
     int err;
 
     hd_arena_init(&t.arena, SIZE_MAX / 2);

@@ -157,3 +157,5 @@ def test_an_orderly_stop_does_not_count_as_a_loss(own_server, http):
     assert "three times in the same step" in str(thread.record()["error"])
     attempts = [data["attempt"] for name, data, _ in stored_events(thread, run) if name == "metadata"]
     assert attempts == sorted(set(attempts))
+    assert names(stored_events(thread, run))[-2:] == ["error", "end"]
+    assert stored_events(thread, run)[-1][1]["status"] == "error"
