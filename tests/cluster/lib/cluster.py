@@ -33,7 +33,7 @@ from relay import Relays
 from server import ROOT, build_folder, free_port
 
 KEY = "the key that the servers of this test share"
-LEASE = 2  # seconds
+LEASE = 3  # seconds
 NAMES = "abcdefgh"
 CLOCK = ROOT / "tests/runtime/lib/stepped_clock.c"
 
