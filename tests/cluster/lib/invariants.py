@@ -76,7 +76,9 @@ class World:
             if any(run["kwargs"]["input"]["messages"] == job for run in lost):
                 continue
             kinds = [each["type"] for each in part]
-            assert kinds == ["human", "ai", "tool", "ai", "tool", "tool", "ai", "tool", "ai"], (job, kinds)
+            if kinds != ["human", "ai", "tool", "ai", "tool", "tool", "ai", "tool", "ai"]:
+                [run] = [run for run in runs if run["kwargs"]["input"] == {"messages": job}]
+                raise AssertionError(f"{job}: {kinds}\n{await self.story(run)}")
             assert part[-1]["content"] == WORDS, (job, part[-1])
             found = receipts(part)
             assert [(name, step) for _, name, step in found] == [(job, step) for step in STEPS], (job, found)
@@ -91,6 +93,28 @@ class World:
         for each in paid:
             by_step.setdefault(each.step, set()).add(each.key)
         assert all(len(keys) == 1 for keys in by_step.values()), (job, paid)
+
+    async def story(self, run: dict) -> str:
+        """All about a run, for the text of a failure."""
+        thread, path = run["thread_id"], f"/threads/{run['thread_id']}/runs/{run['run_id']}/stream"
+        known = self.ledger.runs.get(run["run_id"])
+        stored = Journal()
+        try:
+            await follow(self.servers[0], path, stored, PATIENCE)
+        except AssertionError as error:
+            print(error)
+        history = await self.get(f"/threads/{thread}/history", assistant_id="payer", limit=1000)
+        states = [
+            {name: state["metadata"].get(name) for name in ("run_id", "run_attempt", "source", "step")}
+            | {"at": state["created_at"], "next": state["next"], "id": state["checkpoint"]["checkpoint_id"],
+               "parent": (state["parent_checkpoint"] or {}).get("checkpoint_id"),
+               "messages": len(state["values"].get("messages", []))}
+            for state in history
+        ]  # fmt: skip
+        return "\n".join(
+            [f"run {run}", f"acknowledged: {known}", "stored events:", *map(repr, stored.frames), "checkpoints:"]
+            + [repr(state) for state in states]
+        )
 
     async def check_notes(self, thread: str) -> None:
         log = (await self.get(f"/threads/{thread}/state", assistant_id="nap"))["values"]["log"]
