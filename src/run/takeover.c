@@ -289,13 +289,19 @@ static void set_rest_timer(struct hd_takeover *takeover)
         (void)uv_timer_start(&takeover->timer, on_rest_timer, wait, 0); /* cannot fail */
 }
 
+/* After the others have had the time to take over their shares. */
+static void search_rest_soon(struct hd_takeover *takeover)
+{
+    takeover->has_rest = true;
+    set_rest_timer(takeover);
+}
+
 static void on_server_gone(void *ctx, struct hd_slice server)
 {
     struct hd_takeover *takeover = ctx;
 
     add_search(takeover, OF_SERVER, server);
-    takeover->has_rest = true;
-    set_rest_timer(takeover);
+    search_rest_soon(takeover);
 }
 
 static void on_lead(void *ctx)
@@ -303,7 +309,7 @@ static void on_lead(void *ctx)
     struct hd_takeover *takeover = ctx;
 
     add_search(takeover, UNHELD, hd_slice(NULL, 0));
-    add_search(takeover, ORPHANS, hd_slice(NULL, 0));
+    search_rest_soon(takeover);
 }
 
 /* While another server may have taken over the threads of this one, its runs do nothing. */
