@@ -257,6 +257,56 @@ def test_clocks_that_differ_change_no_order(cluster, gate):
     assert talk.wait(b, "gated", input={}, config=gate.config)["log"] == ["before", "through", "after"] * 2
 
 
+@pytest.mark.parametrize("end", ["stop", "kill"])
+def test_a_new_run_waits_for_those_of_a_server_that_has_ended(cluster, gate, end):
+    """It is created at the moment at which nobody executes the runs of the thread."""
+    servers = cluster()
+    a, b, c = servers.members
+    talks = [Talk(servers, a) for _ in range(20)]
+    body = {"input": {}, "config": gate.config, "durability": "sync"}
+    firsts = [talk.start(a, "gated", **body) for talk in talks]
+    eventually(lambda: gate.arrived == len(talks))
+    getattr(a, end)()
+    gate.open()
+
+    def start(talk: Talk, through) -> str | None:
+        """Comes back while the holder cannot be reached."""
+        with through.client() as http:
+            while True:
+                answer = http.post(talk.path("/runs"), json=gate.body())
+                if answer.status_code == 200:
+                    return answer.json()["run_id"]
+                assert answer.status_code == 503, answer.text
+
+    with ThreadPoolExecutor(len(talks)) as pool:
+        seconds = list(pool.map(start, talks, [b, c] * (len(talks) // 2)))
+    for talk, first, second in zip(talks, firsts, seconds):
+        logs = [talk.join(b, run)["log"] for run in (first, second)]
+        assert [len(log) for log in logs] == [3, 6], (talk.id, logs)
+
+
+@pytest.mark.parametrize("end", ["stop", "kill"])
+def test_runs_keep_their_order_from_clock_to_clock(cluster, gate, end):
+    """Each server that executes the first run has another time; later runs are created meanwhile."""
+    servers = cluster(clocks=(-30, 0, 30))
+    talk, first = begin(servers, servers.members[2], gate)
+    runs, last = [first], servers.members[2]
+    for _ in range(4):
+        arrived = gate.arrived
+        getattr(last, end)()
+        eventually(lambda: gate.arrived > arrived or talk.runs(servers.up()[0])[0]["status"] == "error", SECONDS)
+        holder = talk.is_held()
+        assert gate.arrived == arrived + 1
+        runs.append(talk.start(holder, "gated", input={}, config=gate.config))
+        last.revive()
+        last = holder
+        if end == "kill" and len(runs) == 3:
+            break  # a run that is killed three times in a step is given up
+    gate.open()
+    for number, run in enumerate(runs):
+        assert talk.join(servers.members[1], run)["log"] == ["before", "through", "after"] * (number + 1)
+
+
 def test_a_tool_call_whose_result_was_stored_is_not_made_again(cluster, counter, mock):
     """Kills the holder after each step of an agent that pays."""
     model = mock(script(latency_ms=700))
