@@ -228,7 +228,7 @@ class Cluster:
         """Prints the ends of the logs, and keeps the whole beside the build."""
         folder = build_folder() / "cluster-logs"
         folder.mkdir(exist_ok=True)
-        for each in self.members:
+        for each in filter(lambda member: member.log.exists(), self.members):
             kept = folder / f"{self.schema}-{each.name}.log"
             shutil.copy(each.log, kept)
             print(f"---- {kept}, {each.url}, {each.address}\n{each.tail(20)}")
