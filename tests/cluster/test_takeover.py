@@ -259,7 +259,7 @@ def test_clocks_that_differ_change_no_order(cluster, gate):
 
 @pytest.mark.parametrize("end", ["stop", "kill"])
 def test_a_new_run_waits_for_those_of_a_server_that_has_ended(cluster, gate, end):
-    """It is created at the moment at which nobody executes the runs of the thread."""
+    """It is created while no server executes the runs of the thread."""
     servers = cluster()
     a, b, c = servers.members
     talks = [Talk(servers, a) for _ in range(20)]
