@@ -97,7 +97,7 @@ def test_storage_grows_with_the_messages(chat: Chat) -> None:
     large = chat.size()
 
     print(f"\n200 turns: {small / MEGABYTE:.2f} MB, {long} turns: {large / MEGABYTE:.2f} MB")
-    assert small <= 2 * MEGABYTE
+    assert small - unused <= 1.6 * MEGABYTE  # without the empty tables, of which there are more and more
     assert large <= small * 5.5 * long / 1000
 
     with chat.open() as saver:
