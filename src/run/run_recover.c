@@ -13,6 +13,7 @@
 #include "events/event_log.h"
 #include "records/line.h"
 #include "records/record_internal.h"
+#include "run/queue.h"
 #include "run/run_commit.h"
 #include "store/rows.h"
 #include "store/thread_fence.h"
@@ -30,6 +31,7 @@ struct recovery {
     hd_run_recovered_fn fn;
     void *arg;
     struct heddle_error *fault;
+    bool is_handed_over;   /* the latest run */
     struct hd_arena arena; /* of one run */
 };
 
@@ -218,7 +220,10 @@ static int hand_over(struct recovery *r, const struct hd_run_rec *run, int64_t e
 
     if (run->status == HD_RUN_STATE_RUNNING)
         err = hd_run_commit_has_checkpoint(r->store, run, &is_continued, r->fault);
-    return err ? err : r->fn(r->arg, run, event_seq, is_continued);
+    if (!err)
+        err = r->fn(r->arg, run, event_seq, is_continued);
+    r->is_handed_over = !err;
+    return err;
 }
 
 static int recover(struct recovery *r, struct hd_run_rec *run)
@@ -308,7 +313,51 @@ struct takeover {
     int64_t token;              /* the new one */
     bool is_claimed;
     struct hd_arena arena; /* of one attempt */
+    /* The runs in flight when the thread was claimed; announced to the queue. */
+    struct hd_run_rec *runs;
+    size_t run_count;
+    struct hd_arena run_arena;
 };
+
+static void withdraw_runs(struct takeover *t)
+{
+    for (size_t i = 0; i < t->run_count; i++)
+        hd_queue_unexpect(t->app->queue, t->principal, t->runs[i].run_id);
+    t->run_count = 0;
+}
+
+static int announce_run(struct takeover *t, const struct hd_run_rec *run,
+                        struct heddle_error *fault)
+{
+    struct hd_slice ns;
+    int err = hd_run_line(run, &t->run_arena, &ns, fault);
+
+    if (!err)
+        err = hd_queue_expect(t->app->queue, t->principal, run->run_id);
+    if (!err)
+        hd_queue_expect_order(t->app->queue, t->principal, run->run_id, t->thread, ns, run->order);
+    return err;
+}
+
+/*
+ * Lists the runs in flight and announces them: as soon as the thread is claimed, this server admits
+ * runs on it, which have to wait for the earlier ones.
+ */
+static int announce_runs(struct takeover *t, struct heddle_error *fault)
+{
+    size_t count = 0;
+    int err;
+
+    withdraw_runs(t);
+    hd_arena_reset(&t->run_arena);
+    err = hd_runs_active(t->app->store, t->principal, t->thread, &t->run_arena, &t->runs, &count,
+                         fault);
+    for (size_t i = 0; !err && i < count; i++) {
+        err = announce_run(t, &t->runs[i], fault);
+        t->run_count += !err;
+    }
+    return err;
+}
 
 static int write_hold(struct takeover *t, struct hd_thread_rec *record, struct heddle_error *fault)
 {
@@ -351,6 +400,8 @@ static int claim_once(void *arg, struct heddle_error *fault)
     if (err || hold.token != t->hold->token)
         return err;
     err = hd_thread_read(t->app->store, t->principal, t->thread, &t->arena, &record, fault);
+    if (!err)
+        err = announce_runs(t, fault);
     if (err)
         return err == HD_ENOTFOUND ? 0 : err;
     err = write_hold(t, &record, fault);
@@ -393,24 +444,23 @@ static int release_once(void *arg, struct heddle_error *fault)
     return err;
 }
 
+/* Hands over the announced runs; withdraws those that end here. */
 static int recover_thread(struct takeover *t, struct recovery *r)
 {
-    struct hd_run_rec *active;
-    struct hd_arena arena;
-    size_t count;
-    int err;
+    int err = 0;
 
-    hd_arena_init(&arena, SIZE_MAX / 2);
-    err = hd_runs_active(r->store, t->principal, t->thread, &arena, &active, &count, r->fault);
-    for (size_t i = 0; !err && i < count; i++) {
-        struct run_recovery of = {.recovery = r,
-                                  .principal = t->principal,
-                                  .thread = t->thread,
-                                  .run_id = active[i].run_id};
+    for (size_t i = 0; i < t->run_count; i++) {
+        struct hd_slice run_id = t->runs[i].run_id;
+        struct run_recovery of = {
+            .recovery = r, .principal = t->principal, .thread = t->thread, .run_id = run_id};
 
-        err = hd_rows_change(r->store, recover_once, &of, r->fault);
+        r->is_handed_over = false;
+        if (!err)
+            err = hd_rows_change(r->store, recover_once, &of, r->fault);
+        if (!r->is_handed_over)
+            hd_queue_unexpect(t->app->queue, t->principal, run_id);
     }
-    hd_arena_fini(&arena);
+    t->run_count = 0;
     return err;
 }
 
@@ -429,12 +479,15 @@ int hd_run_recover_thread(struct hd_app *app, struct hd_slice principal, struct 
 
     hd_arena_init(&t.arena, SIZE_MAX / 2);
     hd_arena_init(&r.arena, SIZE_MAX / 2);
+    hd_arena_init(&t.run_arena, SIZE_MAX / 2);
     err = hd_rows_change(app->store, claim_once, &t, fault);
     if (!err && t.is_claimed)
         err = recover_thread(&t, &r);
     if (!err && t.is_claimed)
         err = hd_rows_change(app->store, release_once, &t, fault);
+    withdraw_runs(&t);
     hd_arena_fini(&r.arena);
+    hd_arena_fini(&t.run_arena);
     hd_arena_fini(&t.arena);
     return err;
 }

@@ -31,8 +31,9 @@ HD_MUST_CHECK int hd_run_recover(struct hd_app *app, hd_run_recovered_fn fn, voi
 
 /*
  * Where several servers share the store: claims the thread from a holder that is gone, or an unheld
- * one with runs in flight, and hands over its runs as above. Does nothing when the hold is not
- * `hold` any more. A thread without runs in flight is released.
+ * one with runs in flight, and hands over its runs as above. They are announced to the queue before
+ * (hd_queue_expect()). Does nothing when the hold is not `hold` any more. A thread without runs in
+ * flight is released.
  */
 HD_MUST_CHECK int hd_run_recover_thread(struct hd_app *app, struct hd_slice principal,
                                         struct hd_slice thread, const struct hd_hold *hold,
