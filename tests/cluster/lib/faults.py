@@ -41,7 +41,13 @@ class Faults:
         await asyncio.gather(*(asyncio.to_thread(each.revive) for each in members))
 
     async def terminate(self, member: Member) -> None:
-        await asyncio.to_thread(member.stop)
+        try:
+            await asyncio.to_thread(member.stop)
+        except AssertionError:
+            # After an earlier fault it may learn only now that it has lost its place.
+            if LOST not in member.tail(3):
+                raise
+            self.lost[member.name] += 1
         await self.lasts(0, 2)
         await asyncio.to_thread(member.revive)
 
