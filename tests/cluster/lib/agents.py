@@ -183,6 +183,20 @@ class Agent:
         ends = {data["run_id"] for name, data, _ in self.ledger.threads[thread].frames if name == "end"}
         return all(run.id in ends for run in self.ledger.runs.values() if run.thread == thread and run.is_read)
 
+    def missing(self, thread: str) -> str:
+        """The runs whose end a reader of the thread has not seen, for the text of a failure."""
+        frames = self.ledger.threads[thread].frames
+        seen = {number for _, _, number in frames}
+        marks = [(number, name, data["run_id"]) for name, data, number in frames if name in ("metadata", "end")]
+        runs = [run for run in self.ledger.runs.values() if run.thread == thread and run.is_read]
+        ended = {run for _, name, run in marks if name == "end"}
+        missed = {
+            run.id: [(number, name) for name, _, number in run.journal.frames if number not in seen]
+            for run in runs
+            if run.id not in ended
+        }
+        return f"events of runs: {missed}; it saw {marks}, and last {frames[-1:]}"
+
     async def watch(self, thread: str) -> None:
         """Reads the stream of a thread, and comes back as often as it must."""
         journal = self.ledger.threads[thread] = Journal("-", is_compact=True)
