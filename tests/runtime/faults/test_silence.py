@@ -61,7 +61,7 @@ export const graph = new StateGraph(State)
 
 
 class Served:
-    """Serves one worker, and beats for it until it is told to freeze."""
+    """Serves one worker with signs of life, until the test freezes it."""
 
     def __init__(self, folder, runtime: str, lease_ms: int | None = LEASE_MS):
         self.folder, self.runtime, self.lease_ms = folder, runtime, lease_ms
