@@ -100,9 +100,15 @@ static struct hd_slice frame_data(const struct hd_event_stream *stream)
 /* The rest of the frame; returns the number of parts. */
 static size_t frame_parts(const struct hd_event_stream *stream, struct hd_slice parts[FRAME_PARTS])
 {
+    bool has_id = !stream->entry->is_transient;
     const struct hd_slice all[FRAME_PARTS] = {
-        HD_S("event: "), frame_name(stream),        HD_S("\ndata: "), frame_data(stream),
-        HD_S("\nid: "),  hd_slice_cstr(stream->id), HD_S("\n\n"),
+        HD_S("event: "),
+        frame_name(stream),
+        HD_S("\ndata: "),
+        frame_data(stream),
+        hd_slice_cstr(has_id ? "\nid: " : ""),
+        hd_slice_cstr(has_id ? stream->id : ""),
+        HD_S("\n\n"),
     };
     size_t skip = stream->sent, count = 0;
 
@@ -156,7 +162,8 @@ static bool take_next(struct hd_event_stream *stream)
         return false;
     stream->entry = hd_entry_ref(entry);
     stream->sent = 0;
-    stream->last = entry->seq;
+    if (entry->seq > stream->last)
+        stream->last = entry->seq;
     snprintf(stream->id, sizeof(stream->id), "%llu", (unsigned long long)entry->seq);
     hd_cursor_advance(&stream->cursor);
     return true;

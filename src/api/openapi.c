@@ -85,7 +85,7 @@ static const struct openapi_parameter in_query[] = {
     {"suffix", NULL, LABELS, "Labels that a namespace ends with, joined by dots; * is any"},
     {"thread_stream_mode", "stream_mode",
      "{\"type\":\"array\",\"items\":{\"type\":\"string\","
-     "\"enum\":[\"run_modes\",\"lifecycle\",\"state_update\"]}}",
+     "\"enum\":[\"run_modes\",\"lifecycle\",\"state_update\",\"room\"]}}",
      "Events to stream; run_modes by default"},
     {"wait", NULL, BOOLEAN, "Respond only when the run has ended"},
     {"xray", NULL, "{\"anyOf\":[{\"type\":\"boolean\"},{\"type\":\"integer\",\"minimum\":0}]}",

@@ -257,6 +257,12 @@ static struct hd_step wait_then(struct hd_call *call)
 
 /* ---- a thread --------------------------------------------------------- */
 
+/* Read marks, typing and presence are for those who may write. */
+static uint32_t room_modes(const struct hd_call *call)
+{
+    return HD_MODE_ROOM | (call->role >= HD_ROLE_EDITOR ? (uint32_t)HD_MODE_PRESENCE : 0);
+}
+
 static int read_thread_modes(struct hd_call *call, struct hd_event_stream_options *events)
 {
     struct hd_slice *names;
@@ -275,9 +281,11 @@ static int read_thread_modes(struct hd_call *call, struct hd_event_stream_option
             events->modes |= HD_MODE_STATE_UPDATE;
         else if (hd_slice_eq(names[i], HD_S("lifecycle")))
             events->is_lifecycle = true;
+        else if (hd_slice_eq(names[i], HD_S("room")))
+            events->modes |= room_modes(call);
         else
             err = hd_error_set(&call->fault, HD_EINVAL,
-                               "stream_mode: expected run_modes, lifecycle or state_update");
+                               "stream_mode: expected run_modes, lifecycle, state_update or room");
     }
     if (has_runs || count == 0) {
         events->modes |= HD_MODES_OF_RUNS;

@@ -134,6 +134,16 @@ static struct hd_event_log *make_log(struct hd_event_logs *logs, struct hd_slice
     return log;
 }
 
+/* The record has the number of a batch that was applied, and whose events are about to be shown. */
+static bool is_of_batch(const struct hd_event_log *log, uint64_t seq)
+{
+    const struct hd_event_batch *events = log->batches;
+
+    while (events && (seq < events->first || seq > events->last + events->held))
+        events = events->next;
+    return events != NULL;
+}
+
 struct hd_event_log *hd_event_log_get(struct hd_event_logs *logs, struct hd_slice principal,
                                       struct hd_slice thread, uint64_t seq)
 {
@@ -148,6 +158,8 @@ struct hd_event_log *hd_event_log_get(struct hd_event_logs *logs, struct hd_slic
         log = make_log(logs, key, principal.len);
         if (log)
             log->since = seq;
+    } else if (is_of_batch(log, seq)) {
+        return log;
     } else if (logs->is_shared && log->holds == 0 && seq > log->covered) {
         hd_event_log_skip(log, seq);
     }
@@ -205,6 +217,8 @@ void hd_event_log_drop(struct hd_event_log *log)
     if (log->holds > 0)
         return;
     lose_all(log, true);
+    for (struct hd_event_batch *events = log->batches; events; events = events->next)
+        events->log = NULL;
     while (log->cursors)
         hd_cursor_close(log->cursors);
     while (log->watches)
@@ -295,18 +309,34 @@ uint64_t hd_event_log_seq(const struct hd_event_log *log)
     return log->seq;
 }
 
+uint64_t hd_event_log_top(const struct hd_event_log *log)
+{
+    uint64_t top = log->seq;
+
+    for (const struct hd_event_batch *events = log->batches; events; events = events->next) {
+        if (events->last + events->held > top)
+            top = events->last + events->held;
+    }
+    return top;
+}
+
+uint64_t hd_event_log_held(const struct hd_event_log *log)
+{
+    uint64_t count = 0;
+
+    for (const struct hd_entry *entry = log->held; entry; entry = entry->next)
+        count++;
+    return count;
+}
+
 /* Each held event gets at most one new number, and a run's end alone gets none from another. */
 uint64_t hd_event_log_reserve(const struct hd_event_log *log)
 {
-    const struct hd_entry *entry = log->held;
-    uint64_t count = 0;
-    bool has_others = false;
+    bool has_others = log->batches != NULL;
 
-    for (; entry; entry = entry->next) {
+    for (const struct hd_entry *entry = log->held; entry; entry = entry->next)
         has_others = has_others || memcmp(entry->run_id, log->held->run_id, HD_UUID_SIZE) != 0;
-        count++;
-    }
-    return log->seq + (has_others ? count : 0);
+    return hd_event_log_top(log) + (has_others ? hd_event_log_held(log) : 0);
 }
 
 uint64_t hd_event_log_gap(uint64_t seq, int attempts)
@@ -443,7 +473,8 @@ static void on_log_tick(uv_timer_t *timer)
         next = log->next;
         if (now - log->touched_at < logs->limits.idle_us)
             break;
-        if (log->holds == 0 && !log->cursors && log->page.count == 0 && log->seq <= log->covered)
+        if (log->holds == 0 && !log->cursors && !log->batches && log->page.count == 0 &&
+            log->seq <= log->covered)
             hd_event_log_drop(log);
     }
 }
@@ -549,6 +580,8 @@ static bool is_entry_wanted(const struct hd_cursor *cursor, const struct hd_entr
 {
     if (cursor->run_id[0] && memcmp(cursor->run_id, entry->run_id, HD_UUID_SIZE) != 0)
         return false;
+    if (entry->is_transient && entry->begin < cursor->begin)
+        return false;
     return entry->mode == 0 || (entry->mode & cursor->modes);
 }
 
@@ -574,7 +607,8 @@ static void append_entry(struct hd_event_log *log, struct hd_entry *entry)
 
     *log->tail = entry;
     log->tail = &entry->next;
-    log->shown = entry->seq;
+    if (!entry->is_transient)
+        log->shown = entry->seq;
     entry->begin = log->given;
     log->given += size;
     log->bytes += size;
@@ -619,9 +653,52 @@ static void begin_repeats(struct hd_event_log *log)
     log->guard.token = 0;
 }
 
+/* Continues above `seq`. Pages must not overlap that of the numbers in between. */
+static void leave_numbers(struct hd_event_log *log, uint64_t seq)
+{
+    hd_event_log_flush(log);
+    log->seq = seq;
+}
+
+int hd_event_log_add_stored(struct hd_event_log *log, const struct hd_event_page_item *event)
+{
+    const struct hd_event_log_entry added = {.run_id = event->run_id,
+                                             .mode = event->mode,
+                                             .name = event->name,
+                                             .data = event->data,
+                                             .is_stored = true};
+    struct hd_entry *entry = make_entry(&added, event->seq);
+
+    leave_numbers(log, event->seq);
+    if (!entry) {
+        lose_all(log, false);
+        return HD_ENOMEM;
+    }
+    show_entry(log, entry);
+    return 0;
+}
+
+int hd_event_log_send(struct hd_event_log *log, uint32_t mode, struct hd_slice name,
+                      struct hd_slice data)
+{
+    const struct hd_event_log_entry added = {.mode = mode, .name = name, .data = data};
+    uint64_t position = hd_event_log_position(log);
+    struct hd_entry *entry = make_entry(&added, log->shown > position ? log->shown : position);
+
+    if (!entry)
+        return HD_ENOMEM;
+    entry->is_transient = true;
+    show_entry(log, entry);
+    return 0;
+}
+
 int hd_event_log_add(struct hd_event_log *log, const struct hd_event_log_entry *added)
 {
-    struct hd_entry *entry = make_entry(added, log->seq + 1);
+    struct hd_entry *entry;
+
+    if (log->batches && log->seq + 1 >= log->batches->first)
+        leave_numbers(log, hd_event_log_top(log));
+    entry = make_entry(added, log->seq + 1);
 
     if (!entry) {
         lose_all(log, false);
@@ -675,6 +752,7 @@ void hd_cursor_open(struct hd_cursor *cursor, struct hd_event_log *log, uint64_t
     cursor->is_lost = false;
     cursor->is_skipped = false;
     cursor->is_gone = false;
+    cursor->begin = log->given;
     cursor->next = log->cursors;
     cursor->link = &log->cursors;
     if (cursor->next)

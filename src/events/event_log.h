@@ -46,12 +46,13 @@ struct hd_entry {
     struct hd_entry *next;
     unsigned refs;
     uint64_t seq;
-    uint64_t begin; /* bytes added to the log before this entry */
-    uint32_t mode;  /* one of enum hd_mode; 0: sent in all modes (metadata, error, end) */
-    bool is_last;   /* the last event of its run */
-    bool is_stored; /* is or will be in the store: readable after the log drops it */
-    bool is_repeat; /* stored before with a lower number: see event_page.h */
-    bool is_hidden; /* not sent any more: hd_event_log_hide() */
+    uint64_t begin;    /* bytes added to the log before this entry */
+    uint32_t mode;     /* one of enum hd_mode; 0: sent in all modes (metadata, error, end) */
+    bool is_last;      /* the last event of its run */
+    bool is_stored;    /* is or will be in the store: readable after the log drops it */
+    bool is_repeat;    /* stored before with a lower number: see event_page.h */
+    bool is_hidden;    /* not sent any more: hd_event_log_hide() */
+    bool is_transient; /* without a number of its own: hd_event_log_send() */
     char run_id[HD_UUID_SIZE];
     size_t name_len; /* 0: not sent to clients */
     size_t data_len;
@@ -165,6 +166,12 @@ struct hd_event_log_entry {
 HD_MUST_CHECK int hd_event_log_add(struct hd_event_log *log,
                                    const struct hd_event_log_entry *added);
 /*
+ * Sends an event without a number to the cursors that are open now; it is never stored. HD_ENOMEM:
+ * nobody gets it.
+ */
+HD_MUST_CHECK int hd_event_log_send(struct hd_event_log *log, uint32_t mode, struct hd_slice name,
+                                    struct hd_slice data);
+/*
  * Makes the held events of the run visible. They get new numbers if later events of other runs are
  * visible already; if they are stored, they are stored again with the new numbers.
  */
@@ -269,6 +276,7 @@ struct hd_cursor {
     bool is_creator;           /* it created the run with run_id: see hd_event_log_watch() */
     char run_id[HD_UUID_SIZE]; /* empty: all runs */
     uint32_t modes;            /* filter */
+    uint64_t begin;            /* it does not read events without a number from before this */
     /*
      * Called when an entry is available after none was, and when is_lost, is_skipped or is_gone is
      * set.

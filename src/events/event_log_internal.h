@@ -1,9 +1,10 @@
-/* Shared by event_log.c and event_log_store.c. */
+/* Shared by event_log.c, event_log_store.c and event_batch.c. */
 #ifndef HD_EVENTS_EVENT_LOG_INTERNAL_H
 #define HD_EVENTS_EVENT_LOG_INTERNAL_H
 
 #include "base/buf.h"
 #include "base/map.h"
+#include "events/event_batch.h"
 #include "events/event_log.h"
 
 #define HD_PAGE_LIMIT ((size_t)64 << 20) /* bytes of a page before it is packed */
@@ -30,6 +31,7 @@ struct hd_event_log {
     struct hd_entry *head;
     struct hd_entry **tail;
     struct hd_entry *held; /* list of the entries that readers do not see yet; not in `head` */
+    struct hd_event_batch *batches; /* their numbers are reserved, in this order */
     size_t bytes;
     uint64_t seq;
     uint64_t shown;   /* the highest number in `head` */
@@ -57,6 +59,15 @@ struct hd_event_log {
     char key[]; /* principal:thread */
 };
 
+struct hd_event_batch {
+    struct hd_event_log *log; /* NULL: it was dropped */
+    struct hd_event_batch *next;
+    uint64_t first, last; /* the reserved numbers */
+    uint64_t held;        /* events were held when it began: they may get numbers above its own */
+    struct hd_event_log_page page;
+    bool is_ended;
+};
+
 static inline struct hd_slice hd_event_log_principal(const struct hd_event_log *log)
 {
     return hd_slice(log->key, log->principal_len);
@@ -65,6 +76,14 @@ static inline struct hd_slice hd_event_log_thread(const struct hd_event_log *log
 {
     return hd_slice(log->key + log->principal_len + 1, log->key_len - log->principal_len - 1);
 }
+
+/* The last number that is used or reserved. */
+uint64_t hd_event_log_top(const struct hd_event_log *log);
+/* The number of held events. */
+uint64_t hd_event_log_held(const struct hd_event_log *log);
+/* Shows an event that is stored already, with a number above the last one that is used. */
+HD_MUST_CHECK int hd_event_log_add_stored(struct hd_event_log *log,
+                                          const struct hd_event_page_item *event);
 
 /*
  * Adds the entry to the page that is stored next. An entry that is too large is not stored.

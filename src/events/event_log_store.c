@@ -325,6 +325,10 @@ static bool is_shown_later(const struct hd_event_log *log, const struct hd_entry
         if (entry->seq == stored->seq)
             return true;
     }
+    for (const struct hd_event_batch *batch = log->batches; batch; batch = batch->next) {
+        if (stored->seq >= batch->first && stored->seq <= batch->last)
+            return true;
+    }
     for (entry = log->has_repeats && stored->mode == 0 ? log->head : NULL; entry;
          entry = entry->next) {
         const struct hd_event_page_item event = event_of(entry);
@@ -339,7 +343,7 @@ static bool is_shown_later(const struct hd_event_log *log, const struct hd_entry
 static int copy_older(const struct hd_event_log *log, const struct hd_entry *stored,
                       struct hd_entry ***tail, size_t *bytes)
 {
-    uint64_t end = log->head ? log->head->seq : UINT64_MAX;
+    uint64_t end = log->head ? log->head->seq + log->head->is_transient : UINT64_MAX;
 
     for (; stored && stored->seq < end; stored = stored->next) {
         size_t size = sizeof(*stored) + stored->name_len + stored->data_len;

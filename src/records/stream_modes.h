@@ -21,7 +21,10 @@ enum hd_mode {
     HD_MODE_EVENTS = HD_STREAM_EVENTS,
     HD_MODE_MESSAGES = 1 << 16, /* whole messages as they grow */
     HD_MODE_TOOLS = HD_STREAM_TOOLS,
-    HD_MODE_STATE_UPDATE = 1 << 18 /* of a thread's stream: the state was changed by hand */
+    /* Of a thread's stream only. */
+    HD_MODE_STATE_UPDATE = 1 << 18, /* the state was changed by hand */
+    HD_MODE_ROOM = 1 << 19,         /* room/message, room/run, room/cascade */
+    HD_MODE_PRESENCE = 1 << 20      /* room/read, room/typing, room/presence */
 };
 
 #define HD_MODES_OF_RUNS                                                                      \
