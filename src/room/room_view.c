@@ -58,7 +58,7 @@ static void put_triggered(struct hd_jw *jw, const struct hd_room_view_run *run)
 
 /* ---- messages --------------------------------------------------------- */
 
-static void put_content(struct hd_jw *jw, const struct hd_room_content_rec *content)
+static void put_message_content(struct hd_jw *jw, const struct hd_room_content_rec *content)
 {
     const struct hd_slice none = {NULL, 0};
 
@@ -76,7 +76,7 @@ void hd_room_view_message(struct hd_jw *jw, const struct hd_room_message_rec *me
     hd_jw_put_string(jw, "thread_id", message->thread_id);
     hd_jw_key(jw, HD_S("sender"));
     hd_room_view_sender(jw, message);
-    put_content(jw, content);
+    put_message_content(jw, content);
     hd_jw_put_string_or_null(jw, "reply_to", message->reply_to);
     hd_jw_put_raw_or(jw, "mentions", message->mentions, "[]");
     hd_jw_put_int(jw, "version", message->version);
