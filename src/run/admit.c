@@ -73,7 +73,7 @@ static void withdraw_runs(struct admitting *all, size_t kept)
     }
 }
 
-/* What the runs have from the group, and no result yet. */
+/* Copies the members that the run shares with the group, and clears its result. */
 static void share_group(const struct hd_admission_group *group, struct hd_admission *a)
 {
     a->app = group->app;
@@ -128,7 +128,7 @@ static int renew_id(struct admitting *all, struct hd_admit_run *run, struct hd_s
     return 0;
 }
 
-/* ---- what an attempt reads -------------------------------------------- */
+/* ---- reading ---------------------------------------------------------- */
 
 static int find_assistant(struct hd_admit_run *run)
 {
@@ -322,7 +322,7 @@ static int make_records(struct hd_admit_attempt *t, struct admitting *all)
 
 /* ---- the batch -------------------------------------------------------- */
 
-static int add_run(struct hd_batch_builder *batch, struct hd_admit_run *run)
+static int add_run_record(struct hd_batch_builder *batch, struct hd_admit_run *run)
 {
     struct hd_admit_attempt *t = run->attempt;
     int err = run->slot.number ? hd_run_slot_take(batch, &run->slot, &run->a->run) : 0;
@@ -352,7 +352,7 @@ static int fill_batch(struct hd_batch_builder *batch, struct hd_admit_attempt *t
     if (!err)
         err = add_label(batch, t);
     for (size_t i = 0; !err && i < t->count; i++)
-        err = add_run(batch, &t->runs[i]);
+        err = add_run_record(batch, &t->runs[i]);
     return err ? err : hd_admit_thread_add_hold(t, batch);
 }
 

@@ -6,7 +6,7 @@
  * Secrets are replaced here: the record contains markers (secret/secret.h), and their values stay
  * in memory, in run.secrets.
  *
- *   admit.c          an attempt: what it reads, the batch that it stores
+ *   admit.c          an attempt: the order of its reads, the records, the batch
  *   admit_thread.c   the thread: its record, its hold
  *   admit_place.c    where a run starts: namespace, checkpoint, runs before it on its line
  *   admit_config.c   configuration, context, metadata and arguments of a run
@@ -66,9 +66,10 @@ struct hd_admission {
  * Without runs the batch changes the thread and the other rows only. A thread that no server holds
  * stays unheld: the revision of its record guards the batch against a claim meanwhile.
  *
- * An attempt repeats after a conflict: it reads the thread, calls `prepare`, makes the runs, calls
- * `extend` and applies the batch. Both functions may be NULL, and may read the store. An error of
- * either ends the admission; hd_admit_refuse() makes one that is a refusal.
+ * An attempt reads the thread, calls `prepare`, makes the runs, calls `extend` and applies the
+ * batch; a conflict repeats it. Both functions may be NULL, and may read the store. HD_ECONFLICT of
+ * either repeats the attempt too; another error ends the admission. hd_admit_refuse() makes an
+ * error that is a refusal.
  */
 struct hd_admission_group {
     /* The request. The members that both structs have are copied from here to the runs. */

@@ -555,7 +555,7 @@ static void a_private_config_does_not_stick(void **state)
 
 /* ---- memory ----------------------------------------------------------- */
 
-/* What a complete run has; its ids are always of one length. */
+/* The parts of a complete run; its ids are always of one length. */
 struct complete {
     size_t kwargs_len;
     struct hd_slice metadata, thread;
