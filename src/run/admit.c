@@ -361,7 +361,7 @@ static int store_batch(struct hd_admit_attempt *t)
     struct hd_admission_group *group = t->group;
     struct hd_batch_builder batch;
     struct hd_batch view;
-    struct hd_slice lane;
+    struct hd_slice lane = {NULL, 0};
     int err;
 
     hd_batch_init(&batch);
