@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "cluster/cluster.h"
 #include "records/record_internal.h"
 
 #define LOOKS 64 /* threads of one round trip */
@@ -105,6 +106,21 @@ int hd_hold_expect(struct hd_batch_builder *batch, struct hd_slice principal,
     const struct hd_cell key[] = {hd_cell_bytes(principal), hd_cell_bytes(thread)};
 
     return hd_batch_expect(batch, HD_HOLDS, key, HD_HOLDS_TOKEN, token);
+}
+
+int hd_hold_announce(struct hd_batch_builder *batch, struct hd_cluster *cluster,
+                     struct hd_slice principal, struct hd_slice thread, const struct hd_hold *hold,
+                     struct heddle_error *fault)
+{
+    const struct hd_hold own = {.last = hd_cluster_self(cluster)};
+    bool is_gone = true;
+    int err = 0;
+
+    if (!hold->token && hold->last.len > 0)
+        err = hd_cluster_check_gone(cluster, hold->last, &is_gone, fault);
+    if (err || hold->token || !is_gone)
+        return err;
+    return hd_hold_put(batch, principal, thread, &own);
 }
 
 /* ---- lists ------------------------------------------------------------ */

@@ -21,6 +21,7 @@
 #include "base/uuid.h"
 #include "store/batch.h"
 
+struct hd_cluster;
 struct heddle;
 
 struct hd_hold {
@@ -54,6 +55,15 @@ HD_MUST_CHECK int hd_hold_put(struct hd_batch_builder *batch, struct hd_slice pr
 /* Expects the row to have the token, which is not 0. */
 HD_MUST_CHECK int hd_hold_expect(struct hd_batch_builder *batch, struct hd_slice principal,
                                  struct hd_slice thread, int64_t token);
+
+/*
+ * For a batch with events of an unheld thread. Readers of an idle thread get its events from the
+ * last holder; if that one is gone, appends that this server takes its place, since it announces
+ * the change. `hold`: as stored. The batch also puts the record of the thread. Blocks.
+ */
+HD_MUST_CHECK int hd_hold_announce(struct hd_batch_builder *batch, struct hd_cluster *cluster,
+                                   struct hd_slice principal, struct hd_slice thread,
+                                   const struct hd_hold *hold, struct heddle_error *fault);
 
 /*
  * Calls `fn` for each thread that `server` holds; a positive result ends the scan. The slices are

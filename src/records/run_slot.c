@@ -67,14 +67,25 @@ static uint64_t choose_below(uint64_t limit)
     return number % limit;
 }
 
-/* One of the free numbers at random: simultaneous admissions rarely choose the same. */
-static int64_t choose_free(const struct slots *slots)
+/* Keeps the list in the order of the numbers. There is room: not all slots were taken. */
+static void mark_taken(struct slots *slots, int64_t number)
+{
+    size_t i = slots->count++;
+
+    for (; i > 0 && slots->list[i - 1].slot.number > number; i--)
+        slots->list[i] = slots->list[i - 1];
+    slots->list[i] = (struct taken_slot){.slot = {.number = number}};
+}
+
+/* Takes one of the free numbers at random: simultaneous admissions rarely choose the same. */
+static int64_t choose_free(struct slots *slots)
 {
     uint64_t skip = choose_below((uint64_t)slots->most - slots->count);
     int64_t number = 1 + (int64_t)skip;
 
     for (size_t i = 0; i < slots->count && slots->list[i].slot.number <= number; i++)
         number++;
+    mark_taken(slots, number);
     return number;
 }
 
@@ -86,9 +97,9 @@ static int on_run_of_slot(void *arg, size_t which, const struct hd_cell *cells)
     return 0;
 }
 
-/* Finds a slot whose run is not in flight, among some of them. */
+/* Finds slots whose run is not in flight, among some of them. */
 static int find_left(struct heddle *store, struct slots *slots, struct hd_run_slot *out,
-                     struct heddle_error *fault)
+                     size_t wanted, struct heddle_error *fault)
 {
     struct hd_cell keys[HD_RUN_SLOT_CHECKS][3];
     struct hd_query queries[HD_RUN_SLOT_CHECKS];
@@ -107,27 +118,33 @@ static int find_left(struct heddle *store, struct slots *slots, struct hd_run_sl
                                        .columns = 1u << HD_RUNS_DUE};
     }
     err = hd_rows_read(store, queries, count, on_run_of_slot, first, fault);
-    for (size_t i = 0; !err && i < count; i++) {
+    for (size_t i = 0; !err && wanted > 0 && i < count; i++) {
         if (!first[i].is_active) {
-            *out = first[i].slot;
-            return 0;
+            *out++ = first[i].slot;
+            wanted--;
         }
     }
-    return err ? err : HD_ELIMIT;
+    return !err && wanted > 0 ? HD_ELIMIT : err;
 }
 
-int hd_run_slot_find(struct heddle *store, struct hd_slice actor, int64_t most,
-                     struct hd_run_slot *out, struct heddle_error *fault)
+int hd_run_slots_find(struct heddle *store, struct hd_slice actor, int64_t most,
+                      struct hd_run_slot *out, size_t count, struct heddle_error *fault)
 {
     struct slots slots = {.most = most < MAX_SLOTS ? most : MAX_SLOTS};
+    size_t unused, left = 0; /* slots without a run; those whose run is gone */
     int err;
 
     hd_arena_init(&slots.arena, MAX_ARENA);
     err = read_slots(store, actor, &slots, fault);
-    if (!err && (int64_t)slots.count < slots.most)
-        *out = (struct hd_run_slot){.number = choose_free(&slots)};
-    else if (!err)
-        err = find_left(store, &slots, out, fault);
+    unused = (size_t)slots.most - slots.count;
+    if (count > unused)
+        left = count - unused;
+    if (!err && left > slots.count)
+        err = HD_ELIMIT;
+    if (!err && left > 0)
+        err = find_left(store, &slots, out, left, fault);
+    for (size_t i = left; !err && i < count; i++)
+        out[i] = (struct hd_run_slot){.number = choose_free(&slots)};
     hd_arena_fini(&slots.arena);
     return err;
 }

@@ -10,6 +10,7 @@
 #ifndef HD_RECORDS_RUN_SLOT_H
 #define HD_RECORDS_RUN_SLOT_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/compiler.h"
@@ -28,9 +29,10 @@ struct hd_run_slot {
     int64_t token;  /* of the run that left it; 0: none */
 };
 
-/* Finds one of `most` slots; HD_ELIMIT: all are taken. Blocks. */
-HD_MUST_CHECK int hd_run_slot_find(struct heddle *store, struct hd_slice actor, int64_t most,
-                                   struct hd_run_slot *out, struct heddle_error *fault);
+/* Finds `count` different ones of `most` slots; HD_ELIMIT: fewer are free. Blocks. */
+HD_MUST_CHECK int hd_run_slots_find(struct heddle *store, struct hd_slice actor, int64_t most,
+                                    struct hd_run_slot *out, size_t count,
+                                    struct heddle_error *fault);
 
 /*
  * Appends that the run takes the slot and sets run->slot. HD_ECONFLICT when applied: another run

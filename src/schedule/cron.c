@@ -204,7 +204,8 @@ struct advancing {
 };
 
 /* Reads the cron again in each attempt: the batch that stores the run expects it as it is now. */
-static int add_advance(void *ctx, struct hd_batch_builder *batch, struct heddle_error *fault)
+static int add_advance(void *ctx, struct hd_batch_builder *batch, struct hd_thread_rec *thread,
+                       struct heddle_error *fault)
 {
     struct advancing *advancing = ctx;
     struct firing *firing = advancing->firing;
@@ -212,6 +213,7 @@ static int add_advance(void *ctx, struct hd_batch_builder *batch, struct heddle_
     int err = hd_cron_read(firing->app->store, advancing->due->principal, advancing->due->id,
                            &batch->arena, &cron, fault);
 
+    (void)thread;
     advancing->is_over = is_past(firing, &cron, err);
     if (advancing->is_over)
         return HD_EEXISTS;
@@ -229,10 +231,21 @@ static int read_request(const struct hd_cron_rec *cron, struct hd_json *json,
     return err;
 }
 
+static int admit_and_advance(struct hd_admission *admission, struct advancing *advancing,
+                             struct heddle_error *fault)
+{
+    struct hd_admission_group group = hd_admit_group_of(&admission);
+
+    group.extend = add_advance;
+    group.ctx = advancing;
+    return hd_admit_group(&group, fault);
+}
+
 /* Admits the run, in the batch that advances the cron. */
-static int admit(struct firing *firing, const struct hd_cron_rec *cron,
+static int admit(struct advancing *advancing, const struct hd_cron_rec *cron,
                  struct hd_admission *admission, struct heddle_error *fault)
 {
+    struct firing *firing = advancing->firing;
     struct hd_json json = {NULL};
     struct hd_run_request request = {0};
     int err = hd_limits_room(firing->app->limits, firing->app->store, admission->principal,
@@ -246,7 +259,7 @@ static int admit(struct firing *firing, const struct hd_cron_rec *cron,
         err = read_request(cron, &json, &request, fault);
     admission->request = &request;
     if (!err)
-        err = hd_admit(admission, fault);
+        err = admit_and_advance(admission, advancing, fault);
     if (!err && !admission->refusal && admission->holder.len == 0)
         firing->fn(firing->arg, admission);
     admission->request = NULL;
@@ -264,11 +277,9 @@ static int fire_on(struct firing *firing, const struct due *due, struct hd_cron_
                                      .principal = owner,
                                      .actor = cron->principal,
                                      .thread_id = cron->thread_id,
-                                     .cron_id = cron->id,
-                                     .extend = add_advance,
-                                     .extend_ctx = &advancing};
+                                     .cron_id = cron->id};
     struct heddle_error cause = {0};
-    int err = admit(firing, cron, &admission, &cause);
+    int err = admit(&advancing, cron, &admission, &cause);
 
     if ((!err && !admission.refusal) || advancing.is_over)
         return 0; /* with a new holder: that one fires it */

@@ -50,7 +50,7 @@ static int admit_once(struct heddle *store, int64_t most, struct hd_run_rec *run
 {
     struct hd_batch_builder batch;
     struct hd_run_slot slot;
-    int err = hd_run_slot_find(store, run->actor, most, &slot, NULL);
+    int err = hd_run_slots_find(store, run->actor, most, &slot, 1, NULL);
 
     if (err)
         return err;
@@ -135,7 +135,7 @@ static void two_servers_do_not_take_the_same_slot(void **state)
             assert_err(admit(*state, 1, &runs[2]), 0);
             end(*state, &runs[2], false);
         }
-        assert_err(hd_run_slot_find(*state, runs[0].actor, 1, &slot, NULL), 0);
+        assert_err(hd_run_slots_find(*state, runs[0].actor, 1, &slot, 1, NULL), 0);
         for (int i = 0; i < 2; i++) {
             struct hd_batch_builder batch;
 
@@ -148,6 +148,34 @@ static void two_servers_do_not_take_the_same_slot(void **state)
         end(*state, &runs[0], true);
         runs[0] = make_run("again");
     }
+}
+
+/* Unused slots, and such whose run is gone. */
+static void several_slots_differ(void **state)
+{
+    struct hd_run_rec runs[] = {make_run("a"), make_run("b"), make_run("c")};
+    struct hd_run_slot slots[5];
+
+    for (int round = 0; round < 20; round++) {
+        bool seen[6] = {false};
+
+        assert_err(hd_run_slots_find(*state, HD_S("actor"), 5, slots, 5, NULL), 0);
+        for (int i = 0; i < 5; i++) {
+            assert_in_range(slots[i].number, 1, 5);
+            assert_false(seen[slots[i].number]);
+            seen[slots[i].number] = true;
+        }
+    }
+    assert_err(hd_run_slots_find(*state, HD_S("actor"), 1, slots, 2, NULL), HD_ELIMIT);
+    for (int i = 0; i < 3; i++)
+        assert_err(admit(*state, 3, &runs[i]), 0);
+    assert_err(hd_run_slots_find(*state, HD_S("actor"), 4, slots, 2, NULL), HD_ELIMIT);
+    end(*state, &runs[0], false);
+    end(*state, &runs[2], false);
+    assert_err(hd_run_slots_find(*state, HD_S("actor"), 4, slots, 4, NULL), HD_ELIMIT);
+    assert_err(hd_run_slots_find(*state, HD_S("actor"), 4, slots, 3, NULL), 0);
+    assert_int_equal(slots[0].number + slots[1].number, runs[0].slot + runs[2].slot);
+    assert_int_equal(slots[2].number, 4);
 }
 
 /* ---- many at once ----------------------------------------------------- */
@@ -207,11 +235,9 @@ int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, open_store, close_store)
     const struct CMUnitTest tests[] = {
-        TEST(an_actor_has_so_many_runs),
-        TEST(a_lower_limit_counts_the_slots_below_it),
-        TEST(a_slot_without_a_run_is_free),
-        TEST(two_servers_do_not_take_the_same_slot),
-        TEST(never_more_than_the_limit_are_in_flight),
+        TEST(an_actor_has_so_many_runs),    TEST(a_lower_limit_counts_the_slots_below_it),
+        TEST(a_slot_without_a_run_is_free), TEST(two_servers_do_not_take_the_same_slot),
+        TEST(several_slots_differ),         TEST(never_more_than_the_limit_are_in_flight),
     };
 #undef TEST
 

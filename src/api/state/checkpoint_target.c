@@ -44,28 +44,20 @@ int hd_call_thread(struct hd_call *call, struct hd_thread_rec *out)
     return err ? err : hd_call_thread_read(call, id, out);
 }
 
-/*
- * Where several servers share the store, readers of an idle thread get its events from the last
- * holder. If that one is gone, this server takes its place, because it announces the change.
- */
 static int add_announcer(struct hd_call *call, struct hd_batch_builder *batch,
                          const struct hd_thread_rec *thread)
 {
     struct hd_cluster *cluster = call->app->cluster;
     struct hd_hold hold;
-    bool is_gone = true;
     int err;
 
     if (!hd_cluster_is_on(cluster))
         return 0;
     err = hd_hold_read(call->app->store, thread->principal, thread->id, call->arena, &hold,
                        &call->fault);
-    if (!err && !hold.token && hold.last.len > 0)
-        err = hd_cluster_check_gone(cluster, hold.last, &is_gone, &call->fault);
-    if (err || hold.token || !is_gone)
-        return err;
-    hold.last = hd_cluster_self(cluster);
-    return hd_hold_put(batch, thread->principal, thread->id, &hold);
+    return err ? err
+               : hd_hold_announce(batch, cluster, thread->principal, thread->id, &hold,
+                                  &call->fault);
 }
 
 static int store_thread(struct hd_call *call, struct hd_thread_rec *thread,
