@@ -92,6 +92,7 @@ struct hd_endpoint {
     bool grows;         /* stores data of any size: refused over the storage limit */
     bool frees;         /* deletes data: the storage limit is measured again */
     enum hd_answered_by by;
+    bool admits;         /* starts a run on the thread of the path */
     bool is_application; /* of the project's application (custom.h), which parses the query */
     hd_stage_fn work;    /* store thread; may be NULL */
     hd_stage_fn then;    /* loop; may be NULL */

@@ -110,6 +110,7 @@ static int creation_admit(struct hd_call *call, struct run_creation *creation, h
     if (!err && hd_call_is_stamped(call))
         err = hd_call_text(call, creation->request.metadata, &admission->stamps);
     admission->thread_id = thread_id;
+    admission->seen = hd_forward_thread(call);
     admission->request = &creation->request;
     if (!err)
         err = write_headers(call, &admission->headers);
@@ -315,6 +316,7 @@ static const struct hd_endpoint routes[] = {
      .pattern = "/threads/{thread_id}/runs",
      .access = HD_ACCESS_EDITOR,
      .by = HD_BY_HOLDER,
+     .admits = true,
      .on = HD_ON_THREADS_CREATE_RUN,
      .grows = true,
      .work = work_on_thread,
@@ -327,6 +329,7 @@ static const struct hd_endpoint routes[] = {
      .pattern = "/threads/{thread_id}/runs/stream",
      .access = HD_ACCESS_EDITOR,
      .by = HD_BY_HOLDER,
+     .admits = true,
      .on = HD_ON_THREADS_CREATE_RUN,
      .grows = true,
      .work = work_on_thread,
@@ -339,6 +342,7 @@ static const struct hd_endpoint routes[] = {
      .pattern = "/threads/{thread_id}/runs/wait",
      .access = HD_ACCESS_EDITOR,
      .by = HD_BY_HOLDER,
+     .admits = true,
      .on = HD_ON_THREADS_CREATE_RUN,
      .grows = true,
      .work = work_on_thread,

@@ -7,6 +7,13 @@
 
 #define LOOKS 64 /* threads of one round trip */
 
+static struct hd_hold hold_of_row(const struct hd_cell *cells)
+{
+    return (struct hd_hold){.token = cells[HD_HOLDS_TOKEN].number,
+                            .server = cells[HD_HOLDS_SERVER].bytes,
+                            .last = cells[HD_HOLDS_LAST].bytes};
+}
+
 int hd_hold_read(struct heddle *store, struct hd_slice principal, struct hd_slice thread,
                  struct hd_arena *arena, struct hd_hold *out, struct heddle_error *fault)
 {
@@ -19,10 +26,52 @@ int hd_hold_read(struct heddle *store, struct hd_slice principal, struct hd_slic
         return 0;
     if (err)
         return err;
-    out->token = cells[HD_HOLDS_TOKEN].number;
-    out->server = cells[HD_HOLDS_SERVER].bytes;
-    out->last = cells[HD_HOLDS_LAST].bytes;
+    *out = hold_of_row(cells);
     return 0;
+}
+
+struct held_thread_reading {
+    struct hd_held_thread *out;
+    struct hd_arena *arena;
+    struct heddle_error *fault;
+};
+
+/* The row of the thread, then that of its hold. */
+static int on_held_thread(void *arg, size_t which, const struct hd_cell *cells)
+{
+    const struct held_thread_reading *reading = arg;
+    enum hd_table_id table = which == 0 ? HD_THREAD_INFO : HD_HOLDS;
+    struct hd_cell kept[HD_MAX_COLUMNS];
+    int err = hd_record_keep(reading->arena, table, cells, kept);
+
+    if (err)
+        return err;
+    if (table == HD_HOLDS) {
+        reading->out->hold = hold_of_row(kept);
+        return 0;
+    }
+    reading->out->has_thread = true;
+    return hd_thread_decode(kept, reading->arena, &reading->out->thread, reading->fault);
+}
+
+int hd_hold_read_thread(struct heddle *store, struct hd_slice principal, struct hd_slice thread,
+                        struct hd_arena *arena, struct hd_held_thread *out,
+                        struct heddle_error *fault)
+{
+    const struct hd_cell key[] = {hd_cell_bytes(principal), hd_cell_bytes(thread)};
+    struct held_thread_reading reading = {.out = out, .arena = arena, .fault = fault};
+    struct hd_query queries[] = {{.table = HD_THREAD_INFO}, {.table = HD_HOLDS}};
+
+    for (size_t i = 0; i < HD_COUNT(queries); i++) {
+        queries[i].index = HD_PRIMARY;
+        queries[i].prefix = key;
+        queries[i].prefix_count = HD_COUNT(key);
+        queries[i].limit = 1;
+        queries[i].columns = HD_ALL_COLUMNS;
+    }
+    queries[0].is_independent = true;
+    *out = (struct hd_held_thread){.has_thread = false};
+    return hd_rows_read(store, queries, HD_COUNT(queries), on_held_thread, &reading, fault);
 }
 
 /* ---- looks ------------------------------------------------------------ */
@@ -123,6 +172,15 @@ int hd_hold_announce(struct hd_batch_builder *batch, struct hd_cluster *cluster,
     return hd_hold_put(batch, principal, thread, &own);
 }
 
+int hd_hold_release(struct hd_batch_builder *batch, struct hd_slice principal,
+                    struct hd_slice thread, int64_t token)
+{
+    const struct hd_cell key[] = {hd_cell_bytes(principal), hd_cell_bytes(thread)};
+
+    return hd_batch_expect_and_clear(batch, HD_HOLDS, key, HD_HOLDS_TOKEN, token, 0,
+                                     HD_HOLDS_SERVER);
+}
+
 /* ---- lists ------------------------------------------------------------ */
 
 struct holds_scan {
@@ -133,9 +191,7 @@ struct holds_scan {
 static int on_hold(void *arg, size_t which, const struct hd_cell *cells)
 {
     const struct holds_scan *scan = arg;
-    const struct hd_hold hold = {.token = cells[HD_HOLDS_TOKEN].number,
-                                 .server = cells[HD_HOLDS_SERVER].bytes,
-                                 .last = cells[HD_HOLDS_LAST].bytes};
+    const struct hd_hold hold = hold_of_row(cells);
 
     (void)which;
     return scan->fn(scan->arg, cells[HD_HOLDS_PRINCIPAL].bytes, cells[HD_HOLDS_THREAD].bytes,

@@ -95,6 +95,10 @@ HD_MUST_CHECK int hd_record_put(struct hd_batch_builder *batch, const struct hd_
 HD_MUST_CHECK int hd_record_delete(struct hd_batch_builder *batch,
                                    const struct hd_record_type *type, const void *record);
 
+/* The thread of a row that hd_record_keep() has copied to the arena. */
+HD_MUST_CHECK int hd_thread_decode(const struct hd_cell *cells, struct hd_arena *arena,
+                                   struct hd_thread_rec *out, struct heddle_error *fault);
+
 /* HD_ECORRUPT with a fault that names the record's table and id. */
 int hd_record_damaged(enum hd_table_id table, struct hd_slice id, struct heddle_error *fault);
 

@@ -117,6 +117,12 @@ int hd_thread_read(struct heddle *store, struct hd_slice principal, struct hd_sl
     return hd_record_read(store, &thread_type, key, HD_COUNT(key), arena, out, fault);
 }
 
+int hd_thread_decode(const struct hd_cell *cells, struct hd_arena *arena, struct hd_thread_rec *out,
+                     struct heddle_error *fault)
+{
+    return hd_record_decode(&thread_type, cells, arena, out, fault);
+}
+
 static int scan_by_principal(struct heddle *store, int index, struct hd_slice principal,
                              bool is_newest_first, hd_thread_fn fn, void *arg,
                              struct heddle_error *fault)

@@ -458,6 +458,7 @@ struct hd_admission_group hd_admit_group_of(struct hd_admission **run)
                                        .stamps = a->stamps,
                                        .thread_id = a->thread_id,
                                        .creates_thread = a->request->creates_thread,
+                                       .seen = a->seen,
                                        .runs = run,
                                        .count = 1};
 }

@@ -26,6 +26,7 @@
 #include "records/run_request.h"
 
 struct hd_batch_builder;
+struct hd_held_thread;
 
 /* The most runs of a group. */
 #define HD_ADMIT_MAX_RUNS 8
@@ -42,6 +43,8 @@ struct hd_admission {
     struct hd_slice user; /* JSON: the user as the project's auth code returned it; may be empty */
     struct hd_slice stamps;    /* JSON: metadata of a new thread; may be empty */
     struct hd_slice thread_id; /* empty: create a thread for the run */
+    /* The thread as it was read just before; a conflict reads it again. NULL: it was not read. */
+    const struct hd_held_thread *seen;
     const struct hd_run_request *request;
     struct hd_slice headers; /* JSON: request headers that are copied to the configurable */
     struct hd_slice cron_id; /* empty: none */
@@ -81,6 +84,8 @@ struct hd_admission_group {
     struct hd_slice stamps;
     struct hd_slice thread_id; /* empty: create a thread */
     bool creates_thread;       /* if there is none with this id */
+    /* The thread as it was read just before; a conflict reads it again. NULL: it was not read. */
+    const struct hd_held_thread *seen;
     /* In their order on the thread. The caller, or `prepare`, sets the request and all that only
      * struct hd_admission has. */
     struct hd_admission **runs;

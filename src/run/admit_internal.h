@@ -44,11 +44,11 @@ struct hd_admit_attempt {
 
 /* ---- admit_thread.c --------------------------------------------------- */
 
-/* Reads the thread or begins a new one. */
+/* Reads the thread, with its hold where several servers share the store, or begins a new one. */
 HD_MUST_CHECK int hd_admit_thread_find(struct hd_admit_attempt *t);
 /*
- * Where several servers share the store: reads the hold. A thread that another server holds ends
- * the attempt: that server admits its runs. The holder may be gone; then it is being taken over.
+ * A thread that another server holds ends the attempt: that server admits its runs. The holder may
+ * be gone; then it is being taken over.
  */
 HD_MUST_CHECK int hd_admit_thread_check_hold(struct hd_admit_attempt *t);
 /* Chooses the token of the attempt: runs need a hold. */

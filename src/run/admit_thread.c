@@ -10,17 +10,39 @@
 
 /* ---- the record ------------------------------------------------------- */
 
-/* Deletes an expired thread and returns HD_ENOTFOUND for it. */
-static int read_live_thread(struct hd_admit_attempt *t)
+/* Reads the thread with its hold, where several servers share the store. */
+static int read_held_thread(struct hd_admit_attempt *t)
 {
     struct hd_admission_group *group = t->group;
     struct heddle *store = group->app->store;
-    int err = hd_thread_read(store, group->principal, group->thread_id, group->arena, &t->thread,
-                             t->fault);
+    struct hd_held_thread found;
+    int err = 0;
+
+    if (!hd_cluster_is_on(group->app->cluster))
+        return hd_thread_read(store, group->principal, group->thread_id, group->arena, &t->thread,
+                              t->fault);
+    if (group->seen)
+        found = *group->seen;
+    else
+        err = hd_hold_read_thread(store, group->principal, group->thread_id, group->arena, &found,
+                                  t->fault);
+    group->seen = NULL; /* it may have changed before the next attempt */
+    if (err)
+        return err;
+    t->thread = found.thread;
+    t->hold = found.hold;
+    return found.has_thread ? 0 : HD_ENOTFOUND;
+}
+
+/* Deletes an expired thread and returns HD_ENOTFOUND for it. */
+static int read_live_thread(struct hd_admit_attempt *t)
+{
+    int err = read_held_thread(t);
 
     if (err || !hd_thread_is_over(&t->thread, hd_clock_now_us()))
         return err;
-    err = hd_run_commit_expire_thread(store, &t->thread, t->fault);
+    err = hd_run_commit_expire_thread(t->group->app->store, &t->thread, t->fault);
+    t->hold = (struct hd_hold){.token = 0}; /* its row went with the thread */
     return err ? err : HD_ENOTFOUND;
 }
 
@@ -98,14 +120,9 @@ int hd_admit_thread_check_hold(struct hd_admit_attempt *t)
 {
     struct hd_admission_group *group = t->group;
     struct hd_cluster *cluster = group->app->cluster;
-    int err;
 
     if (!hd_cluster_is_on(cluster))
         return 0;
-    err = hd_hold_read(group->app->store, group->principal, t->thread.id, group->arena, &t->hold,
-                       t->fault);
-    if (err)
-        return err;
     if (t->hold.token && !hd_slice_eq(t->hold.server, hd_cluster_self(cluster))) {
         group->holder = t->hold.server;
         return HD_EBUSY;

@@ -177,22 +177,20 @@ static int add_run(struct hd_batch_builder *batch, const struct hd_run_commit *c
 }
 
 /* The hold on the thread ends with its last run. */
-static int add_hold(struct hd_batch_builder *batch, const struct hd_run_rec *run,
-                    const struct hd_hold *hold, bool is_last)
+static int add_hold(struct hd_batch_builder *batch, const struct hd_run_rec *run, bool is_last)
 {
-    const struct hd_hold released = {.last = hold->last};
+    int64_t token = run->guard.token;
 
-    if (!run->guard.token)
+    if (!token)
         return 0;
-    return is_last ? hd_hold_put(batch, run->principal, run->thread_id, &released)
-                   : hd_hold_expect(batch, run->principal, run->thread_id, run->guard.token);
+    return is_last ? hd_hold_release(batch, run->principal, run->thread_id, token)
+                   : hd_hold_expect(batch, run->principal, run->thread_id, token);
 }
 
 /* The new state of the rows that the end of a run changes. */
 struct end_plan {
     struct hd_thread_rec thread;
     struct hd_lines lines;
-    struct hd_hold hold;
     size_t others; /* other runs in flight on the thread */
     struct stored_run own;
 };
@@ -212,7 +210,7 @@ static int add_end(struct hd_batch_builder *batch, const struct hd_run_commit *c
     if (!err)
         err = add_run(batch, commit, &plan->own);
     if (!err)
-        err = add_hold(batch, run, &plan->hold, plan->others == 0);
+        err = add_hold(batch, run, plan->others == 0);
     if (!err && commit->last_page && commit->last_page->data.len > 0)
         err = hd_event_log_page_put(batch, run->principal, run->thread_id, commit->last_page);
     if (!err && commit->webhook)
@@ -221,20 +219,21 @@ static int add_end(struct hd_batch_builder *batch, const struct hd_run_commit *c
 }
 
 /*
- * HD_ETAKEN: another server holds the thread. HD_ENOTFOUND: the end is stored already, by an
- * earlier commit whose reply was lost, which released the thread.
+ * Of a hold that is not as expected: HD_ETAKEN, another server holds the thread. HD_ENOTFOUND, the
+ * end is stored already, by an earlier commit whose reply was lost, which released the thread.
  */
 static int check_hold(struct hd_app *app, const struct hd_run_rec *run, struct hd_arena *arena,
-                      struct hd_hold *out, struct heddle_error *fault)
+                      struct heddle_error *fault)
 {
+    struct hd_hold hold;
     int err;
 
     if (!run->guard.token)
         return 0;
-    err = hd_hold_read(app->store, run->principal, run->thread_id, arena, out, fault);
-    if (err || out->token == run->guard.token)
+    err = hd_hold_read(app->store, run->principal, run->thread_id, arena, &hold, fault);
+    if (err || hold.token == run->guard.token)
         return err;
-    if (!out->token && hd_slice_eq(out->last, hd_cluster_self(app->cluster)))
+    if (!hold.token && hd_slice_eq(hold.last, hd_cluster_self(app->cluster)))
         return HD_ENOTFOUND;
     return hd_error_set(fault, HD_ETAKEN, "%s", hd_error_text(HD_ETAKEN));
 }
@@ -250,8 +249,6 @@ static int plan_end(struct hd_app *app, const struct hd_run_commit *commit, stru
 
     if (!err && run->guard.created_at && run->guard.created_at != thread->created_at)
         err = HD_ENOTFOUND; /* the id belongs to a new thread */
-    if (!err)
-        err = check_hold(app, run, arena, &plan->hold, fault);
     if (!err)
         err = count_others(store, run, arena, &plan->others, &plan->own, fault);
     if (!err)
@@ -270,6 +267,20 @@ static int plan_end(struct hd_app *app, const struct hd_run_commit *commit, stru
     return hd_lines_settle(&plan->lines, thread, plan->others > 0, arena);
 }
 
+/* Explains a conflict about the hold; any other means that the rows must be read again. */
+static int apply_end(struct hd_app *app, const struct hd_run_rec *run, struct hd_slice lane,
+                     const struct hd_batch *batch, struct hd_arena *arena,
+                     struct heddle_error *fault)
+{
+    size_t failed;
+    int err = hd_rows_apply(app->store, lane, batch, &failed, fault), cause;
+
+    if (err != HD_ECONFLICT || batch->ops[failed].table != HD_HOLDS)
+        return err;
+    cause = check_hold(app, run, arena, fault);
+    return cause ? cause : err;
+}
+
 static int try_once(struct hd_app *app, const struct hd_run_commit *commit, struct hd_arena *arena,
                     struct heddle_error *fault)
 {
@@ -280,19 +291,16 @@ static int try_once(struct hd_app *app, const struct hd_run_commit *commit, stru
     struct hd_slice lane;
     int err = plan_end(app, commit, arena, &plan, fault);
 
-    if (err == HD_ENOTFOUND)
-        return 0;
     if (!err)
         err = hd_thread_lane(arena, run->principal, run->thread_id, &lane);
-    if (err)
-        return err;
     hd_batch_init(&batch);
-    err = add_end(&batch, commit, &plan);
+    if (!err)
+        err = add_end(&batch, commit, &plan);
     view = hd_batch_view(&batch);
     if (!err)
-        err = hd_rows_apply(app->store, lane, &view, NULL, fault);
+        err = apply_end(app, run, lane, &view, arena, fault);
     hd_batch_fini(&batch);
-    return err;
+    return err == HD_ENOTFOUND ? 0 : err;
 }
 
 /* ---- events ----------------------------------------------------------- */
@@ -544,9 +552,7 @@ int hd_run_commit_store(struct hd_app *app, const struct hd_run_commit *commit,
     }
     hd_arena_init(&attempt.arena, MAX_READ);
     if (commit->is_rolled_back) {
-        struct hd_hold hold;
-
-        err = check_hold(app, commit->run, &attempt.arena, &hold, fault);
+        err = check_hold(app, commit->run, &attempt.arena, fault);
         if (!err)
             err = roll_back(app->store, commit, fault);
     }

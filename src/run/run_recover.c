@@ -413,7 +413,6 @@ static int claim_once(void *arg, struct heddle_error *fault)
 static int release_once(void *arg, struct heddle_error *fault)
 {
     struct takeover *t = arg;
-    const struct hd_hold released = {.last = hd_cluster_self(t->app->cluster)};
     struct hd_batch_builder batch;
     struct hd_thread_rec record;
     struct hd_run_rec *active;
@@ -432,9 +431,7 @@ static int release_once(void *arg, struct heddle_error *fault)
     hd_batch_init(&batch);
     err = hd_thread_lane(&t->arena, t->principal, t->thread, &lane);
     if (!err)
-        err = hd_hold_expect(&batch, t->principal, t->thread, t->token);
-    if (!err)
-        err = hd_hold_put(&batch, t->principal, t->thread, &released);
+        err = hd_hold_release(&batch, t->principal, t->thread, t->token);
     if (!err)
         err = hd_thread_put(&batch, &record);
     view = hd_batch_view(&batch);

@@ -58,6 +58,9 @@ static int check_expect(const struct hd_table *table, const struct hd_op *op,
 
     for (unsigned i = 0; is_sound && i < op->set_count; i++)
         is_sound = table->columns[op->set_column + i].type == HD_COL_INT;
+    if (is_sound && op->clear_column)
+        is_sound = op->set_count > 0 && op->clear_column < table->column_count &&
+                   table->columns[op->clear_column].nullable;
     if (!is_sound)
         return hd_error_set(fault, HD_EINVAL, "invalid columns in an expectation on %s",
                             table->name);

@@ -30,7 +30,7 @@ enum hd_op_kind {
     /*
      * The row with this key must exist and its INT column `column` must equal `expected`, else it
      * is a conflict. Locks the row for the rest of the batch. When set_count > 0 then assigns `set`
-     * to consecutive INT columns from set_column on.
+     * to consecutive INT columns from set_column on, and makes clear_column null.
      */
     HD_OP_EXPECT
 };
@@ -45,6 +45,7 @@ struct hd_op {
     unsigned set_column;
     unsigned set_count;
     int64_t set[2];
+    unsigned clear_column; /* a nullable column, with set_count > 0; 0: none */
 };
 
 /* Operations are applied in order, all or none. The batch is borrowed for the call. */
@@ -73,6 +74,8 @@ struct hd_query {
     size_t limit;     /* 0: no limit */
     unsigned columns; /* bit n: column n is needed. Key columns always come, others may be null. */
     bool is_count;    /* set by hd_backend_count(): one row comes, its first cell is the count */
+    /* In the first of several: each may see a later state than the one before, which is cheaper. */
+    bool is_independent;
 };
 
 enum { HD_PRIMARY = -1 };

@@ -471,6 +471,8 @@ static int expect_row(struct memory_work *work, const struct hd_op *op)
         return HD_ENOMEM;
     for (unsigned i = 0; i < op->set_count; i++)
         row->cells[op->set_column + i] = hd_cell_int(op->set[i]);
+    if (op->clear_column)
+        row->cells[op->clear_column] = hd_cell_null();
     return change(work, op->table, old, row);
 }
 

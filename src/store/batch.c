@@ -91,6 +91,22 @@ int hd_batch_expect_and_set(struct hd_batch_builder *builder, enum hd_table_id t
     return batch_add(builder, op, key, hd_tables[table].key_count);
 }
 
+int hd_batch_expect_and_clear(struct hd_batch_builder *builder, enum hd_table_id table,
+                              const struct hd_cell *key, unsigned column, int64_t expected,
+                              int64_t value, unsigned clear_column)
+{
+    struct hd_op op = {.kind = HD_OP_EXPECT,
+                       .table = table,
+                       .column = column,
+                       .expected = expected,
+                       .set_column = column,
+                       .set_count = 1,
+                       .set = {value, 0},
+                       .clear_column = clear_column};
+
+    return batch_add(builder, op, key, hd_tables[table].key_count);
+}
+
 int hd_batch_append(struct hd_batch_builder *builder, const struct hd_batch *batch)
 {
     int err = hd_array_reserve(builder->ops, builder->count, builder->cap, batch->count);

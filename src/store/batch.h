@@ -34,6 +34,11 @@ HD_MUST_CHECK int hd_batch_expect(struct hd_batch_builder *builder, enum hd_tabl
 HD_MUST_CHECK int hd_batch_expect_and_set(struct hd_batch_builder *builder, enum hd_table_id table,
                                           const struct hd_cell *key, unsigned column,
                                           int64_t expected, unsigned set_column, int64_t value);
+/* The INT column must be `expected` and becomes `value`; `clear_column` becomes null. */
+HD_MUST_CHECK int hd_batch_expect_and_clear(struct hd_batch_builder *builder,
+                                            enum hd_table_id table, const struct hd_cell *key,
+                                            unsigned column, int64_t expected, int64_t value,
+                                            unsigned clear_column);
 /* Appends all operations of `batch`. Borrows their cells and the bytes those point to. */
 HD_MUST_CHECK int hd_batch_append(struct hd_batch_builder *builder, const struct hd_batch *batch);
 /*

@@ -274,7 +274,8 @@ static int guard_error(const struct hd_lane *lane, const struct hd_lane_request 
 {
     if (!hd_guard_is_set(request->guard) || failed >= lane->batch.count)
         return 0;
-    return hd_thread_fence_error(lane->batch.ops[failed].table);
+    return hd_thread_fence_error(lane->store->backend, request->thread, &request->guard,
+                                 lane->batch.ops[failed].table);
 }
 
 /*

@@ -50,7 +50,8 @@ HD_MUST_CHECK int hd_rows_change(struct heddle *store, hd_rows_change_fn attempt
 
 /*
  * Passes the rows of all queries to `fn`, see hd_row_fn: the cells are valid during the call only,
- * and `fn` must not use the store. Several queries see one state. Blocks.
+ * and `fn` must not use the store. Several queries see one state, unless the first one says that
+ * they need not (hd_query.is_independent). Blocks.
  */
 HD_MUST_CHECK int hd_rows_read(struct heddle *store, const struct hd_query *queries, size_t count,
                                hd_row_fn fn, void *arg, struct heddle_error *fault);

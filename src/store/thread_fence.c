@@ -8,21 +8,42 @@ int hd_thread_fence_expect(struct hd_batch_builder *batch, struct hd_slice threa
     struct heddle_thread parts = hd_store_thread_from_key(thread);
     const struct hd_cell key[] = {hd_cell_bytes(hd_from_public(parts.principal)),
                                   hd_cell_bytes(hd_from_public(parts.id))};
-    int err = 0;
 
+    if (guard->token)
+        return hd_batch_expect(batch, HD_HOLDS, key, HD_HOLDS_TOKEN, guard->token);
     if (guard->created_at)
-        err =
-            hd_batch_expect(batch, HD_THREAD_INFO, key, HD_THREAD_INFO_CREATED, guard->created_at);
-    if (!err && guard->token)
-        err = hd_batch_expect(batch, HD_HOLDS, key, HD_HOLDS_TOKEN, guard->token);
-    return err;
+        return hd_batch_expect(batch, HD_THREAD_INFO, key, HD_THREAD_INFO_CREATED,
+                               guard->created_at);
+    return 0;
 }
 
-int hd_thread_fence_error(enum hd_table_id table)
+static int on_record(void *arg, size_t which, const struct hd_cell *cells)
 {
-    if (table == HD_HOLDS)
+    (void)which;
+    *(int64_t *)arg = cells[HD_THREAD_INFO_CREATED].number;
+    return 0;
+}
+
+int hd_thread_fence_error(struct hd_backend *backend, struct hd_slice thread,
+                          const struct hd_guard *guard, enum hd_table_id table)
+{
+    struct heddle_thread parts = hd_store_thread_from_key(thread);
+    const struct hd_cell key[] = {hd_cell_bytes(hd_from_public(parts.principal)),
+                                  hd_cell_bytes(hd_from_public(parts.id))};
+    const struct hd_query query = {.table = HD_THREAD_INFO,
+                                   .index = HD_PRIMARY,
+                                   .prefix = key,
+                                   .prefix_count = HD_COUNT(key),
+                                   .limit = 1,
+                                   .columns = 1u << HD_THREAD_INFO_CREATED};
+    struct heddle_error ignored = {0};
+    int64_t created_at = 0;
+
+    if (table != HD_HOLDS)
+        return table == HD_THREAD_INFO ? HD_ENOTFOUND : 0;
+    if (!guard->created_at || hd_backend_read(backend, &query, 1, on_record, &created_at, &ignored))
         return HD_ETAKEN;
-    return table == HD_THREAD_INFO ? HD_ENOTFOUND : 0;
+    return created_at == guard->created_at ? HD_ETAKEN : HD_ENOTFOUND;
 }
 
 int hd_thread_fence_renew(struct heddle *store, struct hd_batch_builder *batch,

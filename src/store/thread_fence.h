@@ -7,10 +7,11 @@
  * with that creation time; a thread of the same name that was created later is another one.
  *
  * Where several servers share the store, the guard also has the token under which this server
- * claimed the thread (HD_HOLDS), and the batch expects it. A take-over replaces the token.
+ * claimed the thread (HD_HOLDS), and the batch expects the token instead. A take-over replaces it,
+ * and a deletion deletes its row with the record, so the token stands for both.
  *
- * It costs one or two operations for each thread, not for each write: deletion and take-over change
- * the thread's epoch in their batch. So a batch that expects the epoch under which the guard was
+ * It costs one operation for each thread, not for each write: deletion and take-over change the
+ * thread's epoch in their batch. So a batch that expects the epoch under which the guard was
  * verified need not verify it again.
  */
 #ifndef HD_STORE_THREAD_FENCE_H
@@ -22,17 +23,18 @@
 #include "store/guard.h"
 
 /*
- * Expects the thread (stored key) to be as the guard says. A conflict over this operation is
- * hd_thread_fence_error().
+ * Expects the thread (stored key) to be as the guard says. hd_thread_fence_error() explains a
+ * conflict over this operation.
  */
 HD_MUST_CHECK int hd_thread_fence_expect(struct hd_batch_builder *batch, struct hd_slice thread,
                                          const struct hd_guard *guard);
 
 /*
- * The error of a batch whose operation on this table failed: HD_ENOTFOUND, the thread was deleted;
- * HD_ETAKEN, another server has taken it over; 0: the operation is not of a guard.
+ * The error of a batch whose operation on `table` failed: HD_ENOTFOUND, the thread was deleted;
+ * HD_ETAKEN, another server has taken it over; 0: the operation is not of a guard. Blocks.
  */
-int hd_thread_fence_error(enum hd_table_id table);
+int hd_thread_fence_error(struct hd_backend *backend, struct hd_slice thread,
+                          const struct hd_guard *guard, enum hd_table_id table);
 
 /* Changes the thread's epoch, so that writers of all processes verify their guards again. */
 HD_MUST_CHECK int hd_thread_fence_renew(struct heddle *store, struct hd_batch_builder *batch,

@@ -52,6 +52,7 @@ static int erase(struct heddle *store, int64_t rev)
     hd_batch_init(&batch);
     assert_ok(hd_batch_expect(&batch, HD_THREAD_INFO, key, HD_THREAD_INFO_REV, rev));
     assert_ok(hd_batch_delete(&batch, HD_THREAD_INFO, key, 2));
+    assert_ok(hd_batch_delete(&batch, HD_HOLDS, key, 2));
     view = hd_batch_view(&batch);
     err = hd_thread_fence_erase(store, KEY, &view, NULL);
     hd_batch_fini(&batch);
@@ -213,7 +214,6 @@ static void what_is_held_needs_its_token(struct fixture *f)
     assert_nothing(f->store);
     hold(f->store, 11, false);
     assert_code(put_held(f->store, "1", 5, 12), HEDDLE_ETAKEN);
-    assert_code(put_held(f->store, "1", 4, 11), HEDDLE_ENOTFOUND);
     assert_code(put_held(f->store, "1", 4, 12), HEDDLE_ENOTFOUND); /* it is another thread */
     assert_nothing(f->store);
     assert_ok(put_held(f->store, "1", 5, 11));
@@ -276,6 +276,96 @@ static void a_thread_that_was_released_and_claimed_again_has_a_new_holder(struct
     assert_ok(put_held(other, "2", 5, 13));
     assert_list(f->store, "t//2 t//1");
     close_other(f, other);
+}
+
+/* The hold goes with the record, so its token stands for both. */
+static void a_held_thread_that_is_deleted_does_not_come_back(struct fixture *f)
+{
+    struct heddle *other = open_other(f);
+
+    make_record(f->store, 5);
+    hold(f->store, 11, false);
+    assert_ok(put_held(other, "1", 5, 11));
+    assert_ok(erase(f->store, 1));
+    assert_code(put_held(other, "2", 5, 11), HEDDLE_ENOTFOUND);
+    assert_code(put_writes_held(other, "1", 5, 11), HEDDLE_ENOTFOUND);
+    make_record(f->store, 6);
+    hold(f->store, 12, false);
+    assert_code(put_held(other, "2", 5, 11), HEDDLE_ENOTFOUND);
+    assert_nothing(f->store);
+    assert_ok(put_held(f->store, "2", 6, 12));
+    close_other(f, other);
+}
+
+struct found_hold {
+    size_t count, of_server; /* rows; those that the index of servers has */
+    int64_t token;
+    bool has_server, has_last;
+};
+
+static int on_found_hold(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct found_hold *found = arg;
+
+    if (which == 1) {
+        found->of_server++;
+        return 0;
+    }
+    found->count++;
+    found->token = cells[HD_HOLDS_TOKEN].number;
+    found->has_server = cells[HD_HOLDS_SERVER].kind != HD_CELL_NULL;
+    found->has_last = hd_slice_eq(cells[HD_HOLDS_LAST].bytes, HD_S("server"));
+    return 0;
+}
+
+static void assert_hold(struct heddle *store, int64_t token)
+{
+    const struct hd_cell server = hd_cell_bytes(HD_S("server"));
+    const struct hd_query queries[] = {
+        {.table = HD_HOLDS, .index = HD_PRIMARY, .columns = HD_ALL_COLUMNS, .is_independent = true},
+        {.table = HD_HOLDS, .index = HD_HOLDS_BY_SERVER, .prefix = &server, .prefix_count = 1}};
+    struct found_hold found = {.count = 0};
+
+    assert_ok(hd_rows_read(store, queries, COUNT_OF(queries), on_found_hold, &found, NULL));
+    assert_int_equal(found.count, 1);
+    assert_int_equal(found.token, token);
+    assert_int_equal(found.has_server, token != 0);
+    assert_int_equal(found.of_server, token != 0);
+    assert_true(found.has_last);
+}
+
+static int release(struct heddle *store, int64_t token, unsigned clear_column)
+{
+    const struct hd_cell key[] = {hd_cell_bytes(HD_S("")), hd_cell_bytes(HD_S("t"))};
+    struct hd_batch_builder batch;
+    struct hd_batch view;
+    int err;
+
+    hd_batch_init(&batch);
+    assert_ok(
+        hd_batch_expect_and_clear(&batch, HD_HOLDS, key, HD_HOLDS_TOKEN, token, 0, clear_column));
+    view = hd_batch_view(&batch);
+    err = hd_rows_apply(store, KEY, &view, NULL, NULL);
+    hd_batch_fini(&batch);
+    return err;
+}
+
+/* One operation expects the token and releases the hold; the last holder stays. */
+static void who_releases_a_hold_has_its_token(struct fixture *f)
+{
+    assert_code(release(f->store, 11, HD_HOLDS_SERVER), HEDDLE_ECONFLICT);
+    make_record(f->store, 5);
+    hold(f->store, 11, false);
+    assert_hold(f->store, 11);
+    assert_code(release(f->store, 12, HD_HOLDS_SERVER), HEDDLE_ECONFLICT);
+    assert_code(release(f->store, 11, HD_HOLDS_LAST), HEDDLE_EINVAL); /* may not be null */
+    assert_hold(f->store, 11);
+    assert_ok(release(f->store, 11, HD_HOLDS_SERVER));
+    assert_hold(f->store, 0);
+    assert_code(release(f->store, 11, HD_HOLDS_SERVER), HEDDLE_ECONFLICT);
+    assert_code(put_held(f->store, "1", 5, 11), HEDDLE_ETAKEN);
+    hold(f->store, 12, false);
+    assert_hold(f->store, 12);
 }
 
 /* ---- groups ---- */
@@ -448,6 +538,8 @@ static const struct store_case cases[] = {
     STORE_CASE(who_takes_a_thread_over_stops_its_holder),
     STORE_CASE(a_thread_without_checkpoints_is_taken_over_too),
     STORE_CASE(a_thread_that_was_released_and_claimed_again_has_a_new_holder),
+    STORE_CASE(a_held_thread_that_is_deleted_does_not_come_back),
+    STORE_CASE(who_releases_a_hold_has_its_token),
     STORE_CASE(in_a_group_each_has_its_own_guard),
     STORE_CASE(in_a_group_each_has_its_own_token),
     STORE_CASE(writers_at_work_lose_against_deletion),

@@ -36,7 +36,8 @@ struct hd_forwarding {
     struct hd_call *call;
     enum hd_stage stage; /* where the look-up is repeated */
     int tries;
-    struct hd_slice server; /* its id; empty: this one */
+    struct hd_slice server;        /* its id; empty: this one */
+    struct hd_held_thread *thread; /* as found; NULL: only its hold was read */
     struct hd_forward_message message;
     struct hd_client_request *request; /* NULL: it has ended */
     bool is_moved;                     /* the other server does not hold the thread */
@@ -374,6 +375,27 @@ static struct hd_step find_source(struct hd_call *call, struct hd_slice server)
     return HD_NEXT;
 }
 
+/* The admission of a run needs the thread as well: then both are read in one round trip. */
+static int locate_hold(struct hd_call *call, struct hd_slice thread_id, struct hd_hold *out)
+{
+    struct hd_forwarding *forwarding = get_forwarding(call);
+    struct heddle *store = call->app->store;
+    int err;
+
+    if (!forwarding)
+        return HD_ENOMEM;
+    if (!call->route->admits)
+        return hd_hold_read(store, call->principal, thread_id, call->arena, out, &call->fault);
+    if (!forwarding->thread)
+        forwarding->thread = hd_arena_calloc(call->arena, 1, sizeof(*forwarding->thread));
+    if (!forwarding->thread)
+        return HD_ENOMEM;
+    err = hd_hold_read_thread(store, call->principal, thread_id, call->arena, forwarding->thread,
+                              &call->fault);
+    *out = forwarding->thread->hold;
+    return err;
+}
+
 struct hd_step hd_forward_find(struct hd_call *call, struct hd_slice thread_id,
                                enum hd_answered_by by)
 {
@@ -384,12 +406,10 @@ struct hd_step hd_forward_find(struct hd_call *call, struct hd_slice thread_id,
 
     if (!is_enabled(call) || (call->forwarded && by == HD_BY_FOLLOWER))
         return HD_NEXT;
-    forwarding = get_forwarding(call);
-    err = forwarding ? hd_hold_read(call->app->store, call->principal, thread_id, call->arena,
-                                    &hold, &call->fault)
-                     : HD_ENOMEM;
+    err = locate_hold(call, thread_id, &hold);
     if (err)
         return hd_step_fail(err);
+    forwarding = call->forwarding;
     forwarding->server = hd_slice(NULL, 0);
     forwarding->stage = call->stage;
     server = by == HD_BY_HOLDER || hold.token ? hold.server : hold.last;
@@ -428,6 +448,11 @@ struct hd_step hd_forward_again(struct hd_call *call)
     if (++forwarding->tries == MAX_TRIES)
         return hd_forward_refuse(call);
     return hd_call_go_to(call, HD_STAGE_LOCATE);
+}
+
+const struct hd_held_thread *hd_forward_thread(const struct hd_call *call)
+{
+    return call->forwarding ? call->forwarding->thread : NULL;
 }
 
 struct hd_slice hd_forward_source(const struct hd_call *call)

@@ -33,6 +33,7 @@
 struct hd_client;
 struct hd_forwarded_key;
 struct hd_forwards;
+struct hd_held_thread;
 struct hd_peer_watches;
 
 /* A header of the answer: another server holds the thread, or the request was not accepted. */
@@ -74,6 +75,8 @@ struct hd_step hd_forward_send(struct hd_call *call);
  */
 struct hd_step hd_forward_find(struct hd_call *call, struct hd_slice thread_id,
                                enum hd_answered_by by);
+/* The thread of the path, if it was read with its hold (hd_endpoint.admits); else NULL. */
+const struct hd_held_thread *hd_forward_thread(const struct hd_call *call);
 /* Another server has claimed the thread since it was located: the step to return. */
 struct hd_step hd_forward_again(struct hd_call *call);
 /* HD_BY_FOLLOWER: the id of the other server that has the events; empty: this one. */

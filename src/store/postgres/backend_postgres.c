@@ -261,7 +261,7 @@ static int run_queries(struct hd_pg *pg, struct hd_pg_conn *conn, int64_t deadli
                        struct hd_pg_failure *failure)
 {
     struct pg_reading *reading = arg;
-    bool is_several = reading->count > 1;
+    bool is_several = reading->count > 1 && !reading->queries[0].is_independent;
     int err = 0;
 
     (void)deadline_us;

@@ -126,7 +126,7 @@ static bool is_alike(const struct plan *plan, const struct hd_op *first, const s
         return false;
     if (op->kind == HD_OP_EXPECT)
         return op->column == first->column && op->set_column == first->set_column &&
-               op->set_count == first->set_count;
+               op->set_count == first->set_count && op->clear_column == first->clear_column;
     if (op->kind == HD_OP_DELETE)
         return op->key_count == first->key_count &&
                hd_cells_cmp(op->cells, first->cells, op->key_count - 1) == 0;

@@ -144,6 +144,12 @@ static void append_wanted(struct hd_pg_sql *sql, const struct hd_op *op)
     sql_append(sql, ")");
 }
 
+static void append_clearing(struct hd_pg_sql *sql, const struct hd_op *op)
+{
+    if (op->clear_column)
+        sql_append(sql, ", \"%s\" = NULL", hd_tables[op->table].columns[op->clear_column].name);
+}
+
 static void append_expect_one(struct hd_pg_sql *sql, const struct hd_op *op)
 {
     const struct hd_table *table = &hd_tables[op->table];
@@ -152,6 +158,7 @@ static void append_expect_one(struct hd_pg_sql *sql, const struct hd_op *op)
     for (unsigned i = 0; i < op->set_count; i++)
         sql_append(sql, "%s\"%s\" = $%u::bigint", i ? ", " : " SET ",
                    table->columns[op->set_column + i].name, param + 1 + i);
+    append_clearing(sql, op);
     sql_append(sql, " WHERE ");
     append_key(sql, table, table->key_count);
     sql_append(sql, " AND t.\"%s\" = $%u::bigint", table->columns[op->column].name, param);
@@ -164,6 +171,7 @@ static void append_expect_many(struct hd_pg_sql *sql, const struct hd_op *op)
     for (unsigned i = 0; i < op->set_count; i++)
         sql_append(sql, "%s\"%s\" = w.set%u", i ? ", " : " SET ",
                    table->columns[op->set_column + i].name, i);
+    append_clearing(sql, op);
     sql_append(sql, op->set_count ? " FROM " : ", ");
     append_wanted(sql, op);
     sql_append(sql, " WHERE t.\"%s\" = w.expected", table->columns[op->column].name);

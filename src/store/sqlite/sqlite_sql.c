@@ -75,7 +75,7 @@ uint64_t hd_sqlite_op_shape(const struct hd_op *op)
      * PUT_NEW and ADD are the same statement; they differ in the meaning of an unchanged row count.
      */
     unsigned kind = op->kind == HD_OP_ADD ? HD_OP_PUT_NEW : op->kind;
-    unsigned parts[] = {kind, op->table, 0, 0, 0};
+    unsigned parts[] = {kind, op->table, 0, 0, 0, 0};
 
     if (op->kind == HD_OP_DELETE) {
         parts[2] = op->key_count;
@@ -83,6 +83,7 @@ uint64_t hd_sqlite_op_shape(const struct hd_op *op)
         parts[2] = op->column;
         parts[3] = op->set_count;
         parts[4] = op->set_count ? op->set_column : 0;
+        parts[5] = op->clear_column;
     }
     return shape(FAMILY_OP, parts, HD_COUNT(parts));
 }
@@ -120,6 +121,10 @@ static void add_expect(struct text *text, const struct hd_table *table, const st
         sql_add(text, table->name);
         sql_add(text, " SET ");
         add_columns(text, table, op->set_column, op->set_count, " = ?", ", ");
+        if (op->clear_column) {
+            sql_add(text, ", ");
+            add_columns(text, table, op->clear_column, 1, " = NULL", "");
+        }
     }
     sql_add(text, " WHERE ");
     add_columns(text, table, 0, table->key_count, " = ?", " AND ");
