@@ -1,9 +1,8 @@
 /* New runs: in the background, streamed, or waited for; on a thread or stateless. */
-#include <string.h>
-
 #include "api/api.h"
 #include "api/request/authorize.h"
 #include "api/request/forward.h"
+#include "api/request/graph_headers.h"
 #include "api/event_stream.h"
 #include "api/run_view.h"
 #include "api/wait.h"
@@ -25,70 +24,6 @@ struct creations {
     struct run_creation *list;
     size_t count;
 };
-
-/* ---- headers ---------------------------------------------------------- */
-
-/*
- * Headers that may carry a secret are never passed to graphs, regardless of the configuration. Only
- * the user's own token is kept for tools that pass it on; like all secrets it stays in memory.
- */
-static bool may_be_secret_header(struct hd_slice name)
-{
-    static const char *const parts[] = {"key",    "token",    "secret",           "auth", "cookie",
-                                        "passwd", "password", "heddle-forwarded", NULL};
-
-    if (hd_slice_eq(name, HD_S("x-supabase-access-token")))
-        return false;
-    for (size_t i = 0; parts[i]; i++) {
-        if (memmem(name.ptr, name.len, parts[i], strlen(parts[i])))
-            return true;
-    }
-    return false;
-}
-
-/* Stored headers are chosen by name, since other headers may hold anything. */
-static bool creation_is_listed(const struct hd_config_list *list, struct hd_slice name)
-{
-    for (size_t i = 0; i < list->count; i++) {
-        struct hd_slice item = list->items[i], part = name;
-
-        if (item.len > 0 && item.ptr[item.len - 1] == '*') {
-            item.len--;
-            part.len = part.len < item.len ? part.len : item.len;
-        }
-        if (hd_slice_eq_nocase(part, item))
-            return true;
-    }
-    return false;
-}
-
-static bool is_for_graphs(const struct hd_config *config, struct hd_slice name)
-{
-    return creation_is_listed(&config->headers_to_graphs, name) &&
-           !creation_is_listed(&config->headers_not_to_graphs, name) && !may_be_secret_header(name);
-}
-
-/* The headers that graphs receive, as an object. */
-static int write_headers(struct hd_call *call, struct hd_slice *out)
-{
-    const struct hd_http_request *request = hd_exchange_request(call->exchange);
-    struct hd_buf buf;
-    struct hd_jw jw;
-
-    hd_buf_init(&buf, (size_t)1 << 20);
-    hd_jw_init(&jw, &buf);
-    hd_jw_object(&jw);
-    for (size_t i = 0; i < request->header_count; i++) {
-        const struct hd_header *header = &request->headers[i];
-
-        if (!is_for_graphs(call->app->config, header->name))
-            continue;
-        hd_jw_key(&jw, header->name);
-        hd_jw_string(&jw, header->value);
-    }
-    hd_jw_object_end(&jw);
-    return hd_jw_finish_in(&jw, call->arena, out);
-}
 
 /* ---- admission (store thread) ----------------------------------------- */
 
@@ -113,7 +48,7 @@ static int creation_admit(struct hd_call *call, struct run_creation *creation, h
     admission->seen = hd_forward_thread(call);
     admission->request = &creation->request;
     if (!err)
-        err = write_headers(call, &admission->headers);
+        err = hd_graph_headers_write(call, true, &admission->headers);
     if (!err)
         err = hd_admit(admission, &call->fault);
     return err;

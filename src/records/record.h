@@ -73,6 +73,7 @@ struct hd_thread_rec {
     struct hd_slice heads;      /* JSON object: namespace to the checkpoint that a user chose */
     struct hd_slice interrupts; /* JSON object: task id to list */
     struct hd_slice error;      /* JSON */
+    bool is_room;               /* it has chat messages or settings of a room (room/room.h) */
     /* While it is busy: the status and head to restore if its runs change nothing. */
     bool has_before;
     enum hd_thread_status status_before;

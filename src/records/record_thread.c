@@ -43,6 +43,7 @@ static const struct hd_record_field thread_members[] = {
      .flags = HD_RECORD_IF, .other = offsetof(REC, has_before)},
     {HD_RECORD_MEMBER("run_order", INT, REC, run_order)},
     {HD_RECORD_MEMBER("last_run", TEXT, REC, last_run)},
+    {HD_RECORD_MEMBER("is_room", WORD, REC, is_room), .names = hd_record_true},
 };
 
 static int call_thread_fn(const void *fn, void *arg, const void *record)

@@ -115,6 +115,7 @@ static void a_thread_comes_back_as_it_was(void **state)
     thread.error = HD_S("\"boom\"");
     thread.run_order = 6;
     thread.last_run = HD_S("r1");
+    thread.is_room = true;
     thread.has_before = true;
     thread.status_before = HD_THREAD_ERROR;
     thread.head_before = (struct hd_head){HD_S("n"), HD_S("c2"), HD_S("g2"), HD_S("a2")};
@@ -139,6 +140,7 @@ static void a_thread_comes_back_as_it_was(void **state)
     assert_slice(back.error, thread.error);
     assert_int_equal(back.run_order, 6);
     assert_slice(back.last_run, thread.last_run);
+    assert_true(back.is_room);
     assert_true(back.has_before);
     assert_int_equal(back.status_before, HD_THREAD_ERROR);
     assert_same_head(&back.head_before, &thread.head_before);
@@ -156,6 +158,7 @@ static void a_bare_thread_comes_back_bare(void **state)
     assert_int_equal(back.expires_at, 0);
     assert_slice(back.metadata, HD_S(""));
     assert_slice(back.head.checkpoint_id, HD_S(""));
+    assert_false(back.is_room);
     assert_false(back.has_before);
     assert_slice(back.error, HD_S(""));
 }
