@@ -1,0 +1,65 @@
+/*
+ * One run of a room: from a chat message and an agent to the request of a run, and to the record
+ * that connects both. For hd_admit_group(): posting, the messages of agents that ask others, and
+ * cascades. Store threads.
+ */
+#ifndef HD_RUN_ROOM_RUN_H
+#define HD_RUN_ROOM_RUN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "app/app.h"
+#include "base/arena.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/slice.h"
+#include "room/room.h"
+#include "room/room_input.h"
+#include "run/admit.h"
+
+struct hd_room_run_options {
+    struct hd_app *app;
+    struct hd_arena *arena;
+    const struct hd_thread_rec *thread;
+    struct hd_room_rec *room;
+    struct hd_room_item trigger;
+    struct hd_slice assistant_id;
+    struct hd_slice actor; /* owns or sees the assistant, and is the asker */
+    bool is_shared;        /* the room has more than one person */
+    uint32_t modes;        /* of its stream; 0: those of a room */
+    /* A run that is repeated: it starts at this checkpoint, or at the beginning when it is empty.*/
+    bool is_repeated;
+    struct hd_slice fork;
+    const struct hd_room_item *items; /* what it is given besides the trigger, when repeated */
+    size_t count;
+};
+
+/* In the arena, but for `body`: hd_room_run_fini(). */
+struct hd_room_run {
+    struct hd_json body; /* of the request */
+    struct hd_run_request request;
+    struct hd_admission admission; /* its request is set; the caller sets what it knows */
+    struct hd_room_run_rec rec;    /* without run_id, answer and head_before */
+    struct hd_slice ns;            /* the line */
+    bool is_waiting;               /* it waits behind an open question of its line */
+};
+
+/*
+ * Makes the request and the record. Unless the run is repeated, reads what the line was not given
+ * yet, and moves the line's mark in options->room. HD_EINVAL: the agent cannot be asked, because
+ * its graph's input has no `messages`. HD_ENOTFOUND: the actor has no such assistant.
+ */
+HD_MUST_CHECK int hd_room_run_make(const struct hd_room_run_options *options,
+                                   struct hd_room_run **out, struct heddle_error *fault);
+void hd_room_run_fini(struct hd_room_run *run);
+
+/*
+ * For `extend` of the group: completes the record with the run's id, makes the id of the answer,
+ * and appends the rows of both. The caller puts the room.
+ */
+HD_MUST_CHECK int hd_room_run_put(struct hd_batch_builder *batch, struct hd_room_run *run,
+                                  const struct hd_room_rec *room, struct hd_arena *arena);
+
+#endif
