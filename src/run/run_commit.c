@@ -288,7 +288,7 @@ static int try_once(struct hd_app *app, const struct hd_run_commit *commit, stru
     struct hd_batch_builder batch;
     struct end_plan plan = {.others = 0};
     struct hd_batch view;
-    struct hd_slice lane;
+    struct hd_slice lane = {NULL, 0};
     int err = plan_end(app, commit, arena, &plan, fault);
 
     if (!err)
