@@ -153,6 +153,9 @@ struct hd_run_rec {
     /* At which it ended: the last that it made or started from; empty: none, or not ended. */
     struct hd_slice checkpoint_id;
     struct hd_slice touched; /* JSON: other lines that it changed (run/line_touches.h); or empty */
+    bool is_off_head;        /* it makes a branch: no head moves (run/off_head.h) */
+    struct hd_slice forks;   /* off the head: JSON object: line to where its delegates begin */
+    struct hd_slice asked;   /* off the head: JSON: the open interrupts that it answers; or empty */
     /* JSON: the secrets behind the markers in kwargs (secret/secret.h); never stored. */
     struct hd_slice secrets;
     struct hd_guard guard;   /* of its thread; not stored, not set: not known */

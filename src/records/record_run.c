@@ -16,7 +16,7 @@ static const char *const states[] = {
     NULL,
 };
 
-static const char *const suspended_words[] = {"", "1", NULL};
+static const char *const flag_words[] = {"", "1", NULL};
 
 #define REC struct hd_run_rec
 
@@ -30,7 +30,7 @@ static const struct hd_record_field run_members[] = {
     {HD_RECORD_MEMBER("losses", INT, REC, losses.count)},
     {HD_RECORD_MEMBER("checkpoints", INT, REC, losses.checkpoints)},
     {HD_RECORD_MEMBER("writes", INT, REC, losses.writes)},
-    {HD_RECORD_MEMBER("suspended", WORD, REC, is_suspended), .names = suspended_words},
+    {HD_RECORD_MEMBER("suspended", WORD, REC, is_suspended), .names = flag_words},
     {HD_RECORD_MEMBER("order", INT, REC, order)},
     {HD_RECORD_MEMBER("slot", INT, REC, slot)},
     {HD_RECORD_MEMBER("metadata", JSON, REC, metadata)},
@@ -39,6 +39,9 @@ static const struct hd_record_field run_members[] = {
     {HD_RECORD_MEMBER("error", JSON, REC, error)},
     {HD_RECORD_MEMBER("checkpoint_id", TEXT, REC, checkpoint_id)},
     {HD_RECORD_MEMBER("touched", JSON, REC, touched)},
+    {HD_RECORD_MEMBER("off_head", WORD, REC, is_off_head), .names = flag_words},
+    {HD_RECORD_MEMBER("forks", JSON, REC, forks)},
+    {HD_RECORD_MEMBER("asked", JSON, REC, asked)},
     {HD_RECORD_COLUMN(MEMORY, REC, secrets)},
 };
 

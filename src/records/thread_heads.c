@@ -108,7 +108,9 @@ int hd_thread_heads_follow(struct heddle *store, struct hd_thread_rec *thread, s
         err = find_checkpoint(store, &of, ns, id, arena, NULL, &maker, fault);
     if (err && err != HD_ENOTFOUND)
         return err;
-    if (err || hd_slice_eq(latest, id) || !hd_slice_eq(maker, run_id))
+    if (!err && !hd_slice_eq(maker, run_id))
+        return 0; /* the latest may be a branch */
+    if (err || hd_slice_eq(latest, id))
         id = hd_slice(NULL, 0);
     return hd_thread_heads_set(arena, &thread->heads, ns, id);
 }
@@ -130,19 +132,27 @@ static int on_made(void *arg, size_t which, const struct hd_cell *cells)
     return err ? err : hd_order_add(&made->order, id, parent, false);
 }
 
-int hd_thread_heads_beside(struct heddle *store, struct hd_slice principal, struct hd_slice thread,
-                           struct hd_slice ns, struct hd_slice run_id, struct hd_arena *arena,
-                           struct hd_slice *out, struct heddle_error *fault)
+int hd_thread_heads_latest(struct heddle *store, const struct hd_thread_rec *thread,
+                           struct hd_slice ns, struct hd_arena *arena, struct hd_slice *out,
+                           struct heddle_error *fault)
 {
-    const struct heddle_thread of = {hd_to_public(principal), hd_to_public(thread)};
-    struct made_order made = {.arena = arena};
-    struct hd_slice key, maker = {NULL, 0};
-    int err = find_checkpoint(store, &of, ns, hd_slice(NULL, 0), arena, NULL, &maker, fault);
+    const struct heddle_thread of = {hd_to_public(thread->principal), hd_to_public(thread->id)};
+    int err;
 
     *out = hd_slice(NULL, 0);
-    if (err || hd_slice_eq(maker, run_id))
-        return err == HD_ENOTFOUND ? 0 : err;
-    err = hd_thread_lane(arena, principal, thread, &key);
+    err = find_checkpoint(store, &of, ns, hd_slice(NULL, 0), arena, out, NULL, fault);
+    return err == HD_ENOTFOUND ? 0 : err;
+}
+
+int hd_thread_heads_made(struct heddle *store, struct hd_slice principal, struct hd_slice thread,
+                         struct hd_slice ns, struct hd_slice run_id, struct hd_arena *arena,
+                         struct hd_slice *out, struct heddle_error *fault)
+{
+    struct made_order made = {.arena = arena};
+    struct hd_slice key;
+    int err = hd_thread_lane(arena, principal, thread, &key);
+
+    *out = hd_slice(NULL, 0);
     if (!err) {
         const struct hd_cell prefix[] = {hd_cell_bytes(run_id), hd_cell_bytes(key),
                                          hd_cell_bytes(ns)};
@@ -161,6 +171,20 @@ int hd_thread_heads_beside(struct heddle *store, struct hd_slice principal, stru
         *out = made.order.nodes[made.order.count - 1].id;
     hd_order_fini(&made.order);
     return err;
+}
+
+int hd_thread_heads_beside(struct heddle *store, struct hd_slice principal, struct hd_slice thread,
+                           struct hd_slice ns, struct hd_slice run_id, struct hd_arena *arena,
+                           struct hd_slice *out, struct heddle_error *fault)
+{
+    const struct heddle_thread of = {hd_to_public(principal), hd_to_public(thread)};
+    struct hd_slice maker = {NULL, 0};
+    int err = find_checkpoint(store, &of, ns, hd_slice(NULL, 0), arena, NULL, &maker, fault);
+
+    *out = hd_slice(NULL, 0);
+    if (err || hd_slice_eq(maker, run_id))
+        return err == HD_ENOTFOUND ? 0 : err;
+    return hd_thread_heads_made(store, principal, thread, ns, run_id, arena, out, fault);
 }
 
 static int read_chosen(struct hd_arena *arena, struct hd_slice heads, struct hd_slice ns,

@@ -37,6 +37,20 @@ HD_MUST_CHECK int hd_thread_heads_follow(struct heddle *store, struct hd_thread_
                                          struct heddle_error *fault);
 
 /*
+ * The latest checkpoint of `ns`, in the arena; empty: it has none. Runs continue there unless
+ * another head is chosen.
+ */
+HD_MUST_CHECK int hd_thread_heads_latest(struct heddle *store, const struct hd_thread_rec *thread,
+                                         struct hd_slice ns, struct hd_arena *arena,
+                                         struct hd_slice *out, struct heddle_error *fault);
+
+/* The newest checkpoint of `ns` that a run has made, in the arena; empty: it has made none. */
+HD_MUST_CHECK int hd_thread_heads_made(struct heddle *store, struct hd_slice principal,
+                                       struct hd_slice thread, struct hd_slice ns,
+                                       struct hd_slice run_id, struct hd_arena *arena,
+                                       struct hd_slice *out, struct heddle_error *fault);
+
+/*
  * The newest checkpoint of `ns` that a run has made, in the arena; empty: it has made none, or the
  * latest of the namespace.
  */

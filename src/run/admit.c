@@ -258,8 +258,9 @@ static int take_order(struct admitting *all, struct hd_admit_run *run)
         return err;
     rec->order = ++t->thread.run_order;
     t->thread.last_run = rec->run_id;
-    hd_queue_expect_order(run->a->app->queue, run->a->principal, rec->run_id, t->thread.id, run->ns,
-                          rec->order);
+    if (!run->a->is_off_head)
+        hd_queue_expect_order(run->a->app->queue, run->a->principal, rec->run_id, t->thread.id,
+                              run->ns, rec->order);
     return 0;
 }
 
@@ -279,6 +280,9 @@ static void fill_run(struct hd_admit_run *run, int64_t now)
     rec->due_at = rec->created_at;
     rec->attempt = 1;
     rec->multitask = a->request->multitask;
+    rec->is_off_head = a->is_off_head;
+    rec->forks = a->forks;
+    rec->asked = a->asked;
 }
 
 /* Lists the runs to cancel: all that are in flight on the line. */
@@ -303,18 +307,29 @@ static int make_run(struct admitting *all, struct hd_admit_run *run, int64_t now
     return hd_admit_config_make(run);
 }
 
+/* The last run whose configuration and head the thread shows; NULL: all are off the head. */
+static struct hd_admit_run *shown_run(struct hd_admit_attempt *t)
+{
+    size_t i = t->count;
+
+    while (i > 0 && t->runs[i - 1].a->is_off_head)
+        i--;
+    return i > 0 ? &t->runs[i - 1] : NULL;
+}
+
 /* All runs see the thread as it was before them. */
 static int make_records(struct hd_admit_attempt *t, struct admitting *all)
 {
+    struct hd_admit_run *shown = shown_run(t);
     int64_t now = hd_clock_now_us();
     int err = 0;
 
     for (size_t i = 0; !err && i < t->count; i++)
         err = make_run(all, &t->runs[i], now);
-    if (!err && t->count > 0)
-        err = hd_admit_config_keep(&t->runs[t->count - 1]);
+    if (!err && shown)
+        err = hd_admit_config_keep(shown);
     if (!err)
-        err = hd_admit_thread_fill(t, now);
+        err = hd_admit_thread_fill(t, shown, now);
     for (size_t i = 0; !err && i < t->count; i++)
         err = hd_admit_config_put_secrets(&t->runs[i]);
     return err;

@@ -49,6 +49,9 @@ struct hd_admission {
     struct hd_slice headers; /* JSON: request headers that are copied to the configurable */
     struct hd_slice cron_id; /* empty: none */
     bool is_config_private;  /* the thread's config keeps nothing of the run's */
+    bool is_off_head;        /* as in struct hd_run_rec; the request names a checkpoint */
+    struct hd_slice forks;   /* as in struct hd_run_rec */
+    struct hd_slice asked;
 
     /* The result. */
     int refusal;            /* an HTTP status, its text is in `fault`; 0: admitted */

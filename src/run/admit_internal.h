@@ -53,8 +53,9 @@ HD_MUST_CHECK int hd_admit_thread_find(struct hd_admit_attempt *t);
 HD_MUST_CHECK int hd_admit_thread_check_hold(struct hd_admit_attempt *t);
 /* Chooses the token of the attempt: runs need a hold. */
 void hd_admit_thread_choose_token(struct hd_admit_attempt *t);
-/* Sets status, head and times in the record. */
-HD_MUST_CHECK int hd_admit_thread_fill(struct hd_admit_attempt *t, int64_t now);
+/* Sets status, head and times in the record. `shown` NULL: the head stays. */
+HD_MUST_CHECK int hd_admit_thread_fill(struct hd_admit_attempt *t, const struct hd_admit_run *shown,
+                                       int64_t now);
 /* The claim of the thread, or the expectation that this server still holds it. */
 HD_MUST_CHECK int hd_admit_thread_add_hold(struct hd_admit_attempt *t,
                                            struct hd_batch_builder *batch);

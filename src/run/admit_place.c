@@ -93,6 +93,12 @@ static bool is_on_line(const struct hd_admit_run *run, struct hd_slice ns)
     return !run->a->app->config->namespaces_parallel || hd_slice_eq(ns, run->ns);
 }
 
+/* A run off the head neither waits for those of its line nor delays them. */
+static bool is_beside(const struct hd_admit_run *run, bool is_off_head)
+{
+    return run->a->app->config->namespaces_parallel && (run->a->is_off_head || is_off_head);
+}
+
 /* Lists the runs of the line: those of other agents neither wait for this run nor delay it. */
 static int list_in_flight(struct hd_admit_run *run)
 {
@@ -110,7 +116,7 @@ static int list_in_flight(struct hd_admit_run *run)
 
         if (run->a->app->config->namespaces_parallel)
             err = hd_run_line(&t->active[i], run->a->arena, &ns, t->fault);
-        if (!err && is_on_line(run, ns))
+        if (!err && is_on_line(run, ns) && !is_beside(run, t->active[i].is_off_head))
             run->in_flight[run->in_flight_count++] = t->active[i].run_id;
     }
     return err;
@@ -120,7 +126,7 @@ static int list_in_flight(struct hd_admit_run *run)
 static bool has_earlier(const struct hd_admit_run *run)
 {
     for (const struct hd_admit_run *other = run->attempt->runs; other < run; other++) {
-        if (is_on_line(run, other->ns))
+        if (is_on_line(run, other->ns) && !is_beside(run, other->a->is_off_head))
             return true;
     }
     return false;
@@ -133,6 +139,10 @@ static int check_line(struct hd_admit_run *run)
 
     if (err)
         return err;
+    if (run->a->is_off_head) { /* the queue keeps the heads before it starts the run */
+        run->is_busy = true;
+        return 0;
+    }
     run->is_busy =
         run->in_flight_count > 0 ||
         hd_delegation_is_on_line(run->a->app->delegation, run->a->principal, t->thread.id, run->ns);

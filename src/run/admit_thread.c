@@ -83,27 +83,33 @@ int hd_admit_thread_find(struct hd_admit_attempt *t)
 }
 
 /* The head before the runs is that of the first one that makes the thread busy. */
-static void show_last_run(struct hd_thread_rec *thread, const struct hd_admit_run *run)
+static void make_busy(struct hd_thread_rec *thread)
 {
-    if (thread->status != HD_THREAD_BUSY) {
-        thread->has_before = true;
-        thread->status_before = thread->status;
-        thread->head_before = thread->head;
-    }
+    if (thread->status == HD_THREAD_BUSY)
+        return;
+    thread->has_before = true;
+    thread->status_before = thread->status;
+    thread->head_before = thread->head;
     thread->status = HD_THREAD_BUSY;
+}
+
+static void show_run(struct hd_thread_rec *thread, const struct hd_admit_run *run)
+{
     thread->head = (struct hd_head){.ns = run->ns,
                                     .checkpoint_id = run->checkpoint_id,
                                     .graph_id = run->assistant.graph_id,
                                     .assistant_id = run->assistant.id};
 }
 
-int hd_admit_thread_fill(struct hd_admit_attempt *t, int64_t now)
+int hd_admit_thread_fill(struct hd_admit_attempt *t, const struct hd_admit_run *shown, int64_t now)
 {
     struct hd_thread_rec *thread = &t->thread;
     int err = 0;
 
     if (t->count > 0)
-        show_last_run(thread, &t->runs[t->count - 1]);
+        make_busy(thread);
+    if (shown)
+        show_run(thread, shown);
     thread->updated_at = now;
     if (t->is_new_thread) {
         thread->created_at = thread->state_updated_at = now;

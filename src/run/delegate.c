@@ -18,6 +18,7 @@
 #include "run/assistant_lookup.h"
 #include "run/delegate_internal.h"
 #include "run/line_touches.h"
+#include "run/off_head.h"
 #include "store/rows.h"
 
 #define MAX_READ ((size_t)256 << 20)
@@ -383,6 +384,7 @@ static int read_state(struct hd_delegate *d)
                                   .principal = d->principal,
                                   .thread = d->thread,
                                   .root = d->root,
+                                  .checkpoint_id = d->is_own ? d->chosen : hd_slice(NULL, 0),
                                   .as_text = true};
     struct hd_failure failure = {NULL, NULL};
     int err = hd_state_get(&at, false, &d->stored_state, &failure);
@@ -459,6 +461,19 @@ static int take_head_once(void *arg, struct heddle_error *fault)
     return err;
 }
 
+/* Off the head the line stays as it is, and the delegate makes a branch of it. */
+static int take_fork(struct hd_delegate *d)
+{
+    struct hd_app *app = d->delegation->app;
+    const struct hd_run_rec *run = &d->active->rec;
+    int err = hd_off_head_keep(app, run, d->root, &d->fault);
+
+    if (!err)
+        err = hd_off_head_fork(app, run, d->root, &d->arena, &d->chosen, &d->is_own, &d->fault);
+    d->is_own = d->is_own || (d->answer && d->chosen.len > 0);
+    return err;
+}
+
 /* Starts at the head that a client chose, and removes the choice: the new head replaces it. */
 static int take_head(struct hd_delegate *d)
 {
@@ -476,10 +491,12 @@ static int read_target(struct hd_delegate *d)
     d->graph = hd_app_graph(app, d->assistant.graph_id);
     if (!d->graph)
         return hd_error_set(&d->fault, HD_EINVAL, "its graph is no longer served");
-    if (!d->answer)
+    if (d->active->rec.is_off_head)
+        err = take_fork(d);
+    else if (!d->answer)
         err = take_head(d);
     /* The engine reads the state of its runs itself. */
-    if (!err && (d->answer || (d->graph->is_remote && d->chosen.len == 0)))
+    if (!err && (d->answer || (d->graph->is_remote && (d->chosen.len == 0 || d->is_own))))
         err = read_state(d);
     return err;
 }

@@ -240,6 +240,7 @@ int hd_delegate_options(const struct hd_delegate *d, struct hd_runner_options *o
         .attempt = 1,
         .is_continued = is_begun(d),
         .checkpoint_id = d->chosen,
+        .continue_at = d->is_own ? d->chosen : hd_slice(NULL, 0),
         .input = hd_val_ref(d->input),
         .metadata = make_delegate_metadata(d),
         .durability = caller->durability,

@@ -49,8 +49,9 @@ struct hd_delegate {
     struct hd_slice principal, actor, thread;
     struct hd_assistant_rec assistant;
     const struct hd_app_graph *graph;
-    struct hd_slice root;        /* its namespace */
-    struct hd_slice chosen;      /* the checkpoint that a client chose as head; empty: none */
+    struct hd_slice root;   /* its namespace */
+    struct hd_slice chosen; /* the checkpoint that a client chose as head; empty: none */
+    bool is_own; /* off the head: its run has made `chosen`, or asked the question there */
     struct hd_val *stored_state; /* to resume it or to apply an answer */
     int err;
     struct heddle_error fault;

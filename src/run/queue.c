@@ -12,6 +12,7 @@
 #include "records/thread_heads.h"
 #include "run/active_run.h"
 #include "run/delegate.h"
+#include "run/off_head.h"
 #include "run/queue_lines.h"
 #include "run/run_commit.h"
 #include "run/run_log.h"
@@ -167,7 +168,7 @@ static struct hd_slice held_line(const struct hd_active_run *active)
  */
 static bool is_held(const struct hd_active_run *active)
 {
-    return active->rec.status == HD_RUN_STATE_PENDING &&
+    return active->rec.status == HD_RUN_STATE_PENDING && !active->rec.is_off_head &&
            hd_pending_admission_is_before(&active->app->queue->admissions, active->rec.principal,
                                           active->rec.thread_id, held_line(active),
                                           active->rec.order);
@@ -250,29 +251,36 @@ static int find_head(struct heddle *store, struct hd_active_run *active,
     return err;
 }
 
-/* Finds the checkpoint at which the run resumes, if that is not the latest one. */
-static int find_end(struct hd_active_run *active, struct heddle_error *fault)
+/*
+ * Finds the checkpoint at which the run resumes, if that is not the latest one. `has_branches`: the
+ * latest may change before the run reads it.
+ */
+static int find_end(struct hd_active_run *active, bool has_branches, struct heddle_error *fault)
 {
     const struct hd_run_rec *run = &active->rec;
     bool names_checkpoint;
     struct hd_slice ns;
     int err = read_place(active, &ns, &names_checkpoint, fault);
 
-    return err ? err
-               : hd_thread_heads_beside(active->app->store, run->principal, run->thread_id, ns,
-                                        run->run_id, &active->arena, &active->continue_at, fault);
+    if (err)
+        return err;
+    return (has_branches ? hd_thread_heads_made : hd_thread_heads_beside)(
+        active->app->store, run->principal, run->thread_id, ns, run->run_id, &active->arena,
+        &active->continue_at, fault);
 }
 
-/* Finds the progress that an earlier process made. `asked`: the interrupts open at the start. */
-static int look_back(struct hd_active_run *active, struct hd_slice asked,
+/* Finds the progress that an earlier process made. */
+static int look_back(struct hd_active_run *active, const struct hd_thread_rec *thread,
                      struct heddle_error *fault)
 {
+    bool is_off_head = active->rec.is_off_head;
+    struct hd_slice asked = is_off_head ? active->rec.asked : thread->interrupts;
     struct hd_answers_left answers;
     int err = hd_run_commit_has_checkpoint(active->app->store, &active->rec, &active->is_continued,
                                            fault);
 
     if (!err && active->is_continued)
-        err = find_end(active, fault);
+        err = find_end(active, is_off_head || thread->heads.len > 0, fault);
     if (!err)
         err = hd_answers_check(active->app, &active->rec, active->head, asked, &answers, fault);
     if (err)
@@ -299,7 +307,7 @@ static int read_thread(struct heddle *store, struct hd_active_run *active,
     if (!err && thread.heads.len > 0)
         err = find_head(store, active, &thread, fault);
     if (!err && active->rec.attempt > 1)
-        err = look_back(active, thread.interrupts, fault);
+        err = look_back(active, &thread, fault);
     hd_arena_fini(&arena);
     return err;
 }
@@ -311,7 +319,11 @@ static int promote(void *arg)
     struct heddle *store = active->app->store;
 
     promotion->fault = (struct heddle_error){0};
-    promotion->err = read_thread(store, active, &promotion->fault);
+    promotion->err = active->rec.is_off_head ? hd_off_head_keep(active->app, &active->rec,
+                                                                active->root, &promotion->fault)
+                                             : 0;
+    if (!promotion->err)
+        promotion->err = read_thread(store, active, &promotion->fault);
     if (!promotion->err && active->rec.status == HD_RUN_STATE_PENDING)
         promotion->err = hd_run_mark_running(store, &active->rec, &promotion->fault);
     return promotion->err;
@@ -397,7 +409,7 @@ static void line_up(struct hd_line_queue *line)
 {
     int64_t next;
 
-    if (line->is_busy || line->visitors > 0)
+    if (line->is_busy || hd_queue_lines_are_visited(line))
         return;
     if (find_due(line, &next))
         enqueue_ready(line);
@@ -424,7 +436,7 @@ static void queue_resume(struct hd_queue *queue)
             hd_queue_lines_drop(line);
             continue;
         }
-        active = line->is_busy || line->visitors > 0 ? NULL : find_due(line, &next);
+        active = line->is_busy || hd_queue_lines_are_visited(line) ? NULL : find_due(line, &next);
         if (active)
             start_queued_run(line, active);
         else
@@ -562,10 +574,13 @@ static int queue_add(struct hd_queue *queue, const struct hd_run_rec *run, int64
     struct hd_pending_admission *admission =
         hd_pending_admission_take(&queue->admissions, run->principal, run->run_id);
     struct hd_active_run *active = NULL;
+    struct hd_slice line;
     int err = make_active_run(run, &active);
 
     if (!err)
-        active->line = hd_queue_lines_get(queue, run->principal, run->thread_id, active->root);
+        err = hd_queue_lines_name(queue, run, active->root, &active->arena, &line);
+    if (!err)
+        active->line = hd_queue_lines_get(queue, run->principal, run->thread_id, line);
     if (err || !active->line) {
         hd_limits_give(queue->app->limits, run->actor, HD_LIMIT_RUNS);
         if (active)
@@ -631,12 +646,15 @@ void hd_queue_ended(struct hd_active_run *active)
 struct hd_active_run *hd_queue_line_run(struct hd_queue *queue, struct hd_slice principal,
                                         struct hd_slice thread, struct hd_slice ns)
 {
-    struct hd_line_queue *line =
-        hd_queue_lines_are_parallel(queue)
-            ? hd_queue_lines_find(hd_queue_lines_thread(queue, principal, thread), ns)
-            : NULL;
+    struct hd_thread_queue *of = hd_queue_lines_thread(queue, principal, thread);
+    struct hd_line_queue *line = NULL;
 
-    return line && line->is_busy ? line->first : NULL;
+    if (!hd_queue_lines_are_parallel(queue))
+        return NULL;
+    line = hd_queue_lines_find(of, ns);
+    if (!line || !line->is_busy)
+        line = hd_queue_lines_busy_branch(of, ns);
+    return line ? line->first : NULL;
 }
 
 int hd_queue_line_enter(struct hd_queue *queue, struct hd_slice principal, struct hd_slice thread,
@@ -664,7 +682,8 @@ void hd_queue_line_leave(struct hd_queue *queue, struct hd_slice principal, stru
     if (!line)
         return;
     line->visitors--;
-    line_up(line);
+    for (struct hd_line_queue *other = line->thread_queue->first; other; other = other->next)
+        line_up(other);
     hd_queue_lines_drop(line);
     queue_resume(queue);
 }

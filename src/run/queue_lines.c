@@ -92,6 +92,51 @@ struct hd_line_queue *hd_queue_lines_get(struct hd_queue *queue, struct hd_slice
     return line;
 }
 
+/* Names of lines contain no control characters. */
+#define BRANCH_MARK '\x1f'
+
+int hd_queue_lines_name(const struct hd_queue *queue, const struct hd_run_rec *run,
+                        struct hd_slice ns, struct hd_arena *arena, struct hd_slice *out)
+{
+    char *name;
+
+    *out = ns;
+    if (!run->is_off_head || !hd_queue_lines_are_parallel(queue))
+        return 0;
+    name = hd_arena_printf(arena, "%.*s%c%.*s", (int)ns.len, ns.ptr ? ns.ptr : "", BRANCH_MARK,
+                           (int)run->run_id.len, run->run_id.ptr);
+    *out = hd_slice_cstr(name);
+    return name ? 0 : HD_ENOMEM;
+}
+
+static bool is_branch_of(const struct hd_line_queue *line, struct hd_slice ns)
+{
+    return line->ns_len > ns.len && line->ns[ns.len] == BRANCH_MARK &&
+           hd_slice_starts(hd_slice(line->ns, line->ns_len), ns);
+}
+
+struct hd_line_queue *hd_queue_lines_busy_branch(const struct hd_thread_queue *thread_queue,
+                                                 struct hd_slice ns)
+{
+    struct hd_line_queue *line = thread_queue ? thread_queue->first : NULL;
+
+    while (line && !(line->is_busy && is_branch_of(line, ns)))
+        line = line->next;
+    return line;
+}
+
+bool hd_queue_lines_are_visited(const struct hd_line_queue *line)
+{
+    const struct hd_line_queue *other = line->thread_queue->first;
+
+    if (line->visitors > 0)
+        return true;
+    while (other &&
+           !(other->visitors > 0 && is_branch_of(line, hd_slice(other->ns, other->ns_len))))
+        other = other->next;
+    return other != NULL;
+}
+
 void hd_queue_lines_drop(struct hd_line_queue *line)
 {
     struct hd_thread_queue *thread_queue = line->thread_queue;

@@ -16,6 +16,18 @@ struct hd_line_queue *hd_queue_lines_find(const struct hd_thread_queue *thread_q
 /* The line, created if needed. NULL: no memory. */
 struct hd_line_queue *hd_queue_lines_get(struct hd_queue *queue, struct hd_slice principal,
                                          struct hd_slice thread, struct hd_slice ns);
+/*
+ * The name of the run's queue: its line `ns`, or a queue of its own for a run off the head. In the
+ * arena.
+ */
+HD_MUST_CHECK int hd_queue_lines_name(const struct hd_queue *queue, const struct hd_run_rec *run,
+                                      struct hd_slice ns, struct hd_arena *arena,
+                                      struct hd_slice *out);
+/* The queue of a run off the head that is running on the line `ns`; NULL: none. */
+struct hd_line_queue *hd_queue_lines_busy_branch(const struct hd_thread_queue *thread_queue,
+                                                 struct hd_slice ns);
+/* True if delegates execute on the line: no run starts. */
+bool hd_queue_lines_are_visited(const struct hd_line_queue *line);
 /* Frees a line without runs and visitors, and a thread queue without lines. */
 void hd_queue_lines_drop(struct hd_line_queue *line);
 

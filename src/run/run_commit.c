@@ -30,6 +30,12 @@ static bool has_result(const struct hd_run_commit *commit)
     return commit->has_begun && !commit->is_rolled_back;
 }
 
+/* The run's end becomes the head. */
+static bool moves_head(const struct hd_run_commit *commit)
+{
+    return has_result(commit) && !commit->run->is_off_head;
+}
+
 static bool has_failed(const struct hd_run_commit *commit)
 {
     return !commit->is_rolled_back &&
@@ -42,7 +48,7 @@ static int change_line(struct hd_lines *lines, const struct hd_thread_rec *threa
 {
     struct hd_line_rec *line;
 
-    if (!has_result(commit) && !has_failed(commit))
+    if (commit->run->is_off_head || (!has_result(commit) && !has_failed(commit)))
         return 0;
     line = hd_lines_change(lines, thread, commit->ns, arena);
     if (!line)
@@ -63,20 +69,52 @@ static int change_line(struct hd_lines *lines, const struct hd_thread_rec *threa
     return 0;
 }
 
+/* The other runs in flight on the thread. */
+struct others {
+    size_t count;
+    size_t off_head;
+};
+
+static bool are_all_off_head(const struct others *others)
+{
+    return others->count == others->off_head;
+}
+
 /* `head_before` keeps the head for the case that the other runs leave no result. */
 static void keep_head(struct hd_thread_rec *thread, const struct hd_run_commit *commit,
-                      size_t others)
+                      const struct others *others)
 {
-    if (has_result(commit))
+    if (moves_head(commit))
         thread->head_before = thread->head;
-    else if (others == 0 && thread->has_before)
+    else if (!commit->run->is_off_head && are_all_off_head(others) && thread->has_before)
         thread->head = thread->head_before;
-    thread->has_before = others > 0 && (thread->has_before || has_result(commit));
+    thread->has_before = others->count > 0 && (thread->has_before || moves_head(commit));
+}
+
+/*
+ * The run's last checkpoint replaces the head that a client chose. While a run is off the head, the
+ * record names the head, since the latest checkpoint may be that run's next one.
+ */
+static int follow_run(struct heddle *store, struct hd_thread_rec *thread,
+                      const struct hd_run_commit *commit, const struct others *others,
+                      struct hd_arena *arena, struct heddle_error *fault)
+{
+    struct hd_slice run_id = commit->run->run_id, made;
+    int err;
+
+    if (others->off_head == 0)
+        return hd_thread_heads_follow(store, thread, commit->ns, commit->checkpoint_id, run_id,
+                                      arena, fault);
+    err = hd_thread_heads_made(store, thread->principal, thread->id, commit->ns, run_id, arena,
+                               &made, fault);
+    if (err || made.len == 0)
+        return err;
+    return hd_thread_heads_set(arena, &thread->heads, commit->ns, made);
 }
 
 static int change_thread(struct heddle *store, struct hd_thread_rec *thread,
-                         const struct hd_run_commit *commit, struct hd_arena *arena,
-                         struct heddle_error *fault)
+                         const struct hd_run_commit *commit, const struct others *others,
+                         struct hd_arena *arena, struct heddle_error *fault)
 {
     int64_t now = hd_clock_now_us();
 
@@ -84,7 +122,7 @@ static int change_thread(struct heddle *store, struct hd_thread_rec *thread,
     hd_thread_touch(thread, now);
     if (commit->event_seq > thread->event_seq)
         thread->event_seq = commit->event_seq;
-    if (!has_result(commit))
+    if (!moves_head(commit))
         return 0;
     thread->state_updated_at = now;
     if (commit->checkpoint_id.len == 0)
@@ -93,9 +131,29 @@ static int change_thread(struct heddle *store, struct hd_thread_rec *thread,
     thread->head.checkpoint_id = commit->checkpoint_id;
     thread->head.graph_id = commit->graph_id;
     thread->head.assistant_id = commit->run->assistant_id;
-    /* The run's last checkpoint replaces the head that a client chose. */
-    return hd_thread_heads_follow(store, thread, commit->ns, commit->checkpoint_id,
-                                  commit->run->run_id, arena, fault);
+    return follow_run(store, thread, commit, others, arena, fault);
+}
+
+#define RUNS_PAGE ((size_t)16)
+
+/* The latest other run on the head; in the arena. NULL: none. */
+static int find_latest(struct heddle *store, const struct hd_run_rec *run, struct hd_arena *arena,
+                       struct hd_run_rec **latest, struct heddle_error *fault)
+{
+    struct hd_run_rec *runs = NULL;
+    size_t count = RUNS_PAGE;
+    int err = 0;
+
+    *latest = NULL;
+    for (size_t from = 0; !err && !*latest && count == RUNS_PAGE; from += RUNS_PAGE) {
+        err = hd_runs_list(store, run->principal, run->thread_id, NULL, from, RUNS_PAGE, arena,
+                           &runs, &count, fault);
+        for (size_t i = 0; !err && i < count && !*latest; i++) {
+            if (!hd_slice_eq(runs[i].run_id, run->run_id) && !runs[i].is_off_head)
+                *latest = &runs[i];
+        }
+    }
+    return err;
 }
 
 /* The run leaves no result: sets the head to the latest other run, or clears it. */
@@ -103,15 +161,11 @@ static int restore_head(struct heddle *store, struct hd_thread_rec *thread,
                         const struct hd_run_rec *run, struct hd_arena *arena,
                         struct heddle_error *fault)
 {
-    struct hd_run_rec *runs = NULL, *latest = NULL;
+    struct hd_run_rec *latest = NULL;
     struct hd_json json = {NULL};
     hd_json_val config;
-    size_t count = 0;
-    int err = hd_runs_list(store, run->principal, run->thread_id, NULL, 0, 2, arena, &runs, &count,
-                           fault);
+    int err = find_latest(store, run, arena, &latest, fault);
 
-    for (size_t i = 0; !err && i < count && !latest; i++)
-        latest = hd_slice_eq(runs[i].run_id, run->run_id) ? NULL : &runs[i];
     thread->head = (struct hd_head){.ns = {NULL, 0}};
     if (err || !latest)
         return err;
@@ -139,19 +193,21 @@ struct stored_run {
 
 /* Counts the other runs in flight on the thread, and finds this one. */
 static int count_others(struct heddle *store, const struct hd_run_rec *run, struct hd_arena *arena,
-                        size_t *others, struct stored_run *own, struct heddle_error *fault)
+                        struct others *others, struct stored_run *own, struct heddle_error *fault)
 {
     struct hd_run_rec *active = NULL;
     size_t count = 0;
     int err = hd_runs_active(store, run->principal, run->thread_id, arena, &active, &count, fault);
 
-    *others = 0;
+    *others = (struct others){.count = 0};
     *own = (struct stored_run){.rev = 0};
     for (size_t i = 0; !err && i < count; i++) {
-        if (hd_slice_eq(active[i].run_id, run->run_id))
+        if (hd_slice_eq(active[i].run_id, run->run_id)) {
             *own = (struct stored_run){active[i].rev, active[i].touched};
-        else
-            (*others)++;
+        } else {
+            others->count++;
+            others->off_head += active[i].is_off_head;
+        }
     }
     return err;
 }
@@ -191,7 +247,7 @@ static int add_hold(struct hd_batch_builder *batch, const struct hd_run_rec *run
 struct end_plan {
     struct hd_thread_rec thread;
     struct hd_lines lines;
-    size_t others; /* other runs in flight on the thread */
+    struct others others;
     struct stored_run own;
 };
 
@@ -210,7 +266,7 @@ static int add_end(struct hd_batch_builder *batch, const struct hd_run_commit *c
     if (!err)
         err = add_run(batch, commit, &plan->own);
     if (!err)
-        err = add_hold(batch, run, plan->others == 0);
+        err = add_hold(batch, run, plan->others.count == 0);
     if (!err && commit->last_page && commit->last_page->data.len > 0)
         err = hd_event_log_page_put(batch, run->principal, run->thread_id, commit->last_page);
     if (!err && commit->webhook)
@@ -254,8 +310,9 @@ static int plan_end(struct hd_app *app, const struct hd_run_commit *commit, stru
     if (!err)
         err = hd_lines_read(store, thread, arena, &plan->lines, fault);
     if (!err)
-        err = change_thread(store, thread, commit, arena, fault);
-    if (!err && !has_result(commit) && (plan->others > 0 || !thread->has_before))
+        err = change_thread(store, thread, commit, &plan->others, arena, fault);
+    if (!err && !has_result(commit) && !run->is_off_head &&
+        (!are_all_off_head(&plan->others) || !thread->has_before))
         err = restore_head(store, thread, run, arena, fault);
     if (!err)
         err = change_line(&plan->lines, thread, commit, arena);
@@ -263,8 +320,8 @@ static int plan_end(struct hd_app *app, const struct hd_run_commit *commit, stru
         err = hd_line_touches_restore(plan->own.touched, thread, &plan->lines, arena);
     if (err)
         return err;
-    keep_head(thread, commit, plan->others);
-    return hd_lines_settle(&plan->lines, thread, plan->others > 0, arena);
+    keep_head(thread, commit, &plan->others);
+    return hd_lines_settle(&plan->lines, thread, plan->others.count > 0, arena);
 }
 
 /* Explains a conflict about the hold; any other means that the rows must be read again. */
@@ -286,7 +343,7 @@ static int try_once(struct hd_app *app, const struct hd_run_commit *commit, stru
 {
     const struct hd_run_rec *run = commit->run;
     struct hd_batch_builder batch;
-    struct end_plan plan = {.others = 0};
+    struct end_plan plan = {.others = {.count = 0}};
     struct hd_batch view;
     struct hd_slice lane = {NULL, 0};
     int err = plan_end(app, commit, arena, &plan, fault);

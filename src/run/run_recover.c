@@ -103,7 +103,10 @@ static bool is_temporary(const struct hd_run_rec *run)
     return has_flag(run, "temporary");
 }
 
-/* The line of the run ends with the error, and has no interrupts that could be answered. */
+/*
+ * The line of the run ends with the error, and has no interrupts that could be answered. A run off
+ * the head leaves it as it is.
+ */
 static int fail_line(struct recovery *r, struct hd_thread_rec *thread, const struct hd_run_rec *run,
                      bool is_busy, struct hd_lines *lines)
 {
@@ -115,6 +118,8 @@ static int fail_line(struct recovery *r, struct hd_thread_rec *thread, const str
         err = hd_lines_read(r->store, thread, &r->arena, lines, r->fault);
     if (err)
         return err;
+    if (run->is_off_head)
+        return hd_lines_settle(lines, thread, is_busy, &r->arena);
     line = hd_lines_change(lines, thread, ns, &r->arena);
     if (!line)
         return HD_ENOMEM;
@@ -334,7 +339,7 @@ static int announce_run(struct takeover *t, const struct hd_run_rec *run,
 
     if (!err)
         err = hd_queue_expect(t->app->queue, t->principal, run->run_id);
-    if (!err)
+    if (!err && !run->is_off_head)
         hd_queue_expect_order(t->app->queue, t->principal, run->run_id, t->thread, ns, run->order);
     return err;
 }

@@ -51,7 +51,11 @@ struct hd_runner_options {
     int attempt;
     struct hd_run_losses losses; /* so far */
     bool is_continued; /* it has made checkpoints and continues there; `input` is ignored */
-    struct hd_slice continue_at; /* … at this checkpoint; empty: the latest */
+    /*
+     * … at this checkpoint; empty: the latest. Without is_continued: checkpoint_id is the same
+     * checkpoint, and was made by the run, or by the one whose question it answers.
+     */
+    struct hd_slice continue_at;
 
     struct hd_slice checkpoint_id; /* empty: the latest */
     const struct hd_val *checkpoint_map;

@@ -145,9 +145,12 @@ static int start_run(struct engine_runner *engine, const struct hd_stops *before
         .ctx = engine,
     };
 
+    options.is_own = o->continue_at.len > 0;
+    options.checkpoint_id = o->continue_at;
     /* A resumed run continues at its last checkpoint, without input. */
     if (!o->is_continued) {
-        options.checkpoint_id = o->checkpoint_id;
+        if (!options.is_own)
+            options.checkpoint_id = o->checkpoint_id;
         options.checkpoint_map = o->checkpoint_map;
         options.command = command;
         options.input = command ? NULL : o->input;

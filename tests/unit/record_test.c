@@ -326,6 +326,9 @@ static void a_run_comes_back_as_it_was(void **state)
     run.slot = 3;
     run.losses = (struct hd_run_losses){.count = 5, .checkpoints = 6, .writes = 7};
     run.is_suspended = true;
+    run.is_off_head = true;
+    run.forks = HD_S("{\"n\":\"c\"}");
+    run.asked = HD_S("{\"t\":[]}");
     run.actor = HD_S("bob");
     APPLY(w, hd_run_add(&batch, &run));
     assert_err(hd_run_read(w->store, ADA, JOB, HD_S("r1"), &w->arena, &back, &w->fault), 0);
@@ -354,6 +357,9 @@ static void a_run_comes_back_as_it_was(void **state)
     assert_int_equal(copy.losses.checkpoints, 6);
     assert_int_equal(copy.losses.writes, 7);
     assert_true(copy.is_suspended);
+    assert_true(copy.is_off_head);
+    assert_slice(copy.forks, HD_S("{\"n\":\"c\"}"));
+    assert_slice(copy.asked, HD_S("{\"t\":[]}"));
     assert_slice(copy.actor, HD_S("bob"));
     assert_slice(copy.secrets, HD_S("{\"s\":1}"));
     assert_int_equal(copy.guard.created_at, 8);

@@ -92,6 +92,8 @@ static int judge(struct hd_loop *loop, struct stand *s)
     bool is_earlier;
     int err = is_earlier_visit(loop, &is_earlier);
 
+    if (!loop->outer && loop->run->options.is_own)
+        loop->load.is_superseded = false; /* by checkpoints of other branches */
     s->is_resuming = hd_checkpoint_state_has_versions(&loop->live) && !is_earlier &&
                      (loop->resuming >= 0 ? loop->resuming : continues);
     s->is_travelling = loop->has_checkpoint_id && (names_own || !answers);

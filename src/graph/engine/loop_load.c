@@ -126,7 +126,7 @@ static int begin_load(struct hd_loop *loop, struct heddle_error *fault)
 
     if (!loop->outer && id.len == 0)
         id = loop->run->options.checkpoint_id;
-    loop->has_checkpoint_id = id.len > 0;
+    loop->has_checkpoint_id = id.len > 0 && !(loop->run->options.is_own && !loop->outer);
     if (id.len == 0 && loop->outer && loop->run->replay) {
         bool is_first;
 

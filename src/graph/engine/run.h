@@ -116,6 +116,8 @@ struct hd_engine_run_options {
     struct hd_guard guard;               /* for all its saves: see struct hd_put_extras */
     struct hd_slice root;                /* root namespace of its checkpoints: ns.h; empty: "" */
     struct hd_slice checkpoint_id;       /* empty: the latest */
+    bool is_own;                         /* checkpoint_id is its own, or that of its question: */
+                                         /* the run goes on there, without a fork */
     const struct hd_val *checkpoint_map; /* namespace (relative) to checkpoint id; NULL: none */
     const struct hd_val *input;          /* NULL or null: continue from the checkpoint */
     const struct hd_val *command;        /* a command record, instead of an input */
