@@ -82,6 +82,14 @@ HD_MUST_CHECK int hd_records_scan(struct heddle *store, const struct hd_record_t
                                   struct hd_query query, const void *fn, void *arg,
                                   struct heddle_error *fault);
 
+/*
+ * The records of the first `most` rows (0: of all), whatever their number, in the arena: *out is an
+ * array of the type's struct; NULL without a row.
+ */
+HD_MUST_CHECK int hd_records_list(struct heddle *store, const struct hd_record_type *type,
+                                  struct hd_query query, size_t most, struct hd_arena *arena,
+                                  void **out, size_t *count, struct heddle_error *fault);
+
 /* Appends the row as it is. */
 HD_MUST_CHECK int hd_record_write(struct hd_batch_builder *batch, const struct hd_record_type *type,
                                   const void *record, enum hd_op_kind kind);

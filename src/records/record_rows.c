@@ -1,5 +1,7 @@
 #include "records/record_internal.h"
 
+#include <string.h>
+
 /* ---- reading ---------------------------------------------------------- */
 
 int hd_record_keep(struct hd_arena *arena, enum hd_table_id table, const struct hd_cell *cells,
@@ -112,6 +114,62 @@ int hd_records_scan(struct heddle *store, const struct hd_record_type *type, str
     err = hd_rows_scan(store, query, on_scanned_row, &scan, fault);
     hd_arena_fini(&scan.arena);
     return err;
+}
+
+struct records_list {
+    const struct hd_record_type *type;
+    struct hd_arena *arena;
+    char *records;
+    size_t count, cap, most;
+    struct heddle_error *fault;
+};
+
+static int grow_records(struct records_list *list)
+{
+    size_t cap = list->cap ? 2 * list->cap : 8;
+    char *grown = hd_arena_calloc(list->arena, cap, list->type->size);
+
+    if (!grown)
+        return HD_ENOMEM;
+    if (list->count > 0)
+        memcpy(grown, list->records, list->count * list->type->size);
+    list->records = grown;
+    list->cap = cap;
+    return 0;
+}
+
+static int on_listed_row(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct records_list *list = arg;
+    struct hd_cell kept[HD_MAX_COLUMNS];
+    int err = list->count == list->cap ? grow_records(list) : 0;
+
+    (void)which;
+    if (!err)
+        err = hd_record_keep(list->arena, list->type->table, cells, kept);
+    if (!err)
+        err = hd_record_decode(list->type, kept, list->arena,
+                               list->records + list->count * list->type->size, list->fault);
+    if (err)
+        return err;
+    return ++list->count == list->most;
+}
+
+int hd_records_list(struct heddle *store, const struct hd_record_type *type, struct hd_query query,
+                    size_t most, struct hd_arena *arena, void **out, size_t *count,
+                    struct heddle_error *fault)
+{
+    struct records_list list = {.type = type, .arena = arena, .most = most, .fault = fault};
+    int err;
+
+    query.table = type->table;
+    query.columns = HD_ALL_COLUMNS;
+    err = hd_rows_scan(store, query, on_listed_row, &list, fault);
+    if (err)
+        return err;
+    *out = list.records;
+    *count = list.count;
+    return 0;
 }
 
 int hd_record_damaged(enum hd_table_id table, struct hd_slice id, struct heddle_error *fault)

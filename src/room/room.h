@@ -185,7 +185,12 @@ struct hd_room_message_query {
     int64_t changed_after;  /* >= 0: only those changed since, in the order of their changes; -1 */
 };
 
-/* A positive result ends the scan; may use the store. */
+/* Copies the message and all it points to into the arena. */
+HD_MUST_CHECK int hd_room_message_copy(struct hd_arena *arena,
+                                       const struct hd_room_message_rec *message,
+                                       struct hd_room_message_rec *out);
+
+/* The message is valid during the call. A positive result ends the scan; may use the store. */
 typedef int (*hd_room_message_fn)(void *arg, const struct hd_room_message_rec *message);
 
 HD_MUST_CHECK int hd_room_messages_scan(struct heddle *store, struct hd_slice principal,
@@ -193,10 +198,10 @@ HD_MUST_CHECK int hd_room_messages_scan(struct heddle *store, struct hd_slice pr
                                         const struct hd_room_message_query *query,
                                         hd_room_message_fn fn, void *arg,
                                         struct heddle_error *fault);
-/* Messages with a greater seq, by other senders. */
+/* Messages with a greater seq, by other senders than `reader` (a sender's key). */
 HD_MUST_CHECK int hd_room_messages_count(struct heddle *store, struct hd_slice principal,
-                                         struct hd_slice thread_id, int64_t after, int64_t *out,
-                                         struct heddle_error *fault);
+                                         struct hd_slice thread_id, struct hd_slice reader,
+                                         int64_t after, int64_t *out, struct heddle_error *fault);
 
 HD_MUST_CHECK int hd_room_content_read(struct heddle *store, struct hd_slice principal,
                                        struct hd_slice thread_id, struct hd_slice message_id,
@@ -344,6 +349,7 @@ struct hd_mention_rec {
     struct hd_slice principal; /* owner of the thread */
     struct hd_slice thread_id;
     struct hd_slice message_id;
+    int64_t seq; /* of the message */
 };
 
 HD_MUST_CHECK int hd_mention_add(struct hd_batch_builder *batch,

@@ -14,7 +14,7 @@
 
 #include "base/slice.h"
 
-#define HD_SCHEMA_VERSION 8
+#define HD_SCHEMA_VERSION 9
 #define HD_MAX_COLUMNS 10
 #define HD_MAX_INDEXES 3
 #define HD_MAX_INDEX_COLUMNS 5
@@ -44,6 +44,14 @@ enum hd_table_id {
     HD_LINES,
     HD_HOLDS,
     HD_RUN_SLOTS,
+    HD_ROOM,
+    HD_ROOM_MESSAGES,
+    HD_ROOM_CONTENTS,
+    HD_ROOM_IDS,
+    HD_ROOM_RUNS,
+    HD_ROOM_CASCADES,
+    HD_ROOM_READS,
+    HD_ROOM_MENTIONS,
     HD_TABLE_COUNT
 };
 
@@ -335,6 +343,95 @@ enum {
     HD_RUN_SLOTS_THREAD,
     HD_RUN_SLOTS_RUN
 };
+
+/* Rooms: threads with chat messages (room/room.h). */
+enum {
+    HD_ROOM_PRINCIPAL,
+    HD_ROOM_THREAD,
+    HD_ROOM_REV,
+    HD_ROOM_LAST_SEQ, /* of its messages */
+    HD_ROOM_CHANGES,  /* edits, deletions and switches so far */
+    HD_ROOM_UPDATED,
+    HD_ROOM_BODY
+};
+enum {
+    HD_ROOM_MESSAGES_PRINCIPAL,
+    HD_ROOM_MESSAGES_THREAD,
+    HD_ROOM_MESSAGES_SEQ, /* from 1 */
+    HD_ROOM_MESSAGES_ID,
+    HD_ROOM_MESSAGES_STATE,
+    HD_ROOM_MESSAGES_VERSION, /* the current one; its text is in room_contents */
+    HD_ROOM_MESSAGES_CHANGED, /* changes of the room at its last change; 0: never */
+    HD_ROOM_MESSAGES_CREATED,
+    HD_ROOM_MESSAGES_SENDER, /* principal, assistant, or name of a service */
+    HD_ROOM_MESSAGES_BODY
+};
+enum {
+    HD_ROOM_MESSAGES_BY_SENDER, /* index: principal, thread, sender, seq */
+    HD_ROOM_MESSAGES_BY_STATE,  /* index: principal, thread, state, seq */
+    HD_ROOM_MESSAGES_BY_CHANGE  /* index: principal, thread, changed, seq */
+};
+/* The text of each version of a message. */
+enum {
+    HD_ROOM_CONTENTS_PRINCIPAL,
+    HD_ROOM_CONTENTS_THREAD,
+    HD_ROOM_CONTENTS_MESSAGE,
+    HD_ROOM_CONTENTS_VERSION,
+    HD_ROOM_CONTENTS_CREATED,
+    HD_ROOM_CONTENTS_CONTENT, /* JSON: a string or a list of content blocks */
+    HD_ROOM_CONTENTS_BODY
+};
+/* Makes ids of messages unique in their room. */
+enum {
+    HD_ROOM_IDS_PRINCIPAL,
+    HD_ROOM_IDS_THREAD,
+    HD_ROOM_IDS_MESSAGE,
+    HD_ROOM_IDS_SEQ, /* 0: the answer of a run that has not ended */
+    HD_ROOM_IDS_HASH /* of the first request; or empty */
+};
+/* From message to run to answer. The status of a run is in its own row. */
+enum {
+    HD_ROOM_RUNS_PRINCIPAL,
+    HD_ROOM_RUNS_THREAD,
+    HD_ROOM_RUNS_RUN,
+    HD_ROOM_RUNS_TRIGGER, /* the message that made it; empty: a plain run */
+    HD_ROOM_RUNS_CREATED,
+    HD_ROOM_RUNS_BODY
+};
+enum { HD_ROOM_RUNS_BY_TRIGGER }; /* index: principal, thread, trigger, run */
+enum {
+    HD_ROOM_CASCADES_PRINCIPAL,
+    HD_ROOM_CASCADES_THREAD,
+    HD_ROOM_CASCADES_ID,
+    HD_ROOM_CASCADES_REV,
+    HD_ROOM_CASCADES_STATUS,
+    HD_ROOM_CASCADES_CREATED,
+    HD_ROOM_CASCADES_UPDATED,
+    HD_ROOM_CASCADES_BODY
+};
+enum {
+    HD_ROOM_CASCADES_BY_CREATED, /* index: principal, thread, created_at, id */
+    HD_ROOM_CASCADES_BY_STATUS   /* index: status, principal, thread, id */
+};
+/* How far each person has read. */
+enum {
+    HD_ROOM_READS_PRINCIPAL,
+    HD_ROOM_READS_THREAD,
+    HD_ROOM_READS_READER, /* a principal */
+    HD_ROOM_READS_SEQ,
+    HD_ROOM_READS_UPDATED,
+    HD_ROOM_READS_BODY
+};
+/* Inboxes: messages that mention a person. */
+enum {
+    HD_ROOM_MENTIONS_MEMBER, /* the principal that is mentioned */
+    HD_ROOM_MENTIONS_CREATED,
+    HD_ROOM_MENTIONS_PRINCIPAL,
+    HD_ROOM_MENTIONS_THREAD,
+    HD_ROOM_MENTIONS_MESSAGE,
+    HD_ROOM_MENTIONS_SEQ
+};
+enum { HD_ROOM_MENTIONS_BY_THREAD }; /* index: principal, thread, member, created_at, message */
 
 struct hd_cell {
     enum hd_cell_kind { HD_CELL_NULL, HD_CELL_INT, HD_CELL_BYTES } kind;

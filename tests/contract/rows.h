@@ -149,14 +149,17 @@ static inline void kept_fini(struct kept *kept)
 
 /* Every table, at its own number. */
 static const enum hd_table_id each_table[] = {
-    HD_THREADS,      HD_CHECKPOINTS,  HD_WRITES,
-    HD_CHUNKS,       HD_ASSISTANTS,   HD_ASSISTANT_VERSIONS,
-    HD_THREAD_INFO,  HD_RUNS,         HD_EVENT_PAGES,
-    HD_ITEMS,        HD_CRONS,        HD_EXCHANGES,
-    HD_PRINCIPALS,   HD_PARTICIPANTS, HD_INVITATIONS,
-    HD_API_KEYS,     HD_VECTORS,      HD_THREAD_TEXTS,
-    HD_THREAD_WORDS, HD_SERVERS,      HD_OUTBOX,
-    HD_LINES,        HD_HOLDS,        HD_RUN_SLOTS};
+    HD_THREADS,      HD_CHECKPOINTS,   HD_WRITES,
+    HD_CHUNKS,       HD_ASSISTANTS,    HD_ASSISTANT_VERSIONS,
+    HD_THREAD_INFO,  HD_RUNS,          HD_EVENT_PAGES,
+    HD_ITEMS,        HD_CRONS,         HD_EXCHANGES,
+    HD_PRINCIPALS,   HD_PARTICIPANTS,  HD_INVITATIONS,
+    HD_API_KEYS,     HD_VECTORS,       HD_THREAD_TEXTS,
+    HD_THREAD_WORDS, HD_SERVERS,       HD_OUTBOX,
+    HD_LINES,        HD_HOLDS,         HD_RUN_SLOTS,
+    HD_ROOM,         HD_ROOM_MESSAGES, HD_ROOM_CONTENTS,
+    HD_ROOM_IDS,     HD_ROOM_RUNS,     HD_ROOM_CASCADES,
+    HD_ROOM_READS,   HD_ROOM_MENTIONS};
 
 _Static_assert(HD_COUNT(each_table) == HD_TABLE_COUNT, "a table is missing");
 

@@ -15,7 +15,11 @@ from server import ROOT, Server, binary
 pytestmark = pytest.mark.beyond_peer("keeps its data in memory")
 
 OLD_STORE = ROOT / "tests/data/store-5.sql"  # written by a program of that version
-NEW_TABLES = ("holds", "lines", "outbox", "run_slots", "servers", "thread_texts", "thread_words")
+ROOM_TABLES = ("cascades", "contents", "ids", "mentions", "messages", "reads", "runs")
+NEW_TABLES = (
+    *("holds", "lines", "outbox", "room", "run_slots", "servers", "thread_texts", "thread_words"),
+    *(f"room_{name}" for name in ROOM_TABLES),
+)
 NEW_INDEXES = ("checkpoints_backward", "thread_info_by_updated")
 TALK, TITLED, ASKED = (f"11111111-1111-4111-8111-11111111111{number}" for number in (1, 2, 3))
 TURNS = ("Warp and weft", "A second turn")
