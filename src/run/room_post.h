@@ -20,7 +20,7 @@
 #include "base/slice.h"
 #include "room/room.h"
 #include "room/room_view.h"
-#include "run/room_run.h"
+#include "run/room_request.h"
 
 struct hd_event_batch;
 struct hd_held_thread;

@@ -3,8 +3,8 @@
  * that connects both. For hd_admit_group(): posting, the messages of agents that ask others, and
  * cascades. Store threads.
  */
-#ifndef HD_RUN_ROOM_RUN_H
-#define HD_RUN_ROOM_RUN_H
+#ifndef HD_RUN_ROOM_REQUEST_H
+#define HD_RUN_ROOM_REQUEST_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@
 #include "room/room_input.h"
 #include "run/admit.h"
 
-struct hd_room_run_options {
+struct hd_room_request_options {
     struct hd_app *app;
     struct hd_arena *arena;
     const struct hd_thread_rec *thread;
@@ -36,7 +36,7 @@ struct hd_room_run_options {
     size_t count;
 };
 
-/* In the arena, but for `body`: hd_room_run_fini(). */
+/* In the arena, but for `body`: hd_room_request_fini(). */
 struct hd_room_run {
     struct hd_json body; /* of the request */
     struct hd_run_request request;
@@ -51,15 +51,15 @@ struct hd_room_run {
  * yet, and moves the line's mark in options->room. HD_EINVAL: the agent cannot be asked, because
  * its graph's input has no `messages`. HD_ENOTFOUND: the actor has no such assistant.
  */
-HD_MUST_CHECK int hd_room_run_make(const struct hd_room_run_options *options,
-                                   struct hd_room_run **out, struct heddle_error *fault);
-void hd_room_run_fini(struct hd_room_run *run);
+HD_MUST_CHECK int hd_room_request_make(const struct hd_room_request_options *options,
+                                       struct hd_room_run **out, struct heddle_error *fault);
+void hd_room_request_fini(struct hd_room_run *run);
 
 /*
  * For `extend` of the group: completes the record with the run's id, makes the id of the answer,
  * and appends the rows of both. The caller puts the room.
  */
-HD_MUST_CHECK int hd_room_run_put(struct hd_batch_builder *batch, struct hd_room_run *run,
-                                  const struct hd_room_rec *room, struct hd_arena *arena);
+HD_MUST_CHECK int hd_room_request_put(struct hd_batch_builder *batch, struct hd_room_run *run,
+                                      const struct hd_room_rec *room, struct hd_arena *arena);
 
 #endif
