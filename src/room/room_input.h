@@ -62,7 +62,7 @@ HD_MUST_CHECK int hd_room_input_make(const struct hd_room_input_question *questi
                                      struct hd_arena *arena, struct hd_room_input *out,
                                      struct heddle_error *fault);
 
-/* ---- contents --------------------------------------------------------- */
+/* ---- contents: room_content.c ----------------------------------------- */
 
 /* True if the content, JSON, has a text that is not blank, or a block that is no text. */
 bool hd_room_content_is_said(struct hd_slice content);
