@@ -15,6 +15,7 @@
 #include "records/participants.h"
 #include "records/run_slot.h"
 #include "records/thread_heads.h"
+#include "room/room.h"
 #include "run/line_touches.h"
 #include "search/thread_texts.h"
 #include "store/bytes.h"
@@ -456,7 +457,20 @@ static int trim_pages(struct heddle *store, const struct hd_run_commit *commit,
 
 /* ---- delete ----------------------------------------------------------- */
 
-/* Deletes participants added during the deletion. None can be added to the deleted thread. */
+/* Appends the deletion of the rows that other principals have because of the thread. */
+static int add_rows_of_others(struct heddle *store, struct hd_batch_builder *batch,
+                              struct hd_slice principal, struct hd_slice thread_id,
+                              struct heddle_error *fault)
+{
+    int err = hd_participants_delete(store, batch, principal, thread_id, fault);
+
+    return err ? err : hd_mentions_delete(store, batch, principal, thread_id, fault);
+}
+
+/*
+ * Deletes participants and mentions added during the deletion. None can be added to the deleted
+ * thread.
+ */
 static int forget_latecomers(struct heddle *store, struct hd_slice principal,
                              struct hd_slice thread_id, struct hd_slice lane,
                              struct heddle_error *fault)
@@ -466,7 +480,7 @@ static int forget_latecomers(struct heddle *store, struct hd_slice principal,
     int err;
 
     hd_batch_init(&batch);
-    err = hd_participants_delete(store, &batch, principal, thread_id, fault);
+    err = add_rows_of_others(store, &batch, principal, thread_id, fault);
     view = hd_batch_view(&batch);
     if (!err && batch.count > 0)
         err = hd_rows_apply(store, lane, &view, NULL, fault);
@@ -505,6 +519,8 @@ static int add_deleted_rows(struct hd_batch_builder *batch, const struct thread_
         err = hd_batch_expect(batch, HD_THREAD_INFO, key, HD_THREAD_INFO_REV, deletion->rev);
     for (size_t i = 0; !err && i < HD_COUNT(tables); i++)
         err = hd_batch_delete(batch, tables[i], key, 2);
+    if (!err)
+        err = hd_room_delete(batch, deletion->principal, deletion->thread_id);
     if (err)
         return err;
     return deletion->webhook ? hd_outbox_put(batch, deletion->webhook)
@@ -527,6 +543,7 @@ static int delete_thread(const struct thread_deletion *deletion, struct heddle_e
 {
     struct heddle *store = deletion->store;
     struct hd_slice principal = deletion->principal, thread_id = deletion->thread_id;
+    bool has_others = principal.len > 0 || !deletion->only;
     struct hd_batch_builder batch;
     struct hd_arena arena;
     struct hd_batch view;
@@ -544,14 +561,14 @@ static int delete_thread(const struct thread_deletion *deletion, struct heddle_e
         err = hd_run_slot_free(&batch, deletion->only);
     if (!err && !deletion->only)
         err = hd_participants_delete_crons(store, &batch, principal, thread_id, fault);
-    if (!err && principal.len > 0)
-        err = hd_participants_delete(store, &batch, principal, thread_id, fault);
+    if (!err && has_others)
+        err = add_rows_of_others(store, &batch, principal, thread_id, fault);
     view = hd_batch_view(&batch);
     if (!err)
         err = hd_thread_fence_erase(store, lane, &view, fault);
     if (err == HD_ECONFLICT && has_token(deletion))
         err = explain_conflict(deletion, &arena, fault);
-    if (!err && principal.len > 0)
+    if (!err && has_others)
         err = forget_latecomers(store, principal, thread_id, lane, fault);
     hd_batch_fini(&batch);
     hd_arena_fini(&arena);

@@ -222,6 +222,13 @@ static int count_rows(struct heddle *store, const struct hd_thread_rec *thread,
                                  {HD_EXCHANGES, &others, &removed->bytes},
                                  {HD_OUTBOX, &others, &removed->bytes},
                                  {HD_LINES, &others, &removed->bytes},
+                                 {HD_ROOM, &others, &removed->bytes},
+                                 {HD_ROOM_MESSAGES, &others, &removed->bytes},
+                                 {HD_ROOM_CONTENTS, &others, &removed->bytes},
+                                 {HD_ROOM_IDS, &others, &removed->bytes},
+                                 {HD_ROOM_RUNS, &others, &removed->bytes},
+                                 {HD_ROOM_CASCADES, &others, &removed->bytes},
+                                 {HD_ROOM_READS, &others, &removed->bytes},
                                  {HD_THREAD_INFO, &others, &removed->bytes}};
     int err = 0;
 

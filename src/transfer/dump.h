@@ -11,7 +11,7 @@
  *   {"end": 2}
  *
  * Rows are those of the tables, unpacked, without the principal and the thread's id: a thread may
- * come back as another's. Values stay in the pieces they are stored in, so a long conversation does
+ * come back as another's. As the sender or reader of chat messages the principal is empty. Values stay in the pieces they are stored in, so a long conversation does
  * not grow. Readable contents stay readable: `{"json": …}` is JSON as it was, `{"text": "…"}` text,
  * `{"base64": "…"}` (with - and _) anything else. Everything comes back byte for byte.
  *
@@ -54,6 +54,8 @@ enum hd_dump_column {
 enum hd_dump_column hd_dump_column(enum hd_table_id table, unsigned column);
 /* True if the stored column is packed; the cells here are not. */
 bool hd_dump_is_packed(enum hd_table_id table, unsigned column);
+/* True if the column is the principal of a person, who may be the owner: empty in a dump then. */
+bool hd_dump_is_person(enum hd_table_id table, unsigned column);
 
 /* ---- lines (pure) ------------------------------------------------------ */
 

@@ -5,8 +5,10 @@
 
 /* The tables of a thread, in the order in which reading is safe while it grows: see export.c. */
 const enum hd_table_id hd_dump_thread_tables[] = {
-    HD_THREADS,   HD_CHECKPOINTS,  HD_WRITES, HD_CHUNKS,      HD_RUNS,        HD_EVENT_PAGES,
-    HD_EXCHANGES, HD_PARTICIPANTS, HD_LINES,  HD_THREAD_INFO, HD_TABLE_COUNT,
+    HD_THREADS,       HD_CHECKPOINTS,   HD_WRITES,       HD_CHUNKS,      HD_RUNS,
+    HD_EVENT_PAGES,   HD_EXCHANGES,     HD_PARTICIPANTS, HD_LINES,       HD_ROOM,
+    HD_ROOM_MESSAGES, HD_ROOM_CONTENTS, HD_ROOM_IDS,     HD_ROOM_RUNS,   HD_ROOM_CASCADES,
+    HD_ROOM_READS,    HD_ROOM_MENTIONS, HD_THREAD_INFO,  HD_TABLE_COUNT,
 };
 
 const enum hd_table_id hd_dump_principal_tables[] = {
@@ -36,6 +38,13 @@ bool hd_dump_is_packed(enum hd_table_id table, unsigned column)
            (table == HD_EXCHANGES && column == HD_EXCHANGES_DATA);
 }
 
+bool hd_dump_is_person(enum hd_table_id table, unsigned column)
+{
+    return (table == HD_ROOM_MESSAGES && column == HD_ROOM_MESSAGES_SENDER) ||
+           (table == HD_ROOM_READS && column == HD_ROOM_READS_READER) ||
+           (table == HD_ROOM_MENTIONS && column == HD_ROOM_MENTIONS_MEMBER);
+}
+
 /* Columns that are more than text and numbers. */
 static bool special(enum hd_table_id table, unsigned column, enum hd_dump_column *out)
 {
@@ -60,6 +69,13 @@ static bool special(enum hd_table_id table, unsigned column, enum hd_dump_column
         {HD_CRONS, HD_CRONS_BODY, HD_DUMP_BYTES},
         {HD_EXCHANGES, HD_EXCHANGES_DATA, HD_DUMP_EXCHANGE},
         {HD_PARTICIPANTS, HD_PARTICIPANTS_BODY, HD_DUMP_BYTES},
+        {HD_ROOM, HD_ROOM_BODY, HD_DUMP_BYTES},
+        {HD_ROOM_MESSAGES, HD_ROOM_MESSAGES_BODY, HD_DUMP_BYTES},
+        {HD_ROOM_CONTENTS, HD_ROOM_CONTENTS_CONTENT, HD_DUMP_BYTES},
+        {HD_ROOM_CONTENTS, HD_ROOM_CONTENTS_BODY, HD_DUMP_BYTES},
+        {HD_ROOM_RUNS, HD_ROOM_RUNS_BODY, HD_DUMP_BYTES},
+        {HD_ROOM_CASCADES, HD_ROOM_CASCADES_BODY, HD_DUMP_BYTES},
+        {HD_ROOM_READS, HD_ROOM_READS_BODY, HD_DUMP_BYTES},
     };
 
     for (size_t i = 0; i < HD_COUNT(list); i++) {

@@ -47,6 +47,9 @@ static int on_exported_row(void *arg, size_t which, const struct hd_cell *cells)
         row[i] = cells[i];
         if (row[i].kind == HD_CELL_BYTES && hd_dump_is_packed(w->table, i))
             err = hd_unpack_copy(&w->arena, cells[i].bytes, &row[i].bytes);
+        else if (hd_dump_is_person(w->table, i) &&
+                 hd_slice_eq(cells[i].bytes, w->export->principal))
+            row[i].bytes = HD_S("");
     }
     if (!err)
         err = hd_dump_write_row(&w->line, w->table, row, &w->arena);
@@ -98,6 +101,19 @@ static bool is_of_library(enum hd_table_id table)
            table == HD_CHUNKS;
 }
 
+/* The index whose first columns are the owner and the thread. */
+static int index_of_thread(enum hd_table_id table)
+{
+    switch (table) {
+    case HD_PARTICIPANTS:
+        return HD_PARTICIPANTS_BY_THREAD;
+    case HD_ROOM_MENTIONS:
+        return HD_ROOM_MENTIONS_BY_THREAD;
+    default:
+        return HD_PRIMARY;
+    }
+}
+
 static int write_tables(struct export_writer *w, struct hd_slice thread, const struct hd_cell *key)
 {
     struct hd_cell own[] = {hd_cell_bytes(w->export->principal), hd_cell_bytes(thread)};
@@ -110,9 +126,7 @@ static int write_tables(struct export_writer *w, struct hd_slice thread, const s
 
         if (!is_ours && before == -1)
             continue;
-        err = write_table(w, *table,
-                          *table == HD_PARTICIPANTS ? (int)HD_PARTICIPANTS_BY_THREAD : HD_PRIMARY,
-                          is_ours ? own : key, is_ours ? 2 : 1);
+        err = write_table(w, *table, index_of_thread(*table), is_ours ? own : key, is_ours ? 2 : 1);
     }
     if (!err)
         err = read_epoch(w, key, &after);

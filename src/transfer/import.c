@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "records/participants.h"
 #include "records/record.h"
+#include "room/room.h"
 #include "store/codec/pack.h"
 #include "store/codec/split.h"
 #include "store/rows.h"
@@ -108,6 +109,13 @@ static int check_key(struct importer *im)
     return len > MAX_KEY ? bad(im, "the row's key is too long") : 0;
 }
 
+static bool is_word(struct hd_slice text, const char *const *words)
+{
+    while (*words && !hd_slice_eq(text, hd_slice_cstr(*words)))
+        words++;
+    return *words != NULL;
+}
+
 /* Values that the server cannot read. */
 static int check_status(struct importer *im)
 {
@@ -119,6 +127,12 @@ static int check_status(struct importer *im)
     if (im->line.table == HD_THREAD_INFO &&
         !hd_thread_status_find(im->line.cells[HD_THREAD_INFO_STATUS].bytes, &thread))
         return bad(im, "unknown status of a thread");
+    if (im->line.table == HD_ROOM_MESSAGES &&
+        !is_word(im->line.cells[HD_ROOM_MESSAGES_STATE].bytes, hd_room_states))
+        return bad(im, "unknown state of a chat message");
+    if (im->line.table == HD_ROOM_CASCADES &&
+        !is_word(im->line.cells[HD_ROOM_CASCADES_STATUS].bytes, hd_cascade_statuses))
+        return bad(im, "unknown status of a cascade");
     if (im->line.table == HD_CHUNKS && im->line.cells[HD_CHUNKS_DATA].bytes.len > HD_CHUNK_MAX)
         return bad(im, "a chunk is too long");
     if (im->line.table == HD_CHUNKS && (im->line.cells[HD_CHUNKS_SEQ].number < 1 ||
@@ -293,6 +307,8 @@ static int stored_row(struct importer *im, struct hd_arena *arena, struct hd_cel
             row[i] = hd_cell_bytes(im->import->principal);
         else if (im->thread.len > 0 && strcmp(table->columns[i].name, "thread_id") == 0)
             row[i] = hd_cell_bytes(is_library ? im->key : im->thread);
+        else if (row[i].bytes.len == 0 && hd_dump_is_person(im->line.table, i))
+            row[i] = hd_cell_bytes(im->import->principal);
         else if (row[i].kind == HD_CELL_BYTES && hd_dump_is_packed(im->line.table, i))
             err = hd_pack(arena, im->line.cells[i].bytes, &row[i].bytes);
         else if (row[i].kind == HD_CELL_BYTES)
@@ -347,6 +363,11 @@ static int remove_thread(struct importer *im)
     hd_batch_init(&batch);
     for (size_t i = 0; !err && i < HD_COUNT(tables); i++)
         err = hd_batch_delete(&batch, tables[i], own, 2);
+    if (!err)
+        err = hd_room_delete(&batch, im->import->principal, im->thread);
+    if (!err)
+        err = hd_mentions_delete(im->import->store, &batch, im->import->principal, im->thread,
+                                 im->fault);
     if (!err)
         err = hd_participants_delete(im->import->store, &batch, im->import->principal, im->thread,
                                      im->fault);
@@ -418,11 +439,15 @@ static int flush_import(struct importer *im)
     return err ? err : apply_import(im, &im->batch);
 }
 
-/* Runs that were active at the source cannot continue here. */
+/* Runs and cascades that were active at the source cannot continue here. */
 static void end_run(struct importer *im, struct hd_cell *row)
 {
     enum hd_run_state state;
 
+    if (im->line.table == HD_ROOM_CASCADES &&
+        hd_slice_eq(row[HD_ROOM_CASCADES_STATUS].bytes,
+                    hd_slice_cstr(hd_cascade_statuses[HD_CASCADE_RUNNING])))
+        row[HD_ROOM_CASCADES_STATUS].bytes = hd_slice_cstr(hd_cascade_statuses[HD_CASCADE_FAILED]);
     if (im->line.table == HD_THREAD_INFO &&
         hd_slice_eq(row[HD_THREAD_INFO_STATUS].bytes,
                     hd_slice_cstr(hd_thread_status_name(HD_THREAD_BUSY))))

@@ -342,6 +342,8 @@ int hd_rekey(struct hd_rekey *rekey, struct heddle_error *fault)
     } while (!err && m->has_more);
     if (!err && !rekey->only_counts && rekey->principals > 0)
         err = move_actors(m);
+    if (!err && !rekey->only_counts)
+        err = hd_mover_follow_people(rekey, fault);
     hd_buf_fini(&m->after);
     hd_arena_fini(&m->arena);
     hd_free(m);

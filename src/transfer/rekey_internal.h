@@ -1,4 +1,4 @@
-/* The two halves of transfer/rekey.h: the principals, and their rows. */
+/* The parts of transfer/rekey.h: the principals, their rows, and people in rooms of others. */
 #ifndef HD_TRANSFER_REKEY_INTERNAL_H
 #define HD_TRANSFER_REKEY_INTERNAL_H
 
@@ -19,5 +19,8 @@ HD_MUST_CHECK int hd_mover_count(struct hd_mover *mover);
 HD_MUST_CHECK int hd_mover_is_busy(struct hd_mover *mover, bool *is_so);
 /* Moves what can be moved; mover->left counts what could not, because of runs or other writers. */
 HD_MUST_CHECK int hd_mover_pass(struct hd_mover *mover);
+
+/* Rows of rooms name people who may have moved: they name the new principals then. */
+HD_MUST_CHECK int hd_mover_follow_people(struct hd_rekey *rekey, struct heddle_error *fault);
 
 #endif

@@ -129,6 +129,13 @@ static const struct {
     {HD_INVITATIONS, HD_INVITATIONS_BODY, check_object},
     {HD_API_KEYS, HD_API_KEYS_BODY, check_object},
     {HD_LINES, HD_LINES_BODY, check_object},
+    {HD_ROOM, HD_ROOM_BODY, check_object},
+    {HD_ROOM_MESSAGES, HD_ROOM_MESSAGES_BODY, check_object},
+    {HD_ROOM_CONTENTS, HD_ROOM_CONTENTS_CONTENT, check_json},
+    {HD_ROOM_CONTENTS, HD_ROOM_CONTENTS_BODY, check_object},
+    {HD_ROOM_RUNS, HD_ROOM_RUNS_BODY, check_object},
+    {HD_ROOM_CASCADES, HD_ROOM_CASCADES_BODY, check_object},
+    {HD_ROOM_READS, HD_ROOM_READS_BODY, check_object},
 };
 
 /* "runs, body of 'a', 'b': is not JSON". */

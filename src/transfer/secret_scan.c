@@ -34,6 +34,15 @@ struct scanner {
     size_t tail;
 };
 
+/* Bodies that name people: the agents of a room (`agents.0.actor`), its cascades (`actor`). */
+static bool names_actor(const struct scanner *s, struct hd_slice place)
+{
+    const struct hd_slice actor = HD_S("actor");
+
+    return (s->table == HD_ROOM || s->table == HD_ROOM_CASCADES) && place.len >= actor.len &&
+           hd_slice_eq(hd_slice(place.ptr + place.len - actor.len, actor.len), actor);
+}
+
 /* A principal is a random-looking hash, and one in many thousands begins like an API key. */
 static bool is_principal(const struct scanner *s, const struct hd_secret_finding *finding)
 {
@@ -42,7 +51,10 @@ static bool is_principal(const struct scanner *s, const struct hd_secret_finding
 
     if (finding->secret.len != HD_PRINCIPAL_LEN)
         return false;
+    if (names_actor(s, finding->place))
+        return true;
     return hd_slice_eq(column, HD_S("principal")) || hd_slice_eq(column, HD_S("member")) ||
+           hd_slice_eq(column, HD_S("sender")) || hd_slice_eq(column, HD_S("reader")) ||
            (is_body && (hd_slice_eq(finding->place, HD_S("actor")) ||
                         hd_slice_eq(finding->place, HD_S("moved_to"))));
 }

@@ -145,7 +145,13 @@ static void plant(struct world *w, enum hd_table_id id, unsigned planted)
 
 static bool is_of_principals(const char *column)
 {
-    return strcmp(column, "principal") == 0 || strcmp(column, "member") == 0;
+    static const char *const names[] = {"principal", "member", "sender", "reader"};
+
+    for (size_t i = 0; i < HD_COUNT(names); i++) {
+        if (strcmp(column, names[i]) == 0)
+            return true;
+    }
+    return false;
 }
 
 /* The secret is found in every column; a principal is ignored in columns of principals. */
@@ -181,6 +187,35 @@ static void every_column_of_every_table(void **state)
 static void principals_are_no_secrets(void **state)
 {
     look_everywhere(state, PRINCIPAL, true);
+}
+
+/* The bodies of rooms and cascades name the people who added agents or edited messages. */
+static void actors_of_rooms_are_no_secrets(void **state)
+{
+    static const struct {
+        enum hd_table_id table;
+        unsigned column;
+        const char *body;
+        size_t found;
+    } cases[] = {
+        {HD_ROOM, HD_ROOM_BODY, "{\"agents\":[{\"name\":\"a\",\"actor\":\"" PRINCIPAL "\"}]}", 0},
+        {HD_ROOM_CASCADES, HD_ROOM_CASCADES_BODY, "{\"actor\":\"" PRINCIPAL "\"}", 0},
+        {HD_ROOM, HD_ROOM_BODY, "{\"agents\":[{\"name\":\"" PRINCIPAL "\"}]}", 1},
+        {HD_ROOM_MESSAGES, HD_ROOM_MESSAGES_BODY, "{\"actor\":\"" PRINCIPAL "\"}", 1},
+    };
+
+    for (size_t i = 0; i < HD_COUNT(cases); i++) {
+        struct world *w;
+
+        tear_down(state);
+        set_up(state);
+        w = *state;
+        w->key = cases[i].body;
+        plant(w, cases[i].table, cases[i].column);
+        w->key = PRINCIPAL;
+        scan(w);
+        assert_int_equal(w->count, cases[i].found);
+    }
 }
 
 /* A long text is stored in chunks, which may end within a secret. */
@@ -226,6 +261,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_column_of_every_table, set_up, tear_down),
         cmocka_unit_test_setup_teardown(principals_are_no_secrets, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(actors_of_rooms_are_no_secrets, set_up, tear_down),
         cmocka_unit_test_setup_teardown(secrets_in_pieces, set_up, tear_down),
     };
 
