@@ -6,7 +6,8 @@
  * under its own id, so that a new version replaces the old one in its place. All of them are human
  * messages: those of others have `name` and additional_kwargs.heddle {"sender", "message_id",
  * "version", "context": true}, and their text begins with the speaker's name, because most
- * providers have no field for it. The line has the messages of its own agent already.
+ * providers have no field for it; the trigger has additional_kwargs.heddle without "context". The
+ * line has the messages of its own agent already.
  *
  * The newest messages are chosen within the room's context.messages and context.bytes, which do not
  * count the trigger. A message that does not fit ends the choice, unless its attachments are the
@@ -42,7 +43,10 @@ struct hd_room_input_question {
     size_t count;
     struct hd_room_item trigger;
     bool names_trigger; /* its text begins with the name of its sender: the agent hears several */
-    /* The ids of the messages at the head of the line. Needed for messages before the mark only. */
+    /*
+     * The ids of the messages at the head of the line: changed ones that it does not have stay out.
+     * Needed for messages before the mark, and for those of the agent.
+     */
     const struct hd_slice *held;
     size_t held_count;
 };
@@ -52,7 +56,7 @@ struct hd_room_input {
     struct hd_slice given;    /* JSON: hd_room_run_rec.given; the trigger is the last */
 };
 
-/* True if the message is given to agents: `ok` or `stopped`, with content. */
+/* True if the message is given to agents: `ok` or `stopped`, not replaced, with content. */
 bool hd_room_input_has(const struct hd_room_item *item);
 /* The id of the message in the line of `agent`. */
 struct hd_slice hd_room_input_id(const struct hd_room_message_rec *message, struct hd_slice agent);
