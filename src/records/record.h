@@ -187,6 +187,13 @@ HD_MUST_CHECK int hd_run_line(const struct hd_run_rec *run, struct hd_arena *are
 /* The earliest start of a run that has not ended; 0: at once, independent of the clock. */
 int64_t hd_run_not_before(const struct hd_run_rec *run);
 
+/*
+ * The statuses of many runs of a thread, one round trip: statuses[i] is a value of enum
+ * hd_run_state, or -1 for a run that does not exist.
+ */
+HD_MUST_CHECK int hd_run_statuses_read(struct heddle *store, struct hd_slice principal,
+                                       struct hd_slice thread_id, const struct hd_slice *run_ids,
+                                       size_t count, int *statuses, struct heddle_error *fault);
 /* The pending and running runs of a thread: running ones first, then in their order. */
 HD_MUST_CHECK int hd_runs_active(struct heddle *store, struct hd_slice principal,
                                  struct hd_slice thread_id, struct hd_arena *arena,

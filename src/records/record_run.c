@@ -1,5 +1,6 @@
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "records/hold.h"
 #include "records/record_internal.h"
@@ -127,6 +128,45 @@ int hd_run_find(struct heddle *store, struct hd_slice principal, struct hd_slice
         .index = HD_RUNS_BY_RUN, .prefix = key, .prefix_count = HD_COUNT(key)};
 
     return hd_record_find(store, &run_type, query, arena, out, fault);
+}
+
+static int on_run_status(void *arg, size_t which, const struct hd_cell *cells)
+{
+    int *statuses = arg;
+    enum hd_run_state state;
+
+    if (!hd_run_state_find(cells[HD_RUNS_STATUS].bytes, &state))
+        return HD_ECORRUPT;
+    statuses[which] = (int)state;
+    return 0;
+}
+
+int hd_run_statuses_read(struct heddle *store, struct hd_slice principal, struct hd_slice thread_id,
+                         const struct hd_slice *run_ids, size_t count, int *statuses,
+                         struct heddle_error *fault)
+{
+    struct hd_cell(*keys)[3] = hd_calloc(count + 1, sizeof(*keys));
+    struct hd_query *queries = hd_calloc(count + 1, sizeof(*queries));
+    int err = keys && queries ? 0 : HD_ENOMEM;
+
+    for (size_t i = 0; !err && i < count; i++) {
+        keys[i][0] = hd_cell_bytes(principal);
+        keys[i][1] = hd_cell_bytes(thread_id);
+        keys[i][2] = hd_cell_bytes(run_ids[i]);
+        queries[i] = (struct hd_query){.table = HD_RUNS,
+                                       .index = HD_PRIMARY,
+                                       .prefix = keys[i],
+                                       .prefix_count = HD_COUNT(keys[i]),
+                                       .limit = 1,
+                                       .columns = 1u << HD_RUNS_STATUS,
+                                       .is_independent = i == 0};
+        statuses[i] = -1;
+    }
+    if (!err && count > 0)
+        err = hd_rows_read(store, queries, count, on_run_status, statuses, fault);
+    hd_free(queries);
+    hd_free(keys);
+    return err;
 }
 
 /* A list that grows in an arena. */

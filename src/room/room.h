@@ -268,6 +268,15 @@ HD_MUST_CHECK int hd_room_runs_read(struct heddle *store, struct hd_slice princi
                                     struct hd_arena *arena, struct hd_room_run_rec **out,
                                     size_t *count, struct heddle_error *fault);
 
+/*
+ * The runs that many messages made, message by message, one round trip: counts[i] of them belong to
+ * messages[i]. In the arena.
+ */
+HD_MUST_CHECK int hd_room_runs_of(struct heddle *store, const struct hd_room_message_rec *messages,
+                                  size_t message_count, struct hd_arena *arena,
+                                  struct hd_room_run_rec **out, size_t *counts,
+                                  struct heddle_error *fault);
+
 /* ---- cascades --------------------------------------------------------- */
 
 enum hd_cascade_status {

@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "records/record_internal.h"
 #include "room/room.h"
 
@@ -64,5 +66,78 @@ int hd_room_runs_read(struct heddle *store, struct hd_slice principal, struct hd
 
     if (!err)
         *out = runs;
+    return err;
+}
+
+/* ---- the runs of many messages ---------------------------------------- */
+
+struct triggered_runs {
+    struct hd_arena *arena;
+    struct heddle_error *fault;
+    struct hd_room_run_rec *runs;
+    size_t count, cap;
+    size_t *counts;
+};
+
+static int grow_triggered(struct triggered_runs *list)
+{
+    size_t cap = list->cap ? list->cap * 2 : 16;
+    struct hd_room_run_rec *grown;
+
+    if (list->count < list->cap)
+        return 0;
+    grown = hd_arena_calloc(list->arena, cap, sizeof(*grown));
+    if (!grown)
+        return HD_ENOMEM;
+    if (list->count > 0)
+        memcpy(grown, list->runs, list->count * sizeof(*grown));
+    list->runs = grown;
+    list->cap = cap;
+    return 0;
+}
+
+static int on_triggered_run(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct triggered_runs *list = arg;
+    struct hd_cell kept[HD_MAX_COLUMNS];
+    int err = grow_triggered(list);
+
+    if (!err)
+        err = hd_record_keep(list->arena, HD_ROOM_RUNS, cells, kept);
+    if (!err)
+        err = hd_record_decode(&run_type, kept, list->arena, &list->runs[list->count], list->fault);
+    if (err)
+        return err;
+    list->count++;
+    list->counts[which]++;
+    return 0;
+}
+
+int hd_room_runs_of(struct heddle *store, const struct hd_room_message_rec *messages,
+                    size_t message_count, struct hd_arena *arena, struct hd_room_run_rec **out,
+                    size_t *counts, struct heddle_error *fault)
+{
+    struct triggered_runs list = {.arena = arena, .fault = fault, .counts = counts};
+    struct hd_cell(*prefixes)[3] = hd_arena_calloc(arena, message_count + 1, sizeof(*prefixes));
+    struct hd_query *queries = hd_arena_calloc(arena, message_count + 1, sizeof(*queries));
+    int err = 0;
+
+    if (!prefixes || !queries)
+        return HD_ENOMEM;
+    for (size_t i = 0; i < message_count; i++) {
+        prefixes[i][0] = hd_cell_bytes(messages[i].principal);
+        prefixes[i][1] = hd_cell_bytes(messages[i].thread_id);
+        prefixes[i][2] = hd_cell_bytes(messages[i].id);
+        queries[i] = (struct hd_query){.table = HD_ROOM_RUNS,
+                                       .index = HD_ROOM_RUNS_BY_TRIGGER,
+                                       .prefix = prefixes[i],
+                                       .prefix_count = HD_COUNT(prefixes[i]),
+                                       .columns = HD_ALL_COLUMNS,
+                                       .is_independent = i == 0};
+        counts[i] = 0;
+    }
+    if (message_count > 0)
+        err = hd_rows_read(store, queries, message_count, on_triggered_run, &list, fault);
+    *out = list.runs;
     return err;
 }

@@ -66,11 +66,10 @@ static void put_message_content(struct hd_jw *jw, const struct hd_room_content_r
     hd_jw_put_raw_or(jw, "metadata", content ? content->metadata : none, "null");
 }
 
-void hd_room_view_message(struct hd_jw *jw, const struct hd_room_message_rec *message,
-                          const struct hd_room_content_rec *content,
-                          const struct hd_room_view_run *runs, size_t run_count)
+void hd_room_view_message_members(struct hd_jw *jw, const struct hd_room_message_rec *message,
+                                  const struct hd_room_content_rec *content,
+                                  const struct hd_room_view_run *runs, size_t run_count)
 {
-    hd_jw_object(jw);
     hd_jw_put_string(jw, "id", message->id);
     hd_jw_put_int(jw, "seq", message->seq);
     hd_jw_put_string(jw, "thread_id", message->thread_id);
@@ -95,6 +94,14 @@ void hd_room_view_message(struct hd_jw *jw, const struct hd_room_message_rec *me
     for (size_t i = 0; i < run_count; i++)
         put_triggered(jw, &runs[i]);
     hd_jw_array_end(jw);
+}
+
+void hd_room_view_message(struct hd_jw *jw, const struct hd_room_message_rec *message,
+                          const struct hd_room_content_rec *content,
+                          const struct hd_room_view_run *runs, size_t run_count)
+{
+    hd_jw_object(jw);
+    hd_room_view_message_members(jw, message, content, runs, run_count);
     hd_jw_object_end(jw);
 }
 

@@ -47,6 +47,11 @@ void hd_room_view_message(struct hd_jw *jw, const struct hd_room_message_rec *me
                           const struct hd_room_content_rec *content,
                           const struct hd_room_view_run *runs, size_t run_count);
 
+/* The same without the brackets: members of an object that is being written. */
+void hd_room_view_message_members(struct hd_jw *jw, const struct hd_room_message_rec *message,
+                                  const struct hd_room_content_rec *content,
+                                  const struct hd_room_view_run *runs, size_t run_count);
+
 void hd_room_view_cascade(struct hd_jw *jw, const struct hd_cascade_rec *cascade);
 
 /* What the record of a room does not have. */
