@@ -148,6 +148,10 @@ ROWS: dict[tuple[str, str], Row] = {
     ("POST", "/threads/{thread_id}/invitations"): Row(json=lambda i: {"role": "viewer"}),
     ("DELETE", "/threads/{thread_id}/invitations/{invitation_id}"): Row(ok=204),
     ("POST", "/invitations/accept"): Row(json=lambda i: {"token": i["invitation_token"]}),
+    # rooms
+    ("GET", "/threads/{thread_id}/room"): read(),
+    ("PUT", "/threads/{thread_id}/room"): Row(json=lambda i: {"agents": [{"assistant_id": "echo"}]}),
+    ("GET", "/threads/{thread_id}/room/messages"): read(),
     # the server
     ("GET", "/ok"): read(),
     ("GET", "/health"): read(),
