@@ -29,6 +29,18 @@ struct hd_event_batch *hd_event_batch_begin(struct hd_event_logs *logs, struct h
     return events;
 }
 
+struct hd_event_batch *hd_event_batch_apart(int64_t seq, size_t count)
+{
+    struct hd_event_batch *events = hd_calloc(1, sizeof(*events));
+
+    if (!events)
+        return NULL;
+    hd_buf_init(&events->page.data, HD_PAGE_LIMIT);
+    events->first = (uint64_t)seq + 1;
+    events->last = events->first + count - 1;
+    return events;
+}
+
 void hd_event_batch_reset(struct hd_event_batch *events)
 {
     hd_event_page_reset(&events->page);
@@ -108,7 +120,7 @@ void hd_event_batch_end(struct hd_event_batch *events, bool is_stored)
 {
     struct hd_event_log *log = events ? events->log : NULL;
 
-    if (!log) { /* the thread was deleted */
+    if (!log) { /* the thread was deleted, or has no readers */
         if (events)
             free_events(events);
         return;

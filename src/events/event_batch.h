@@ -33,6 +33,11 @@ HD_MUST_CHECK struct hd_event_batch *hd_event_batch_begin(struct hd_event_logs *
                                                           struct hd_slice principal,
                                                           struct hd_slice thread, int64_t seq,
                                                           size_t count);
+/*
+ * Events of a thread that no reader follows yet, with the numbers behind `seq`, event_seq of its
+ * record: for the recovery of its runs, on a store thread too. Ends as others.
+ */
+HD_MUST_CHECK struct hd_event_batch *hd_event_batch_apart(int64_t seq, size_t count);
 /* Removes the events of an earlier attempt. */
 void hd_event_batch_reset(struct hd_event_batch *events);
 /* Copies the event. `run_id` may be empty; `mode` is one of enum hd_mode. HD_ELIMIT: too many. */
