@@ -144,15 +144,14 @@ int hd_thread_heads_latest(struct heddle *store, const struct hd_thread_rec *thr
     return err == HD_ENOTFOUND ? 0 : err;
 }
 
-int hd_thread_heads_made(struct heddle *store, struct hd_slice principal, struct hd_slice thread,
-                         struct hd_slice ns, struct hd_slice run_id, struct hd_arena *arena,
-                         struct hd_slice *out, struct heddle_error *fault)
+/* All checkpoints of `ns` that a run has made, oldest first. */
+static int read_made(struct heddle *store, struct hd_slice principal, struct hd_slice thread,
+                     struct hd_slice ns, struct hd_slice run_id, struct made_order *made,
+                     struct heddle_error *fault)
 {
-    struct made_order made = {.arena = arena};
     struct hd_slice key;
-    int err = hd_thread_lane(arena, principal, thread, &key);
+    int err = hd_thread_lane(made->arena, principal, thread, &key);
 
-    *out = hd_slice(NULL, 0);
     if (!err) {
         const struct hd_cell prefix[] = {hd_cell_bytes(run_id), hd_cell_bytes(key),
                                          hd_cell_bytes(ns)};
@@ -163,12 +162,36 @@ int hd_thread_heads_made(struct heddle *store, struct hd_slice principal, struct
                                              .prefix = prefix,
                                              .prefix_count = HD_COUNT(prefix),
                                              .columns = 1u << HD_CHECKPOINTS_PARENT},
-                           on_made, &made, fault);
+                           on_made, made, fault);
     }
-    if (!err)
-        err = hd_order_sort(&made.order);
+    return err ? err : hd_order_sort(&made->order);
+}
+
+int hd_thread_heads_made(struct heddle *store, struct hd_slice principal, struct hd_slice thread,
+                         struct hd_slice ns, struct hd_slice run_id, struct hd_arena *arena,
+                         struct hd_slice *out, struct heddle_error *fault)
+{
+    struct made_order made = {.arena = arena};
+    int err = read_made(store, principal, thread, ns, run_id, &made, fault);
+
+    *out = hd_slice(NULL, 0);
     if (!err && made.order.count > 0)
         *out = made.order.nodes[made.order.count - 1].id;
+    hd_order_fini(&made.order);
+    return err;
+}
+
+int hd_thread_heads_began(struct heddle *store, struct hd_slice principal, struct hd_slice thread,
+                          struct hd_slice ns, struct hd_slice run_id, struct hd_arena *arena,
+                          struct hd_slice *out, bool *has_made, struct heddle_error *fault)
+{
+    struct made_order made = {.arena = arena};
+    int err = read_made(store, principal, thread, ns, run_id, &made, fault);
+
+    *out = hd_slice(NULL, 0);
+    *has_made = !err && made.order.count > 0;
+    if (*has_made)
+        *out = made.order.nodes[0].parent;
     hd_order_fini(&made.order);
     return err;
 }

@@ -51,6 +51,16 @@ HD_MUST_CHECK int hd_thread_heads_made(struct heddle *store, struct hd_slice pri
                                        struct hd_slice *out, struct heddle_error *fault);
 
 /*
+ * Where a run began in `ns`: the parent of the first checkpoint that it has made there, in the
+ * arena; empty: it began without one. *has_made: it has made a checkpoint.
+ */
+HD_MUST_CHECK int hd_thread_heads_began(struct heddle *store, struct hd_slice principal,
+                                        struct hd_slice thread, struct hd_slice ns,
+                                        struct hd_slice run_id, struct hd_arena *arena,
+                                        struct hd_slice *out, bool *has_made,
+                                        struct heddle_error *fault);
+
+/*
  * The newest checkpoint of `ns` that a run has made, in the arena; empty: it has made none, or the
  * latest of the namespace.
  */
