@@ -231,6 +231,8 @@ HD_MUST_CHECK int hd_room_id_read(struct heddle *store, struct hd_slice principa
 /* Conflicts when the id exists. */
 HD_MUST_CHECK int hd_room_id_add(struct hd_batch_builder *batch, const struct hd_room_id_rec *id);
 HD_MUST_CHECK int hd_room_id_put(struct hd_batch_builder *batch, const struct hd_room_id_rec *id);
+HD_MUST_CHECK int hd_room_id_delete(struct hd_batch_builder *batch,
+                                    const struct hd_room_id_rec *id);
 
 /* ---- runs of a room --------------------------------------------------- */
 
@@ -261,6 +263,8 @@ HD_MUST_CHECK int hd_room_run_read(struct heddle *store, struct hd_slice princip
                                    struct heddle_error *fault);
 HD_MUST_CHECK int hd_room_run_put(struct hd_batch_builder *batch,
                                   const struct hd_room_run_rec *run);
+HD_MUST_CHECK int hd_room_run_delete(struct hd_batch_builder *batch,
+                                     const struct hd_room_run_rec *run);
 /* The runs that a message made, by run id, or all runs of the room when `trigger` is empty; in the
  * arena. */
 HD_MUST_CHECK int hd_room_runs_read(struct heddle *store, struct hd_slice principal,

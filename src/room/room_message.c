@@ -351,3 +351,8 @@ int hd_room_id_put(struct hd_batch_builder *batch, const struct hd_room_id_rec *
 {
     return hd_record_write(batch, &id_type, id, HD_OP_PUT);
 }
+
+int hd_room_id_delete(struct hd_batch_builder *batch, const struct hd_room_id_rec *id)
+{
+    return hd_record_delete(batch, &id_type, id);
+}

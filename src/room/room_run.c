@@ -52,6 +52,11 @@ int hd_room_run_put(struct hd_batch_builder *batch, const struct hd_room_run_rec
     return hd_record_write(batch, &run_type, run, HD_OP_PUT);
 }
 
+int hd_room_run_delete(struct hd_batch_builder *batch, const struct hd_room_run_rec *run)
+{
+    return hd_record_delete(batch, &run_type, run);
+}
+
 int hd_room_runs_read(struct heddle *store, struct hd_slice principal, struct hd_slice thread_id,
                       struct hd_slice trigger, struct hd_arena *arena, struct hd_room_run_rec **out,
                       size_t *count, struct heddle_error *fault)
