@@ -5,9 +5,14 @@
  * The answer is the last `ai` message with content that the run has added to its root graph. A run
  * without one leaves a message without content, with its error or with the reason; one that was
  * deleted or rolled back leaves nothing. The message has the id that was chosen when the run was
- * admitted, and gets its number now.
+ * admitted, and gets its number now. A run off the head posts nothing: its cascade does.
+ *
+ * An end settles the earlier questions of its line: they are answered, or replaced by its own.
  *
  * In a thread that is no room nothing is added.
+ *
+ *   room_answer.c        the rows and the events
+ *   room_answer_find.c   what the run has said
  */
 #ifndef HD_RUN_ROOM_ANSWER_H
 #define HD_RUN_ROOM_ANSWER_H
@@ -20,39 +25,44 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/slice.h"
-#include "records/line.h"
 #include "room/room.h"
 #include "store/batch.h"
 
 struct hd_event_batch;
 struct hd_run_commit;
+struct hd_thread_rec;
 
-/* The most events of the end of one run. */
+/* The most events of the end of one run. The last one is the `room/run` of that run; all of them
+ * follow its `end`. */
 #define HD_ROOM_ANSWER_EVENTS ((size_t)200)
 
+/* The `error` of a message whose run has ended well without saying anything. */
+#define HD_ROOM_SILENT "{\"error\":\"NoAnswer\",\"message\":\"the agent said nothing\"}"
+
 /*
- * Appends the rows. `thread` and `lines` are as they were before the end: their heads are those
- * before the run. The caller puts the thread afterwards, whose event_seq may be raised.
- * `events` NULL or without room for the thread's numbers: HD_EBUSY, and nothing may be stored; the
- * caller begins new events and calls again.
+ * Appends the rows. The caller puts the thread afterwards, whose event_seq may be raised. HD_EBUSY:
+ * the thread is a room, and `events` is NULL or its numbers are used; nothing may be stored, and
+ * the caller begins new events with the event_seq of `thread`.
  */
 HD_MUST_CHECK int hd_room_answer_put(struct hd_app *app, const struct hd_run_commit *commit,
-                                     struct hd_thread_rec *thread, const struct hd_lines *lines,
-                                     struct hd_event_batch *events, struct hd_batch_builder *batch,
-                                     struct hd_arena *arena, struct heddle_error *fault);
+                                     struct hd_thread_rec *thread, struct hd_event_batch *events,
+                                     struct hd_batch_builder *batch, struct hd_arena *arena,
+                                     struct heddle_error *fault);
 
 /*
  * The message that a run has left, from the states before and after it: for answers that are not
  * posted yet (cascades). `before` and `after` are checkpoints of `ns`; `before` may be empty.
- * *content is empty when the run has said nothing. In the arena.
+ * *content is empty when the run has said nothing, or its graph is not served. In the arena.
  */
 struct hd_room_said {
-    struct hd_slice content;   /* JSON */
+    struct hd_slice content;   /* JSON, as hd_room_content_said() */
     struct hd_slice source_id; /* its id in the state */
 };
 struct hd_room_said_place {
-    struct hd_slice principal, thread_id, ns, graph_id, assistant_id;
+    struct hd_slice principal, thread_id, ns, graph_id;
     struct hd_slice before, after;
+    struct hd_slice kwargs; /* JSON, of the run: it has not said the messages of its input; or
+                               empty */
 };
 HD_MUST_CHECK int hd_room_answer_find(struct hd_app *app, const struct hd_room_said_place *place,
                                       struct hd_arena *arena, struct hd_room_said *out,

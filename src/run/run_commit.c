@@ -17,6 +17,7 @@
 #include "records/thread_heads.h"
 #include "room/room.h"
 #include "run/line_touches.h"
+#include "run/room_answer.h"
 #include "search/thread_texts.h"
 #include "store/bytes.h"
 #include "store/rows.h"
@@ -295,9 +296,25 @@ static int check_hold(struct hd_app *app, const struct hd_run_rec *run, struct h
     return hd_error_set(fault, HD_ETAKEN, "%s", hd_error_text(HD_ETAKEN));
 }
 
-/* HD_ENOTFOUND: the thread was deleted. */
+/* In a room. Nothing of a run whose record was deleted meanwhile, or has ended already. */
+static int add_answer(struct hd_app *app, const struct hd_run_commit *commit,
+                      struct hd_arena *arena, struct end_plan *plan, struct hd_batch_builder *batch,
+                      struct heddle_error *fault)
+{
+    int err;
+
+    if (plan->own.rev == 0)
+        return 0;
+    err = hd_room_answer_put(app, commit, &plan->thread, commit->events, batch, arena, fault);
+    if (err == HD_EBUSY && commit->room_seq)
+        *commit->room_seq = plan->thread.event_seq;
+    return err;
+}
+
+/* HD_ENOTFOUND: the thread was deleted. Appends the rows of a room. */
 static int plan_end(struct hd_app *app, const struct hd_run_commit *commit, struct hd_arena *arena,
-                    struct end_plan *plan, struct heddle_error *fault)
+                    struct end_plan *plan, struct hd_batch_builder *batch,
+                    struct heddle_error *fault)
 {
     struct heddle *store = app->store;
     const struct hd_run_rec *run = commit->run;
@@ -308,6 +325,8 @@ static int plan_end(struct hd_app *app, const struct hd_run_commit *commit, stru
         err = HD_ENOTFOUND; /* the id belongs to a new thread */
     if (!err)
         err = count_others(store, run, arena, &plan->others, &plan->own, fault);
+    if (!err)
+        err = add_answer(app, commit, arena, plan, batch, fault);
     if (!err)
         err = hd_lines_read(store, thread, arena, &plan->lines, fault);
     if (!err)
@@ -347,11 +366,12 @@ static int try_once(struct hd_app *app, const struct hd_run_commit *commit, stru
     struct end_plan plan = {.others = {.count = 0}};
     struct hd_batch view;
     struct hd_slice lane = {NULL, 0};
-    int err = plan_end(app, commit, arena, &plan, fault);
+    int err;
 
+    hd_batch_init(&batch);
+    err = plan_end(app, commit, arena, &plan, &batch, fault);
     if (!err)
         err = hd_thread_lane(arena, run->principal, run->thread_id, &lane);
-    hd_batch_init(&batch);
     if (!err)
         err = add_end(&batch, commit, &plan);
     view = hd_batch_view(&batch);

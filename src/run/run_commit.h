@@ -14,6 +14,7 @@
 #include "webhook/outbox.h"
 
 struct hd_origin;
+struct hd_event_batch;
 struct hd_event_log_page;
 
 /* Limits of the thread's stored events. */
@@ -42,11 +43,14 @@ struct hd_run_commit {
     const struct hd_event_log_page *last_page; /* stored with the end; may be empty */
     struct hd_page_limits pages;
     const struct hd_outbox_row *webhook; /* stored with the end; NULL: none */
+    struct hd_event_batch *events;       /* of a room (run/room_answer.h); NULL: none were begun */
+    int64_t *room_seq; /* set with HD_EBUSY to the thread's event_seq: begin events; or NULL */
 };
 
 /*
  * Stores the end: the records of the run and its thread, the run's last events and its webhook, in
- * one batch. Retries after conflicts.
+ * one batch, which has its answer too in a room. Retries after conflicts. HD_EBUSY with *room_seq
+ * set: nothing was stored, because a room needs new events.
  */
 HD_MUST_CHECK int hd_run_commit_store(struct hd_app *app, const struct hd_run_commit *commit,
                                       struct heddle_error *fault);

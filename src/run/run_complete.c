@@ -10,7 +10,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "config/config.h"
+#include "events/event_batch.h"
 #include "run/active_run.h"
+#include "run/room_answer.h"
 #include "run/run_commit.h"
 #include "run/run_log.h"
 #include "search/thread_texts.h"
@@ -124,6 +126,7 @@ struct outcome_task {
     struct hd_active_run *active;
     struct hd_run_commit outcome;
     struct hd_webhook *webhook; /* NULL: none */
+    int64_t room_seq;           /* -1: no events of a room are missing */
     int err;
     struct heddle_error fault;
 };
@@ -147,12 +150,14 @@ static void drop_log(struct hd_active_run *active)
         hd_event_log_drop(log);
 }
 
-static void end_active_run(struct hd_active_run *active, struct hd_webhook *webhook)
+static void end_active_run(struct hd_active_run *active, struct hd_webhook *webhook,
+                           struct hd_event_batch *events)
 {
     hd_run_log("run ended", &active->rec, active->outcome.status);
     render_output(active);
     if (active->log)
         hd_event_log_show(active->log, active->rec.run_id);
+    hd_event_batch_end(events, true);
     notify_waiters(active, &active->outcome);
     hd_webhook_send(webhook);
     if (active->is_temporary && active->log)
@@ -201,20 +206,35 @@ static void abandon_run(struct hd_active_run *active)
     hd_queue_ended(active);
 }
 
+/* `room_seq`: as in struct outcome_task; otherwise the event_seq behind which events begin. */
+static void store_end(struct hd_active_run *active, int64_t room_seq);
+
+/* Nothing was stored, or not what the run needs now. */
+static void undo_outcome(struct outcome_task *task)
+{
+    struct hd_active_run *active = task->active;
+
+    hd_webhook_cancel(task->webhook);
+    hd_event_batch_end(task->outcome.events, false);
+    if (task->err == HD_EBUSY && task->room_seq >= 0)
+        store_end(active, task->room_seq);
+    else if (task->err == HD_ETAKEN)
+        abandon_run(active);
+    else
+        try_later(active, task->err, &task->fault);
+}
+
 static void on_outcome_stored(void *arg)
 {
     struct outcome_task *task = arg;
     struct hd_active_run *active = task->active;
 
     active->app->queue->storing--;
-    if (task->err == HD_ETAKEN) {
-        hd_webhook_cancel(task->webhook);
-        abandon_run(active);
-    } else if (task->err) {
-        hd_webhook_cancel(task->webhook);
-        try_later(active, task->err, &task->fault);
+    if (task->err) {
+        undo_outcome(task);
     } else if (active->stop == HD_STOP_ROLLBACK && !task->outcome.is_rolled_back) {
         hd_webhook_cancel(task->webhook);
+        hd_event_batch_end(task->outcome.events, true);
         hd_run_complete_again(active); /* a rollback was requested while the end was being stored */
     } else {
         active->outcome.is_deleted = task->outcome.is_rolled_back;
@@ -223,7 +243,7 @@ static void on_outcome_stored(void *arg)
         if (!active->is_temporary)
             hd_thread_indexer_note(active->app->texts, active->rec.principal,
                                    active->rec.thread_id);
-        end_active_run(active, task->webhook);
+        end_active_run(active, task->webhook, task->outcome.events);
     }
     hd_free(task);
 }
@@ -282,24 +302,54 @@ static struct hd_run_commit describe_outcome(struct hd_active_run *active)
     };
 }
 
-void hd_run_complete_again(struct hd_active_run *active)
+static int begin_room_events(struct outcome_task *task, int64_t seq)
+{
+    const struct hd_run_rec *run = &task->active->rec;
+
+    if (seq < 0)
+        return 0;
+    task->outcome.events = hd_event_batch_begin(task->active->app->event_logs, run->principal,
+                                                run->thread_id, seq, HD_ROOM_ANSWER_EVENTS);
+    return task->outcome.events ? 0 : HD_ENOMEM;
+}
+
+static struct outcome_task *make_outcome(struct hd_active_run *active, int64_t room_seq)
 {
     struct outcome_task *task = hd_calloc(1, sizeof(*task));
 
-    if (task) {
-        render_output(active);
-        task->active = active;
-        task->outcome = describe_outcome(active);
-        task->webhook = hd_run_webhook(active);
-        task->outcome.webhook = hd_webhook_row(task->webhook);
+    if (!task)
+        return NULL;
+    render_output(active);
+    task->active = active;
+    task->room_seq = -1;
+    task->outcome = describe_outcome(active);
+    task->outcome.room_seq = &task->room_seq;
+    if (begin_room_events(task, room_seq)) {
+        hd_free(task);
+        return NULL;
     }
+    task->webhook = hd_run_webhook(active);
+    task->outcome.webhook = hd_webhook_row(task->webhook);
+    return task;
+}
+
+static void store_end(struct hd_active_run *active, int64_t room_seq)
+{
+    struct outcome_task *task = make_outcome(active, room_seq);
+
     if (!task || hd_defer_run(active->app->defer, store_outcome, on_outcome_stored, task)) {
         hd_webhook_cancel(task ? task->webhook : NULL);
+        hd_event_batch_end(task ? task->outcome.events : NULL, false);
         hd_free(task);
         hd_queue_later(active);
         return;
     }
     active->app->queue->storing++;
+}
+
+void hd_run_complete_again(struct hd_active_run *active)
+{
+    store_end(active, -1);
 }
 
 /* ---- suspend ---------------------------------------------------------- */

@@ -10,10 +10,12 @@
 #include "base/json.h"
 #include "cluster/cluster.h"
 #include "config/config.h"
+#include "events/event_batch.h"
 #include "events/event_log.h"
 #include "records/line.h"
 #include "records/record_internal.h"
 #include "run/queue.h"
+#include "run/room_answer.h"
 #include "run/run_commit.h"
 #include "store/rows.h"
 #include "store/thread_fence.h"
@@ -25,7 +27,7 @@
 #define MAX_END 4096 /* bytes of a last event */
 
 struct recovery {
-    const struct hd_app *app;
+    struct hd_app *app;
     struct heddle *store;
     int64_t token; /* of the hold on the thread; 0: this server uses its store alone */
     hd_run_recovered_fn fn;
@@ -183,9 +185,26 @@ static int add_last_events(const struct recovery *r, struct hd_batch_builder *ba
     return err;
 }
 
+/* Its answer in a room, with the error. *events: to end, also after an error; or NULL. */
+static int add_room_answer(struct recovery *r, struct hd_batch_builder *batch,
+                           struct hd_thread_rec *thread, const struct hd_run_rec *run,
+                           struct hd_event_batch **events)
+{
+    const struct hd_run_commit commit = {
+        .run = run, .status = run->status, .error = run->error, .has_begun = true};
+
+    if (!thread->is_room)
+        return 0;
+    *events = hd_event_batch_apart(thread->event_seq, HD_ROOM_ANSWER_EVENTS);
+    return *events
+               ? hd_room_answer_put(r->app, &commit, thread, *events, batch, &r->arena, r->fault)
+               : HD_ENOMEM;
+}
+
 /* Ends the run with an error. The thread gets status `error` unless it has other runs. */
 static int give_up_run(struct recovery *r, struct hd_thread_rec *thread, struct hd_run_rec *run)
 {
+    struct hd_event_batch *events = NULL;
     struct hd_batch_builder batch;
     struct hd_run_rec *active;
     struct hd_lines lines;
@@ -207,6 +226,8 @@ static int give_up_run(struct recovery *r, struct hd_thread_rec *thread, struct 
     hd_batch_init(&batch);
     err = add_last_events(r, &batch, thread, run);
     if (!err)
+        err = add_room_answer(r, &batch, thread, run, &events);
+    if (!err)
         err = hd_thread_put(&batch, thread);
     if (!err)
         err = hd_lines_put(&batch, &lines);
@@ -214,6 +235,7 @@ static int give_up_run(struct recovery *r, struct hd_thread_rec *thread, struct 
         err = hd_run_put(&batch, run);
     if (!err)
         err = apply_recovery(r, run, &batch);
+    hd_event_batch_end(events, !err);
     hd_batch_fini(&batch);
     return err;
 }

@@ -1,0 +1,376 @@
+/* What the end of a run adds to a room. Runs are executed, with records of a room around them. */
+#include "run/room_answer.h"
+
+#include <string.h>
+
+#define APP_GRAPH                                                                          \
+    "{\"name\":\"line\","                                                                  \
+    "\"state\":{\"messages\":{\"reducer\":\"messages\"},\"mode\":{}},"                     \
+    "\"nodes\":{"                                                                          \
+    "\"choose\":{\"kind\":\"branch\",\"routes\":["                                         \
+    "{\"when\":{\"@eq\":[\"{{mode}}\",\"ask\"]},\"to\":\"introduce\"},"                    \
+    "{\"when\":{\"@eq\":[\"{{mode}}\",\"fail\"]},\"to\":\"fail\"},"                        \
+    "{\"when\":{\"@eq\":[\"{{mode}}\",\"sleep\"]},\"to\":\"sleep\"},"                      \
+    "{\"when\":{\"@eq\":[\"{{mode}}\",\"silent\"]},\"to\":\"silent\"},"                    \
+    "{\"to\":\"say\"}]},"                                                                  \
+    "\"say\":{\"kind\":\"set\",\"update\":{\"messages\":["                                 \
+    "{\"@ai\":{\"content\":\"first\",\"id\":\"{{mode}}-1\"}},"                             \
+    "{\"@ai\":{\"content\":\"second\",\"id\":\"{{mode}}-2\"}},"                            \
+    "{\"@ai\":{\"content\":\"\",\"id\":\"{{mode}}-3\"}}]}},"                               \
+    "\"introduce\":{\"kind\":\"set\",\"update\":{\"messages\":[{\"@ai\":\"may I?\"}]}},"   \
+    "\"ask\":{\"kind\":\"interrupt\",\"ask\":[\"yes or no\"],"                             \
+    "\"update\":{\"messages\":[{\"@ai\":\"you said {{answers[0]}}\"}]}},"                  \
+    "\"silent\":{\"kind\":\"set\",\"update\":{\"mode\":\"done\"}},"                        \
+    "\"sleep\":{\"kind\":\"sleep\",\"ms\":60000},"                                         \
+    "\"fail\":{\"kind\":\"fail\",\"error\":\"it broke\"}},"                                \
+    "\"edges\":[[\"__start__\",\"choose\"],[\"say\",\"__end__\"],[\"introduce\",\"ask\"]," \
+    "[\"ask\",\"__end__\"],[\"silent\",\"__end__\"],[\"sleep\",\"__end__\"],"              \
+    "[\"fail\",\"__end__\"]]}"
+
+#include "base/json.h"
+#include "events/event_log.h"
+#include "records/stream_modes.h"
+#include "run/admit.h"
+#include "tests/unit/app_world.h"
+
+#define THREAD HD_S("00000000-0000-4000-8000-00000000000a")
+#define TRIGGER HD_S("trigger")
+#define ANSWER HD_S("answer")
+#define MODE(mode) "{\"assistant_id\":\"line\",\"input\":{\"mode\":\"" mode "\"}}"
+#define RESUME "{\"assistant_id\":\"line\",\"command\":{\"resume\":\"no\"}}"
+
+struct fixture {
+    struct app_world *w;
+    struct hd_cursor cursor; /* of the room's events */
+};
+
+static struct hd_room_rec read_room(struct fixture *f)
+{
+    struct hd_room_rec room;
+
+    assert_err(hd_room_read(f->w->app.store, NOBODY, THREAD, &f->w->arena, &room, &f->w->fault), 0);
+    return room;
+}
+
+static int find_message(struct fixture *f, struct hd_slice id, struct hd_room_message_rec *out)
+{
+    return hd_room_message_read(f->w->app.store, NOBODY, THREAD, id, &f->w->arena, out,
+                                &f->w->fault);
+}
+
+static struct hd_room_message_rec read_message(struct fixture *f, struct hd_slice id)
+{
+    struct hd_room_message_rec message;
+
+    assert_err(find_message(f, id, &message), 0);
+    return message;
+}
+
+/* Without bytes: it has none. */
+static struct hd_slice read_content(struct fixture *f, struct hd_slice id)
+{
+    struct hd_room_content_rec content;
+    int err = hd_room_content_read(f->w->app.store, NOBODY, THREAD, id, 1, &f->w->arena, &content,
+                                   &f->w->fault);
+
+    if (err == HD_ENOTFOUND)
+        return hd_slice("", 0);
+    assert_err(err, 0);
+    return content.content;
+}
+
+static struct hd_room_run_rec read_room_run(struct fixture *f, struct hd_slice run_id)
+{
+    struct hd_room_run_rec run;
+
+    assert_err(
+        hd_room_run_read(f->w->app.store, NOBODY, THREAD, run_id, &f->w->arena, &run, &f->w->fault),
+        0);
+    return run;
+}
+
+/* A thread that is a room without messages. */
+static void make_room(struct fixture *f)
+{
+    struct hd_thread_rec thread;
+    struct hd_room_rec room;
+    struct hd_batch_builder batch;
+
+    hd_thread_init(&thread, NOBODY, THREAD);
+    thread.created_at = 5;
+    thread.is_room = true;
+    hd_room_init(&room, NOBODY, THREAD);
+    hd_batch_init(&batch);
+    assert_err(hd_thread_add(&batch, &thread), 0);
+    assert_err(hd_room_put(&batch, &room), 0);
+    assert_err(world_apply(f->w, &batch), 0);
+}
+
+/* The names of the room's events and of the ends of runs since the last call, in order. */
+static void read_events(struct fixture *f, const char *names)
+{
+    char seen[256] = "";
+    const struct hd_entry *entry;
+
+    while ((entry = hd_cursor_peek(&f->cursor))) {
+        struct hd_slice name = hd_entry_name(entry);
+
+        if (hd_slice_starts(name, HD_S("room/")) || hd_slice_eq(name, HD_S("end")))
+            snprintf(seen + strlen(seen), sizeof(seen) - strlen(seen), "%s%.*s", seen[0] ? " " : "",
+                     (int)name.len, name.ptr);
+        hd_cursor_advance(&f->cursor);
+    }
+    assert_string_equal(seen, names);
+}
+
+static int setup(void **state)
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+
+    assert_non_null(f);
+    f->w = world_open("memory:", NULL);
+    make_room(f);
+    f->cursor.modes = HD_MODE_ROOM;
+    hd_cursor_open(&f->cursor, hd_event_log_get(f->w->app.event_logs, NOBODY, THREAD, 0),
+                   HD_FROM_NOW);
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+
+    hd_cursor_close(&f->cursor);
+    world_close(f->w);
+    free(f);
+    return 0;
+}
+
+/* ---- runs -------------------------------------------------------------- */
+
+/* The run is made by a message, and makes the message `answer`. */
+static void connect_run(struct fixture *f, const struct hd_run_rec *run, struct hd_slice answer)
+{
+    const struct hd_room_run_rec rec = {.principal = NOBODY,
+                                        .thread_id = THREAD,
+                                        .run_id = run->run_id,
+                                        .trigger = TRIGGER,
+                                        .answer = answer,
+                                        .assistant_id = run->assistant_id,
+                                        .graph_id = HD_S("line"),
+                                        .ns = run->ns};
+    const struct hd_room_id_rec id = {
+        .principal = NOBODY, .thread_id = THREAD, .message_id = answer};
+    struct hd_batch_builder batch;
+
+    hd_batch_init(&batch);
+    assert_err(hd_room_run_put(&batch, &rec), 0);
+    assert_err(hd_room_id_add(&batch, &id), 0);
+    assert_err(world_apply(f->w, &batch), 0);
+}
+
+static struct hd_admission start_run(struct fixture *f, const char *body, struct hd_slice fork,
+                                     struct hd_slice answer)
+{
+    struct app_world *w = f->w;
+    struct hd_run_request request;
+    struct hd_json json = {NULL};
+    struct hd_admission a = {.app = &w->app,
+                             .arena = &w->arena,
+                             .request = &request,
+                             .thread_id = THREAD,
+                             .is_off_head = fork.len > 0};
+
+    assert_err(hd_json_parse(&json, hd_slice_cstr(body), &w->fault), 0);
+    assert_err(hd_run_request_read(&request, hd_json_root(&json), &w->fault), 0);
+    request.checkpoint_id = fork;
+    assert_err(hd_admit(&a, &w->fault), 0);
+    assert_int_equal(a.refusal, 0);
+    hd_json_fini(&json);
+    connect_run(f, &a.run, answer);
+    assert_err(hd_queue_add(w->app.queue, &a.run, a.event_seq, false), 0);
+    return a;
+}
+
+static void wait_until_ended(struct fixture *f, uint64_t wanted)
+{
+    int64_t deadline = hd_clock_monotonic_us() + 60 * INT64_C(1000000);
+
+    while (hd_queue_counts(f->w->app.queue).ended < wanted && hd_clock_monotonic_us() < deadline)
+        uv_run(&f->w->loop, UV_RUN_ONCE);
+    assert_int_equal(hd_queue_counts(f->w->app.queue).ended, wanted);
+}
+
+/* Executes a run; returns its id. */
+static struct hd_slice run_as(struct fixture *f, const char *body, struct hd_slice fork,
+                              struct hd_slice answer)
+{
+    uint64_t ended = hd_queue_counts(f->w->app.queue).ended;
+    struct hd_admission a = start_run(f, body, fork, answer);
+
+    wait_until_ended(f, ended + 1);
+    return a.run.run_id;
+}
+
+/* ---- tests ------------------------------------------------------------- */
+
+static void the_last_message_of_a_run_is_its_answer(void **state)
+{
+    struct fixture *f = *state;
+    struct hd_slice run_id = run_as(f, MODE("one"), hd_slice(NULL, 0), ANSWER);
+    struct hd_room_message_rec answer = read_message(f, ANSWER);
+    struct hd_room_run_rec run = read_room_run(f, run_id);
+
+    assert_int_equal(answer.seq, 1);
+    assert_int_equal(read_room(f).last_seq, 1);
+    assert_int_equal(answer.state, HD_ROOM_OK);
+    assert_int_equal(answer.kind, HD_ROOM_AGENT);
+    assert_slice(answer.sender, hd_slice_cstr(f->w->graph.assistant_id));
+    assert_slice(answer.sender_name, HD_S("line"));
+    assert_slice(answer.reply_to, TRIGGER);
+    assert_slice(answer.run_id, run_id);
+    assert_slice(answer.source_id, HD_S("one-2"));
+    assert_int_equal(answer.error.len, 0);
+    assert_slice(read_content(f, ANSWER), HD_S("\"second\""));
+    assert_true(run.head_after.len > 0);
+    assert_slice(run.head_after, answer.checkpoint_id);
+    assert_int_equal(run.head_before.len, 0);
+    read_events(f, "end room/message room/run");
+}
+
+static void the_next_run_begins_where_the_last_one_ended(void **state)
+{
+    struct fixture *f = *state;
+    struct hd_slice one = run_as(f, MODE("one"), hd_slice(NULL, 0), ANSWER);
+    struct hd_slice two = run_as(f, MODE("two"), hd_slice(NULL, 0), HD_S("answer 2"));
+
+    assert_slice(read_room_run(f, two).head_before, read_room_run(f, one).head_after);
+    assert_int_equal(read_message(f, HD_S("answer 2")).seq, 2);
+    assert_slice(read_message(f, HD_S("answer 2")).source_id, HD_S("two-2"));
+}
+
+static void a_run_that_says_nothing_leaves_the_reason(void **state)
+{
+    struct fixture *f = *state;
+    struct hd_room_message_rec answer;
+
+    (void)run_as(f, MODE("one"), hd_slice(NULL, 0), ANSWER);
+    (void)run_as(f, MODE("silent"), hd_slice(NULL, 0), HD_S("none"));
+    answer = read_message(f, HD_S("none"));
+    assert_int_equal(answer.state, HD_ROOM_OK);
+    assert_slice(answer.error, HD_S(HD_ROOM_SILENT));
+    assert_int_equal(read_content(f, HD_S("none")).len, 0);
+}
+
+static void a_failed_run_leaves_its_error(void **state)
+{
+    struct fixture *f = *state;
+    struct hd_room_message_rec answer;
+
+    (void)run_as(f, MODE("fail"), hd_slice(NULL, 0), ANSWER);
+    answer = read_message(f, ANSWER);
+    assert_int_equal(answer.state, HD_ROOM_ERROR);
+    assert_non_null(memmem(answer.error.ptr, answer.error.len, "it broke", 8));
+    assert_int_equal(read_content(f, ANSWER).len, 0);
+    read_events(f, "end room/message room/run");
+}
+
+static void a_cancelled_run_leaves_a_stopped_message(void **state)
+{
+    struct fixture *f = *state;
+    struct hd_admission a = start_run(f, MODE("sleep"), hd_slice(NULL, 0), ANSWER);
+
+    assert_true(
+        hd_queue_cancel(f->w->app.queue, NOBODY, THREAD, a.run.run_id, HD_CANCEL_INTERRUPT));
+    wait_until_ended(f, 1);
+    assert_int_equal(read_message(f, ANSWER).state, HD_ROOM_STOPPED);
+}
+
+static void a_run_that_is_rolled_back_leaves_nothing(void **state)
+{
+    struct fixture *f = *state;
+    struct hd_admission a = start_run(f, MODE("sleep"), hd_slice(NULL, 0), ANSWER);
+    struct hd_room_message_rec message;
+    struct hd_room_run_rec run;
+    struct hd_room_id_rec id;
+
+    assert_true(hd_queue_cancel(f->w->app.queue, NOBODY, THREAD, a.run.run_id, HD_CANCEL_ROLLBACK));
+    wait_until_ended(f, 1);
+    assert_err(find_message(f, ANSWER, &message), HD_ENOTFOUND);
+    assert_err(hd_room_run_read(f->w->app.store, NOBODY, THREAD, a.run.run_id, &f->w->arena, &run,
+                                &f->w->fault),
+               HD_ENOTFOUND);
+    assert_err(
+        hd_room_id_read(f->w->app.store, NOBODY, THREAD, ANSWER, &f->w->arena, &id, &f->w->fault),
+        HD_ENOTFOUND);
+    assert_int_equal(read_room(f).last_seq, 0);
+    read_events(f, "end room/run");
+}
+
+static void a_question_waits_until_the_line_goes_on(void **state)
+{
+    struct fixture *f = *state;
+    struct hd_room_message_rec question;
+
+    (void)run_as(f, MODE("ask"), hd_slice(NULL, 0), HD_S("question"));
+    question = read_message(f, HD_S("question"));
+    assert_int_equal(question.state, HD_ROOM_PENDING);
+    assert_non_null(memmem(question.interrupts.ptr, question.interrupts.len, "yes or no", 9));
+    assert_slice(read_content(f, HD_S("question")), HD_S("\"may I?\""));
+    read_events(f, "end room/message room/run");
+    (void)run_as(f, RESUME, hd_slice(NULL, 0), ANSWER);
+    question = read_message(f, HD_S("question"));
+    assert_int_equal(question.state, HD_ROOM_OK);
+    assert_int_equal(question.changed, 1);
+    assert_int_equal(read_room(f).changes, 1);
+    assert_slice(read_content(f, ANSWER), HD_S("\"you said no\""));
+    assert_int_equal(read_message(f, ANSWER).seq, 2);
+    read_events(f, "end room/message room/message room/run");
+}
+
+static void a_run_off_the_head_posts_nothing(void **state)
+{
+    struct fixture *f = *state;
+    struct hd_slice one = run_as(f, MODE("one"), hd_slice(NULL, 0), ANSWER);
+    struct hd_slice fork = read_room_run(f, one).head_after, branch;
+    struct hd_room_message_rec message;
+    struct hd_room_said said;
+
+    (void)run_as(f, MODE("two"), hd_slice(NULL, 0), HD_S("answer 2"));
+    read_events(f, "end room/message room/run end room/message room/run");
+    branch = run_as(f, MODE("three"), fork, HD_S("answer 3"));
+    assert_err(find_message(f, HD_S("answer 3"), &message), HD_ENOTFOUND);
+    assert_int_equal(read_room(f).last_seq, 2);
+    read_events(f, "end room/run");
+    {
+        struct hd_room_run_rec run = read_room_run(f, branch);
+        const struct hd_room_said_place place = {.thread_id = THREAD,
+                                                 .ns = run.ns,
+                                                 .graph_id = HD_S("line"),
+                                                 .before = run.head_before,
+                                                 .after = run.head_after};
+
+        assert_slice(run.head_before, fork);
+        assert_err(hd_room_answer_find(&f->w->app, &place, &f->w->arena, &said, &f->w->fault), 0);
+        assert_slice(said.content, HD_S("\"second\""));
+        assert_slice(said.source_id, HD_S("three-2"));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(the_last_message_of_a_run_is_its_answer, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_next_run_begins_where_the_last_one_ended, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_run_that_says_nothing_leaves_the_reason, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_failed_run_leaves_its_error, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_cancelled_run_leaves_a_stopped_message, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_run_that_is_rolled_back_leaves_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_question_waits_until_the_line_goes_on, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_run_off_the_head_posts_nothing, setup, teardown),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
