@@ -126,6 +126,7 @@ extern const struct hd_routes hd_routes_timeline;
 extern const struct hd_routes hd_routes_message_origins;
 extern const struct hd_routes hd_routes_agents;
 extern const struct hd_routes hd_routes_room_settings;
+extern const struct hd_routes hd_routes_room_inbox;
 extern const struct hd_routes hd_routes_room_messages;
 extern const struct hd_routes hd_routes_run_create;
 extern const struct hd_routes hd_routes_runs;

@@ -25,6 +25,8 @@ extern const size_t hd_docs_page_len;
 #define STRINGS "{\"type\":\"array\",\"items\":{\"type\":\"string\"}}"
 #define TEXT "{\"type\":\"string\",\"minLength\":1}"
 #define LABELS "{\"type\":\"string\",\"pattern\":\"^[^.]+(\\\\.[^.]+)*$\"}"
+#define INTEGER "{\"type\":\"integer\",\"minimum\":0}"
+#define TIME "{\"type\":\"string\",\"format\":\"date-time\"}"
 #define REF(name) "{\"$ref\":\"#/components/schemas/" name "\"}"
 
 struct openapi_parameter {
@@ -38,9 +40,11 @@ static const struct openapi_parameter in_path[] = {
     {"assistant_id", NULL, STRING,
      "The id of an assistant, or of a graph for its default assistant"},
     {"branch_id", NULL, STRING, "The id of a branch: that of its first checkpoint"},
+    {"cascade_id", NULL, STRING, "The id of a cascade"},
     {"checkpoint_id", NULL, UUID, "The id of a checkpoint"},
     {"cron_id", NULL, UUID, "The id of a cron"},
     {"invitation_id", NULL, STRING, "The id of an invitation"},
+    {"message_id", NULL, STRING, "The id of a chat message"},
     {"namespace", NULL, STRING, "The node of a subgraph; outer|inner for a nested one"},
     {"participant_id", NULL, STRING, "The id of a participant"},
     {"run_id", NULL, UUID, "The id of a run"},
@@ -69,13 +73,27 @@ static const struct openapi_parameter in_query[] = {
      "Maximum number of results"},
     {"max_depth", NULL, "{\"type\":\"integer\",\"minimum\":1,\"maximum\":64}",
      "Longer namespaces are cut to this number of labels"},
+    {"mention_before", "before", TIME, "Only messages from before this time"},
+    {"message_after", "after", INTEGER, "Only messages with greater numbers, oldest first"},
+    {"message_before", "before", "{\"type\":\"integer\",\"minimum\":1}",
+     "Only messages with smaller numbers"},
+    {"message_order", "order", "{\"type\":\"string\",\"enum\":[\"asc\",\"desc\"]}",
+     "Of the numbers in the response; asc by default"},
+    {"message_state", "state",
+     "{\"type\":\"string\","
+     "\"enum\":[\"pending\",\"ok\",\"stopped\",\"error\",\"stale\",\"deleted\"]}",
+     "Only messages in this state"},
+    {"message_text", "text", STRING,
+     "Only messages that contain this text, in upper or lower case"},
     {"namespace", NULL, LABELS, "Labels, joined by dots"},
     {"offset", NULL, "{\"type\":\"integer\",\"minimum\":0,\"maximum\":2147483647}",
      "Number of results to skip"},
     {"prefix", NULL, LABELS, "Labels that a namespace begins with, joined by dots; * is any"},
+    {"purge", NULL, BOOLEAN, "Remove all that the message left behind, too"},
     {"recurse", NULL, BOOLEAN, "Include nested subgraphs"},
     {"refresh_ttl", NULL, BOOLEAN, "Reading restarts the item's time to live"},
     {"select", NULL, STRINGS, "Members to return; all by default"},
+    {"sender", NULL, STRING, "Only messages of the sender with this id"},
     {"state_select", "select", REF("StateSelect"),
      "Members of the states to return; values.<key> for a value"},
     {"status", NULL, REF("RunStatus"), "Only runs with this status"},
@@ -99,6 +117,7 @@ static const struct {
     {"Assistants", "Graphs with their own configuration, in versions"},
     {"Threads", "Conversations: their states, histories and branches"},
     {"Participants", "The users and organisations a thread is shared with, and invitations"},
+    {"Rooms", "Threads as chats of people and agents: messages, settings, mentions"},
     {"Runs", "Executions of an assistant on a thread"},
     {"Stateless runs", "Runs on a new thread each"},
     {"Crons", "Runs that start on a schedule"},

@@ -19,6 +19,7 @@ static const struct hd_routes *const tables[] = {
     &hd_routes_invitations,     &hd_routes_page,
     &hd_routes_page_sign_in,    &hd_routes_peer_cancel,
     &hd_routes_room_settings,   &hd_routes_room_messages,
+    &hd_routes_room_inbox,
 };
 
 const struct hd_endpoint *hd_endpoint_at(size_t index)

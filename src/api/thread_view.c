@@ -2,6 +2,7 @@
 
 #include <heddle.h>
 
+#include "api/room/room_find.h"
 #include "api/state/checkpoint_target.h"
 #include "graph/engine/failure.h"
 #include "records/participants.h"
@@ -9,6 +10,7 @@
 
 #define SHOWS_ROLE 4096
 #define SHOWS_LABEL 16384
+#define SHOWS_UNREAD 32768
 
 /* ---- values ----------------------------------------------------------- */
 
@@ -235,6 +237,16 @@ static int put_label(struct thread_view *view)
     return err;
 }
 
+/* Messages of others that the caller has not read. */
+static int put_unread(struct thread_view *view)
+{
+    int64_t unread;
+    int err = hd_room_find_unread(view->call, view->thread, &unread);
+
+    hd_jw_int(view->jw, unread);
+    return err;
+}
+
 /* `put` NULL: clients may request the member, but threads do not have it. */
 static const struct member {
     const char *name;
@@ -256,6 +268,7 @@ static const struct member {
     {"usage", HD_THREAD_SHOWS_USAGE, put_usage},
     {"role", SHOWS_ROLE, put_role},
     {"label", SHOWS_LABEL, put_label},
+    {"unread", SHOWS_UNREAD, put_unread},
 };
 
 unsigned hd_thread_view_all(void)
@@ -304,6 +317,8 @@ int hd_thread_view_write(struct hd_call *call, struct hd_jw *jw, const struct hd
             continue;
         if (member->bit == SHOWS_ROLE && !call->identity)
             continue; /* only with authentication */
+        if (member->bit == SHOWS_UNREAD && !thread->is_room)
+            continue;
         hd_jw_key(jw, hd_slice_cstr(member->name));
         err = member->put(&view);
     }

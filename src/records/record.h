@@ -187,12 +187,14 @@ HD_MUST_CHECK int hd_run_line(const struct hd_run_rec *run, struct hd_arena *are
 /* The earliest start of a run that has not ended; 0: at once, independent of the clock. */
 int64_t hd_run_not_before(const struct hd_run_rec *run);
 
+struct hd_run_key {
+    struct hd_slice principal, thread_id, run_id;
+};
 /*
- * The statuses of many runs of a thread, one round trip: statuses[i] is a value of enum
- * hd_run_state, or -1 for a run that does not exist.
+ * The statuses of many runs, one round trip: statuses[i] is a value of enum hd_run_state, or -1 for
+ * a run that does not exist.
  */
-HD_MUST_CHECK int hd_run_statuses_read(struct heddle *store, struct hd_slice principal,
-                                       struct hd_slice thread_id, const struct hd_slice *run_ids,
+HD_MUST_CHECK int hd_run_statuses_read(struct heddle *store, const struct hd_run_key *runs,
                                        size_t count, int *statuses, struct heddle_error *fault);
 /* The pending and running runs of a thread: running ones first, then in their order. */
 HD_MUST_CHECK int hd_runs_active(struct heddle *store, struct hd_slice principal,

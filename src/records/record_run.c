@@ -141,18 +141,17 @@ static int on_run_status(void *arg, size_t which, const struct hd_cell *cells)
     return 0;
 }
 
-int hd_run_statuses_read(struct heddle *store, struct hd_slice principal, struct hd_slice thread_id,
-                         const struct hd_slice *run_ids, size_t count, int *statuses,
-                         struct heddle_error *fault)
+int hd_run_statuses_read(struct heddle *store, const struct hd_run_key *runs, size_t count,
+                         int *statuses, struct heddle_error *fault)
 {
     struct hd_cell(*keys)[3] = hd_calloc(count + 1, sizeof(*keys));
     struct hd_query *queries = hd_calloc(count + 1, sizeof(*queries));
     int err = keys && queries ? 0 : HD_ENOMEM;
 
     for (size_t i = 0; !err && i < count; i++) {
-        keys[i][0] = hd_cell_bytes(principal);
-        keys[i][1] = hd_cell_bytes(thread_id);
-        keys[i][2] = hd_cell_bytes(run_ids[i]);
+        keys[i][0] = hd_cell_bytes(runs[i].principal);
+        keys[i][1] = hd_cell_bytes(runs[i].thread_id);
+        keys[i][2] = hd_cell_bytes(runs[i].run_id);
         queries[i] = (struct hd_query){.table = HD_RUNS,
                                        .index = HD_PRIMARY,
                                        .prefix = keys[i],

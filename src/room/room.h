@@ -372,6 +372,12 @@ HD_MUST_CHECK int hd_mentions_read(struct heddle *store, struct hd_slice member,
                                    size_t limit, struct hd_arena *arena,
                                    struct hd_mention_rec **out, size_t *count,
                                    struct heddle_error *fault);
+/* The mentioning messages, one round trip; out[i].seq is 0 for one that does not exist. In the
+ * arena. */
+HD_MUST_CHECK int hd_mention_messages_read(struct heddle *store,
+                                           const struct hd_mention_rec *mentions, size_t count,
+                                           struct hd_arena *arena, struct hd_room_message_rec *out,
+                                           struct heddle_error *fault);
 /* Appends the deletion of all mentions in a thread. */
 HD_MUST_CHECK int hd_mentions_delete(struct heddle *store, struct hd_batch_builder *batch,
                                      struct hd_slice principal, struct hd_slice thread_id,

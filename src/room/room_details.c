@@ -13,17 +13,16 @@ int hd_room_details_runs(struct heddle *store, const struct hd_room_run_rec *run
                          struct heddle_error *fault)
 {
     struct hd_room_view_run *views = hd_arena_calloc(arena, count + 1, sizeof(*views));
-    struct hd_slice *ids = hd_arena_calloc(arena, count + 1, sizeof(*ids));
+    struct hd_run_key *keys = hd_arena_calloc(arena, count + 1, sizeof(*keys));
     int *statuses = hd_arena_calloc(arena, count + 1, sizeof(*statuses));
     int err = 0;
 
-    if (!views || !ids || !statuses)
+    if (!views || !keys || !statuses)
         return HD_ENOMEM;
     for (size_t i = 0; i < count; i++)
-        ids[i] = runs[i].run_id;
+        keys[i] = (struct hd_run_key){runs[i].principal, runs[i].thread_id, runs[i].run_id};
     if (count > 0)
-        err = hd_run_statuses_read(store, runs[0].principal, runs[0].thread_id, ids, count,
-                                   statuses, fault);
+        err = hd_run_statuses_read(store, keys, count, statuses, fault);
     for (size_t i = 0; !err && i < count; i++)
         views[i] = hd_room_view_run_of(&runs[i], status_name(statuses[i]));
     *out = views;

@@ -20,15 +20,15 @@ struct hd_room_details {
 };
 
 /*
- * The details of messages of one room; out[i] are those of messages[i]. The number of round trips
- * does not depend on the count. In the arena.
+ * The details of messages, also of several rooms; out[i] are those of messages[i]. The number of
+ * round trips does not depend on the count. In the arena.
  */
 HD_MUST_CHECK int hd_room_details_read(struct heddle *store,
                                        const struct hd_room_message_rec *messages, size_t count,
                                        struct hd_arena *arena, struct hd_room_details *out,
                                        struct heddle_error *fault);
 
-/* The views of runs of one room, with their status; in the arena. One round trip. */
+/* The views of runs, with their status; in the arena. One round trip. */
 HD_MUST_CHECK int hd_room_details_runs(struct heddle *store, const struct hd_room_run_rec *runs,
                                        size_t count, struct hd_arena *arena,
                                        struct hd_room_view_run **out, struct heddle_error *fault);

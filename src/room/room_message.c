@@ -241,6 +241,51 @@ int hd_room_messages_count(struct heddle *store, struct hd_slice principal,
     return err;
 }
 
+/* ---- the messages of mentions ----------------------------------------- */
+
+struct mentioning {
+    struct hd_arena *arena;
+    struct hd_room_message_rec *out;
+    struct heddle_error *fault;
+};
+
+static int on_mentioning(void *arg, size_t which, const struct hd_cell *cells)
+{
+    const struct mentioning *reading = arg;
+    struct hd_cell kept[HD_MAX_COLUMNS];
+    int err = hd_record_keep(reading->arena, HD_ROOM_MESSAGES, cells, kept);
+
+    return err ? err
+               : hd_record_decode(&message_type, kept, reading->arena, &reading->out[which],
+                                  reading->fault);
+}
+
+int hd_mention_messages_read(struct heddle *store, const struct hd_mention_rec *mentions,
+                             size_t count, struct hd_arena *arena, struct hd_room_message_rec *out,
+                             struct heddle_error *fault)
+{
+    struct mentioning reading = {arena, out, fault};
+    struct hd_cell(*keys)[3] = hd_arena_calloc(arena, count + 1, sizeof(*keys));
+    struct hd_query *queries = hd_arena_calloc(arena, count + 1, sizeof(*queries));
+
+    if (!keys || !queries)
+        return HD_ENOMEM;
+    for (size_t i = 0; i < count; i++) {
+        out[i] = (struct hd_room_message_rec){.seq = 0};
+        keys[i][0] = hd_cell_bytes(mentions[i].principal);
+        keys[i][1] = hd_cell_bytes(mentions[i].thread_id);
+        keys[i][2] = hd_cell_int(mentions[i].seq);
+        queries[i] = (struct hd_query){.table = HD_ROOM_MESSAGES,
+                                       .index = HD_PRIMARY,
+                                       .prefix = keys[i],
+                                       .prefix_count = HD_COUNT(keys[i]),
+                                       .limit = 1,
+                                       .columns = HD_ALL_COLUMNS,
+                                       .is_independent = i == 0};
+    }
+    return count > 0 ? hd_rows_read(store, queries, count, on_mentioning, &reading, fault) : 0;
+}
+
 /* ---- contents --------------------------------------------------------- */
 
 int hd_room_content_read(struct heddle *store, struct hd_slice principal, struct hd_slice thread_id,

@@ -39,25 +39,30 @@ int hd_room_find_message(struct hd_call *call, const struct hd_thread_rec *threa
                         (int)(id.len < HD_ROOM_MAX_ID ? id.len : HD_ROOM_MAX_ID), id.ptr);
 }
 
-bool hd_room_find_is_author(const struct hd_call *call, const struct hd_room_message_rec *message)
+/* Without authentication all callers are one person. */
+struct hd_slice hd_room_find_me(const struct hd_call *call)
 {
-    struct hd_slice me = call->identity ? call->actor : hd_slice(NULL, 0);
-
-    return message->kind == HD_ROOM_PERSON && hd_slice_eq(message->sender, me);
+    return call->identity ? call->actor : hd_slice(NULL, 0);
 }
 
-int hd_room_find_unread(struct hd_call *call, const struct hd_room_rec *room,
-                        struct hd_slice reader, int64_t *out)
+bool hd_room_find_is_author(const struct hd_call *call, const struct hd_room_message_rec *message)
 {
+    return message->kind == HD_ROOM_PERSON && hd_slice_eq(message->sender, hd_room_find_me(call));
+}
+
+int hd_room_find_unread(struct hd_call *call, const struct hd_thread_rec *thread, int64_t *out)
+{
+    struct heddle *store = call->app->store;
+    struct hd_slice me = hd_room_find_me(call);
     struct hd_room_read_rec mark;
     int err;
 
     *out = 0;
-    if (room->last_seq == 0)
+    if (!thread->is_room)
         return 0;
-    err = hd_room_read_mark(call->app->store, room->principal, room->thread_id, reader, call->arena,
-                            &mark, &call->fault);
+    err = hd_room_read_mark(store, thread->principal, thread->id, me, call->arena, &mark,
+                            &call->fault);
     return err ? err
-               : hd_room_messages_count(call->app->store, room->principal, room->thread_id, reader,
-                                        mark.seq, out, &call->fault);
+               : hd_room_messages_count(store, thread->principal, thread->id, me, mark.seq, out,
+                                        &call->fault);
 }

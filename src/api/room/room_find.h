@@ -20,8 +20,10 @@ HD_MUST_CHECK int hd_room_find_message(struct hd_call *call, const struct hd_thr
                                        struct hd_slice id, struct hd_room_message_rec *out);
 /* True when the caller, a person, has sent the message. */
 bool hd_room_find_is_author(const struct hd_call *call, const struct hd_room_message_rec *message);
-/* The number of messages that a person (hd_room_person.key) has not read. */
-HD_MUST_CHECK int hd_room_find_unread(struct hd_call *call, const struct hd_room_rec *room,
-                                      struct hd_slice reader, int64_t *out);
+/* The key of the caller as a person of rooms: hd_room_person.key. */
+struct hd_slice hd_room_find_me(const struct hd_call *call);
+/* The number of messages that the caller has not read; 0 for a thread that is no room. */
+HD_MUST_CHECK int hd_room_find_unread(struct hd_call *call, const struct hd_thread_rec *thread,
+                                      int64_t *out);
 
 #endif

@@ -35,7 +35,7 @@ static int show_room(struct hd_call *call, const struct hd_thread_rec *thread,
     if (!err)
         err = hd_room_people_read(call, thread, &people, &view.people_count);
     if (!err)
-        err = hd_room_find_unread(call, room, me.key, &view.unread);
+        err = hd_room_find_unread(call, thread, &view.unread);
     if (err)
         return err;
     view.agents = agents;

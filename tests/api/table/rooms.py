@@ -164,3 +164,35 @@ def test_a_new_room_has_no_messages(http, thread):
 )
 def test_wrong_lists_of_messages(http, thread, params, named):
     refused(http, "GET", thread.path("/room/messages"), 422, named, params=params)
+
+
+# ---- PUT /threads/{id}/room/read, GET /mentions, unread
+
+
+def test_a_room_without_messages_has_nothing_to_read(http, thread):
+    for _ in range(2):
+        assert thread.ask("PUT", thread.path("/room/read"), json={"seq": 7}) == {"seq": 0, "unread": 0}
+        put(thread)
+    assert http.get("/mentions").json() == []
+
+
+@pytest.mark.parametrize("body", [{}, {"seq": None}, {"seq": -1}, {"seq": "1"}, {"seq": 1.5}])
+def test_wrong_read_marks(http, thread, body):
+    refused(http, "PUT", thread.path("/room/read"), 422, "seq", json=body)
+
+
+@pytest.mark.parametrize(
+    ("params", "named"), [({"limit": 0}, "limit"), ({"limit": 101}, "limit"), ({"before": "x"}, "before")]
+)
+def test_wrong_lists_of_mentions(http, params, named):
+    refused(http, "GET", "/mentions", 422, named, params=params)
+
+
+def test_unread_is_shown_of_rooms(http, thread):
+    def found():
+        body = {"ids": [thread.id], "select": ["thread_id", "unread"]}
+        return http.post("/threads/search", json=body).json()
+
+    assert "unread" not in thread.record() and found() == [{"thread_id": thread.id}]
+    put(thread)
+    assert thread.record()["unread"] == 0 and found() == [{"thread_id": thread.id, "unread": 0}]
