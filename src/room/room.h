@@ -245,6 +245,7 @@ struct hd_room_run_rec {
     struct hd_slice answer; /* the id of the chat message that it makes */
     struct hd_slice assistant_id;
     struct hd_slice graph_id;
+    struct hd_slice runtime; /* "native", "python" or "typescript" */
     struct hd_slice ns;
     struct hd_slice given;       /* JSON list of [message id, version] */
     struct hd_slice head_before; /* of its line; empty: it had none */

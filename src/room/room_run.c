@@ -9,6 +9,7 @@ static const struct hd_record_field run_members[] = {
     {HD_RECORD_MEMBER("answer", TEXT, REC, answer)},
     {HD_RECORD_MEMBER("assistant_id", TEXT, REC, assistant_id)},
     {HD_RECORD_MEMBER("graph_id", TEXT, REC, graph_id)},
+    {HD_RECORD_MEMBER("runtime", TEXT, REC, runtime)},
     {HD_RECORD_MEMBER("ns", TEXT, REC, ns)},
     {HD_RECORD_MEMBER("given", JSON, REC, given)},
     {HD_RECORD_MEMBER("head_before", TEXT, REC, head_before)},

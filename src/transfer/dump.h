@@ -11,9 +11,10 @@
  *   {"end": 2}
  *
  * Rows are those of the tables, unpacked, without the principal and the thread's id: a thread may
- * come back as another's. As the sender or reader of chat messages the principal is empty. Values stay in the pieces they are stored in, so a long conversation does
- * not grow. Readable contents stay readable: `{"json": …}` is JSON as it was, `{"text": "…"}` text,
- * `{"base64": "…"}` (with - and _) anything else. Everything comes back byte for byte.
+ * come back as another's. As the sender or reader of chat messages the principal is empty. Values
+ * stay in the pieces they are stored in, so a long conversation does not grow. Readable contents
+ * stay readable: `{"json": …}` is JSON as it was, `{"text": "…"}` text, `{"base64": "…"}` (with -
+ * and _) anything else. Everything comes back byte for byte.
  *
  *   dump_value.c  values, events, exchanges      dump_read.c   lines to rows (pure)
  *   dump_write.c  rows to lines (pure)           export.c import.c

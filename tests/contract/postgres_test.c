@@ -9,6 +9,8 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include "tests/contract/room_view_rows.h"
+
 #define AS_TEXT(number) #number
 #define TEXT_OF(macro) AS_TEXT(macro)
 #define VERSION TEXT_OF(HD_SCHEMA_VERSION)
@@ -507,6 +509,33 @@ static void the_views_show_text(void **state)
                         "alicet1c1-\xc3\xa9{\"step\": 1}");
 }
 
+static void the_views_show_rooms(void **state)
+{
+    struct fixture *f = *state;
+    const struct hd_op ops[] = ROOM_VIEW_ROWS;
+    /* PostgreSQL has no text with this character. */
+    const struct hd_op strange[] = {
+        VIEW_MESSAGE(5, "m5", "ok", 1, "ada", "{\"kind\":\"person\",\"sender_id\":\"a\\u0000b\"}"),
+        VIEW_CONTENT("m5", 1, "\"a\\u0000b\"", "{}")};
+
+    must_apply(f->store, ops, HD_COUNT(ops));
+    must_apply(f->store, strange, HD_COUNT(strange));
+    for (size_t i = 0; i < HD_COUNT(room_view_cases); i++)
+        assert_string_equal(sql(f->admin, "SELECT %s FROM %s.%s WHERE id = '%s'",
+                                room_view_cases[i].columns, f->schema, room_view_cases[i].view,
+                                room_view_cases[i].id),
+                            room_view_cases[i].expected);
+    assert_string_equal(
+        sql(f->admin, "SELECT content FROM %s.chat_messages WHERE id = 'm5'", f->schema),
+        "\"a\\\\u0000b\"");
+    assert_string_equal(sql(f->admin,
+                            "SELECT extract(epoch FROM created_at)::float8 || ' ' ||"
+                            " extract(epoch FROM updated_at)::float8"
+                            " FROM %s.chat_messages WHERE id = 'm1'",
+                            f->schema),
+                        "1 9.5");
+}
+
 static void compacting_gives_space_back(void **state)
 {
     struct fixture *f = *state;
@@ -652,6 +681,7 @@ int main(void)
         CASE(a_migration_that_fails_leaves_nothing),
         CASE(a_current_schema_needs_no_right_to_create_or_write),
         CASE(the_views_show_text),
+        CASE(the_views_show_rooms),
         CASE(compacting_gives_space_back),
         CASE(errors_have_a_reason_and_never_the_password),
         CASE(urls_that_would_leak_are_refused),

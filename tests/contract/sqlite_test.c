@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 
 #include "store/sqlite/backend_sqlite.h"
+#include "tests/contract/room_view_rows.h"
 
 /* Names and contents, as one number that does not depend on their order. */
 static void add_entry(const char *entry, void *arg)
@@ -397,6 +398,43 @@ static void people_can_read_runs(void **state)
     hd_backend_close(backend);
 }
 
+/* The first column of the first row, as text; "" for NULL. */
+static void assert_shown(const char *sql, const char *expected)
+{
+    sqlite3_stmt *stmt;
+    sqlite3 *db;
+    const char *text;
+
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &stmt, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+    text = (const char *)sqlite3_column_text(stmt, 0);
+    assert_string_equal(text ? text : "", expected);
+    sqlite3_finalize(stmt);
+    sqlite3_close(db);
+}
+
+static void people_can_read_rooms(void **state)
+{
+    const struct hd_op ops[] = ROOM_VIEW_ROWS;
+    struct hd_backend *backend = must_open(url);
+    const struct hd_batch batch = {ops, HD_COUNT(ops)};
+    struct heddle_error fault = {0};
+
+    (void)state;
+    assert_err(hd_backend_apply(backend, &batch, NULL, &fault), 0);
+    for (size_t i = 0; i < HD_COUNT(room_view_cases); i++) {
+        char sql[600];
+
+        (void)snprintf(sql, sizeof(sql), "SELECT %s FROM %s WHERE id = '%s'",
+                       room_view_cases[i].columns, room_view_cases[i].view, room_view_cases[i].id);
+        assert_shown(sql, room_view_cases[i].expected);
+    }
+    assert_shown("SELECT created_at || ' ' || updated_at FROM chat_messages WHERE id = 'm1'",
+                 "1970-01-01T00:00:01.000Z 1970-01-01T00:00:09.500Z");
+    hd_backend_close(backend);
+}
+
 static int64_t ask(const char *sql)
 {
     sqlite3_stmt *stmt;
@@ -436,6 +474,7 @@ static void make_older(void)
             run_sql(sql);
     }
     run_sql("DROP INDEX checkpoints_backward");
+    run_sql("DROP VIEW chat_messages; DROP VIEW message_runs");
 }
 
 static void an_older_file_gets_its_missing_tables(void **state)
@@ -765,6 +804,7 @@ int main(void)
         TEST(a_removed_file_is_noticed),
         TEST(people_can_read_it),
         TEST(people_can_read_runs),
+        TEST(people_can_read_rooms),
         TEST(the_file_identifies_itself),
         TEST(an_older_file_gets_its_missing_tables),
         TEST(deleted_space_is_used_again_and_given_back),

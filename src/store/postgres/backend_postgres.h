@@ -65,6 +65,12 @@ HD_MUST_CHECK int hd_pg_sql_create_nearest(const char *schema, const char *exten
 /* The columns that a query selects: those requested and the key. */
 bool hd_pg_is_selected(const struct hd_query *query, unsigned column);
 
+/* ---- pg_room_views.c ---- */
+
+/* The views of rooms and their functions, which came with HD_PG_ROOM_VIEWS_SINCE. */
+#define HD_PG_ROOM_VIEWS_SINCE 9
+HD_MUST_CHECK int hd_pg_sql_create_room_views(const char *schema, hd_pg_emit emit, void *arg);
+
 /* ---- pg_error.c ---- */
 
 /* SQLSTATEs that our statements raise on purpose, or that we check for. */

@@ -649,5 +649,7 @@ int hd_pg_sql_create(const char *schema, int version, hd_pg_emit emit, void *arg
         others[i].append(&sql, schema);
         err = emit(arg, sql.text);
     }
+    if (!err && version == HD_PG_ROOM_VIEWS_SINCE)
+        err = hd_pg_sql_create_room_views(schema, emit, arg);
     return err;
 }

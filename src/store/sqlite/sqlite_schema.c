@@ -54,6 +54,43 @@ static const char views[] =
     "       checkpoint_ns, checkpoint_id, parent_checkpoint_id, run_id, metadata\n"
     "FROM checkpoints;\n";
 
+/*
+ * Rooms in the columns that applications expect. A content is a JSON string or a list of blocks;
+ * only its text is shown. A run that was pruned had ended.
+ */
+#define ROOM_VIEWS_SINCE 9
+static const char room_views[] =
+    "CREATE VIEW chat_messages AS\n"
+    "SELECT m.message_id AS id, m.thread_id,\n"
+    "       CASE WHEN m.body ->> 'kind' <> 'agent' THEN m.body ->> 'sender_id' END AS sender_id,\n"
+    "       CASE WHEN m.body ->> 'kind' = 'agent' THEN m.sender END AS agent_id,\n"
+    "       CASE WHEN m.state = 'deleted' THEN NULL\n"
+    "            WHEN json_type(c.content) = 'array' THEN\n"
+    "                (SELECT group_concat(CASE b.type WHEN 'text' THEN b.value\n"
+    "                     WHEN 'object' THEN b.value ->> 'text' END, '')\n"
+    "                 FROM json_each(c.content) AS b)\n"
+    "            ELSE c.content ->> '$' END AS content,\n"
+    "       CASE WHEN m.state = 'deleted' THEN '{}'\n"
+    "            ELSE coalesce(c.body -> 'metadata', '{}') END AS metadata,\n"
+    "       m.body ->> 'reply_to' AS parent_message_id,\n"
+    "       strftime('%Y-%m-%dT%H:%M:%fZ', m.created_at / 1e6, 'unixepoch') AS created_at,\n"
+    "       strftime('%Y-%m-%dT%H:%M:%fZ',\n"
+    "           coalesce(m.body ->> 'updated_at', m.created_at) / 1e6, 'unixepoch')\n"
+    "           AS updated_at,\n"
+    "       m.state = 'deleted' AS is_deleted, m.principal\n"
+    "FROM room_messages AS m LEFT JOIN room_contents AS c\n"
+    "     USING (principal, thread_id, message_id, version);\n"
+    "CREATE VIEW message_runs AS\n"
+    "SELECT m.run_id AS id, m.body ->> 'answer' AS message_id, m.run_id,\n"
+    "       m.body ->> 'assistant_id' AS assistant_id, m.body ->> 'runtime' AS runtime,\n"
+    "       m.thread_id, nullif(m.trigger_id, '') AS trigger_message_id,\n"
+    "       m.body ->> 'head_after' AS checkpoint_id,\n"
+    "       CASE coalesce(r.status, 'success') WHEN 'success' THEN 'completed'\n"
+    "            WHEN 'timeout' THEN 'error' ELSE r.status END AS status,\n"
+    "       strftime('%Y-%m-%dT%H:%M:%fZ', m.created_at / 1e6, 'unixepoch') AS created_at,\n"
+    "       m.principal\n"
+    "FROM room_runs AS m LEFT JOIN runs AS r USING (principal, thread_id, run_id);\n";
+
 /* ---- the path --------------------------------------------------------- */
 
 static int refuse_path(struct heddle_error *fault, int code, const char *path, const char *cause)
@@ -186,6 +223,8 @@ static int write_schema(struct hd_buf *sql, int version)
     }
     if (!err && version < 1)
         err = hd_buf_append(sql, views, sizeof(views) - 1);
+    if (!err && version < ROOM_VIEWS_SINCE)
+        err = hd_buf_append(sql, room_views, sizeof(room_views) - 1);
     if (!err)
         err = hd_buf_printf(sql, "PRAGMA application_id=%d; PRAGMA user_version=%d;",
                             HD_SQLITE_APPLICATION_ID, HD_SCHEMA_VERSION);

@@ -20,6 +20,7 @@ NEW_TABLES = (
     *("holds", "lines", "outbox", "room", "run_slots", "servers", "thread_texts", "thread_words"),
     *(f"room_{name}" for name in ROOM_TABLES),
 )
+NEW_VIEWS = ("chat_messages", "message_runs")
 NEW_INDEXES = ("checkpoints_backward", "thread_info_by_updated")
 TALK, TITLED, ASKED = (f"11111111-1111-4111-8111-11111111111{number}" for number in (1, 2, 3))
 TURNS = ("Warp and weft", "A second turn")
@@ -130,11 +131,11 @@ def test_a_sqlite_file_of_the_version_before_is_upgraded(old_sqlite):
     with sqlite3.connect(old_sqlite.folder / "heddle.db") as database:
         names = {name for (name,) in database.execute("SELECT name FROM sqlite_schema")}
         assert database.execute("PRAGMA user_version").fetchone() > (5,)
-    assert names >= {*NEW_TABLES, *NEW_INDEXES}
+    assert names >= {*NEW_TABLES, *NEW_VIEWS, *NEW_INDEXES}
 
 
 def test_a_postgresql_schema_of_the_version_before_is_upgraded(old_postgres):
     check_upgrade(old_postgres)
     names = old_postgres.sql("SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace").split()
-    assert set(names) >= {*NEW_TABLES, *NEW_INDEXES}
+    assert set(names) >= {*NEW_TABLES, *NEW_VIEWS, *NEW_INDEXES}
     assert int(old_postgres.sql("SELECT version FROM schema_version")) > 5

@@ -1,3 +1,23 @@
+CREATE VIEW chat_messages AS
+SELECT m.message_id AS id, m.thread_id,
+       CASE WHEN m.body ->> 'kind' <> 'agent' THEN m.body ->> 'sender_id' END AS sender_id,
+       CASE WHEN m.body ->> 'kind' = 'agent' THEN m.sender END AS agent_id,
+       CASE WHEN m.state = 'deleted' THEN NULL
+            WHEN json_type(c.content) = 'array' THEN
+                (SELECT group_concat(CASE b.type WHEN 'text' THEN b.value
+                     WHEN 'object' THEN b.value ->> 'text' END, '')
+                 FROM json_each(c.content) AS b)
+            ELSE c.content ->> '$' END AS content,
+       CASE WHEN m.state = 'deleted' THEN '{}'
+            ELSE coalesce(c.body -> 'metadata', '{}') END AS metadata,
+       m.body ->> 'reply_to' AS parent_message_id,
+       strftime('%Y-%m-%dT%H:%M:%fZ', m.created_at / 1e6, 'unixepoch') AS created_at,
+       strftime('%Y-%m-%dT%H:%M:%fZ',
+           coalesce(m.body ->> 'updated_at', m.created_at) / 1e6, 'unixepoch')
+           AS updated_at,
+       m.state = 'deleted' AS is_deleted, m.principal
+FROM room_messages AS m LEFT JOIN room_contents AS c
+     USING (principal, thread_id, message_id, version);
 CREATE VIEW heddle_api_keys AS
 SELECT key_id,
        rev,
@@ -114,6 +134,77 @@ SELECT principal,
        strftime('%Y-%m-%dT%H:%M:%fZ', created_at / 1e6, 'unixepoch') AS created_at,
        body
 FROM principals;
+CREATE VIEW heddle_room AS
+SELECT principal,
+       thread_id,
+       rev,
+       last_seq,
+       changes,
+       strftime('%Y-%m-%dT%H:%M:%fZ', updated_at / 1e6, 'unixepoch') AS updated_at,
+       body
+FROM room;
+CREATE VIEW heddle_room_cascades AS
+SELECT principal,
+       thread_id,
+       cascade_id,
+       rev,
+       status,
+       strftime('%Y-%m-%dT%H:%M:%fZ', created_at / 1e6, 'unixepoch') AS created_at,
+       strftime('%Y-%m-%dT%H:%M:%fZ', updated_at / 1e6, 'unixepoch') AS updated_at,
+       body
+FROM room_cascades;
+CREATE VIEW heddle_room_contents AS
+SELECT principal,
+       thread_id,
+       message_id,
+       version,
+       strftime('%Y-%m-%dT%H:%M:%fZ', created_at / 1e6, 'unixepoch') AS created_at,
+       content,
+       body
+FROM room_contents;
+CREATE VIEW heddle_room_ids AS
+SELECT principal,
+       thread_id,
+       message_id,
+       seq,
+       hash
+FROM room_ids;
+CREATE VIEW heddle_room_mentions AS
+SELECT member,
+       strftime('%Y-%m-%dT%H:%M:%fZ', created_at / 1e6, 'unixepoch') AS created_at,
+       principal,
+       thread_id,
+       message_id,
+       seq
+FROM room_mentions;
+CREATE VIEW heddle_room_messages AS
+SELECT principal,
+       thread_id,
+       seq,
+       message_id,
+       state,
+       version,
+       changed,
+       strftime('%Y-%m-%dT%H:%M:%fZ', created_at / 1e6, 'unixepoch') AS created_at,
+       sender,
+       body
+FROM room_messages;
+CREATE VIEW heddle_room_reads AS
+SELECT principal,
+       thread_id,
+       reader,
+       seq,
+       strftime('%Y-%m-%dT%H:%M:%fZ', updated_at / 1e6, 'unixepoch') AS updated_at,
+       body
+FROM room_reads;
+CREATE VIEW heddle_room_runs AS
+SELECT principal,
+       thread_id,
+       run_id,
+       trigger_id,
+       strftime('%Y-%m-%dT%H:%M:%fZ', created_at / 1e6, 'unixepoch') AS created_at,
+       body
+FROM room_runs;
 CREATE VIEW heddle_run_slots AS
 SELECT actor,
        slot,
@@ -179,6 +270,16 @@ SELECT principal,
        strftime('%Y-%m-%dT%H:%M:%fZ', updated_at / 1e6, 'unixepoch') AS updated_at,
        dims
 FROM vectors;
+CREATE VIEW message_runs AS
+SELECT m.run_id AS id, m.body ->> 'answer' AS message_id, m.run_id,
+       m.body ->> 'assistant_id' AS assistant_id, m.body ->> 'runtime' AS runtime,
+       m.thread_id, nullif(m.trigger_id, '') AS trigger_message_id,
+       m.body ->> 'head_after' AS checkpoint_id,
+       CASE coalesce(r.status, 'success') WHEN 'success' THEN 'completed'
+            WHEN 'timeout' THEN 'error' ELSE r.status END AS status,
+       strftime('%Y-%m-%dT%H:%M:%fZ', m.created_at / 1e6, 'unixepoch') AS created_at,
+       m.principal
+FROM room_runs AS m LEFT JOIN runs AS r USING (principal, thread_id, run_id);
 CREATE TABLE api_keys (
     key_id TEXT NOT NULL,
     rev INTEGER NOT NULL,
@@ -309,6 +410,77 @@ CREATE TABLE principals (
     created_at INTEGER NOT NULL,
     body TEXT NOT NULL,
     PRIMARY KEY (principal)) WITHOUT ROWID;
+CREATE TABLE room (
+    principal TEXT NOT NULL,
+    thread_id TEXT NOT NULL,
+    rev INTEGER NOT NULL,
+    last_seq INTEGER NOT NULL,
+    changes INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (principal, thread_id)) WITHOUT ROWID;
+CREATE TABLE room_cascades (
+    principal TEXT NOT NULL,
+    thread_id TEXT NOT NULL,
+    cascade_id TEXT NOT NULL,
+    rev INTEGER NOT NULL,
+    status TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (principal, thread_id, cascade_id)) WITHOUT ROWID;
+CREATE TABLE room_contents (
+    principal TEXT NOT NULL,
+    thread_id TEXT NOT NULL,
+    message_id TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    content TEXT NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (principal, thread_id, message_id, version));
+CREATE TABLE room_ids (
+    principal TEXT NOT NULL,
+    thread_id TEXT NOT NULL,
+    message_id TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    hash TEXT NOT NULL,
+    PRIMARY KEY (principal, thread_id, message_id)) WITHOUT ROWID;
+CREATE TABLE room_mentions (
+    member TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    principal TEXT NOT NULL,
+    thread_id TEXT NOT NULL,
+    message_id TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    PRIMARY KEY (member, created_at, principal, thread_id, message_id)) WITHOUT ROWID;
+CREATE TABLE room_messages (
+    principal TEXT NOT NULL,
+    thread_id TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    message_id TEXT NOT NULL,
+    state TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    changed INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    sender TEXT NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (principal, thread_id, seq)) WITHOUT ROWID;
+CREATE TABLE room_reads (
+    principal TEXT NOT NULL,
+    thread_id TEXT NOT NULL,
+    reader TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (principal, thread_id, reader)) WITHOUT ROWID;
+CREATE TABLE room_runs (
+    principal TEXT NOT NULL,
+    thread_id TEXT NOT NULL,
+    run_id TEXT NOT NULL,
+    trigger_id TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (principal, thread_id, run_id)) WITHOUT ROWID;
 CREATE TABLE run_slots (
     actor TEXT NOT NULL,
     slot INTEGER NOT NULL,
@@ -394,6 +566,13 @@ CREATE INDEX invitations_by_thread ON invitations (principal, thread_id, invitat
 CREATE INDEX items_by_expiry ON items (expires_at, principal, namespace, key) WHERE expires_at IS NOT NULL;
 CREATE INDEX outbox_by_age ON outbox (created_at, principal, thread_id, run_id);
 CREATE INDEX participants_by_thread ON participants (principal, thread_id, member);
+CREATE INDEX room_cascades_by_created ON room_cascades (principal, thread_id, created_at, cascade_id);
+CREATE INDEX room_cascades_by_status ON room_cascades (status, principal, thread_id, cascade_id);
+CREATE INDEX room_mentions_by_thread ON room_mentions (principal, thread_id, member, created_at, message_id);
+CREATE INDEX room_messages_by_change ON room_messages (principal, thread_id, changed, seq);
+CREATE INDEX room_messages_by_sender ON room_messages (principal, thread_id, sender, seq);
+CREATE INDEX room_messages_by_state ON room_messages (principal, thread_id, state, seq);
+CREATE INDEX room_runs_by_trigger ON room_runs (principal, thread_id, trigger_id, run_id);
 CREATE INDEX runs_by_run ON runs (run_id, principal, thread_id);
 CREATE INDEX runs_by_status ON runs (status, principal, thread_id, run_id);
 CREATE INDEX thread_info_by_created ON thread_info (principal, created_at, thread_id);
