@@ -103,7 +103,7 @@ static int keep_once(void *arg, struct heddle_error *fault)
 {
     struct keeping *k = arg;
     struct hd_thread_rec thread;
-    struct hd_slice head;
+    struct hd_slice head = {NULL, 0};
     int err;
 
     hd_arena_reset(&k->arena);

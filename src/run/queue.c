@@ -574,7 +574,7 @@ static int queue_add(struct hd_queue *queue, const struct hd_run_rec *run, int64
     struct hd_pending_admission *admission =
         hd_pending_admission_take(&queue->admissions, run->principal, run->run_id);
     struct hd_active_run *active = NULL;
-    struct hd_slice line;
+    struct hd_slice line = {NULL, 0};
     int err = make_active_run(run, &active);
 
     if (!err)
