@@ -130,7 +130,7 @@ struct hd_room_message_rec {
     struct hd_slice replaces;    /* the message whose answer was regenerated; or empty */
     struct hd_slice run_id;      /* of an agent's message: the run that made it; or empty */
     struct hd_slice checkpoint_id;
-    struct hd_slice ns;         /* of an agent's message: its line */
+    struct hd_slice ns;         /* of an agent's message, or that of a plain run: its line */
     struct hd_slice source_id;  /* its id in the agent's state, if that is another one; or empty */
     struct hd_slice interrupts; /* JSON: of a question; or empty */
     struct hd_slice error;      /* JSON; or empty */
@@ -240,7 +240,7 @@ struct hd_room_run_rec {
     struct hd_slice principal;
     struct hd_slice thread_id;
     struct hd_slice run_id;
-    struct hd_slice trigger; /* the id of the chat message that made it; null: of a plain run */
+    struct hd_slice trigger; /* the id of the chat message that made it; empty: of a plain run */
     int64_t created_at;
     struct hd_slice answer; /* the id of the chat message that it makes */
     struct hd_slice assistant_id;

@@ -8,28 +8,15 @@
 #include "records/thread_heads.h"
 #include "room/room_view.h"
 #include "run/assistant_lookup.h"
-#include "run/run_commit.h"
+#include "run/room_answer_internal.h"
 
 #define MAX_EVENT ((size_t)64 << 20)
-#define MAX_SETTLED 64 /* questions of one line */
-
-/* The end of one run. */
-struct answering {
-    struct hd_app *app;
-    const struct hd_run_commit *commit;
-    struct hd_thread_rec *thread;
-    struct hd_event_batch *events;
-    struct hd_batch_builder *batch;
-    struct hd_arena *arena;
-    struct heddle_error *fault;
-    struct hd_room_rec room;
-    struct hd_room_run_rec run;
-    int64_t now;
-};
+#define MAX_SETTLED 16 /* questions of one line */
 
 /* ---- events ----------------------------------------------------------- */
 
-static int add_event(struct answering *a, struct hd_slice name, int err, struct hd_buf *data)
+static int add_event(struct hd_room_answering *a, struct hd_slice name, int err,
+                     struct hd_buf *data)
 {
     if (!err)
         err =
@@ -38,18 +25,21 @@ static int add_event(struct answering *a, struct hd_slice name, int err, struct 
     return err;
 }
 
-static int add_message_event(struct answering *a, const struct hd_room_message_rec *message,
+/* The last event is that of the run; readers of more changes than that read the list again. */
+static int add_message_event(struct hd_room_answering *a, const struct hd_room_message_rec *message,
                              const struct hd_room_content_rec *content)
 {
     struct hd_buf data;
 
+    if (a->event_count++ >= HD_ROOM_ANSWER_EVENTS - 1)
+        return 0;
     hd_buf_init(&data, MAX_EVENT);
     return add_event(a, HD_S("room/message"),
                      hd_room_view_message_event(&data, message, content, NULL, 0), &data);
 }
 
 /* `status` empty: the run is deleted. */
-static int add_run_event(struct answering *a, struct hd_slice status)
+static int add_run_event(struct hd_room_answering *a, struct hd_slice status)
 {
     const struct hd_room_view_run view = hd_room_view_run_of(&a->run, status);
     struct hd_buf data;
@@ -58,10 +48,42 @@ static int add_run_event(struct answering *a, struct hd_slice status)
     return add_event(a, HD_S("room/run"), hd_room_view_run_event(&data, &view), &data);
 }
 
+/* ---- messages --------------------------------------------------------- */
+
+int hd_room_answer_add(struct hd_room_answering *a, const struct hd_room_message_rec *message,
+                       const struct hd_room_content_rec *content)
+{
+    const struct hd_room_id_rec id = {.principal = message->principal,
+                                      .thread_id = message->thread_id,
+                                      .message_id = message->id,
+                                      .seq = message->seq};
+    int err = hd_room_id_put(a->batch, &id);
+
+    if (!err)
+        err = hd_room_message_add(a->batch, message);
+    if (!err && content->content.len > 0)
+        err = hd_room_content_add(a->batch, content);
+    return err ? err : add_message_event(a, message, content);
+}
+
+int hd_room_answer_change(struct hd_room_answering *a, struct hd_room_message_rec *message,
+                          const struct hd_room_content_rec *content)
+{
+    struct hd_room_content_rec stored;
+    int err =
+        content ? 0 : hd_room_contents_read(a->app->store, message, 1, a->arena, &stored, a->fault);
+
+    message->changed = ++a->room.changes;
+    message->updated_at = a->now;
+    if (!err)
+        err = hd_room_message_put(a->batch, message);
+    return err ? err : add_message_event(a, message, content ? content : &stored);
+}
+
 /* ---- earlier questions ------------------------------------------------ */
 
 struct open_questions {
-    struct answering *a;
+    struct hd_room_answering *a;
     struct hd_room_message_rec list[MAX_SETTLED];
     size_t count;
 };
@@ -69,7 +91,7 @@ struct open_questions {
 static int on_question(void *arg, const struct hd_room_message_rec *message)
 {
     struct open_questions *questions = arg;
-    struct answering *a = questions->a;
+    struct hd_room_answering *a = questions->a;
     int err;
 
     if (!hd_slice_eq(message->ns, a->run.ns) || hd_slice_eq(message->id, a->run.answer))
@@ -81,21 +103,8 @@ static int on_question(void *arg, const struct hd_room_message_rec *message)
     return err;
 }
 
-static int settle_question(struct answering *a, struct hd_room_message_rec *message)
-{
-    struct hd_room_content_rec content;
-    int err = hd_room_contents_read(a->app->store, message, 1, a->arena, &content, a->fault);
-
-    message->state = HD_ROOM_OK;
-    message->changed = ++a->room.changes;
-    message->updated_at = a->now;
-    if (!err)
-        err = hd_room_message_put(a->batch, message);
-    return err ? err : add_message_event(a, message, &content);
-}
-
 /* The line went on: it does not wait for the replies to its earlier questions any more. */
-static int settle_questions(struct answering *a)
+static int settle_questions(struct hd_room_answering *a)
 {
     const struct hd_room_message_query query = {.state = HD_ROOM_PENDING, .changed_after = -1};
     struct open_questions *questions = hd_arena_calloc(a->arena, 1, sizeof(*questions));
@@ -106,35 +115,43 @@ static int settle_questions(struct answering *a)
     questions->a = a;
     err = hd_room_messages_scan(a->app->store, a->room.principal, a->room.thread_id, &query,
                                 on_question, questions, a->fault);
-    for (size_t i = 0; !err && i < questions->count; i++)
-        err = settle_question(a, &questions->list[i]);
+    for (size_t i = 0; !err && i < questions->count; i++) {
+        questions->list[i].state = HD_ROOM_OK;
+        err = hd_room_answer_change(a, &questions->list[i], NULL);
+    }
     return err;
 }
 
 /* ---- the answer ------------------------------------------------------- */
 
 /* Reading the state again would fail again. */
-static bool is_lasting(int err)
+bool hd_room_answer_is_lasting(int err)
 {
     return err == HD_ECORRUPT || err == HD_EINVAL || err == HD_ELIMIT || err == HD_EVERSION ||
            err == HD_EUNSUPPORTED || err == HD_ENOTFOUND;
 }
 
-/* What cannot be read was not said: the end of a run does not fail for that. */
-static int read_said(struct answering *a, struct hd_room_said *out)
+struct hd_room_said_place hd_room_answer_place(const struct hd_room_answering *a)
 {
     const struct hd_run_commit *commit = a->commit;
-    const struct hd_room_said_place place = {.principal = a->room.principal,
-                                             .thread_id = a->room.thread_id,
-                                             .ns = a->run.ns,
-                                             .graph_id = commit->graph_id.len > 0 ? commit->graph_id
-                                                                                  : a->run.graph_id,
-                                             .before = a->run.head_before,
-                                             .after = a->run.head_after,
-                                             .kwargs = commit->run->kwargs};
+
+    return (struct hd_room_said_place){.principal = a->room.principal,
+                                       .thread_id = a->room.thread_id,
+                                       .ns = a->run.ns,
+                                       .graph_id = commit->graph_id.len > 0 ? commit->graph_id
+                                                                            : a->run.graph_id,
+                                       .before = a->run.head_before,
+                                       .after = a->run.head_after,
+                                       .kwargs = commit->run->kwargs};
+}
+
+/* What cannot be read was not said: the end of a run does not fail for that. */
+static int read_said(struct hd_room_answering *a, struct hd_room_said *out)
+{
+    const struct hd_room_said_place place = hd_room_answer_place(a);
     int err = hd_room_answer_find(a->app, &place, a->arena, out, a->fault);
 
-    if (!is_lasting(err))
+    if (!hd_room_answer_is_lasting(err))
         return err;
     *a->fault = (struct heddle_error){0};
     *out = (struct hd_room_said){.content = {NULL, 0}};
@@ -155,7 +172,7 @@ static enum hd_room_state state_of(const struct hd_run_commit *commit)
 }
 
 /* The name in the room, else that of the assistant. */
-static int read_agent_name(struct answering *a, struct hd_slice *out)
+static int read_agent_name(struct hd_room_answering *a, struct hd_slice *out)
 {
     struct hd_assistant_rec assistant;
     struct hd_room_agent *agents;
@@ -176,7 +193,7 @@ static int read_agent_name(struct answering *a, struct hd_slice *out)
     return err == HD_ENOTFOUND ? 0 : err;
 }
 
-static int make_answer(struct answering *a, const struct hd_room_said *said,
+static int make_answer(struct hd_room_answering *a, const struct hd_room_said *said,
                        struct hd_room_message_rec *message)
 {
     const struct hd_run_commit *commit = a->commit;
@@ -191,7 +208,8 @@ static int make_answer(struct answering *a, const struct hd_room_said *said,
                                             .sender = a->run.assistant_id,
                                             .kind = HD_ROOM_AGENT,
                                             .sender_id = a->run.assistant_id,
-                                            .reply_to = a->run.trigger,
+                                            .reply_to = a->reply_to,
+                                            .replaces = a->replaces,
                                             .run_id = a->run.run_id,
                                             .checkpoint_id = a->run.head_after,
                                             .ns = a->run.ns,
@@ -205,23 +223,7 @@ static int make_answer(struct answering *a, const struct hd_room_said *said,
     return read_agent_name(a, &message->sender_name);
 }
 
-static int put_answer(struct answering *a, const struct hd_room_message_rec *message,
-                      const struct hd_room_content_rec *content)
-{
-    const struct hd_room_id_rec id = {.principal = message->principal,
-                                      .thread_id = message->thread_id,
-                                      .message_id = message->id,
-                                      .seq = message->seq};
-    int err = hd_room_id_put(a->batch, &id);
-
-    if (!err)
-        err = hd_room_message_add(a->batch, message);
-    if (!err && content->content.len > 0)
-        err = hd_room_content_add(a->batch, content);
-    return err ? err : add_message_event(a, message, content);
-}
-
-static int post_answer(struct answering *a)
+static int post_answer(struct hd_room_answering *a)
 {
     struct hd_room_message_rec message;
     struct hd_room_content_rec content;
@@ -238,13 +240,13 @@ static int post_answer(struct answering *a)
                                            .version = message.version,
                                            .created_at = a->now,
                                            .content = said.content};
-    return put_answer(a, &message, &content);
+    return hd_room_answer_add(a, &message, &content);
 }
 
 /* ---- the run ---------------------------------------------------------- */
 
 /* From the checkpoints that it made: another run may have moved the head after its admission. */
-static int find_heads(struct answering *a)
+static int find_heads(struct hd_room_answering *a)
 {
     const struct hd_run_rec *run = a->commit->run;
     struct hd_slice before;
@@ -259,22 +261,17 @@ static int find_heads(struct answering *a)
                                 run->run_id, a->arena, &a->run.head_after, a->fault);
 }
 
-static int end_room_run(struct answering *a)
+static int end_room_run(struct hd_room_answering *a)
 {
     const struct hd_run_commit *commit = a->commit;
-    bool has_result = commit->has_begun && !commit->run->is_off_head;
-    int err = find_heads(a);
+    int err = hd_room_run_put(a->batch, &a->run);
 
-    if (!err)
-        err = hd_room_run_put(a->batch, &a->run);
-    if (!err && has_result)
-        err = settle_questions(a);
     if (!err && !commit->run->is_off_head && a->run.answer.len > 0)
         err = post_answer(a);
     return err ? err : add_run_event(a, hd_slice_cstr(hd_run_state_name(commit->status)));
 }
 
-static int forget_room_run(struct answering *a)
+static int forget_room_run(struct hd_room_answering *a)
 {
     const struct hd_room_id_rec id = {.principal = a->room.principal,
                                       .thread_id = a->room.thread_id,
@@ -286,10 +283,55 @@ static int forget_room_run(struct answering *a)
     return err ? err : add_run_event(a, hd_slice("", 0));
 }
 
-static int end_answering(struct answering *a)
+/* A plain run: *is_known is false if it leaves nothing in the room. */
+static int begin_plain(struct hd_room_answering *a, bool *is_known)
 {
-    int err = a->commit->is_rolled_back ? forget_room_run(a) : end_room_run(a);
+    const struct hd_run_rec *run = a->commit->run;
+    int err;
 
+    *is_known = false;
+    if (a->commit->is_rolled_back || run->is_off_head)
+        return 0;
+    a->run = (struct hd_room_run_rec){.run_id = run->run_id};
+    err = hd_run_line(run, a->arena, &a->run.ns, a->fault);
+    if (!err)
+        err = find_heads(a);
+    *is_known = !err && a->run.head_after.len > 0;
+    if (*is_known)
+        err = settle_questions(a);
+    return err || !*is_known ? err : hd_room_plain_add(a);
+}
+
+static int begin_asked(struct hd_room_answering *a)
+{
+    int err = find_heads(a);
+
+    a->reply_to = a->run.trigger;
+    if (!err && a->commit->has_begun && !a->commit->run->is_off_head && !a->commit->is_rolled_back)
+        err = settle_questions(a);
+    return err;
+}
+
+static int begin_end(struct hd_room_answering *a, bool *is_known)
+{
+    const struct hd_run_rec *run = a->commit->run;
+    int err = hd_room_run_read(a->app->store, run->principal, run->thread_id, run->run_id, a->arena,
+                               &a->run, a->fault);
+
+    *is_known = true;
+    if (err == HD_ENOTFOUND)
+        return begin_plain(a, is_known);
+    return err ? err : begin_asked(a);
+}
+
+static int end_answering(struct hd_room_answering *a)
+{
+    bool is_known = false;
+    int err = begin_end(a, &is_known);
+
+    if (err || !is_known)
+        return err;
+    err = a->commit->is_rolled_back ? forget_room_run(a) : end_room_run(a);
     a->room.updated_at = a->now;
     if (!err)
         err = hd_room_put(a->batch, &a->room);
@@ -302,14 +344,14 @@ int hd_room_answer_put(struct hd_app *app, const struct hd_run_commit *commit,
                        struct heddle_error *fault)
 {
     const struct hd_run_rec *run = commit->run;
-    struct answering a = {.app = app,
-                          .commit = commit,
-                          .thread = thread,
-                          .events = events,
-                          .batch = batch,
-                          .arena = arena,
-                          .fault = fault,
-                          .now = hd_clock_now_us()};
+    struct hd_room_answering a = {.app = app,
+                                  .commit = commit,
+                                  .thread = thread,
+                                  .events = events,
+                                  .batch = batch,
+                                  .arena = arena,
+                                  .fault = fault,
+                                  .now = hd_clock_now_us()};
     int err;
 
     if (!thread->is_room)
@@ -318,9 +360,6 @@ int hd_room_answer_put(struct hd_app *app, const struct hd_run_commit *commit,
         return HD_EBUSY;
     hd_event_batch_reset(events);
     err = hd_room_read(app->store, run->principal, run->thread_id, arena, &a.room, fault);
-    if (!err)
-        err = hd_room_run_read(app->store, run->principal, run->thread_id, run->run_id, arena,
-                               &a.run, fault);
     if (err)
         return err == HD_ENOTFOUND ? 0 : err;
     return end_answering(&a);

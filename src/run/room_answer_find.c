@@ -4,17 +4,16 @@
 #include "graph/engine/failure.h"
 #include "graph/state/state.h"
 #include "room/room_input.h"
-#include "run/room_answer.h"
+#include "run/room_answer_internal.h"
 
 #define MAX_VALUES ((size_t)1 << 30)
 #define MAX_MESSAGES ((size_t)1 << 24)
 
 /* ---- states ----------------------------------------------------------- */
 
-/* The messages at a checkpoint: NULL for a state without a list of messages. */
-static int read_messages(struct hd_app *app, const struct hd_room_said_place *place,
-                         struct hd_slice id, struct hd_json *json, hd_json_val *out,
-                         struct heddle_error *fault)
+int hd_room_answer_messages(struct hd_app *app, const struct hd_room_said_place *place,
+                            struct hd_slice id, struct hd_json *json, hd_json_val *out,
+                            struct heddle_error *fault)
 {
     const struct hd_address at = {.store = app->store,
                                   .graph = hd_app_shape(hd_app_graph(app, place->graph_id)),
@@ -196,9 +195,9 @@ int hd_room_answer_find(struct hd_app *app, const struct hd_room_said_place *pla
     hd_buf_init(&search.text, MAX_VALUES);
     hd_buf_init(&search.old_text, MAX_VALUES);
     if (place->before.len > 0)
-        err = read_messages(app, place, place->before, &before_json, &before, fault);
+        err = hd_room_answer_messages(app, place, place->before, &before_json, &before, fault);
     if (!err)
-        err = read_messages(app, place, place->after, &after_json, &after, fault);
+        err = hd_room_answer_messages(app, place, place->after, &after_json, &after, fault);
     if (!err)
         err = find_said(&search, place, before, after, arena, out, fault);
     hd_buf_fini(&search.old_text);

@@ -170,6 +170,7 @@ static void connect_run(struct fixture *f, const struct hd_run_rec *run, struct 
     assert_err(world_apply(f->w, &batch), 0);
 }
 
+/* `answer` empty: a plain run. */
 static struct hd_admission start_run(struct fixture *f, const char *body, struct hd_slice fork,
                                      struct hd_slice answer)
 {
@@ -180,7 +181,7 @@ static struct hd_admission start_run(struct fixture *f, const char *body, struct
                              .arena = &w->arena,
                              .request = &request,
                              .thread_id = THREAD,
-                             .is_off_head = fork.len > 0};
+                             .is_off_head = fork.len > 0 && answer.len > 0};
 
     assert_err(hd_json_parse(&json, hd_slice_cstr(body), &w->fault), 0);
     assert_err(hd_run_request_read(&request, hd_json_root(&json), &w->fault), 0);
@@ -188,7 +189,8 @@ static struct hd_admission start_run(struct fixture *f, const char *body, struct
     assert_err(hd_admit(&a, &w->fault), 0);
     assert_int_equal(a.refusal, 0);
     hd_json_fini(&json);
-    connect_run(f, &a.run, answer);
+    if (answer.len > 0)
+        connect_run(f, &a.run, answer);
     assert_err(hd_queue_add(w->app.queue, &a.run, a.event_seq, false), 0);
     return a;
 }
@@ -358,6 +360,129 @@ static void a_run_off_the_head_posts_nothing(void **state)
     }
 }
 
+/* ---- plain runs -------------------------------------------------------- */
+
+#define PLAIN(mode, messages) \
+    "{\"assistant_id\":\"line\",\"input\":{\"mode\":\"" mode "\",\"messages\":" messages "}}"
+#define HELLO(id) "[{\"role\":\"user\",\"content\":\"hello\",\"id\":\"" id "\"}]"
+
+/* Returns the id of the answer of a plain run. */
+static struct hd_slice run_plain(struct fixture *f, const char *body, struct hd_slice fork)
+{
+    return read_room_run(f, run_as(f, body, fork, hd_slice(NULL, 0))).answer;
+}
+
+static void a_plain_run_is_a_turn_of_the_chat(void **state)
+{
+    struct fixture *f = *state;
+    struct hd_slice id = run_plain(f, PLAIN("one", HELLO("h1")), hd_slice(NULL, 0));
+    struct hd_room_message_rec human = read_message(f, HD_S("h1")), answer = read_message(f, id);
+    struct hd_room_run_rec run = read_room_run(f, answer.run_id);
+    struct hd_room_rec room = read_room(f);
+    struct hd_room_mark mark;
+
+    assert_int_equal(human.seq, 1);
+    assert_int_equal(human.kind, HD_ROOM_PERSON);
+    assert_slice(human.sender_id, HD_S("user"));
+    assert_slice(read_content(f, HD_S("h1")), HD_S("\"hello\""));
+    assert_int_equal(answer.seq, 2);
+    assert_slice(answer.reply_to, HD_S("h1"));
+    assert_slice(read_content(f, id), HD_S("\"second\""));
+    assert_int_equal(run.trigger.len, 0);
+    assert_slice(run.given, HD_S("[[\"h1\",1]]"));
+    assert_err(hd_room_mark_get(&room, run.ns, &mark, NULL), 0);
+    assert_int_equal(mark.seq, 2);
+    read_events(f, "end room/message room/message room/run");
+}
+
+static void what_the_line_had_is_not_posted_again(void **state)
+{
+    struct fixture *f = *state;
+
+    (void)run_plain(f, PLAIN("one", HELLO("h1")), hd_slice(NULL, 0));
+    (void)run_plain(f,
+                    PLAIN("two", "[{\"role\":\"user\",\"content\":\"hello\",\"id\":\"h1\"},"
+                                 "\"more\"]"),
+                    hd_slice(NULL, 0));
+    assert_int_equal(read_room(f).last_seq, 4);
+    assert_int_equal(read_message(f, HD_S("h1")).version, 1);
+}
+
+static void a_message_that_is_sent_again_changed_is_a_new_version(void **state)
+{
+    struct fixture *f = *state;
+    struct hd_room_message_rec human;
+    struct hd_room_content_rec content;
+
+    (void)run_plain(f, PLAIN("one", HELLO("h1")), hd_slice(NULL, 0));
+    (void)run_plain(f, PLAIN("two", "[{\"role\":\"user\",\"content\":\"hi\",\"id\":\"h1\"}]"),
+                    hd_slice(NULL, 0));
+    human = read_message(f, HD_S("h1"));
+    assert_int_equal(human.version, 2);
+    assert_int_equal(human.changed, 1);
+    assert_err(hd_room_content_read(f->w->app.store, NOBODY, THREAD, HD_S("h1"), 2, &f->w->arena,
+                                    &content, &f->w->fault),
+               0);
+    assert_slice(content.content, HD_S("\"hi\""));
+}
+
+static void an_answer_in_the_input_is_not_the_answer(void **state)
+{
+    struct fixture *f = *state;
+    struct hd_slice id =
+        run_plain(f, PLAIN("silent", "[\"hello\",{\"role\":\"ai\",\"content\":\"hello you\"}]"),
+                  hd_slice(NULL, 0));
+
+    assert_slice(read_message(f, id).error, HD_S(HD_ROOM_SILENT));
+    assert_int_equal(read_content(f, id).len, 0);
+    assert_int_equal(read_room(f).last_seq, 2);
+}
+
+static void a_fork_makes_the_later_turns_stale(void **state)
+{
+    struct fixture *f = *state;
+    struct hd_slice one = run_plain(f, PLAIN("one", HELLO("h1")), hd_slice(NULL, 0));
+    struct hd_slice two = run_plain(f, PLAIN("two", HELLO("h2")), hd_slice(NULL, 0));
+    struct hd_slice fork = read_message(f, one).checkpoint_id;
+    struct hd_slice other = run_plain(f, PLAIN("three", HELLO("h3")), fork);
+
+    assert_int_equal(read_message(f, HD_S("h1")).state, HD_ROOM_OK);
+    assert_int_equal(read_message(f, one).state, HD_ROOM_OK);
+    assert_int_equal(read_message(f, HD_S("h2")).state, HD_ROOM_STALE);
+    assert_slice(read_message(f, HD_S("h2")).replaced_by, HD_S("h3"));
+    assert_int_equal(read_message(f, two).state, HD_ROOM_STALE);
+    assert_slice(read_message(f, two).replaced_by, other);
+    assert_int_equal(read_message(f, other).state, HD_ROOM_OK);
+    assert_slice(read_message(f, other).replaces, two);
+    /* A turn at the new head leaves all of them as they are. */
+    (void)run_plain(f, PLAIN("four", HELLO("h4")), hd_slice(NULL, 0));
+    assert_int_equal(read_message(f, other).state, HD_ROOM_OK);
+    assert_int_equal(read_room(f).last_seq, 8);
+}
+
+static void a_plain_answer_settles_a_question(void **state)
+{
+    struct fixture *f = *state;
+    struct hd_slice question = run_plain(f, MODE("ask"), hd_slice(NULL, 0)), answer;
+
+    assert_int_equal(read_message(f, question).state, HD_ROOM_PENDING);
+    answer = run_plain(f, RESUME, hd_slice(NULL, 0));
+    assert_int_equal(read_message(f, question).state, HD_ROOM_OK);
+    assert_slice(read_content(f, answer), HD_S("\"you said no\""));
+}
+
+static void a_plain_run_that_is_rolled_back_leaves_nothing(void **state)
+{
+    struct fixture *f = *state;
+    struct hd_admission a =
+        start_run(f, PLAIN("sleep", HELLO("h1")), hd_slice(NULL, 0), hd_slice(NULL, 0));
+
+    assert_true(hd_queue_cancel(f->w->app.queue, NOBODY, THREAD, a.run.run_id, HD_CANCEL_ROLLBACK));
+    wait_until_ended(f, 1);
+    assert_int_equal(read_room(f).last_seq, 0);
+    read_events(f, "end");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -370,6 +495,15 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_run_that_is_rolled_back_leaves_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(a_question_waits_until_the_line_goes_on, setup, teardown),
         cmocka_unit_test_setup_teardown(a_run_off_the_head_posts_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_plain_run_is_a_turn_of_the_chat, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_the_line_had_is_not_posted_again, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_message_that_is_sent_again_changed_is_a_new_version,
+                                        setup, teardown),
+        cmocka_unit_test_setup_teardown(an_answer_in_the_input_is_not_the_answer, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_fork_makes_the_later_turns_stale, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_plain_answer_settles_a_question, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_plain_run_that_is_rolled_back_leaves_nothing, setup,
+                                        teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
