@@ -19,7 +19,8 @@ static const struct hd_routes *const tables[] = {
     &hd_routes_invitations,     &hd_routes_page,
     &hd_routes_page_sign_in,    &hd_routes_peer_cancel,
     &hd_routes_room_settings,   &hd_routes_room_messages,
-    &hd_routes_room_inbox,
+    &hd_routes_room_inbox,      &hd_routes_room_delete,
+    &hd_routes_room_feedback,   &hd_routes_room_stop,
 };
 
 const struct hd_endpoint *hd_endpoint_at(size_t index)

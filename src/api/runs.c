@@ -289,6 +289,16 @@ static void put_receipt(struct hd_jw *jw, const struct hd_run_rec *run, const ch
     hd_jw_object_end(jw);
 }
 
+void hd_run_view_receipt(struct hd_jw *jw, const struct hd_run_rec *run)
+{
+    hd_jw_object(jw);
+    hd_jw_put_string(jw, "run_id", run->run_id);
+    hd_jw_put_string(jw, "status", hd_slice_cstr(hd_run_state_name(run->status)));
+    put_facts(jw, run->receipt);
+    hd_jw_put_string_or_null(jw, "checkpoint_id", run->checkpoint_id);
+    hd_jw_object_end(jw);
+}
+
 static void on_cancelled(void *ctx, const struct hd_outcome *outcome)
 {
     struct cancelling *cancelling = ctx;

@@ -152,6 +152,7 @@ ROWS: dict[tuple[str, str], Row] = {
     ("GET", "/threads/{thread_id}/room"): read(),
     ("PUT", "/threads/{thread_id}/room"): Row(json=lambda i: {"agents": [{"assistant_id": "echo"}]}),
     ("GET", "/threads/{thread_id}/room/messages"): read(),
+    ("POST", "/threads/{thread_id}/room/stop"): Row(makes="pending"),
     ("PUT", "/threads/{thread_id}/room/read"): Row(json=lambda i: {"seq": 0}),
     ("GET", "/mentions"): read(own="thread"),
     # the server

@@ -1,0 +1,203 @@
+"""Chat messages of a room: lists, versions, runs, ratings, deletion, read marks, stopping."""
+
+import os
+import uuid
+
+import httpx
+import pytest
+from plain import Thread, events, until
+from server import Server
+from table import refused
+
+pytestmark = pytest.mark.beyond_peer("has no rooms")
+
+
+def stores() -> dict[str, str | None]:
+    """A database of SQLite, and a schema of PostgreSQL if there is a server."""
+    found = {"sqlite": None}
+    postgres = os.environ.get("HEDDLE_TEST_PG_URL")
+    if postgres:
+        found["postgres"] = f"{postgres}{'&' if '?' in postgres else '?'}schema=rooms_{uuid.uuid4().hex[:8]}"
+    return found
+
+
+STORES = stores()
+
+
+@pytest.fixture(scope="module", params=STORES.values(), ids=STORES)
+def server(request):
+    with Server(store=request.param) as running:
+        yield running
+
+
+@pytest.fixture
+def http(server):
+    with httpx.Client(base_url=server.url, timeout=60) as client:
+        yield client
+
+
+class Room(Thread):
+    """A thread with the agent echo; each plain run adds a message and its answer."""
+
+    def __init__(self, http, **settings):
+        super().__init__(http)
+        self.ask("PUT", self.path("/room"), json={"agents": [{"assistant_id": "echo"}], **settings})
+
+    def messages(self, **params) -> list[dict]:
+        return self.ask("GET", self.path("/room/messages"), params=params)
+
+    def message(self, identity, rest="", **options):
+        return self.ask(options.pop("method", "GET"), self.path(f"/room/messages/{identity}{rest}"), **options)
+
+
+def contents(messages):
+    return [each["content"] for each in messages]
+
+
+@pytest.fixture
+def room(http):
+    return Room(http)
+
+
+@pytest.fixture
+def talk(room):
+    """Four messages: two of the user, two answers."""
+    for text in ("one", "Two"):
+        room.say("echo", text)
+    return room
+
+
+ALL = ["one", "You said: one", "Two", "You said: Two"]
+
+
+def test_messages_are_listed_in_pages(talk):
+    assert contents(talk.messages()) == ALL
+    assert [each["seq"] for each in talk.messages()] == [1, 2, 3, 4]
+    assert contents(talk.messages(limit=2)) == ALL[2:]
+    assert contents(talk.messages(limit=2, before=3)) == ALL[:2]
+    assert contents(talk.messages(limit=2, after=0)) == ALL[:2]
+    assert contents(talk.messages(limit=2, after=1)) == ALL[1:3]
+    assert contents(talk.messages(after=1, before=4)) == ALL[1:3]
+    assert contents(talk.messages(order="desc", limit=3)) == ALL[:0:-1]
+    assert contents(talk.messages(order="asc", limit=3)) == ALL[1:]
+    assert talk.messages(after=4) == [] and talk.messages(before=1) == []
+
+
+def test_messages_are_found_by_sender_state_and_text(talk):
+    agent = talk.messages()[1]["sender"]
+    assert agent["type"] == "agent" and agent["name"] == "echo"
+    assert contents(talk.messages(sender="user")) == ALL[::2]
+    assert contents(talk.messages(sender=agent["id"], limit=1)) == ALL[3:]
+    assert talk.messages(sender="stranger") == []
+    assert contents(talk.messages(state="ok")) == ALL and talk.messages(state="error") == []
+    assert contents(talk.messages(text="two")) == ALL[2:]
+    assert contents(talk.messages(text="said", limit=1, after=0)) == ALL[1:2]
+    assert contents(talk.messages(text="said", sender="user")) == []
+
+
+def test_a_long_room_is_searched_to_its_end(room):
+    needle = room.say("echo", "needle in the hay")["messages"][0]["content"]
+    for n in range(40):
+        room.say("echo", f"hay {n}")
+    assert contents(room.messages(text="NEEDLE", limit=5)) == [needle, f"You said: {needle}"]
+    assert contents(room.messages(sender="user", limit=2, after=0)) == [needle, "hay 0"]
+    assert len(room.messages()) == 50 and len(room.messages(limit=1000)) == 82
+
+
+def test_a_message_has_versions_and_runs(talk):
+    first, answer = talk.messages()[:2]
+    shown = talk.message(first["id"])
+    versions = shown.pop("versions")
+    assert shown == first and versions == [
+        {"version": 1, "content": "one", "metadata": None, "created_at": first["created_at"]}
+    ]
+    assert answer["reply_to"] == first["id"] and answer["run_id"] and answer["checkpoint_id"]
+    assert refused(talk.http, "GET", talk.path("/room/messages/nothing"), 404) == "Message with ID nothing not found"
+
+
+# ---- ratings
+
+
+def test_an_answer_is_rated(talk):
+    answer = talk.messages()[1]
+    path = f"/{answer['id']}/feedback"
+    rated = talk.message(answer["id"], "/feedback", method="POST", json={"rating": "up"})["message"]
+    [rating] = rated["feedback"]
+    assert rating["person"]["id"] == "user" and (rating["rating"], rating["comment"]) == ("up", None)
+    assert rated["updated_at"] > answer["updated_at"]
+    again = talk.message(answer["id"], "/feedback", method="POST", json={"rating": "down", "comment": "too short"})
+    [rating] = again["message"]["feedback"]
+    assert (rating["rating"], rating["comment"]) == ("down", "too short")
+    assert talk.messages()[1] == again["message"]
+    assert talk.message(answer["id"], "/feedback", method="POST", json={})["message"]["feedback"] is None
+    for body in ({"rating": "best"}, {"rating": 1}, {"comment": 3}, {"comment": "c" * 4001}):
+        refused(talk.http, "POST", talk.path(f"/room/messages{path}"), 422, json=body)
+    own = talk.path(f"/room/messages/{talk.messages()[0]['id']}/feedback")
+    refused(talk.http, "POST", own, 422, "agents", json={"rating": "up"})
+
+
+# ---- deletion
+
+
+def test_a_deleted_message_keeps_its_place(talk):
+    first, answer = talk.messages()[:2]
+    deleted = talk.message(first["id"], method="DELETE")
+    assert deleted["message"] == {
+        **first, "content": None, "metadata": None, "state": "deleted", "updated_at": deleted["message"]["updated_at"],
+    }  # fmt: skip
+    assert deleted["remains"] == ["versions", "run_inputs", "checkpoints", "events"]
+    assert contents(talk.messages()) == [None, *ALL[1:]] and talk.messages(text="one") == [answer]
+    assert contents(talk.messages(state="deleted")) == [None]
+    again = talk.message(first["id"], method="DELETE")
+    assert again["message"]["state"] == "deleted" and again["remains"] == deleted["remains"]
+    refused(talk.http, "DELETE", talk.path("/room/messages/nothing"), 404)
+
+
+def test_changes_are_events_of_the_room(talk):
+    answer = talk.messages()[1]
+    with httpx.Client(base_url=talk.http.base_url, timeout=60) as http:
+        with http.stream("GET", talk.path("/stream"), params={"stream_mode": "room"}) as stream:
+            pieces = stream.iter_text()
+            talk.message(answer["id"], "/feedback", method="POST", json={"rating": "up"})
+            talk.message(answer["id"], method="DELETE")
+            text = ""
+            while text.count("event: room/message") < 2 or not text.endswith("\n\n"):
+                text += next(pieces)
+    rated, deleted = [(name, data["message"], int(number)) for name, data, number in events(text) if data]
+    assert rated[0] == deleted[0] == "room/message" and rated[2] < deleted[2]
+    assert rated[1]["feedback"] and deleted[1]["state"] == "deleted" and deleted[1]["content"] is None
+    stored = talk.http.build_request(
+        "GET", talk.path("/stream"), params={"stream_mode": "room"}, headers={"Last-Event-ID": str(rated[2])}
+    )
+    answer = talk.http.send(stored, stream=True)
+    assert '"deleted"' in next(answer.iter_text())
+    answer.close()
+
+
+# ---- read marks
+
+
+def test_a_read_mark_moves_forward(talk):
+    assert talk.record()["unread"] == 2  # the answers
+    assert talk.ask("PUT", talk.path("/room/read"), json={"seq": 2}) == {"seq": 2, "unread": 1}
+    assert talk.ask("PUT", talk.path("/room/read"), json={"seq": 1}) == {"seq": 2, "unread": 1}
+    assert talk.ask("GET", talk.path("/room"))["unread"] == 1
+    assert talk.ask("PUT", talk.path("/room/read"), json={"seq": 99}) == {"seq": 4, "unread": 0}
+    talk.say("echo", "three")
+    assert talk.record()["unread"] == 1
+
+
+# ---- stopping
+
+
+def test_all_runs_of_a_room_are_stopped(room):
+    assert room.ask("POST", room.path("/room/stop")) == {"cancelled": []}
+    runs = [
+        room.ask("POST", room.path("/runs"), json={"assistant_id": "nap", "input": {"ms": 600_000}})["run_id"]
+        for _ in range(2)
+    ]
+    until(lambda: room.ask("GET", room.path(f"/runs/{runs[0]}"))["status"] == "running")
+    stopped = room.ask("POST", room.path("/room/stop"))["cancelled"]
+    assert [each["run_id"] for each in stopped] == runs
+    assert {each["status"] for each in stopped} == {"interrupted"}
+    assert {room.ask("GET", room.path(f"/runs/{run}"))["status"] for run in runs} == {"interrupted"}
