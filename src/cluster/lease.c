@@ -302,6 +302,7 @@ static int open_backend(struct hd_lease *lease, const char *text, struct heddle_
     hd_arena_init(&arena, MAX_URL);
     err = hd_url_parse(&url, text, &arena, fault);
     url.pool = 1;
+    url.enough_version = hd_tables[HD_SERVERS].since; /* this server may be refused */
     if (!err && url.timeout_ms > lease->times.timeout_ms)
         url.timeout_ms = lease->times.timeout_ms;
     if (!err)

@@ -45,12 +45,15 @@
 static int open_store(struct hd_app *app, struct heddle_error *fault)
 {
     struct heddle_error error = {0};
-    int err = heddle_open(&app->store, app->config->store, &error);
+    /* A server that is refused must not change the tables: the others could not start again. */
+    int err = hd_rows_open(&app->store, app->config->store, hd_tables[HD_SERVERS].since, &error);
     char shown[512];
 
     if (!err)
         err = hd_store_lock_take(app->store, app->config, app->loop, app->lost, app->lost_ctx,
                                  &app->hold, &error);
+    if (!err)
+        err = hd_rows_upgrade(app->store, &error);
     if (!err)
         app->cluster = hd_store_lock_cluster(app->hold);
     hd_url_show(app->config->store, shown, sizeof(shown));

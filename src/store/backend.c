@@ -153,6 +153,11 @@ int hd_backend_open(struct hd_backend **out, const struct hd_url *url, struct he
     return driver ? driver->open(out, url, fault) : refuse_scheme(url->scheme, fault);
 }
 
+int hd_backend_upgrade(struct hd_backend *backend, struct heddle_error *fault)
+{
+    return backend->ops->upgrade ? backend->ops->upgrade(backend, fault) : 0;
+}
+
 void hd_backend_close(struct hd_backend *backend)
 {
     if (backend)

@@ -109,10 +109,12 @@ struct hd_backend_ops {
     bool can_count;         /* read() supports hd_query.is_count */
 
     /*
-     * Creates missing tables. On failure *out is untouched, and nothing was created if the failure
-     * could be foreseen.
+     * Creates missing tables (url->enough_version). On failure *out is untouched, and nothing was
+     * created if the failure could be foreseen.
      */
     int (*open)(struct hd_backend **out, const struct hd_url *url, struct heddle_error *fault);
+    /* Creates the tables that open() has left out. NULL: it never does. */
+    int (*upgrade)(struct hd_backend *backend, struct heddle_error *fault);
     void (*close)(struct hd_backend *backend);
 
     /*
@@ -163,6 +165,7 @@ struct hd_backend {
 /* Chooses the driver by the URL's scheme; HD_EINVAL with the known schemes otherwise. */
 HD_MUST_CHECK int hd_backend_open(struct hd_backend **out, const struct hd_url *url,
                                   struct heddle_error *fault);
+HD_MUST_CHECK int hd_backend_upgrade(struct hd_backend *backend, struct heddle_error *fault);
 void hd_backend_close(struct hd_backend *backend);
 HD_MUST_CHECK int hd_backend_apply(struct hd_backend *backend, const struct hd_batch *batch,
                                    size_t *failed, struct heddle_error *fault);

@@ -7,6 +7,7 @@
 #include "store/lane.h"
 #include "store/list_append.h"
 #include "store/prune.h"
+#include "store/rows.h"
 #include "store/scan.h"
 
 /* The public struct is the store itself; callers never see inside. */
@@ -100,7 +101,8 @@ struct heddle_thread hd_store_thread_from_key(struct hd_slice key)
 
 /* ---- opening ---- */
 
-static int open_store(struct hd_store *store, const char *text, struct heddle_error *fault)
+static int open_store(struct hd_store *store, const char *text, int enough_version,
+                      struct heddle_error *fault)
 {
     struct hd_arena arena;
     struct hd_url url;
@@ -108,6 +110,7 @@ static int open_store(struct hd_store *store, const char *text, struct heddle_er
 
     hd_arena_init(&arena, 1 << 20);
     err = hd_url_parse(&url, text, &arena, fault);
+    url.enough_version = enough_version;
     if (!err)
         err = hd_backend_open(&store->backend, &url, fault);
     if (!err) {
@@ -133,7 +136,8 @@ void heddle_close(struct heddle *heddle)
     hd_free(heddle);
 }
 
-int heddle_open(struct heddle **out, const char *url, struct heddle_error *error)
+int hd_rows_open(struct heddle **out, const char *url, int enough_version,
+                 struct heddle_error *error)
 {
     struct heddle_error *fault = call_enter(error);
     struct heddle *heddle = hd_calloc(1, sizeof(*heddle));
@@ -141,13 +145,18 @@ int heddle_open(struct heddle **out, const char *url, struct heddle_error *error
 
     if (!heddle)
         return call_leave(HD_ENOMEM, error);
-    err = open_store(&heddle->store, url, fault);
+    err = open_store(&heddle->store, url, enough_version, fault);
     if (err) {
         heddle_close(heddle);
         return call_leave(err, error);
     }
     *out = heddle;
     return call_leave(0, error);
+}
+
+int heddle_open(struct heddle **out, const char *url, struct heddle_error *error)
+{
+    return hd_rows_open(out, url, 0, error);
 }
 
 /* ---- writing ---- */

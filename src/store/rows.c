@@ -110,6 +110,11 @@ const char *hd_rows_file(struct heddle *store)
     return hd_store_of(store)->backend->file;
 }
 
+int hd_rows_upgrade(struct heddle *store, struct heddle_error *fault)
+{
+    return hd_backend_upgrade(hd_store_of(store)->backend, fault);
+}
+
 bool hd_rows_is_remote(struct heddle *store)
 {
     return hd_store_of(store)->backend->is_remote;

@@ -20,6 +20,16 @@
 #include "store/batch.h"
 
 /*
+ * As heddle_open(), but leaves a database of version `enough_version` or a newer one as it is,
+ * until hd_rows_upgrade(): a server asks other servers before it upgrades the tables that they use.
+ * Before the upgrade only tables of `enough_version` may be used.
+ */
+HD_MUST_CHECK int hd_rows_open(struct heddle **out, const char *url, int enough_version,
+                               struct heddle_error *fault);
+/* Creates the missing tables of this program's version. Blocks. */
+HD_MUST_CHECK int hd_rows_upgrade(struct heddle *store, struct heddle_error *fault);
+
+/*
  * Applies the batch, atomic and durable, and waits for it. `lane_key` is the stored key of a thread
  * (hd_store_thread_key()): writes under one key take effect in the order of the calls. On
  * HD_ECONFLICT *failed (may be NULL) is the index of the operation that conflicted.

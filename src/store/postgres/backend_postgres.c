@@ -147,7 +147,8 @@ static int pg_open(struct hd_backend **out, const struct hd_url *url, struct hed
     PQconninfoFree(options);
     if (err)
         return hd_error_set(fault, err, "%s", hd_error_text(err));
-    err = hd_pg_schema_open(pg, fault);
+    err =
+        hd_pg_schema_open(pg, url->enough_version ? url->enough_version : HD_SCHEMA_VERSION, fault);
     if (err) {
         pg_close(&pg->base);
         return err;
@@ -155,6 +156,11 @@ static int pg_open(struct hd_backend **out, const struct hd_url *url, struct hed
     pg->base.is_remote = true;
     *out = &pg->base;
     return 0;
+}
+
+static int pg_upgrade(struct hd_backend *backend, struct heddle_error *fault)
+{
+    return hd_pg_schema_open((struct hd_pg *)backend, HD_SCHEMA_VERSION, fault);
 }
 
 /* ---- reading ---- */
@@ -438,6 +444,7 @@ const struct hd_backend_ops hd_backend_postgres = {
     .can_count = true,
     .schemes = {"postgresql", "postgres"},
     .open = pg_open,
+    .upgrade = pg_upgrade,
     .close = pg_close,
     .apply = hd_pg_apply,
     .read = pg_read,

@@ -210,8 +210,10 @@ HD_MUST_CHECK int hd_pg_run(struct hd_pg *pg, hd_pg_work work, void *arg,
 int hd_pg_apply(struct hd_backend *backend, const struct hd_batch *batch, size_t *failed,
                 struct heddle_error *fault);
 
-/* Creates or migrates the schema when it is not current; otherwise writes nothing. */
-HD_MUST_CHECK int hd_pg_schema_open(struct hd_pg *pg, struct heddle_error *fault);
+/*
+ * Creates or migrates the schema when it is older than version `enough`; otherwise writes nothing.
+ */
+HD_MUST_CHECK int hd_pg_schema_open(struct hd_pg *pg, int enough, struct heddle_error *fault);
 
 /* True when nearest vectors are supported; detects and prepares it the first time. */
 HD_MUST_CHECK bool hd_pg_nearest_is_ready(struct hd_pg *pg);

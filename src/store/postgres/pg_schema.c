@@ -203,12 +203,12 @@ static int migrate(struct hd_pg *pg, struct hd_pg_conn *conn, int64_t deadline_u
     return err;
 }
 
-int hd_pg_schema_open(struct hd_pg *pg, struct heddle_error *fault)
+int hd_pg_schema_open(struct hd_pg *pg, int enough, struct heddle_error *fault)
 {
     struct schema_found found = {0};
     int err = hd_pg_run(pg, schema_look, &found, fault);
 
-    if (!err && found.version < HD_SCHEMA_VERSION)
+    if (!err && found.version < enough)
         err = hd_pg_run(pg, migrate, &found, fault);
     if (!err && found.version > HD_SCHEMA_VERSION)
         err =

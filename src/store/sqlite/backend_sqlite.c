@@ -31,7 +31,8 @@ struct sqlite_backend {
     bool is_relaxed;
     int timeout_ms;
 
-    pthread_mutex_t write_lock;    /* guards `writer` */
+    pthread_mutex_t write_lock;    /* guards the next two */
+    int enough_version;            /* of the file; an older one is upgraded */
     struct hd_sqlite_conn *writer; /* NULL: must be opened again */
 
     pthread_mutex_t pool_lock; /* guards the rest */
@@ -333,7 +334,8 @@ static int ready_writer(struct sqlite_backend *sqlite, struct heddle_error *faul
     int err;
 
     if (!sqlite->writer) {
-        err = hd_sqlite_open_file(&sqlite->writer, sqlite->path, sqlite->timeout_ms, fault);
+        err = hd_sqlite_open_file(&sqlite->writer, sqlite->path, sqlite->enough_version,
+                                  sqlite->timeout_ms, fault);
         if (err)
             return err;
         err = hd_sqlite_conn_configure(sqlite->writer, HD_SQLITE_WRITER, sqlite->is_relaxed, fault);
@@ -513,9 +515,9 @@ static int copy_path(struct sqlite_backend *sqlite)
 static int open_database(struct sqlite_backend *sqlite, const char *path,
                          struct heddle_error *fault)
 {
-    int err = sqlite->is_memory
-                  ? hd_sqlite_open_memory(&sqlite->writer, sqlite->timeout_ms, fault)
-                  : hd_sqlite_open_file(&sqlite->writer, path, sqlite->timeout_ms, fault);
+    int err = sqlite->is_memory ? hd_sqlite_open_memory(&sqlite->writer, sqlite->timeout_ms, fault)
+                                : hd_sqlite_open_file(&sqlite->writer, path, sqlite->enough_version,
+                                                      sqlite->timeout_ms, fault);
 
     if (err)
         return err;
@@ -541,6 +543,7 @@ static int sqlite_open(struct hd_backend **out, const struct hd_url *url,
     sqlite->is_memory = strcmp(url->rest, ":memory:") == 0;
     sqlite->is_relaxed = url->is_relaxed;
     sqlite->timeout_ms = url->timeout_ms;
+    sqlite->enough_version = url->enough_version ? url->enough_version : HD_SCHEMA_VERSION;
     err = open_database(sqlite, url->rest, fault);
     if (err) {
         pthread_mutex_destroy(&sqlite->pool_lock);
@@ -552,6 +555,20 @@ static int sqlite_open(struct hd_backend **out, const struct hd_url *url,
     sqlite->base.file = sqlite->is_memory ? NULL : sqlite->path;
     *out = &sqlite->base;
     return 0;
+}
+
+static int sqlite_upgrade(struct hd_backend *backend, struct heddle_error *fault)
+{
+    struct sqlite_backend *sqlite = sqlite_from(backend);
+    int err;
+
+    pthread_mutex_lock(&sqlite->write_lock);
+    sqlite->enough_version = HD_SCHEMA_VERSION;
+    err = ready_writer(sqlite, fault);
+    if (!err)
+        err = hd_sqlite_upgrade(sqlite->writer, fault);
+    pthread_mutex_unlock(&sqlite->write_lock);
+    return err;
 }
 
 static void sqlite_close(struct hd_backend *backend)
@@ -573,6 +590,7 @@ const struct hd_backend_ops hd_backend_sqlite = {
     .can_count = true,
     .schemes = {"sqlite"},
     .open = sqlite_open,
+    .upgrade = sqlite_upgrade,
     .close = sqlite_close,
     .apply = sqlite_apply,
     .read = sqlite_read,

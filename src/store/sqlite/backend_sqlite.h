@@ -122,10 +122,13 @@ int hd_sqlite_bind(sqlite3_stmt *stmt, int at, enum hd_column_type type,
 
 /*
  * Opens `path` as a connection that may write, creating the file and the tables when they are
- * missing. On failure nothing was created or changed.
+ * missing, unless the file has version `enough`. On failure nothing was created or changed.
  */
-HD_MUST_CHECK int hd_sqlite_open_file(struct hd_sqlite_conn **out, const char *path, int timeout_ms,
-                                      struct heddle_error *fault);
+HD_MUST_CHECK int hd_sqlite_open_file(struct hd_sqlite_conn **out, const char *path, int enough,
+                                      int timeout_ms, struct heddle_error *fault);
+
+/* Creates the tables that are missing in a file of an older version. */
+HD_MUST_CHECK int hd_sqlite_upgrade(struct hd_sqlite_conn *conn, struct heddle_error *fault);
 
 /* The same for a private database in memory. */
 HD_MUST_CHECK int hd_sqlite_open_memory(struct hd_sqlite_conn **out, int timeout_ms,

@@ -309,14 +309,19 @@ static int use_log(struct hd_sqlite_conn *conn, struct heddle_error *fault)
     }
 }
 
-static int make_ours(struct hd_sqlite_conn *conn, struct heddle_error *fault)
+static int make_enough(struct hd_sqlite_conn *conn, int enough, struct heddle_error *fault)
 {
     int version;
     int err = path_inspect(conn, &version, fault);
 
-    if (!err && version < HD_SCHEMA_VERSION)
+    if (!err && version < enough)
         err = schema_create(conn, fault);
     return err;
+}
+
+int hd_sqlite_upgrade(struct hd_sqlite_conn *conn, struct heddle_error *fault)
+{
+    return make_enough(conn, HD_SCHEMA_VERSION, fault);
 }
 
 /* ---- opening ---------------------------------------------------------- */
@@ -337,7 +342,7 @@ static void remove_if_empty(struct hd_sqlite_conn *conn, const char *path)
     hd_sqlite_abandon(conn);
 }
 
-static int open_once(struct hd_sqlite_conn **out, const char *path, int timeout_ms,
+static int open_once(struct hd_sqlite_conn **out, const char *path, int enough, int timeout_ms,
                      struct heddle_error *fault)
 {
     struct hd_sqlite_conn *conn = NULL;
@@ -352,7 +357,7 @@ static int open_once(struct hd_sqlite_conn **out, const char *path, int timeout_
     if (sqlite3_db_readonly(conn->db, "main") == 1)
         err = hd_error_set(fault, HD_EACCESS, "%s: the file is read-only", hd_sqlite_name(conn));
     if (!err) {
-        err = make_ours(conn, fault);
+        err = make_enough(conn, enough, fault);
         if (err && !exists)
             remove_if_empty(conn, path);
     }
@@ -365,14 +370,14 @@ static int open_once(struct hd_sqlite_conn **out, const char *path, int timeout_
     return err;
 }
 
-int hd_sqlite_open_file(struct hd_sqlite_conn **out, const char *path, int timeout_ms,
+int hd_sqlite_open_file(struct hd_sqlite_conn **out, const char *path, int enough, int timeout_ms,
                         struct heddle_error *fault)
 {
     struct hd_sqlite_conn *conn = NULL;
     int err;
 
     for (int attempt = 0; attempt < 10; attempt++) {
-        err = open_once(&conn, path, timeout_ms, fault);
+        err = open_once(&conn, path, enough, timeout_ms, fault);
         if (err)
             return err;
         if (!hd_sqlite_has_moved(conn)) {
@@ -393,7 +398,7 @@ int hd_sqlite_open_memory(struct hd_sqlite_conn **out, int timeout_ms, struct he
                               timeout_ms, fault);
     if (err)
         return err;
-    err = make_ours(conn, fault);
+    err = hd_sqlite_upgrade(conn, fault);
     if (err)
         hd_sqlite_conn_close(conn);
     else

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import signal
+import sqlite3
 import stat
 import subprocess
 
@@ -56,6 +57,25 @@ def says_hello(server: Server) -> None:
 def test_a_second_server_is_refused_with_the_address_of_the_first(running, command):
     assert f"heddle {command}: " in is_refused(running, second(running, command))
     says_hello(running)
+
+
+def set_version(server: Server, change: int = 0) -> int:
+    """The version of the store's schema, after a change."""
+    if isinstance(server, PostgresServer):
+        server.sql(f"UPDATE schema_version SET version = version + {change}")
+        return int(server.sql("SELECT version FROM schema_version"))
+    with contextlib.closing(sqlite3.connect(server.folder / "heddle.db")) as database:
+        [version] = database.execute("PRAGMA user_version").fetchone()
+        database.execute(f"PRAGMA user_version = {version + change}")
+        return version + change
+
+
+def test_a_refused_server_does_not_upgrade_the_store(running):
+    older = set_version(running, -1)
+    is_refused(running, second(running))
+    assert set_version(running) == older
+    says_hello(running)
+    set_version(running, +1)
 
 
 def test_after_a_crash_the_next_start_works_at_once(running):

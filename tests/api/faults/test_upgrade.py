@@ -21,6 +21,7 @@ NEW_TABLES = (
     *(f"room_{name}" for name in ROOM_TABLES),
 )
 NEW_VIEWS = ("chat_messages", "message_runs")
+LATEST_TABLES = tuple(name for name in NEW_TABLES if name.startswith("room"))  # of the current version
 NEW_INDEXES = ("checkpoints_backward", "thread_info_by_updated")
 TALK, TITLED, ASKED = (f"11111111-1111-4111-8111-11111111111{number}" for number in (1, 2, 3))
 TURNS = ("Warp and weft", "A second turn")
@@ -139,3 +140,18 @@ def test_a_postgresql_schema_of_the_version_before_is_upgraded(old_postgres):
     names = old_postgres.sql("SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace").split()
     assert set(names) >= {*NEW_TABLES, *NEW_VIEWS, *NEW_INDEXES}
     assert int(old_postgres.sql("SELECT version FROM schema_version")) > 5
+
+
+def test_tables_are_added_to_a_store_of_the_latest_version_but_one():
+    """Its lease is acquired before."""
+    with Postgres() as postgres, PostgresServer(postgres) as server:
+        fill(server)
+        server.stop()
+        for table in LATEST_TABLES:
+            server.sql(f"SET client_min_messages = error; DROP TABLE {table} CASCADE")
+        server.sql("UPDATE schema_version SET version = version - 1")
+        older = int(server.sql("SELECT version FROM schema_version"))
+        check_upgrade(server)
+        names = server.sql("SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace").split()
+        assert set(names) >= set(LATEST_TABLES)
+        assert int(server.sql("SELECT version FROM schema_version")) == older + 1
