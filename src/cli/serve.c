@@ -84,6 +84,7 @@ static void on_signal(uv_signal_t *handle, int signum)
     }
     s->is_ending = true;
     hd_log(HD_LOG_INFO, "serve", "stopping; send the signal again to stop at once");
+    hd_server_retire(&s->app);
     hd_http_server_close(s->server, s->config.drain_us / 1000, on_server_closed, s);
     hd_api_end_thread_streams(s->api);
 }

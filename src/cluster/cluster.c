@@ -30,6 +30,25 @@ bool hd_cluster_is_leader(struct hd_cluster *cluster)
     return is_leader && !hd_lease_in_doubt(cluster->lease);
 }
 
+void hd_cluster_retire(struct hd_cluster *cluster)
+{
+    if (!cluster)
+        return;
+    pthread_mutex_lock(&cluster->lock);
+    cluster->is_retiring = true;
+    pthread_mutex_unlock(&cluster->lock);
+}
+
+bool hd_cluster_is_retiring(struct hd_cluster *cluster)
+{
+    bool is_retiring;
+
+    pthread_mutex_lock(&cluster->lock);
+    is_retiring = cluster->is_retiring;
+    pthread_mutex_unlock(&cluster->lock);
+    return is_retiring;
+}
+
 size_t hd_cluster_size(struct hd_cluster *cluster)
 {
     size_t count;
@@ -222,6 +241,7 @@ void hd_cluster_publish(struct hd_cluster *cluster)
     size_t count = 0;
 
     pthread_mutex_lock(&cluster->lock);
+    is_leader = is_leader && (cluster->is_leader || !cluster->is_retiring);
     for (size_t i = 0; i < cluster->count; i++) {
         if (!hd_server_row_find(&cluster->rows, cluster->servers[i].id))
             add_gone(cluster, cluster->servers[i].id);

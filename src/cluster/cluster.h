@@ -45,6 +45,11 @@ struct hd_slice hd_cluster_self(const struct hd_cluster *cluster);
  * lease is in doubt: another server may be the leader by then.
  */
 bool hd_cluster_is_leader(struct hd_cluster *cluster);
+/*
+ * This server is about to stop, as soon as its responses have ended: it does not become the leader.
+ * If it is the leader, it stays it until it leaves.
+ */
+void hd_cluster_retire(struct hd_cluster *cluster);
 /* The number of live servers; 1 for NULL. */
 size_t hd_cluster_size(struct hd_cluster *cluster);
 /*

@@ -44,10 +44,12 @@ struct hd_cluster {
     struct hd_cluster_server servers[HD_CLUSTER_MAX_SERVERS];
     size_t count;
     bool is_leader;
+    bool is_retiring;
     char gone[HD_SERVER_ROWS_MAX][HD_UUID_SIZE]; /* to be reported on the loop */
     size_t gone_count;
 };
 
+bool hd_cluster_is_retiring(struct hd_cluster *cluster);
 HD_MUST_CHECK int hd_cluster_open_state(struct hd_cluster *cluster, uv_loop_t *loop);
 void hd_cluster_close_async(struct hd_cluster *cluster);
 /* Publishes `rows` and the leader to other threads, and reports changes on the loop. */

@@ -195,6 +195,15 @@ static bool has_server(const struct hd_cluster *cluster, int64_t token)
     return false;
 }
 
+static bool has_others(const struct hd_cluster *cluster)
+{
+    for (size_t i = 0; i < cluster->rows.count; i++) {
+        if (cluster->rows.items[i].slot[0] && cluster->rows.items[i].token != cluster->row.token)
+            return true;
+    }
+    return false;
+}
+
 /* Makes this server the leader. `mark`: that of a leader without a row, or NULL. */
 static void take_mark(struct hd_cluster *cluster, const struct hd_server_row *mark)
 {
@@ -218,6 +227,15 @@ static void take_mark(struct hd_cluster *cluster, const struct hd_server_row *ma
         hd_log(HD_LOG_WARN, "cluster", "cannot become the leader: %s",
                fault.code ? fault.text : hd_error_text(err));
     }
+}
+
+/*
+ * Another server shall become the leader. Without another one a retiring server takes the mark all
+ * the same, which shows that the store is in use (hd_cluster_publish() makes it no leader).
+ */
+static bool leaves_mark(struct hd_cluster *cluster)
+{
+    return hd_cluster_is_retiring(cluster) && has_others(cluster);
 }
 
 /*
@@ -257,9 +275,9 @@ static int follow_mark(struct hd_cluster *cluster, struct heddle_error *fault)
         describe(mark, name, sizeof(name));
         return hd_error_set(fault, HD_ECLOSED, "%s has taken over the store", name);
     }
-    if (mark && has_server(cluster, mark->token))
+    if (mark && (has_server(cluster, mark->token) || leaves_mark(cluster)))
         renew_mark(cluster);
-    else
+    else if (!leaves_mark(cluster))
         take_mark(cluster, mark);
     return 0;
 }

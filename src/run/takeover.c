@@ -43,6 +43,7 @@ struct hd_takeover {
     uv_timer_t timer;
     HD_VEC(struct search) waiting;
     bool is_visiting;
+    bool is_retiring; /* begins no search; the runs that one has found continue */
     bool is_stopped;
     bool has_rest; /* the timer searches for what other servers have left */
     uint64_t count;
@@ -225,7 +226,7 @@ static void add_search(struct hd_takeover *takeover, enum search_kind kind, stru
 {
     struct search search = {.kind = kind};
 
-    if (takeover->is_stopped)
+    if (takeover->is_retiring)
         return;
     if (server.len < sizeof(search.server))
         memcpy(search.server, server.ptr ? server.ptr : "", server.len);
@@ -253,7 +254,7 @@ static void next_visit(struct hd_takeover *takeover)
 {
     struct visit *visit;
 
-    if (takeover->is_visiting || takeover->is_stopped || takeover->waiting.count == 0)
+    if (takeover->is_visiting || takeover->is_retiring || takeover->waiting.count == 0)
         return;
     visit = make_visit(takeover, &takeover->waiting.items[0]);
     if (!visit || hd_defer_run(takeover->app->defer, run_search, on_visited, visit)) {
@@ -285,7 +286,7 @@ static void set_rest_timer(struct hd_takeover *takeover)
     int64_t lease = takeover->app->config->cluster_lease_us;
     uint64_t wait = (uint64_t)(takeover->has_rest ? lease / 2 : lease) / 1000;
 
-    if (!takeover->is_stopped)
+    if (!takeover->is_retiring)
         (void)uv_timer_start(&takeover->timer, on_rest_timer, wait, 0); /* cannot fail */
 }
 
@@ -378,12 +379,19 @@ int hd_takeover_create(struct hd_app *app, struct hd_takeover **out)
     return err;
 }
 
-void hd_takeover_stop(struct hd_takeover *takeover)
+void hd_takeover_retire(struct hd_takeover *takeover)
 {
     if (!takeover)
         return;
-    takeover->is_stopped = true;
+    takeover->is_retiring = true;
     (void)uv_timer_stop(&takeover->timer); /* cannot fail */
+}
+
+void hd_takeover_stop(struct hd_takeover *takeover)
+{
+    if (takeover)
+        takeover->is_stopped = true;
+    hd_takeover_retire(takeover);
 }
 
 static void on_takeover_closed(uv_handle_t *handle)

@@ -23,6 +23,8 @@ struct hd_takeover;
 
 /* For a server of a cluster. Also after an error the caller destroys *out, if it is not NULL. */
 HD_MUST_CHECK int hd_takeover_create(struct hd_app *app, struct hd_takeover **out);
+/* This server is about to stop: takes no more threads over. Accepts NULL. */
+void hd_takeover_retire(struct hd_takeover *takeover);
 /* Starts no more work. Accepts NULL. */
 void hd_takeover_stop(struct hd_takeover *takeover);
 /* No work may be pending (hd_defer_count()). Accepts NULL. */

@@ -260,6 +260,12 @@ static void on_queue_quiet(void *ctx)
     part_stopped(app, hd_webhooks_stop(app->webhooks, app->config->drain_us, on_part_quiet, app));
 }
 
+void hd_server_retire(struct hd_app *app)
+{
+    hd_cluster_retire(app->cluster);
+    hd_takeover_retire(app->takeover);
+}
+
 void hd_server_drain(struct hd_app *app, void (*done)(void *ctx), void *ctx)
 {
     app->drained = done;

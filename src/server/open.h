@@ -11,6 +11,8 @@
  * before. Unfinished runs continue.
  */
 HD_MUST_CHECK int hd_server_open(struct hd_app *app, struct heddle_error *fault);
+/* This server is about to stop: the others do the work of servers that are gone. */
+void hd_server_retire(struct hd_app *app);
 /*
  * For shutdown: starts no new work, stops runs so that the next process continues them, and
  * delivers webhooks within the configured time. Calls `done` later, when all work has ended.

@@ -170,6 +170,30 @@ def test_sigterm_hands_over_at_once_and_counts_no_attempt(cluster, gate):
     ends_well(talk, servers.members[1], run)
 
 
+def test_a_server_that_stops_takes_no_threads_over_and_leads_no_others(cluster, gate):
+    """It still has an open stream when the leader is killed."""
+    servers = cluster(options=["--drain", "60"])
+    a, b, c = servers.members
+    begun = [begin(servers, a, gate) for _ in range(8)]
+    talk, run = begin(servers, b, gate)
+    reader = Reader(b.url, talk.path(f"/runs/{run}/stream"), headers={"Last-Event-ID": "-1"})
+    b.process.terminate()
+    eventually(lambda: b.logged("stopping;"))
+    assert servers.leader() == a
+    arrived = gate.arrived
+    a.kill()
+    eventually(lambda: gate.arrived == arrived + len(begun), SECONDS)
+    assert b.is_up() and {talk.holder() for talk, _ in begun} == {c}
+    assert eventually(servers.leader) == c
+    gate.open()
+    assert reader.join().has_ended()
+    assert b.process.wait(SECONDS) == 0
+    b.revive()
+    for each, its in begun:
+        ends_well(each, c, its)
+    ends_well(talk, b, run)
+
+
 def test_sigterm_lets_a_step_end(cluster):
     servers = cluster(lease=60)
     a, b, c = servers.members
