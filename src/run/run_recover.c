@@ -17,12 +17,12 @@
 #include "run/queue.h"
 #include "run/room_answer.h"
 #include "run/run_commit.h"
+#include "run/run_webhook.h"
 #include "store/rows.h"
 #include "store/thread_fence.h"
 
-#define GAVE_UP                                                                                  \
-    "{\"error\":\"RuntimeError\",\"message\":\"the server died three times in the same step of " \
-    "this run\"}"
+#define GAVE_UP "the server died three times in the same step of this run"
+#define GAVE_UP_ERROR "{\"error\":\"RuntimeError\",\"message\":\"" GAVE_UP "\"}"
 
 #define MAX_END 4096 /* bytes of a last event */
 
@@ -34,6 +34,7 @@ struct recovery {
     void *arg;
     struct heddle_error *fault;
     bool is_handed_over;   /* the latest run */
+    size_t webhooks;       /* stored */
     struct hd_arena arena; /* of one run */
 };
 
@@ -201,10 +202,29 @@ static int add_room_answer(struct recovery *r, struct hd_batch_builder *batch,
                : HD_ENOMEM;
 }
 
+static const struct hd_outbox_row *webhook_of(struct recovery *r, const struct hd_run_rec *run)
+{
+    const struct hd_run_webhook_end end = {.status = HD_RUN_STATE_ERROR, .error = HD_S(GAVE_UP)};
+
+    return hd_run_webhook_row(r->app, run, &end, &r->arena);
+}
+
+/* The thread was created for this run and goes with it. */
+static int give_up_temporary(struct recovery *r, const struct hd_run_rec *run)
+{
+    const struct hd_run_commit commit = {
+        .run = run, .deletes_thread = true, .webhook = webhook_of(r, run)};
+    int err = hd_run_commit_store(r->app, &commit, r->fault);
+
+    r->webhooks += !err && commit.webhook;
+    return err;
+}
+
 /* Ends the run with an error. The thread gets status `error` unless it has other runs. */
 static int give_up_run(struct recovery *r, struct hd_thread_rec *thread, struct hd_run_rec *run)
 {
     struct hd_event_batch *events = NULL;
+    const struct hd_outbox_row *webhook = webhook_of(r, run);
     struct hd_batch_builder batch;
     struct hd_run_rec *active;
     struct hd_lines lines;
@@ -217,7 +237,7 @@ static int give_up_run(struct recovery *r, struct hd_thread_rec *thread, struct 
     run->status = HD_RUN_STATE_ERROR;
     run->due_at = 0;
     run->updated_at = thread->updated_at = hd_clock_now_us();
-    run->error = HD_S(GAVE_UP);
+    run->error = HD_S(GAVE_UP_ERROR);
     err = fail_line(r, thread, run, count > 1, &lines);
     if (err)
         return err;
@@ -233,9 +253,12 @@ static int give_up_run(struct recovery *r, struct hd_thread_rec *thread, struct 
         err = hd_lines_put(&batch, &lines);
     if (!err)
         err = hd_run_put(&batch, run);
+    if (!err && webhook)
+        err = hd_outbox_put(&batch, webhook);
     if (!err)
         err = apply_recovery(r, run, &batch);
     hd_event_batch_end(events, !err);
+    r->webhooks += !err && webhook;
     hd_batch_fini(&batch);
     return err;
 }
@@ -270,7 +293,7 @@ static int recover(struct recovery *r, struct hd_run_rec *run)
         bool is_lost = run->losses.count >= HD_MAX_LOSSES;
 
         if (is_lost && is_temporary(run))
-            return hd_run_commit_delete_thread(r->store, run->principal, run->thread_id, r->fault);
+            return give_up_temporary(r, run);
         if (is_lost)
             return give_up_run(r, &thread, run);
         err = begin_again(r, &thread, run);
@@ -490,7 +513,7 @@ static int recover_thread(struct takeover *t, struct recovery *r)
 
 int hd_run_recover_thread(struct hd_app *app, struct hd_slice principal, struct hd_slice thread,
                           const struct hd_hold *hold, hd_run_recovered_fn fn, void *arg,
-                          struct heddle_error *fault)
+                          size_t *webhooks, struct heddle_error *fault)
 {
     struct takeover t = {.app = app,
                          .principal = principal,
@@ -510,6 +533,7 @@ int hd_run_recover_thread(struct hd_app *app, struct hd_slice principal, struct 
     if (!err && t.is_claimed)
         err = hd_rows_change(app->store, release_once, &t, fault);
     withdraw_runs(&t);
+    *webhooks += r.webhooks;
     hd_arena_fini(&r.arena);
     hd_arena_fini(&t.run_arena);
     hd_arena_fini(&t.arena);

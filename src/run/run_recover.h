@@ -23,8 +23,8 @@ typedef int (*hd_run_recovered_fn)(void *arg, const struct hd_run_rec *run, int6
 /*
  * For a server that uses its store alone, after its start: hands over all runs that have not ended.
  * A run that was running has one attempt more than before and, unless it is suspended, one loss
- * more; both are stored first. One with HD_MAX_LOSSES ends with an error instead, and its thread
- * with it.
+ * more; both are stored first. One with HD_MAX_LOSSES ends with an error instead, and a thread that
+ * was created for it with it; its webhook is in the outbox (hd_webhooks_recover()).
  */
 HD_MUST_CHECK int hd_run_recover(struct hd_app *app, hd_run_recovered_fn fn, void *arg,
                                  struct heddle_error *fault);
@@ -33,11 +33,11 @@ HD_MUST_CHECK int hd_run_recover(struct hd_app *app, hd_run_recovered_fn fn, voi
  * Where several servers share the store: claims the thread from a holder that is gone, or an unheld
  * one with runs in flight, and hands over its runs as above. They are announced to the queue before
  * (hd_queue_expect()). Does nothing when the hold is not `hold` any more. A thread without runs in
- * flight is released.
+ * flight is released. Adds the number of webhooks of runs that have ended to *webhooks.
  */
 HD_MUST_CHECK int hd_run_recover_thread(struct hd_app *app, struct hd_slice principal,
                                         struct hd_slice thread, const struct hd_hold *hold,
-                                        hd_run_recovered_fn fn, void *arg,
+                                        hd_run_recovered_fn fn, void *arg, size_t *webhooks,
                                         struct heddle_error *fault);
 
 #endif

@@ -16,6 +16,7 @@
 #include "run/queue.h"
 #include "run/run_recover.h"
 #include "store/rows.h"
+#include "webhook/webhook.h"
 
 #define MAX_THREADS 64 /* of one visit to a store thread */
 #define MAX_ARENA ((size_t)512 << 20)
@@ -56,6 +57,7 @@ struct visit {
     struct hd_arena arena;
     HD_VEC(struct recovered) runs;
     size_t threads;
+    size_t webhooks; /* stored with the ends of runs that were given up */
     bool has_more;
     int err;
     struct heddle_error fault;
@@ -83,7 +85,7 @@ static int take_thread(struct visit *visit, struct hd_slice principal, struct hd
         return 1;
     }
     err = hd_run_recover_thread(visit->takeover->app, principal, thread, hold, keep_recovered,
-                                visit, &visit->fault);
+                                visit, &visit->webhooks, &visit->fault);
     visit->threads += !err;
     return err;
 }
@@ -213,6 +215,8 @@ static void continue_runs(struct visit *visit)
                    (int)kept->run.run_id.len, kept->run.run_id.ptr, hd_error_text(err));
     }
     hd_queue_resume_starts(queue);
+    if (visit->webhooks > 0)
+        hd_webhooks_recover(takeover->app->webhooks);
     takeover->count += visit->threads;
     if (visit->threads > 0)
         hd_log(HD_LOG_INFO, "cluster", "took over %zu threads with %zu unfinished runs",

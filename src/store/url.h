@@ -21,7 +21,7 @@ struct hd_url {
     unsigned pool;    /* pool=, default 4, 1 to 64 */
     const char *schema; /* schema=, default "heddle": [a-z_][a-z0-9_]*, at most 40 characters */
     int timeout_ms;     /* timeout= in seconds, default 10, 1 to 600 */
-    /* Not in the text: open() leaves a database of this version or a newer one as it is. 0: ours. */
+    /* Not in the text: a database of this version or a newer one stays as it is; 0: ours. */
     int enough_version;
 };
 

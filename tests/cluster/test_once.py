@@ -64,6 +64,24 @@ def test_the_webhook_of_a_server_that_died_is_delivered_by_another(cluster):
         assert listener.received.empty()
 
 
+def test_a_run_that_is_given_up_sends_its_webhook_once(cluster, gate):
+    """Its server has died three times in the same step, and each time another one has taken over."""
+    servers = cluster()
+    with Listener() as listener:
+        talk = Talk(servers, servers.members[0])
+        run = talk.start(servers.members[0], "gated", **gate.body(webhook=f"{listener.url}/end", durability="sync"))
+        for losses in range(1, 4):
+            eventually(lambda: gate.arrived == losses, 60)
+            dead = talk.is_held()
+            dead.kill()
+            eventually(lambda: talk.holder() != dead, 60)
+            dead.revive()
+        got = listener.next(60)["body"]
+        assert (got["run_id"], got["status"]) == (run, "error")
+        eventually(lambda: servers.sql("SELECT count(*) FROM outbox") == "0")
+        assert listener.received.empty()
+
+
 def test_expired_threads_are_removed_whoever_leads(cluster):
     servers = cluster()
     servers.leader().kill()

@@ -6,6 +6,7 @@ import sqlite3
 
 import httpx
 import pytest
+from listener import Listener
 from load import eventually
 from plain import Thread, events, human
 from server import Server
@@ -159,3 +160,18 @@ def test_an_orderly_stop_does_not_count_as_a_loss(own_server, http):
     assert attempts == sorted(set(attempts))
     assert names(stored_events(thread, run))[-2:] == ["error", "end"]
     assert stored_events(thread, run)[-1][1]["status"] == "error"
+
+
+@pytest.mark.parametrize("is_temporary", [False, True], ids=["thread", "stateless"])
+def test_a_run_that_is_given_up_sends_its_webhook(own_server, http, is_temporary):
+    with Listener() as listener:
+        path = "/runs" if is_temporary else Thread(http).path("/runs")
+        body = {"assistant_id": "nap", "input": {"ms": 600_000}, "webhook": f"{listener.url}/end"}
+        run = http.post(path, json=body).json()
+        for _ in range(3):
+            eventually(lambda: http.get(f"/threads/{run['thread_id']}/state").json()["next"] == ["sleep"])
+            crash(own_server)
+        got = listener.next()["body"]
+        assert (got["run_id"], got["status"]) == (run["run_id"], "error")
+        assert "three times in the same step" in got["error"]
+        assert http.get(f"/threads/{run['thread_id']}").status_code == (404 if is_temporary else 200)
