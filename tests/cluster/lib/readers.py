@@ -15,6 +15,7 @@ import threading
 import httpx
 from plain import events
 
+GAP = 1_000_000
 MODES = ["values", "updates", "messages-tuple"]
 
 
@@ -65,10 +66,11 @@ class Journal:
         return [data["attempt"] for name, data, _ in self.frames if name == "metadata"]
 
     def parts(self) -> list[list[tuple]]:
-        """The events of each attempt."""
+        """The events of each attempt, and the last ones of a run that was given up, behind the gap
+        that each loss leaves in the numbers."""
         found: list[list[tuple]] = []
         for frame in self.frames:
-            if frame[0] == "metadata" or not found:
+            if frame[0] == "metadata" or not found or frame[2] > found[-1][-1][2] + GAP / 2:
                 found.append([])
             found[-1].append(frame)
         return found
