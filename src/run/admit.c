@@ -134,8 +134,8 @@ static int find_assistant(struct hd_admit_run *run)
 {
     struct hd_admit_attempt *t = run->attempt;
     struct hd_slice id = run->a->request->assistant_id;
-    int err = hd_assistant_lookup(run->a->app, run->a->actor, id, run->a->arena, &run->assistant,
-                                  t->fault);
+    struct hd_slice owner = run->a->lender.len > 0 ? run->a->lender : run->a->actor;
+    int err = hd_assistant_lookup(run->a->app, owner, id, run->a->arena, &run->assistant, t->fault);
 
     if (err != HD_ENOTFOUND)
         return err;

@@ -26,9 +26,17 @@ struct hd_room_request_options {
     struct hd_room_rec *room;
     struct hd_room_item trigger;
     struct hd_slice assistant_id;
-    struct hd_slice actor; /* owns or sees the assistant, and is the asker */
-    bool is_shared;        /* the room has more than one person */
-    uint32_t modes;        /* of its stream; 0: those of a room */
+    struct hd_slice actor; /* the asker */
+    /* Owns or sees the assistant (hd_room_agent.actor); empty: the actor does. */
+    struct hd_slice lender;
+    struct hd_slice ns; /* the line; empty: that of the assistant */
+    bool is_shared;     /* the room has more than one person */
+    uint32_t modes;     /* of its stream; 0: those of a room */
+    /*
+     * The trigger answers a question of the agent: JSON, the value that the run resumes with. The
+     * run is given the trigger only, and the mark of its line stays.
+     */
+    struct hd_slice resume;
     /* A run that is repeated: it starts at this checkpoint, or at the beginning when it is empty.*/
     bool is_repeated;
     struct hd_slice fork;
@@ -43,13 +51,13 @@ struct hd_room_run {
     struct hd_admission admission; /* its request is set; the caller sets what it knows */
     struct hd_room_run_rec rec;    /* without run_id, answer and head_before */
     struct hd_slice ns;            /* the line */
-    bool is_waiting;               /* it waits behind an open question of its line */
 };
 
 /*
- * Makes the request and the record. Unless the run is repeated, reads what the line was not given
- * yet, and moves the line's mark in options->room. HD_EINVAL: the agent cannot be asked, because
- * its graph's input has no `messages`. HD_ENOTFOUND: the actor has no such assistant.
+ * Makes the request and the record. Unless the run is repeated or resumes, reads what the line was
+ * not given yet, and moves the line's mark in options->room. HD_EINVAL: the agent cannot be asked,
+ * because its graph is not there, or its input has no `messages`. HD_ENOTFOUND: there is no such
+ * assistant. On error nothing is to be freed.
  */
 HD_MUST_CHECK int hd_room_request_make(const struct hd_room_request_options *options,
                                        struct hd_room_run **out, struct heddle_error *fault);
@@ -57,9 +65,9 @@ void hd_room_request_fini(struct hd_room_run *run);
 
 /*
  * For `extend` of the group: completes the record with the run's id, makes the id of the answer,
- * and appends the rows of both. The caller puts the room.
+ * and appends the rows of both. The caller puts the room. The end of the run adds head_before.
  */
 HD_MUST_CHECK int hd_room_request_put(struct hd_batch_builder *batch, struct hd_room_run *run,
-                                      const struct hd_room_rec *room, struct hd_arena *arena);
+                                      struct hd_arena *arena);
 
 #endif
