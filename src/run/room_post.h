@@ -25,8 +25,8 @@
 struct hd_event_batch;
 struct hd_held_thread;
 
-/* The most events of one message: itself, and its runs. */
-#define HD_ROOM_POST_EVENTS (1 + HD_ROOM_MAX_ASKED)
+/* The most events of one message: itself, the question that it answers, and its runs. */
+#define HD_ROOM_POST_EVENTS (2 + HD_ROOM_MAX_ASKED)
 
 struct hd_room_post {
     /* The request. */
@@ -40,7 +40,9 @@ struct hd_room_post {
     struct hd_slice subject; /* as in struct hd_admission */
     bool is_admin;
     struct hd_slice user;
-    struct hd_slice headers;  /* used while the room has one person */
+    struct hd_slice headers;             /* used while the room has one person */
+    const struct hd_room_person *people; /* that the message may mention; the sender too */
+    size_t people_count;
     struct hd_slice id;       /* of the message; empty: a new one */
     struct hd_slice content;  /* JSON: a string or a list of blocks */
     struct hd_slice metadata; /* JSON object; or empty */
