@@ -155,9 +155,9 @@ static void end_active_run(struct hd_active_run *active, struct hd_webhook *webh
 {
     hd_run_log("run ended", &active->rec, active->outcome.status);
     render_output(active);
+    hd_event_batch_end(events, true); /* a stream that ends with the run shows its answer */
     if (active->log)
         hd_event_log_show(active->log, active->rec.run_id);
-    hd_event_batch_end(events, true);
     notify_waiters(active, &active->outcome);
     hd_webhook_send(webhook);
     if (active->is_temporary && active->log)

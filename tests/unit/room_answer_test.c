@@ -238,7 +238,7 @@ static void the_last_message_of_a_run_is_its_answer(void **state)
     assert_true(run.head_after.len > 0);
     assert_slice(run.head_after, answer.checkpoint_id);
     assert_int_equal(run.head_before.len, 0);
-    read_events(f, "end room/message room/run");
+    read_events(f, "room/message room/run end");
 }
 
 static void the_next_run_begins_where_the_last_one_ended(void **state)
@@ -275,7 +275,7 @@ static void a_failed_run_leaves_its_error(void **state)
     assert_int_equal(answer.state, HD_ROOM_ERROR);
     assert_non_null(memmem(answer.error.ptr, answer.error.len, "it broke", 8));
     assert_int_equal(read_content(f, ANSWER).len, 0);
-    read_events(f, "end room/message room/run");
+    read_events(f, "room/message room/run end");
 }
 
 static void a_cancelled_run_leaves_a_stopped_message(void **state)
@@ -307,7 +307,7 @@ static void a_run_that_is_rolled_back_leaves_nothing(void **state)
         hd_room_id_read(f->w->app.store, NOBODY, THREAD, ANSWER, &f->w->arena, &id, &f->w->fault),
         HD_ENOTFOUND);
     assert_int_equal(read_room(f).last_seq, 0);
-    read_events(f, "end room/run");
+    read_events(f, "room/run end");
 }
 
 static void a_question_waits_until_the_line_goes_on(void **state)
@@ -320,7 +320,7 @@ static void a_question_waits_until_the_line_goes_on(void **state)
     assert_int_equal(question.state, HD_ROOM_PENDING);
     assert_non_null(memmem(question.interrupts.ptr, question.interrupts.len, "yes or no", 9));
     assert_slice(read_content(f, HD_S("question")), HD_S("\"may I?\""));
-    read_events(f, "end room/message room/run");
+    read_events(f, "room/message room/run end");
     (void)run_as(f, RESUME, hd_slice(NULL, 0), ANSWER);
     question = read_message(f, HD_S("question"));
     assert_int_equal(question.state, HD_ROOM_OK);
@@ -328,7 +328,7 @@ static void a_question_waits_until_the_line_goes_on(void **state)
     assert_int_equal(read_room(f).changes, 1);
     assert_slice(read_content(f, ANSWER), HD_S("\"you said no\""));
     assert_int_equal(read_message(f, ANSWER).seq, 2);
-    read_events(f, "end room/message room/message room/run");
+    read_events(f, "room/message room/message room/run end");
 }
 
 static void a_run_off_the_head_posts_nothing(void **state)
@@ -340,11 +340,11 @@ static void a_run_off_the_head_posts_nothing(void **state)
     struct hd_room_said said;
 
     (void)run_as(f, MODE("two"), hd_slice(NULL, 0), HD_S("answer 2"));
-    read_events(f, "end room/message room/run end room/message room/run");
+    read_events(f, "room/message room/run end room/message room/run end");
     branch = run_as(f, MODE("three"), fork, HD_S("answer 3"));
     assert_err(find_message(f, HD_S("answer 3"), &message), HD_ENOTFOUND);
     assert_int_equal(read_room(f).last_seq, 2);
-    read_events(f, "end room/run");
+    read_events(f, "room/run end");
     {
         struct hd_room_run_rec run = read_room_run(f, branch);
         const struct hd_room_said_place place = {.thread_id = THREAD,
@@ -392,7 +392,7 @@ static void a_plain_run_is_a_turn_of_the_chat(void **state)
     assert_slice(run.given, HD_S("[[\"h1\",1]]"));
     assert_err(hd_room_mark_get(&room, run.ns, &mark, NULL), 0);
     assert_int_equal(mark.seq, 2);
-    read_events(f, "end room/message room/message room/run");
+    read_events(f, "room/message room/message room/run end");
 }
 
 static void what_the_line_had_is_not_posted_again(void **state)
