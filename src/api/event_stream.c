@@ -16,6 +16,7 @@ struct hd_event_stream {
     struct hd_call *call;
     struct hd_cursor cursor;
     struct hd_event_stream_options events;
+    char runs[HD_EVENT_STREAM_MAX_RUNS][HD_UUID_SIZE]; /* of events.runs; "": it has ended */
 
     const struct hd_entry *entry; /* being sent; NULL: none */
     size_t sent;                  /* bytes of its frame */
@@ -137,11 +138,42 @@ static bool send_frame(struct hd_event_stream *stream)
     return taken == left;
 }
 
+/* The run's place in events.runs; run_count: it is none of them, or has ended. */
+static size_t find_stream_run(const struct hd_event_stream *stream, const char *run_id)
+{
+    size_t i = 0;
+
+    while (i < stream->events.run_count && strcmp(stream->runs[i], run_id) != 0)
+        i++;
+    return i;
+}
+
+/* True for an event of another run than those of the stream. */
+static bool is_of_other_run(const struct hd_event_stream *stream, const struct hd_entry *entry)
+{
+    return stream->events.run_count > 0 && entry->run_id[0] &&
+           find_stream_run(stream, entry->run_id) == stream->events.run_count;
+}
+
+/* The entry was sent: true when the last run of the stream has ended with it. */
+static bool ends_stream(struct hd_event_stream *stream, const struct hd_entry *entry)
+{
+    size_t i = find_stream_run(stream, entry->run_id);
+
+    if (!entry->is_last || stream->events.run_count == 0)
+        return entry->is_last && stream->events.run_id.len > 0;
+    if (entry->run_id[0] && i < stream->events.run_count)
+        stream->runs[i][0] = '\0';
+    for (i = 0; i < stream->events.run_count && !stream->runs[i][0];)
+        i++;
+    return i == stream->events.run_count;
+}
+
 /* Of the lifecycle events only the start and the end of runs are sent. */
 static bool is_entry_shown(struct hd_event_stream *stream, const struct hd_entry *entry)
 {
     stream->done[0] = '\0';
-    if (entry->is_hidden)
+    if (entry->is_hidden || is_of_other_run(stream, entry))
         return false;
     if (entry->mode & stream->events.modes)
         return true;
@@ -264,7 +296,7 @@ static bool pump_all(struct hd_event_stream *stream)
             if (!send_frame(stream))
                 return false;
         }
-        is_last = stream->entry->is_last && stream->events.run_id.len > 0;
+        is_last = ends_stream(stream, stream->entry);
         hd_entry_unref(stream->entry);
         stream->entry = NULL;
         if (is_last) {
@@ -306,6 +338,16 @@ static void on_heartbeat(void *ctx)
 
 /* ---- the beginning ---------------------------------------------------- */
 
+static void copy_runs(struct hd_event_stream *stream, const struct hd_event_stream_options *events)
+{
+    stream->events.runs = NULL;
+    stream->events.run_count = 0;
+    for (size_t i = 0; i < events->run_count && i < HD_EVENT_STREAM_MAX_RUNS; i++) {
+        if (events->runs[i].len == HD_UUID_LEN)
+            memcpy(stream->runs[stream->events.run_count++], events->runs[i].ptr, HD_UUID_LEN);
+    }
+}
+
 struct hd_event_stream *hd_event_stream_create(struct hd_call *call,
                                                const struct hd_event_stream_options *events)
 {
@@ -318,10 +360,12 @@ struct hd_event_stream *hd_event_stream_create(struct hd_call *call,
     hd_buf_init(&stream->given, MAX_GIVEN);
     /* The copies outlive the caller's memory: they name the run to cancel on disconnect. */
     if (hd_arena_copy(call->arena, events->thread_id, &stream->events.thread_id) ||
-        hd_arena_copy(call->arena, events->run_id, &stream->events.run_id)) {
+        hd_arena_copy(call->arena, events->run_id, &stream->events.run_id) ||
+        hd_buf_append_slice(&stream->given, events->first)) {
         hd_free(stream);
         return NULL;
     }
+    copy_runs(stream, events);
     stream->cursor.modes = events->modes;
     stream->cursor.is_creator = events->is_creator;
     stream->cursor.on_more = event_stream_pump;

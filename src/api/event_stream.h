@@ -27,10 +27,19 @@ struct hd_event_stream_giver {
     void *ctx;
 };
 
+#define HD_EVENT_STREAM_MAX_RUNS 8
+
 /* The part of an event log to send. Zero-initialise; borrowed for the call. */
 struct hd_event_stream_options {
     struct hd_slice thread_id;
     struct hd_slice run_id; /* empty: events of all runs, and the stream never ends */
+    /*
+     * Several runs in place of run_id: their events, and those that belong to no run, until all of
+     * them have ended. Up to HD_EVENT_STREAM_MAX_RUNS.
+     */
+    const struct hd_slice *runs;
+    size_t run_count;
+    struct hd_slice first; /* a frame that precedes the events; or empty */
     uint32_t modes;
     uint64_t after;             /* see hd_cursor_open() */
     bool is_over;               /* no more events will follow: the stream ends when all were sent */

@@ -153,6 +153,8 @@ ROWS: dict[tuple[str, str], Row] = {
     ("PUT", "/threads/{thread_id}/room"): Row(json=lambda i: {"agents": [{"assistant_id": "echo"}]}),
     ("GET", "/threads/{thread_id}/room/messages"): read(),
     ("POST", "/threads/{thread_id}/room/stop"): Row(makes="pending"),
+    ("POST", "/threads/{thread_id}/room/messages"): Row(ok=201, json=lambda i: {"content": "hello"}),
+    ("POST", "/threads/{thread_id}/room/messages/stream"): Row(json=lambda i: {"content": "hello"}),
     ("PUT", "/threads/{thread_id}/room/read"): Row(json=lambda i: {"seq": 0}),
     ("GET", "/mentions"): read(own="thread"),
     # the server
