@@ -178,45 +178,62 @@ static int note_given(struct plain_turn *turn, struct hd_slice id, int64_t versi
     return turn->given.err;
 }
 
-static int add_human(struct plain_turn *turn, struct hd_slice id,
+/* `sent_id`: its id in the line, if that is another one. */
+static int add_human(struct plain_turn *turn, struct hd_slice sent_id,
                      const struct hd_room_content_rec *body)
 {
     struct hd_room_answering *a = turn->a;
     struct hd_room_message_rec message = {.principal = a->room.principal,
                                           .thread_id = a->room.thread_id,
                                           .seq = a->room.last_seq + 1,
-                                          .id = id,
+                                          .id = body->message_id,
                                           .state = HD_ROOM_OK,
                                           .version = 1,
                                           .created_at = a->now,
-                                          .ns = a->run.ns};
+                                          .ns = a->run.ns,
+                                          .source_id = sent_id};
     int err = set_sender(a, &message);
 
     if (err)
         return err;
     a->room.last_seq++;
     err = hd_room_answer_add(a, &message, body);
-    return err ? err : note_given(turn, id, 1);
+    return err ? err : note_given(turn, message.id, 1);
 }
 
-/* A client has sent the message again, with another content: that is a new version. */
-static int change_human(struct plain_turn *turn, struct hd_room_message_rec *message,
-                        struct hd_room_content_rec *body)
+static int make_id(const struct plain_turn *turn, struct hd_slice *out)
+{
+    char made[HD_UUID_SIZE];
+
+    hd_uuid_v7(made);
+    return hd_arena_copy(turn->a->arena, hd_slice_cstr(made), out);
+}
+
+/* The room has a message with the id of this one. */
+static int meet_human(struct plain_turn *turn, struct hd_room_message_rec *stored,
+                      struct hd_room_content_rec *body)
 {
     struct hd_room_answering *a = turn->a;
+    struct hd_room_message_rec own = {.seq = 0};
     struct hd_room_content_rec old;
-    int err = hd_room_contents_read(a->app->store, message, 1, a->arena, &old, a->fault);
+    int err = hd_room_contents_read(a->app->store, stored, 1, a->arena, &old, a->fault);
 
-    if (err || message->kind == HD_ROOM_AGENT)
-        return err;
-    if (hd_slice_eq(old.content, body->content))
-        return note_given(turn, message->id, message->version);
-    body->version = ++message->version;
-    message->state = HD_ROOM_OK;
-    err = hd_room_content_add(a->batch, body);
+    if (!err && hd_slice_eq(old.content, body->content))
+        return note_given(turn, stored->id, stored->version);
     if (!err)
-        err = hd_room_answer_change(a, message, body);
-    return err ? err : note_given(turn, message->id, message->version);
+        err = set_sender(a, &own);
+    if (!err && (own.kind != stored->kind || !hd_slice_eq(own.sender, stored->sender))) {
+        /* Only its author changes a message. */
+        err = make_id(turn, &body->message_id);
+        return err ? err : add_human(turn, stored->id, body);
+    }
+    body->version = ++stored->version;
+    stored->state = HD_ROOM_OK;
+    if (!err)
+        err = hd_room_content_add(a->batch, body);
+    if (!err)
+        err = hd_room_answer_change(a, stored, body);
+    return err ? err : note_given(turn, stored->id, stored->version);
 }
 
 /* Adds the message with its content in turn->text. */
@@ -228,15 +245,13 @@ static int take_human(struct plain_turn *turn, hd_json_val message)
                                        .thread_id = a->room.thread_id,
                                        .version = 1,
                                        .created_at = a->now};
-    char made[HD_UUID_SIZE];
-    struct hd_slice id = plain_id(message);
-    int err;
+    struct hd_slice id = plain_id(message), sent_id = {NULL, 0};
+    bool is_usable = id.len > 0 && id.len <= HD_ROOM_MAX_ID;
+    int err =
+        is_usable ? hd_arena_copy(a->arena, id, &body.message_id) : make_id(turn, &body.message_id);
 
-    if (id.len == 0 || id.len > HD_ROOM_MAX_ID) {
-        hd_uuid_v7(made);
-        id = hd_slice_cstr(made);
-    }
-    err = hd_arena_copy(a->arena, id, &body.message_id);
+    if (!err && !is_usable)
+        err = hd_arena_copy(a->arena, id, &sent_id);
     if (!err)
         err = hd_room_content_said(hd_buf_slice(&turn->text), a->arena, &body.content);
     if (err)
@@ -244,8 +259,8 @@ static int take_human(struct plain_turn *turn, hd_json_val message)
     err = hd_room_message_read(a->app->store, a->room.principal, a->room.thread_id, body.message_id,
                                a->arena, &stored, a->fault);
     if (err == HD_ENOTFOUND)
-        return add_human(turn, body.message_id, &body);
-    return err ? err : change_human(turn, &stored, &body);
+        return add_human(turn, sent_id, &body);
+    return err ? err : meet_human(turn, &stored, &body);
 }
 
 static int take_if_new(struct plain_turn *turn, hd_json_val message)
