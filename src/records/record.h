@@ -196,6 +196,17 @@ struct hd_run_key {
  */
 HD_MUST_CHECK int hd_run_statuses_read(struct heddle *store, const struct hd_run_key *runs,
                                        size_t count, int *statuses, struct heddle_error *fault);
+/* Who made a run. */
+struct hd_run_author {
+    bool is_known;           /* false: the run does not exist any more */
+    struct hd_slice actor;   /* as in struct hd_run_rec */
+    struct hd_slice cron_id; /* empty: no cron made it */
+    struct hd_slice assistant_id;
+};
+/* The authors of many runs, one round trip; in the arena. */
+HD_MUST_CHECK int hd_run_authors_read(struct heddle *store, const struct hd_run_key *runs,
+                                      size_t count, struct hd_arena *arena,
+                                      struct hd_run_author *out, struct heddle_error *fault);
 /* The pending and running runs of a thread: running ones first, then in their order. */
 HD_MUST_CHECK int hd_runs_active(struct heddle *store, struct hd_slice principal,
                                  struct hd_slice thread_id, struct hd_arena *arena,

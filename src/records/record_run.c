@@ -141,8 +141,8 @@ static int on_run_status(void *arg, size_t which, const struct hd_cell *cells)
     return 0;
 }
 
-int hd_run_statuses_read(struct heddle *store, const struct hd_run_key *runs, size_t count,
-                         int *statuses, struct heddle_error *fault)
+static int read_each_run(struct heddle *store, const struct hd_run_key *runs, size_t count,
+                         unsigned columns, hd_row_fn fn, void *arg, struct heddle_error *fault)
 {
     struct hd_cell(*keys)[3] = hd_calloc(count + 1, sizeof(*keys));
     struct hd_query *queries = hd_calloc(count + 1, sizeof(*queries));
@@ -157,14 +157,76 @@ int hd_run_statuses_read(struct heddle *store, const struct hd_run_key *runs, si
                                        .prefix = keys[i],
                                        .prefix_count = HD_COUNT(keys[i]),
                                        .limit = 1,
-                                       .columns = 1u << HD_RUNS_STATUS,
+                                       .columns = columns,
                                        .is_independent = i == 0};
-        statuses[i] = -1;
     }
     if (!err && count > 0)
-        err = hd_rows_read(store, queries, count, on_run_status, statuses, fault);
+        err = hd_rows_read(store, queries, count, fn, arg, fault);
     hd_free(queries);
     hd_free(keys);
+    return err;
+}
+
+int hd_run_statuses_read(struct heddle *store, const struct hd_run_key *runs, size_t count,
+                         int *statuses, struct heddle_error *fault)
+{
+    for (size_t i = 0; i < count; i++)
+        statuses[i] = -1;
+    return read_each_run(store, runs, count, 1u << HD_RUNS_STATUS, on_run_status, statuses, fault);
+}
+
+struct author_reading {
+    struct hd_arena *arena;
+    struct hd_arena scratch; /* memory of one record */
+    struct hd_run_author *out;
+    struct heddle_error *fault;
+};
+
+static int keep_author(struct author_reading *reading, const struct hd_run_rec *run,
+                       struct hd_run_author *author)
+{
+    struct hd_json json = {NULL};
+    hd_json_val config;
+    int err = hd_arena_copy(reading->arena, run->actor, &author->actor);
+
+    author->is_known = true;
+    if (!err)
+        err = hd_arena_copy(reading->arena, run->assistant_id, &author->assistant_id);
+    if (!err && run->kwargs.len > 0)
+        err = hd_json_parse(&json, run->kwargs, reading->fault);
+    config = hd_json_get(hd_json_root(&json), HD_S("config"));
+    if (!err)
+        err = hd_arena_copy(
+            reading->arena,
+            hd_json_string(hd_json_get(hd_json_get(config, HD_S("configurable")), HD_S("cron_id"))),
+            &author->cron_id);
+    hd_json_fini(&json);
+    return err;
+}
+
+static int on_authored_run(void *arg, size_t which, const struct hd_cell *cells)
+{
+    struct author_reading *reading = arg;
+    struct hd_run_rec run;
+    int err;
+
+    hd_arena_reset(&reading->scratch);
+    err = hd_record_decode(&run_type, cells, &reading->scratch, &run, reading->fault);
+    return err ? err : keep_author(reading, &run, &reading->out[which]);
+}
+
+int hd_run_authors_read(struct heddle *store, const struct hd_run_key *runs, size_t count,
+                        struct hd_arena *arena, struct hd_run_author *out,
+                        struct heddle_error *fault)
+{
+    struct author_reading reading = {.arena = arena, .out = out, .fault = fault};
+    int err;
+
+    for (size_t i = 0; i < count; i++)
+        out[i] = (struct hd_run_author){.is_known = false};
+    hd_arena_init(&reading.scratch, SIZE_MAX / 2);
+    err = read_each_run(store, runs, count, HD_ALL_COLUMNS, on_authored_run, &reading, fault);
+    hd_arena_fini(&reading.scratch);
     return err;
 }
 
