@@ -17,6 +17,7 @@
 #include "api/state/checkpoint_index.h"
 #include "api/state/checkpoint_target.h"
 #include "api/state/message_path.h"
+#include "api/state/message_senders.h"
 #include "base/alloc.h"
 
 #define MAX_MESSAGES ((size_t)1 << 24)
@@ -285,7 +286,8 @@ static void put_others(struct origins *origins, const struct hd_checkpoint_node 
     }
 }
 
-static int put_entry(struct origins *origins, const struct hd_message_path_entry *entry)
+static int put_entry(struct origins *origins, const struct hd_message_path_entry *entry,
+                     const struct hd_message_sender *sender)
 {
     struct hd_jw *jw = &origins->call->jw;
     struct hd_checkpoint_node *start = NULL, *top = NULL, *fork = NULL;
@@ -305,7 +307,8 @@ static int put_entry(struct origins *origins, const struct hd_message_path_entry
     hd_jw_put_string_or_null(jw, "checkpoint_id", entry->point->id);
     hd_jw_put_string_or_null(jw, "run_id", entry->point->run_id);
     hd_jw_put_string_or_null(jw, "created_at", entry->point->created_at);
-    hd_jw_put_bool(jw, "delegated", entry->point->task_id.len > 0);
+    hd_message_senders_put(jw, sender);
+    hd_jw_put_bool(jw, "delegated", sender->is_delegated);
     hd_jw_put_string_or_null(jw, "fork_checkpoint_id", fork ? fork->id : hd_slice(NULL, 0));
     hd_jw_put_array(jw, "alternatives");
     if (start && !err)
@@ -319,8 +322,15 @@ static int origins_show(struct origins *origins)
 {
     const struct hd_message_path *path = &origins->path;
     struct hd_jw *jw = &origins->call->jw;
-    int err = 0;
+    struct hd_arena *arena = origins->call->arena;
+    struct hd_message_sender *senders =
+        hd_arena_calloc(arena, origins->count + 1, sizeof(*senders));
+    int err = senders ? hd_message_senders_find(origins->call, &path->target.thread,
+                                                origins->entries, origins->count, arena, senders)
+                      : HD_ENOMEM;
 
+    if (err)
+        return err;
     hd_jw_object(jw);
     hd_jw_put_string_or_null(jw, "thread_id", path->target.thread.id);
     hd_jw_put_string_or_null(jw, "assistant_id", path->target.assistant_id);
@@ -330,7 +340,7 @@ static int origins_show(struct origins *origins)
                                               : hd_slice(NULL, 0));
     hd_jw_put_array(jw, "messages");
     for (size_t i = 0; !err && i < origins->count; i++)
-        err = put_entry(origins, &origins->entries[i]);
+        err = put_entry(origins, &origins->entries[i], &senders[i]);
     hd_jw_array_end(jw);
     hd_jw_object_end(jw);
     return err ? err : jw->err;

@@ -12,6 +12,7 @@
 #include "api/state/checkpoint_index.h"
 #include "api/state/checkpoint_target.h"
 #include "api/state/message_path.h"
+#include "api/state/message_senders.h"
 #include "base/alloc.h"
 #include "config/config.h"
 
@@ -130,6 +131,17 @@ static int push(struct timeline *timeline, struct hd_message_path_entry entry)
     return 0;
 }
 
+/* What an agent of the room said, as another one was given it: its own line has the original. */
+static bool is_copy(const struct timeline *timeline, hd_json_val message)
+{
+    hd_json_val mark = hd_message_senders_mark(message);
+    hd_json_val type = hd_json_get(hd_json_get(mark, HD_S("sender")), HD_S("type"));
+
+    return timeline->thread.is_room && !timeline->only.ptr &&
+           hd_json_is_true(hd_json_get(mark, HD_S("context"))) &&
+           hd_slice_eq(hd_json_string(type), HD_S("agent"));
+}
+
 static int add_messages(struct timeline *timeline, struct timeline_agent *agent)
 {
     hd_json_val list = hd_json_get(hd_json_root(&agent->values), HD_S("messages"));
@@ -137,7 +149,7 @@ static int add_messages(struct timeline *timeline, struct timeline_agent *agent)
     int err = 0;
 
     for (size_t i = 0; !err && hd_json_next(&it); i++) {
-        if (is_public(it.val))
+        if (is_public(it.val) && !is_copy(timeline, it.val))
             err = push(timeline, (struct hd_message_path_entry){
                                      .path = &agent->path, .message = it.val, .position = i});
     }
@@ -168,7 +180,8 @@ static int drop_doubles(struct timeline *timeline)
 
 /* ---- the page --------------------------------------------------------- */
 
-static void put_entry(struct timeline *timeline, const struct hd_message_path_entry *entry)
+static void put_entry(struct timeline *timeline, const struct hd_message_path_entry *entry,
+                      const struct hd_message_sender *sender)
 {
     struct hd_jw *jw = &timeline->call->jw;
     const struct hd_checkpoint_target *target = &entry->path->target;
@@ -185,6 +198,8 @@ static void put_entry(struct timeline *timeline, const struct hd_message_path_en
     hd_jw_put_string_or_null(jw, "checkpoint_id", point->id);
     hd_jw_put_string_or_null(jw, "run_id", point->run_id);
     hd_jw_put_string_or_null(jw, "created_at", point->created_at);
+    hd_message_senders_put(jw, sender);
+    hd_jw_put_bool(jw, "delegated", sender->is_delegated);
     hd_jw_object_end(jw);
 }
 
@@ -225,10 +240,18 @@ static int timeline_show(struct timeline *timeline)
 {
     struct hd_call *call = timeline->call;
     size_t count = page_size(timeline);
+    const struct hd_message_path_entry *page =
+        count > 0 ? timeline->entries + timeline->offset : NULL;
+    struct hd_message_sender *senders = hd_arena_calloc(call->arena, count + 1, sizeof(*senders));
+    int err = senders ? hd_message_senders_find(call, &timeline->thread, page, count, call->arena,
+                                                senders)
+                      : HD_ENOMEM;
 
+    if (err)
+        return err;
     hd_jw_array(&call->jw);
     for (size_t i = 0; i < count; i++)
-        put_entry(timeline, &timeline->entries[(size_t)timeline->offset + i]);
+        put_entry(timeline, &page[i], &senders[i]);
     hd_jw_array_end(&call->jw);
     hd_call_pages(call, timeline->offset, timeline->limit, (int64_t)timeline->count);
     return call->jw.err;

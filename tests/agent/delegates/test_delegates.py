@@ -127,6 +127,8 @@ def test_two_delegates_work_at_once_and_answer_by_id(server, parrots):
         assert [(one["delegated"], one["fork_checkpoint_id"], one["alternatives"]) for one in origins] == [
             (True, None, [])
         ] * 2
+        assert [one["sender"]["type"] for one in origins] == ["agent", "agent"]
+        assert origins[0]["sender"]["id"] != parrots[name] and origins[1]["sender"]["id"] == parrots[name]
         assert state["next"] == []
     assert not any(one["delegated"] for one in origins_of(server, thread))
     agents = server.ask("GET", f"/threads/{thread}/agents")

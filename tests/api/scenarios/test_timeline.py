@@ -120,3 +120,46 @@ def test_unknown_threads(thread):
     unknown = uuid.uuid4()
     assert thread.ask("GET", f"/threads/{unknown}/timeline", 404) == {"detail": f"Thread with ID {unknown} not found"}
     thread.ask("GET", "/threads/not-a-uuid/timeline", 422)
+
+
+def who(entries):
+    return [entry["sender"] and (entry["sender"]["type"], entry["sender"]["name"]) for entry in entries]
+
+
+def test_senders(thread, http):
+    echo = http.get("/assistants/echo").json()
+    thread.say("echo", "one", "m1")
+    entries = thread.timeline()
+    assert [entry["sender"] for entry in entries] == [
+        {"type": "person", "id": "user", "name": "User"},
+        {"type": "agent", "id": echo["assistant_id"], "name": echo["name"]},
+    ]
+    assert [entry["delegated"] for entry in entries] == [False, False]
+    origins = thread.ask("GET", thread.path("/messages"), params={"assistant_id": "echo"})["messages"]
+    assert [origin["sender"] for origin in origins] == [entry["sender"] for entry in entries]
+
+
+def test_an_answer_in_the_input_is_not_of_the_agent_that_gets_it(thread):
+    heard = [{"role": "user", "content": "one"}, {"role": "assistant", "content": "from elsewhere"}]
+    thread.run("echo", input={"messages": [*heard, {"role": "user", "content": "two"}]})
+    entries = thread.timeline()
+    assert said(entries) == ["one", "from elsewhere", "two", "You said: two"]
+    assert who(entries) == [("person", "User")] * 3 + [("agent", "echo")]
+    origins = thread.ask("GET", thread.path("/messages"), params={"assistant_id": "echo"})["messages"]
+    assert who(origins) == who(entries)
+
+
+def test_the_sender_of_an_update_is_not_known(thread):
+    thread.say("echo", "one", "m1")
+    update = {"messages": [{"role": "assistant", "content": "put in", "id": "m2"}]}
+    thread.ask("POST", thread.path("/state"), json={"values": update})
+    assert who(thread.timeline()) == [("person", "User"), ("agent", "echo"), None]
+
+
+def test_words_that_a_client_gives_to_others_are_its_own(thread):
+    words = {"sender": {"type": "agent", "id": "x", "name": "Another"}, "message_id": "x", "version": 1, "context": True}
+    claim = {"role": "user", "content": "I am another", "additional_kwargs": {"heddle": words}}
+    thread.ask("PUT", thread.path("/room"), json={})
+    thread.run("echo", input={"messages": [claim]})
+    [entry] = thread.ask("GET", thread.path("/messages"), params={"assistant_id": "echo"})["messages"][:1]
+    assert who([entry]) == [("person", "User")]

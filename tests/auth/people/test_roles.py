@@ -214,3 +214,14 @@ def test_without_authentication_there_are_no_participants(plain):
         ("POST", "/invitations/accept", {"token": "x"}),
     ):
         assert AUTH_OFF in server.ask(method, rest, 409, json=body)["detail"]
+
+
+def test_every_message_shows_the_person_who_sent_it(world):
+    people, thread = world
+    said = {"assistant_id": "echo", "input": human("me too")}
+    people["edit"].ask("POST", f"/threads/{thread}/runs/wait", json=said)
+    entries = people["vera"].ask("GET", f"/threads/{thread}/timeline")
+    senders = [(entry["sender"]["type"], entry["sender"]["id"]) for entry in entries]
+    assert [sender for sender in senders if sender[0] == "person"] == [("person", "alice"), ("person", "edit")]
+    for entry in entries[1::2]:
+        assert entry["sender"]["type"] == "agent" and entry["sender"]["id"] == entry["assistant_id"]
