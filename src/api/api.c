@@ -10,6 +10,7 @@
 #include "api/heartbeat.h"
 #include "api/page.h"
 #include "api/state/message_path_memory.h"
+#include "api/room/room_presence.h"
 #include "api/stream_access.h"
 #include "api/stream_follow.h"
 #include "api/thread_view.h"
@@ -26,6 +27,7 @@ struct hd_api {
     struct hd_forwards *forwards; /* NULL: no cluster */
     struct hd_heartbeats *beats;
     struct hd_stream_accesses *watches;
+    struct hd_room_presences *presences;
     struct hd_stream_follows *follows; /* NULL: no cluster */
     struct hd_custom *custom;          /* NULL: no http.app */
     struct hd_site *site;
@@ -276,6 +278,8 @@ int hd_api_create(struct hd_app *app, struct hd_api **out, struct heddle_error *
     if (!err)
         err = hd_stream_accesses_create(app, &api->watches);
     if (!err)
+        err = hd_room_presences_create(app, &api->presences);
+    if (!err)
         err = hd_stream_follows_create(app, &api->follows);
     if (!err)
         err = hd_site_create(&api->site);
@@ -300,6 +304,7 @@ void hd_api_destroy(struct hd_api *api)
     hd_message_path_memory_destroy(api->message_path_memory);
     hd_site_destroy(api->site);
     hd_stream_follows_destroy(api->follows);
+    hd_room_presences_destroy(api->presences);
     hd_stream_accesses_destroy(api->watches);
     hd_heartbeats_destroy(api->beats);
     hd_forwards_destroy(api->forwards);
@@ -342,6 +347,11 @@ struct hd_heartbeats *hd_api_heartbeats(const struct hd_api *api)
 struct hd_stream_follows *hd_api_stream_follows(const struct hd_api *api)
 {
     return api->follows;
+}
+
+struct hd_room_presences *hd_api_room_presences(const struct hd_api *api)
+{
+    return api->presences;
 }
 
 struct hd_stream_accesses *hd_api_stream_accesses(const struct hd_api *api)

@@ -130,6 +130,7 @@ extern const struct hd_routes hd_routes_room_delete;
 extern const struct hd_routes hd_routes_room_feedback;
 extern const struct hd_routes hd_routes_room_inbox;
 extern const struct hd_routes hd_routes_room_stop;
+extern const struct hd_routes hd_routes_room_typing;
 extern const struct hd_routes hd_routes_room_messages;
 extern const struct hd_routes hd_routes_room_post;
 extern const struct hd_routes hd_routes_run_create;
@@ -294,6 +295,8 @@ struct hd_site;
 struct hd_site *hd_api_site(const struct hd_api *api);
 struct hd_stream_follows;
 struct hd_stream_follows *hd_api_stream_follows(const struct hd_api *api); /* NULL: no cluster */
+struct hd_room_presences;
+struct hd_room_presences *hd_api_room_presences(const struct hd_api *api);
 struct hd_stream_accesses;
 struct hd_stream_accesses *hd_api_stream_accesses(const struct hd_api *api);
 struct hd_message_path_memory;

@@ -4,6 +4,7 @@
 
 #include "api/disconnect.h"
 #include "api/heartbeat.h"
+#include "api/room/room_presence.h"
 #include "api/stream_access.h"
 #include "base/alloc.h"
 #include "http/server.h"
@@ -25,6 +26,7 @@ struct hd_event_stream {
     bool is_pumping;
 
     struct hd_stream_access watch;
+    struct hd_room_presence presence;
     struct hd_heartbeat heartbeat;
     char note[48]; /* a comment between frames: a heartbeat, or a mark */
     size_t note_len, note_sent;
@@ -45,6 +47,7 @@ static void event_stream_fini(struct hd_event_stream *stream)
     hd_buf_fini(&stream->given);
     hd_heartbeat_stop(&stream->heartbeat);
     hd_stream_access_stop(&stream->watch);
+    hd_room_presence_leave(&stream->presence);
     hd_cursor_close(&stream->cursor);
     hd_entry_unref(stream->entry);
     hd_call_free(stream->call);
@@ -375,13 +378,29 @@ struct hd_event_stream *hd_event_stream_create(struct hd_call *call,
     return stream;
 }
 
+/* A stream that another server gives its events is present there. */
+static void enter_room(struct hd_event_stream *stream)
+{
+    struct hd_call *call = stream->call;
+    struct hd_room_presences *presences = hd_api_room_presences(call->api);
+
+    if (!stream->events.person)
+        return;
+    hd_room_presence_enter(presences, &stream->presence, call->principal, stream->events.thread_id,
+                           stream->events.person);
+    hd_room_presence_switch(presences, call->principal, stream->events.thread_id,
+                            stream->events.has_presence);
+}
+
 struct hd_step hd_event_stream_begin(struct hd_event_stream *stream, struct hd_event_log *log)
 {
     struct hd_call *call = stream->call;
 
     hd_call_send_headers(call);
-    if (log)
+    if (log) {
         hd_cursor_open(&stream->cursor, log, stream->events.after);
+        enter_room(stream);
+    }
     hd_heartbeat_start(hd_api_heartbeats(call->api), &stream->heartbeat, on_heartbeat, stream);
     hd_stream_access_start(&stream->watch, call, stream->events.thread_id,
                            stream->events.cancels_on_disconnect, on_watch, stream);

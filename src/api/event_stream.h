@@ -12,6 +12,7 @@
 
 #include "api/api.h"
 #include "events/event_log.h"
+#include "room/room_view.h"
 
 /*
  * What a stream without an end tells the part that gives it events of other servers
@@ -53,6 +54,9 @@ struct hd_event_stream_options {
      */
     bool has_marks;
     struct hd_event_stream_giver giver; /* all NULL: none */
+    /* Who reads the events of a room, for room_presence.h; NULL: not shown. In the call's arena. */
+    const struct hd_room_person *person;
+    bool has_presence; /* the room's setting */
 };
 
 /*

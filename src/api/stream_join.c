@@ -5,6 +5,8 @@
 #include "api/request/authorize.h"
 #include "api/request/forward.h"
 #include "api/event_stream.h"
+#include "api/room/room_find.h"
+#include "api/room/room_people.h"
 #include "api/stream_follow.h"
 #include "api/wait.h"
 #include "records/record.h"
@@ -311,6 +313,25 @@ static int read_event_seq(struct hd_call *call, struct join *join)
     return err;
 }
 
+/* A reader of a room is shown to the others. */
+static int read_reader(struct hd_call *call, struct join *join)
+{
+    struct hd_room_person *person;
+    struct hd_thread_rec thread;
+    struct hd_room_rec room;
+    int err;
+
+    if (!(join->events.modes & HD_MODE_ROOM))
+        return 0;
+    person = hd_arena_calloc(call->arena, 1, sizeof(*person));
+    err = person ? hd_room_find(call, &thread, &room) : HD_ENOMEM;
+    if (!err)
+        err = hd_room_people_me(call, person);
+    join->events.person = person;
+    join->events.has_presence = !err && room.has_presence;
+    return err;
+}
+
 static struct hd_step thread_work(struct hd_call *call)
 {
     struct join *join = make_join(call);
@@ -322,6 +343,8 @@ static struct hd_step thread_work(struct hd_call *call)
         err = read_event_seq(call, join);
     if (err == HD_ENOTFOUND)
         return hd_call_refuse_thread(call, join->thread_id);
+    if (!err)
+        err = read_reader(call, join);
     if (!err && hd_forward_source(call).len > 0)
         join->events.after = after_of(last_event_id(call));
     else if (!err)

@@ -5,6 +5,7 @@
 #include "api/request/access.h"
 #include "api/room/room_find.h"
 #include "api/room/room_people.h"
+#include "api/room/room_presence.h"
 #include "base/clock.h"
 #include "base/iso_time.h"
 #include "room/room_details.h"
@@ -21,6 +22,8 @@ struct reading {
     int64_t wanted;
     struct hd_thread_rec thread;
     struct hd_room_read_rec mark;
+    bool has_presence; /* the room's setting */
+    bool has_moved;
 };
 
 static int store_mark(struct reading *reading, struct heddle_error *fault)
@@ -60,8 +63,10 @@ static int mark_once(void *arg, struct heddle_error *fault)
                                 call->arena, &reading->mark, fault);
     if (err)
         return err;
+    reading->has_presence = room.has_presence;
     seq = reading->wanted < room.last_seq ? reading->wanted : room.last_seq;
-    if (seq <= reading->mark.seq)
+    reading->has_moved = seq > reading->mark.seq;
+    if (!reading->has_moved)
         return 0;
     reading->mark.seq = seq;
     reading->mark.updated_at = hd_clock_now_us();
@@ -88,6 +93,7 @@ static struct hd_step put_read(struct hd_call *call)
         err = hd_room_people_me(call, &reading->me);
     if (err)
         return hd_step_fail(err);
+    call->state = reading;
     reading->call = call;
     err = hd_rows_change(call->app->store, mark_once, reading, &call->fault);
     if (!err)
@@ -98,6 +104,19 @@ static struct hd_step put_read(struct hd_call *call)
     hd_jw_put_int(&call->jw, "seq", reading->mark.seq);
     hd_jw_put_int(&call->jw, "unread", unread);
     hd_jw_object_end(&call->jw);
+    return HD_NEXT;
+}
+
+static struct hd_step put_read_then(struct hd_call *call)
+{
+    const struct reading *reading = call->state;
+    struct hd_room_presences *presences = hd_api_room_presences(call->api);
+    const struct hd_thread_rec *thread = &reading->thread;
+
+    hd_room_presence_switch(presences, thread->principal, thread->id, reading->has_presence);
+    if (reading->has_moved)
+        hd_room_presence_read(presences, thread->principal, thread->id, &reading->me,
+                              reading->mark.seq);
     return HD_DONE;
 }
 
@@ -235,8 +254,10 @@ static const struct hd_endpoint routes[] = {
     {.method = HD_METHOD_PUT,
      .pattern = "/threads/{thread_id}/room/read",
      .access = HD_ACCESS_VIEWER,
+     .by = HD_BY_HOLDER,
      .on = HD_ON_THREADS_READ,
      .work = put_read,
+     .then = put_read_then,
      .tag = "Rooms",
      .summary = "Mark the messages up to a number as read by the caller",
      .body = "RoomRead",

@@ -8,6 +8,7 @@
 #include "api/request/access.h"
 #include "api/room/room_find.h"
 #include "api/room/room_people.h"
+#include "api/room/room_presence.h"
 #include "base/clock.h"
 #include "room/room.h"
 #include "run/assistant_lookup.h"
@@ -339,9 +340,20 @@ static struct hd_step put_room(struct hd_call *call)
     change = hd_arena_calloc(call->arena, 1, sizeof(*change));
     if (!change)
         return hd_step_fail(HD_ENOMEM);
+    call->state = change;
     change->call = call;
     err = hd_rows_change(call->app->store, room_change_once, change, &call->fault);
-    return hd_step_done(err ? err : show_room(call, &change->thread, &change->room));
+    return hd_step_next(err ? err : show_room(call, &change->thread, &change->room));
+}
+
+/* The people of open streams learn of it at once. */
+static struct hd_step put_room_then(struct hd_call *call)
+{
+    const struct room_change *change = call->state;
+
+    hd_room_presence_switch(hd_api_room_presences(call->api), change->thread.principal,
+                            change->thread.id, change->room.has_presence);
+    return HD_DONE;
 }
 
 static const struct hd_endpoint routes[] = {
@@ -359,6 +371,7 @@ static const struct hd_endpoint routes[] = {
      .on = HD_ON_THREADS_UPDATE,
      .grows = true,
      .work = put_room,
+     .then = put_room_then,
      .tag = "Rooms",
      .summary = "Change the agents and settings of a room; makes the thread one",
      .body = "RoomPut",

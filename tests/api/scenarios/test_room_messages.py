@@ -163,9 +163,10 @@ def test_changes_are_events_of_the_room(talk):
             text = ""
             while text.count("event: room/message") < 2 or not text.endswith("\n\n"):
                 text += next(pieces)
-    rated, deleted = [(name, data["message"], int(number)) for name, data, number in events(text) if data]
-    assert rated[0] == deleted[0] == "room/message" and rated[2] < deleted[2]
-    assert rated[1]["feedback"] and deleted[1]["state"] == "deleted" and deleted[1]["content"] is None
+    shown = [each for each in events(text) if each[0] == "room/message"]
+    rated, deleted = [(name, data["message"], int(number)) for name, data, number in shown]
+    assert rated[2] < deleted[2] and rated[1]["feedback"]
+    assert deleted[1]["state"] == "deleted" and deleted[1]["content"] is None
     stored = talk.http.build_request(
         "GET", talk.path("/stream"), params={"stream_mode": "room"}, headers={"Last-Event-ID": str(rated[2])}
     )
@@ -201,3 +202,58 @@ def test_all_runs_of_a_room_are_stopped(room):
     assert [each["run_id"] for each in stopped] == runs
     assert {each["status"] for each in stopped} == {"interrupted"}
     assert {room.ask("GET", room.path(f"/runs/{run}"))["status"] for run in runs} == {"interrupted"}
+
+
+# ---- presence
+
+
+class Reader:
+    """An open `room` stream of the thread."""
+
+    def __init__(self, room):
+        self.http = httpx.Client(base_url=room.http.base_url, timeout=60)
+        self.request = self.http.build_request("GET", room.path("/stream"), params={"stream_mode": "room"})
+        self.answer = self.http.send(self.request, stream=True)
+        self.pieces, self.text = self.answer.iter_text(), ""
+
+    def next(self) -> tuple[str, dict, str | None]:
+        while "\n\n" not in self.text:
+            self.text += next(self.pieces)
+        frame, self.text = self.text.split("\n\n", 1)
+        found = events(frame + "\n\n")
+        return found[0] if found else self.next()
+
+    def close(self) -> None:
+        self.answer.close()
+        self.http.close()
+
+
+PERSON = {"type": "person", "id": "user", "name": "User"}
+
+
+def test_people_see_each_other(talk):
+    reader = Reader(talk)
+    assert reader.next() == ("room/presence", {"people": [PERSON]}, None)
+    for _ in range(3):
+        assert talk.http.post(talk.path("/room/typing")).status_code == 204
+    assert reader.next() == ("room/typing", {"person": PERSON}, None)
+    for seq in (1, 2, 3):
+        talk.ask("PUT", talk.path("/room/read"), json={"seq": seq})
+    read = reader.next()
+    while read[1]["seq"] < 3:  # of several within a second, the last is sent
+        assert read[0] == "room/read" and read[1]["reader"] == PERSON
+        read = reader.next()
+    other = Reader(talk)
+    assert reader.next() == ("room/presence", {"people": [PERSON]}, None)
+    other.close()
+    reader.close()
+
+
+def test_a_room_without_presence_is_quiet(talk):
+    talk.ask("PUT", talk.path("/room"), json={"presence": False})
+    reader = Reader(talk)
+    assert talk.http.post(talk.path("/room/typing")).status_code == 204
+    talk.ask("PUT", talk.path("/room/read"), json={"seq": 1})
+    talk.say("echo", "three")
+    assert reader.next()[0].startswith("room/message")
+    reader.close()
