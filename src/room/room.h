@@ -10,6 +10,7 @@
  *
  *   room_record.c         the room: settings, agents, marks
  *   room_message.c        chat messages and their versions
+ *   room_wait.c           messages that wait behind a question
  *   room_run.c            from message to run to answer
  *   room_cascade.c        cascades
  *   room_inbox.c          read marks and mentions of people
@@ -51,6 +52,7 @@ struct hd_room_rec {
     struct hd_slice
         agents; /* JSON list of {"assistant_id", "name", "actor"}: hd_room_agents_read() */
     struct hd_slice marks; /* JSON object: root namespace to [seq, changes], both already given */
+    struct hd_slice waits; /* JSON list of [message id, assistant id]: hd_room_waits_read() */
     int64_t context_messages; /* the most messages in the input of a run */
     int64_t context_bytes;
     int64_t cascade_limit; /* regenerated runs without an approval */
@@ -95,6 +97,31 @@ HD_MUST_CHECK int hd_room_mark_get(const struct hd_room_rec *room, struct hd_sli
                                    struct hd_room_mark *out, struct heddle_error *fault);
 HD_MUST_CHECK int hd_room_mark_set(struct hd_room_rec *room, struct hd_slice ns,
                                    struct hd_room_mark mark, struct hd_arena *arena);
+
+/*
+ * A message that asks an agent whose question is open: its run is admitted when the agent is asked
+ * by no question any more (run/room_waiting.h).
+ */
+struct hd_room_wait {
+    struct hd_slice message_id;
+    struct hd_slice assistant_id;
+};
+#define HD_ROOM_MAX_WAITS 100
+
+/* In the arena, in the order of the messages. */
+HD_MUST_CHECK int hd_room_waits_read(const struct hd_room_rec *room, struct hd_arena *arena,
+                                     struct hd_room_wait **out, size_t *count,
+                                     struct heddle_error *fault);
+/* Appends one, or removes it, in room->waits. HD_ELIMIT: there are HD_ROOM_MAX_WAITS. */
+HD_MUST_CHECK int hd_room_wait_add(struct hd_room_rec *room, const struct hd_room_wait *wait,
+                                   struct hd_arena *arena);
+HD_MUST_CHECK int hd_room_wait_remove(struct hd_room_rec *room, const struct hd_room_wait *wait,
+                                      struct hd_arena *arena);
+
+/* Sets *out to whether a question of the agent waits for a reply. */
+HD_MUST_CHECK int hd_room_is_asking(struct heddle *store, struct hd_slice principal,
+                                    struct hd_slice thread_id, struct hd_slice assistant_id,
+                                    bool *out, struct heddle_error *fault);
 
 /* ---- chat messages ---------------------------------------------------- */
 

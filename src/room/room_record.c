@@ -17,6 +17,7 @@ static const struct hd_record_field room_members[] = {
     {HD_RECORD_MEMBER("default_assistant_id", TEXT, REC, default_assistant_id)},
     {HD_RECORD_MEMBER("agents", JSON, REC, agents)},
     {HD_RECORD_MEMBER("marks", JSON, REC, marks)},
+    {HD_RECORD_MEMBER("waits", JSON, REC, waits)},
     {HD_RECORD_MEMBER("context_messages", INT, REC, context_messages)},
     {HD_RECORD_MEMBER("context_bytes", INT, REC, context_bytes)},
     {HD_RECORD_MEMBER("cascade_limit", INT, REC, cascade_limit)},

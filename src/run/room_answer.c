@@ -333,6 +333,8 @@ static int end_answering(struct hd_room_answering *a)
         return err;
     err = a->commit->is_rolled_back ? forget_room_run(a) : end_room_run(a);
     a->room.updated_at = a->now;
+    if (a->commit->has_waits)
+        *a->commit->has_waits = a->room.waits.len > 0;
     if (!err)
         err = hd_room_put(a->batch, &a->room);
     return err ? err : hd_event_batch_put(a->events, a->batch, a->thread);

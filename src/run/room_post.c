@@ -361,37 +361,6 @@ static int make_message(struct posting *p)
 
 /* ---- its runs --------------------------------------------------------- */
 
-struct question_search {
-    struct hd_slice agent;
-    bool is_open;
-};
-
-static int on_open_question(void *arg, const struct hd_room_message_rec *message)
-{
-    struct question_search *search = arg;
-
-    search->is_open = message->kind == HD_ROOM_AGENT && hd_slice_eq(message->sender, search->agent);
-    return search->is_open;
-}
-
-/* A new input would drop the question. */
-static int check_not_asking(struct posting *p, const struct hd_room_agent *agent,
-                            struct heddle_error *fault)
-{
-    static const struct hd_room_message_query query = {.state = HD_ROOM_PENDING,
-                                                       .changed_after = -1};
-    struct question_search search = {.agent = agent->assistant_id};
-    int err = hd_room_messages_scan(store_of_post(p), p->post->principal, p->post->thread_id,
-                                    &query, on_open_question, &search, fault);
-
-    if (err || !search.is_open)
-        return err;
-    return hd_admit_refuse(&p->group, fault, 409,
-                           "\"%.*s\" waits for the answer to its question: reply to it, or "
-                           "withdraw it",
-                           (int)agent->name.len, agent->name.ptr);
-}
-
 static int add_room_run(struct posting *p, const struct hd_room_agent *agent,
                         const struct hd_thread_rec *thread, struct hd_slice resume,
                         struct heddle_error *fault)
@@ -427,24 +396,64 @@ static int add_room_run(struct posting *p, const struct hd_room_agent *agent,
     return 0;
 }
 
+/* The question stays open until the run that an earlier reply resumes has ended. */
+static int check_unanswered(struct posting *p, const struct hd_thread_rec *thread,
+                            struct heddle_error *fault)
+{
+    struct hd_run_rec *active = NULL;
+    size_t count = 0;
+    int err = 0;
+
+    if (thread->status == HD_THREAD_BUSY)
+        err = hd_runs_active(store_of_post(p), p->post->principal, p->post->thread_id,
+                             p->post->arena, &active, &count, fault);
+    for (size_t i = 0; !err && i < count; i++) {
+        struct hd_slice ns;
+
+        err = hd_run_line(&active[i], p->post->arena, &ns, fault);
+        if (!err && !active[i].is_off_head && hd_slice_eq(ns, p->replied.ns))
+            err = hd_admit_refuse(&p->group, fault, 409,
+                                  "reply_to: the question is being answered already");
+    }
+    return err;
+}
+
 static int answer_question(struct posting *p, const struct hd_thread_rec *thread,
                            struct heddle_error *fault)
 {
     const struct hd_room_agent agent = {.assistant_id = p->replied.sender,
                                         .name = p->replied.sender_name};
     const struct hd_room_agent *known = &agent;
-    int err = make_resume(p, fault);
+    int err = check_unanswered(p, thread, fault);
 
+    if (!err)
+        err = make_resume(p, fault);
     for (size_t i = 0; i < p->members.agent_count; i++) {
         if (hd_slice_eq(p->members.agents[i].assistant_id, agent.assistant_id))
             known = &p->members.agents[i];
     }
     if (err)
         return err;
-    p->replied.state = HD_ROOM_OK;
-    p->replied.changed = ++p->room.changes;
-    p->replied.updated_at = p->post->message.created_at;
     return add_room_run(p, known, thread, p->resume, fault);
+}
+
+/* A new input would drop the open question: the run waits. */
+static int ask_or_wait(struct posting *p, const struct hd_room_agent *agent,
+                       const struct hd_thread_rec *thread, struct heddle_error *fault)
+{
+    const struct hd_room_wait wait = {p->id, agent->assistant_id};
+    bool is_asking;
+    int err = hd_room_is_asking(store_of_post(p), p->post->principal, p->post->thread_id,
+                                agent->assistant_id, &is_asking, fault);
+
+    if (err)
+        return err;
+    if (!is_asking)
+        return add_room_run(p, agent, thread, hd_slice(NULL, 0), fault);
+    err = hd_room_wait_add(&p->room, &wait, p->post->arena);
+    return err == HD_ELIMIT
+               ? hd_admit_refuse(&p->group, fault, 409, "too many messages wait for an answer")
+               : err;
 }
 
 static int add_asked_runs(struct posting *p, const struct hd_thread_rec *thread,
@@ -463,9 +472,7 @@ static int add_asked_runs(struct posting *p, const struct hd_thread_rec *thread,
                                 HD_ROOM_MAX_ASKED);
         err = hd_room_members_join(&p->members, p->ask.asked[i], p->post->arena, &agent, fault);
         if (!err)
-            err = check_not_asking(p, agent, fault);
-        if (!err)
-            err = add_room_run(p, agent, thread, hd_slice(NULL, 0), fault);
+            err = ask_or_wait(p, agent, thread, fault);
     }
     return err;
 }
@@ -584,8 +591,6 @@ static int put_message_rows(struct hd_batch_builder *batch, struct posting *p)
         err = hd_room_message_add(batch, &post->message);
     if (!err)
         err = hd_room_content_add(batch, &post->body);
-    if (!err && p->is_answer)
-        err = hd_room_message_put(batch, &p->replied);
     if (!err)
         err = put_inbox(batch, p);
     return err;
@@ -621,27 +626,12 @@ static int add_post_event(struct posting *p, struct hd_slice name, int err, stru
     return err;
 }
 
-static int add_question_event(struct posting *p, struct heddle_error *fault)
-{
-    struct hd_room_content_rec content;
-    struct hd_buf data;
-    int err =
-        hd_room_contents_read(store_of_post(p), &p->replied, 1, p->post->arena, &content, fault);
-
-    hd_buf_init(&data, MAX_EVENT);
-    if (!err)
-        err = hd_room_view_message_event(&data, &p->replied, &content, NULL, 0);
-    return add_post_event(p, HD_S("room/message"), err, &data);
-}
-
-static int add_post_events(struct posting *p, struct heddle_error *fault)
+static int add_post_events(struct posting *p)
 {
     const struct hd_room_post *post = p->post;
     struct hd_buf data;
-    int err = p->is_answer ? add_question_event(p, fault) : 0;
+    int err;
 
-    if (err)
-        return err;
     hd_buf_init(&data, MAX_EVENT);
     err = hd_room_view_message_event(&data, &post->message, &post->body, post->views,
                                      post->view_count);
@@ -660,6 +650,7 @@ static int extend_post(void *ctx, struct hd_batch_builder *batch, struct hd_thre
     struct posting *p = ctx;
     int err;
 
+    (void)fault;
     thread->is_room = true;
     hd_event_batch_reset(p->post->events);
     err = put_message_rows(batch, p);
@@ -668,7 +659,7 @@ static int extend_post(void *ctx, struct hd_batch_builder *batch, struct hd_thre
     if (!err)
         err = hd_room_put(batch, &p->room);
     if (!err)
-        err = add_post_events(p, fault);
+        err = add_post_events(p);
     return err ? err : hd_event_batch_put(p->post->events, batch, thread);
 }
 
@@ -704,6 +695,7 @@ static int share_post(struct posting *p, int err)
         return 0;
     if (!err && !post->refusal && post->holder.len == 0)
         post->event_seq = group->thread.event_seq;
+    post->has_waits = p->room.waits.len > 0;
     return err;
 }
 

@@ -5,6 +5,10 @@
  *   loop           hd_event_batch_begin() with HD_ROOM_POST_EVENTS
  *   store thread   hd_room_post()
  *   loop           hd_event_batch_end(); hd_queue_add() for each run
+ *
+ * A reply to an open question of an agent resumes the run that asks; the end of that run settles
+ * the question. Other messages to this agent wait: their runs are admitted later
+ * (run/room_waiting.h).
  */
 #ifndef HD_RUN_ROOM_POST_H
 #define HD_RUN_ROOM_POST_H
@@ -25,8 +29,8 @@
 struct hd_event_batch;
 struct hd_held_thread;
 
-/* The most events of one message: itself, the question that it answers, and its runs. */
-#define HD_ROOM_POST_EVENTS (2 + HD_ROOM_MAX_ASKED)
+/* The most events of one message: itself, and its runs. */
+#define HD_ROOM_POST_EVENTS (1 + HD_ROOM_MAX_ASKED)
 
 struct hd_room_post {
     /* The request. */
@@ -58,6 +62,7 @@ struct hd_room_post {
     struct hd_slice holder; /* likewise */
     bool needs_numbers;     /* nothing was stored: end the events and begin new ones */
     bool is_repeated;       /* an earlier request posted it: the rest is its result */
+    bool has_waits;         /* messages of the room wait for a question: hd_room_waiting_check() */
     int64_t event_seq;      /* of the thread */
     struct hd_room_message_rec message;
     struct hd_room_content_rec body; /* of its current version */

@@ -13,6 +13,7 @@
 #include "events/event_batch.h"
 #include "run/active_run.h"
 #include "run/room_answer.h"
+#include "run/room_waiting.h"
 #include "run/run_commit.h"
 #include "run/run_log.h"
 #include "search/thread_texts.h"
@@ -127,6 +128,7 @@ struct outcome_task {
     struct hd_run_commit outcome;
     struct hd_webhook *webhook; /* NULL: none */
     int64_t room_seq;           /* -1: no events of a room are missing */
+    bool has_waits;             /* messages of the room wait for a question */
     int err;
     struct heddle_error fault;
 };
@@ -243,6 +245,8 @@ static void on_outcome_stored(void *arg)
         if (!active->is_temporary)
             hd_thread_indexer_note(active->app->texts, active->rec.principal,
                                    active->rec.thread_id);
+        if (task->has_waits)
+            hd_room_waiting_check(active->app, active->rec.principal, active->rec.thread_id);
         end_active_run(active, task->webhook, task->outcome.events);
     }
     hd_free(task);
@@ -324,6 +328,7 @@ static struct outcome_task *make_outcome(struct hd_active_run *active, int64_t r
     task->room_seq = -1;
     task->outcome = describe_outcome(active);
     task->outcome.room_seq = &task->room_seq;
+    task->outcome.has_waits = &task->has_waits;
     if (begin_room_events(task, room_seq)) {
         hd_free(task);
         return NULL;

@@ -13,6 +13,7 @@
 #include "room/room_input.h"
 #include "run/queue.h"
 #include "run/room_post.h"
+#include "run/room_waiting.h"
 
 #define MAX_MENTIONS 100
 #define MAX_TRIES 5 /* reservations of numbers for the events */
@@ -287,6 +288,8 @@ static struct hd_step answer_post(struct hd_call *call, struct room_posting *pos
     struct hd_room_post *post = &posting->post;
     struct hd_event_batch *events = post->events;
 
+    if (post->has_waits) /* of a question that has ended meanwhile */
+        hd_room_waiting_check(call->app, post->principal, post->thread_id);
     if (posting->is_streamed)
         return stream_post(call, posting);
     show_post(call, post);

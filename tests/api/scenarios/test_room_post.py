@@ -259,6 +259,45 @@ def test_the_metadata_of_a_reply_can_carry_the_answer(room, agent):
     assert room.state(assistant_id=clerk)["values"]["verdict"] == {"ok": [1, 2.5]}
 
 
+def test_another_message_to_the_agent_waits_behind_its_question(room, agent):
+    clerk, judge = agent("Clerk", "approval"), agent("Judge")
+    room.posted("@Clerk may I?")
+    question = question_of(room)
+    result = room.posted("@Clerk and @Judge, hello", id="m-2")
+    assert [run["assistant_id"] for run in result["runs"]] == [judge]
+    assert question_of(room)["id"] == question["id"]
+    room.posted("yes", reply_to=question["id"])
+    [late] = until(lambda: [run for run in room.runs("m-2") if run["assistant_id"] == clerk])
+    room.ask("GET", room.path(f"/runs/{late['run_id']}/join"))
+    assert [pair["message_id"] for pair in late["given"]][-1] == "m-2"
+    assert room.state(assistant_id=clerk)["values"]["verdict"] == "yes"
+    assert question_of(room)["id"] != question["id"]
+    assert room.heard(clerk)[-1] == "@Clerk and @Judge, hello"
+
+
+def test_a_waiting_message_that_is_deleted_makes_no_run(room, agent):
+    clerk = agent("Clerk", "approval")
+    room.posted("@Clerk may I?")
+    question = question_of(room)
+    room.post("@Clerk hello", id="m-2")
+    room.ask("DELETE", room.path("/room/messages/m-2"))
+    room.post("@Clerk goodbye", id="m-3")
+    room.posted("yes", reply_to=question["id"])
+    until(lambda: room.runs("m-3"))
+    assert room.runs("m-2") == []
+    until(lambda: room.record()["status"] == "interrupted")
+    assert [text for text in room.heard(clerk) if "hello" in text] == []
+
+
+def test_a_question_is_answered_once(room, agent):
+    agent("Clerk", "approval")
+    room.posted("@Clerk may I?")
+    question = question_of(room)
+    room.posted("yes", reply_to=question["id"])
+    again = room.posted("and no", reply_to=question["id"])  # a reply like any other
+    assert len(again["runs"]) == 1 and question_of(room)["id"] != question["id"]
+
+
 # ---- streams
 
 

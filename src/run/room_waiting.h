@@ -1,0 +1,20 @@
+/*
+ * Messages to an agent whose question is open (hd_room_rec.waits): their runs are admitted once the
+ * agent asks nothing any more. They act as the senders of the messages.
+ */
+#ifndef HD_RUN_ROOM_WAITING_H
+#define HD_RUN_ROOM_WAITING_H
+
+#include "app/app.h"
+#include "base/slice.h"
+
+/*
+ * Loop: admits the waiting runs of a room whose agents have no open question, in the background.
+ * For the end of a run, and for what ends a question. A message that is not there any more, or
+ * whose agent has left the room, makes no run. On another server's thread it does nothing: the end
+ * of that server's runs does.
+ */
+void hd_room_waiting_check(struct hd_app *app, struct hd_slice principal,
+                           struct hd_slice thread_id);
+
+#endif
