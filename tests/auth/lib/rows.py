@@ -13,7 +13,7 @@ from typing import Any
 # Names that a row can use; a response must not reveal whether another user has such a thing.
 NAMES = (
     "thread_id", "run_id", "branch_id", "checkpoint_id", "assistant_id", "cron_id", "item", "new_thread_id",
-    "new_assistant_id", "new_item", "participant_id", "invitation_id", "invitation_token",
+    "new_assistant_id", "new_item", "participant_id", "invitation_id", "invitation_token", "message_id",
 )  # fmt: skip
 
 
@@ -155,6 +155,13 @@ ROWS: dict[tuple[str, str], Row] = {
     ("POST", "/threads/{thread_id}/room/stop"): Row(makes="pending"),
     ("POST", "/threads/{thread_id}/room/messages"): Row(ok=201, json=lambda i: {"content": "hello"}),
     ("POST", "/threads/{thread_id}/room/messages/stream"): Row(json=lambda i: {"content": "hello"}),
+    ("GET", "/threads/{thread_id}/room/messages/{message_id}"): read(),
+    ("GET", "/threads/{thread_id}/room/messages/{message_id}/runs"): read(),
+    ("DELETE", "/threads/{thread_id}/room/messages/{message_id}"): Row(needs="owner"),
+    ("POST", "/threads/{thread_id}/room/messages/{message_id}/feedback"): Row(
+        ok=422, json=lambda i: {"rating": "up"}
+    ),  # of a person's message
+    ("POST", "/threads/{thread_id}/room/typing"): Row(ok=204),
     ("PUT", "/threads/{thread_id}/room/read"): Row(json=lambda i: {"seq": 0}),
     ("GET", "/mentions"): read(own="thread"),
     # the server

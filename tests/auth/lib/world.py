@@ -132,9 +132,10 @@ class Person:
         if makes == "pending":
             later = {"assistant_id": SYSTEM_ASSISTANT, "after_seconds": 3600, **said}
             run = self.ask("POST", f"/threads/{thread}/runs", json=later)["run_id"]
+        message = self.ask("POST", f"/threads/{thread}/room/messages", 201, json={"content": self.mark})["message"]
         return Things(
             thread_id=thread, run_id=run, checkpoint_id=state["checkpoint"]["checkpoint_id"], assistant_id=assistant,
-            branch_id=branch, cron_id=self.make_cron(assistant), item=self.make_item(), namespace="child",
+            message_id=message["id"], branch_id=branch, cron_id=self.make_cron(assistant), item=self.make_item(), namespace="child",
             **{name: missing(name) for name in ("new_thread_id", "new_assistant_id", "new_item", "invitation_token")},
             **self.share(thread, f"guest of {self.subject}", "viewer"),
         )  # fmt: skip
@@ -185,6 +186,8 @@ class Person:
             base = f"/threads/{thread['thread_id']}"
             for part in ("", "/state", "/history", "/branches", "/timeline", "/runs", "/participants", "/invitations"):
                 look("GET", base + part)
+            look("GET", f"{base}/room")
+            look("GET", f"{base}/room/messages")
             for run in found[f"GET {base}/runs {{}}"]:
                 look("GET", f"{base}/runs/{run['run_id']}")
         for assistant in look("POST", "/assistants/search", json={"limit": 1000}):
