@@ -238,7 +238,7 @@ static int put_joined(struct keeper *k, const size_t *nodes, size_t count)
 
 static bool joins(const struct keeper *k)
 {
-    return k->keep->fall || k->keep->strategy == HEDDLE_KEEP_BRANCHES;
+    return k->keep->fall || k->keep->keeps_paths || k->keep->strategy == HEDDLE_KEEP_BRANCHES;
 }
 
 /* Sets a new parent for the remaining checkpoints that lost theirs. */

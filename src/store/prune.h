@@ -27,6 +27,11 @@ struct hd_prune_options {
      * rest stays. In one batch, not in portions. NULL: not used.
      */
     const struct hd_key *fall;
+    /*
+     * Replaces the strategy: only the heads stay, with their ancestors and everything that belongs
+     * to the tasks of these.
+     */
+    bool keeps_paths;
     size_t last;                /* HEDDLE_KEEP_BRANCHES: of each branch, at least 1 */
     const struct hd_key *heads; /* checkpoints that stay; those of other threads are ignored */
     size_t head_count;

@@ -736,6 +736,45 @@ static int keep_standing(struct hd_tree *tree, const struct hd_prune_options *ke
     return err;
 }
 
+/* The head and its ancestors. Those of a circle are found once. */
+static void mark_path(struct hd_tree *tree, size_t head)
+{
+    for (size_t i = head; i != HD_NO_NODE && !tree->nodes[i].is_kept; i = tree->nodes[i].parent)
+        tree->nodes[i].is_kept = true;
+}
+
+/* What belongs to the tasks of a checkpoint stays with it. */
+static void mark_owned(struct hd_tree *tree, const struct hd_tree_space *space)
+{
+    const struct hd_tree_space *outer = hd_tree_space(tree, outer_of(space->ns));
+
+    for (size_t i = space->first; outer && i < space->first + space->count; i++) {
+        struct hd_tree_node *node = &tree->nodes[i];
+        size_t owner = node->owner.len ? hd_tree_find(tree, outer, node->owner) : HD_NO_NODE;
+
+        node->is_kept |= owner != HD_NO_NODE && tree->nodes[owner].is_kept;
+    }
+}
+
+static int keep_paths(struct hd_tree *tree, struct hd_slice thread,
+                      const struct hd_prune_options *keep)
+{
+    size_t *order, *ends;
+    int err = order_of(tree, &order, &ends);
+
+    for (size_t i = 0; !err && i < keep->head_count; i++) {
+        if (hd_slice_eq(keep->heads[i].thread, thread))
+            mark_path(tree, node_of(tree, keep->heads[i].ns, keep->heads[i].id));
+    }
+    for (size_t i = 0; !err && i < tree->space_count; i++) {
+        const struct hd_tree_space *space = &tree->spaces[i];
+
+        mark_owned(tree, space);
+        keep_all_needed(tree, order + space->first, space->count);
+    }
+    return err;
+}
+
 int hd_tree_read(struct hd_tree *tree, struct hd_store *store, struct hd_slice thread,
                  const struct hd_prune_options *keep, struct heddle_error *fault)
 {
@@ -747,6 +786,8 @@ int hd_tree_read(struct hd_tree *tree, struct hd_store *store, struct hd_slice t
         return err;
     if (keep->fall)
         return keep_standing(tree, keep);
+    if (keep->keeps_paths)
+        return keep_paths(tree, thread, keep);
     if (keep->strategy == HEDDLE_KEEP_BRANCHES)
         return keep_branches(tree, thread, keep);
     return keep_latest(tree, thread, keep);

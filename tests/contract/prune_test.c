@@ -477,6 +477,81 @@ static void branches_fall_as_the_model_says(struct fixture *f)
     }
 }
 
+/* ---- paths ---- */
+
+static void keep_path(struct fixture *f, const char *id, struct heddle_usage *removed)
+{
+    struct heddle_thread thread = thread_of("t");
+    struct hd_key head = {.ns = HD_S(""), .id = hd_slice_cstr(id)};
+    const struct hd_prune_options how = {
+        .keeps_paths = true, .heads = &head, .head_count = 1, .removed = removed};
+    struct heddle_error fault = {0};
+    struct hd_arena arena;
+
+    hd_arena_init(&arena, 4096);
+    assert_int_equal(hd_store_thread_key(&thread, &arena, &head.thread, &fault), 0);
+    assert_int_equal(hd_prune_thread(hd_store_of(f->store), head.thread, &how, &fault), 0);
+    hd_arena_fini(&arena);
+}
+
+static void model_path(struct tree *t, int head)
+{
+    for (int space = 0; space < SPACES; space++) {
+        struct node *nodes = t->nodes[space];
+        bool has_changed = true;
+
+        for (int n = 0; n < t->counts[space]; n++) {
+            int owner = nodes[n].owner;
+
+            nodes[n].is_kept = space > 0 && owner != NONE && t->nodes[0][owner].is_kept;
+        }
+        for (int at = head; space == 0 && at != NONE; at = nodes[at].parent)
+            nodes[at].is_kept = true;
+        while (has_changed) {
+            has_changed = false;
+            for (int n = 0; n < t->counts[space]; n++)
+                has_changed |= nodes[n].is_kept && keep_needs(nodes, n);
+        }
+    }
+}
+
+static void a_path_is_kept_as_the_model_says(struct fixture *f)
+{
+    unsigned seed = (unsigned)number_from("HEDDLE_TEST_SEED", 1);
+    long trees = number_from("HEDDLE_KEEP_TREES", 12);
+
+    for (long i = 0; i < trees; i++, seed++) {
+        static struct tree t;
+        struct heddle_usage before, removed = {0};
+        int head;
+
+        grow(&t, f, seed);
+        head = (int)pick(&t, (unsigned)t.counts[0]);
+        remember(&t);
+        before = usage_of(f->store, "t");
+        model_path(&t, head);
+        keep_path(f, t.nodes[0][head].id, &removed);
+        assert_usage(less(before, usage_of(f->store, "t")), removed);
+        check_and_forget(&t, f, i % 3 == 0);
+    }
+}
+
+static void only_the_path_to_the_head_stays(struct fixture *f)
+{
+    static const char *const parents[][2] = {{"1", ""},  {"2", "1"}, {"3", "2"}, {"4", "3"},
+                                             {"5", "2"}, {"6", "5"}, {"7", "1"}, {"8", ""}};
+
+    for (size_t i = 0; i < COUNT_OF(parents); i++)
+        PUT(f->store, .thread = "t", .id = parents[i][0], .parent = parents[i][1]);
+    PUT(f->store, .thread = "t", .ns = "other", .id = "9");
+    keep_path(f, "5", NULL);
+    assert_list(f->store, "t//5 t//2 t//1");
+    keep_path(f, "5", NULL);
+    assert_list(f->store, "t//5 t//2 t//1");
+}
+
+/* ---- what falls ---- */
+
 static void what_fell_already_is_no_error(struct fixture *f)
 {
     struct heddle_usage before, removed = {0};
@@ -719,6 +794,8 @@ static const struct store_case cases[] = {
     STORE_CASE(branches_are_kept_as_the_model_says),
     STORE_CASE(what_would_go_is_what_goes),
     STORE_CASE(branches_fall_as_the_model_says),
+    STORE_CASE(a_path_is_kept_as_the_model_says),
+    STORE_CASE(only_the_path_to_the_head_stays),
     STORE_CASE(what_fell_already_is_no_error),
     STORE_CASE(a_branch_falls_at_once),
     STORE_CASE(circles_lose_only_what_falls),
