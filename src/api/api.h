@@ -133,6 +133,7 @@ extern const struct hd_routes hd_routes_room_stop;
 extern const struct hd_routes hd_routes_room_typing;
 extern const struct hd_routes hd_routes_room_messages;
 extern const struct hd_routes hd_routes_room_post;
+extern const struct hd_routes hd_routes_room_branch;
 extern const struct hd_routes hd_routes_run_create;
 extern const struct hd_routes hd_routes_runs;
 extern const struct hd_routes hd_routes_stream_join;

@@ -5,6 +5,7 @@
 #include "api/api.h"
 #include "api/request/authorize.h"
 #include "api/owner.h"
+#include "api/room/room_copies.h"
 #include "api/state/checkpoint_target.h"
 #include "api/state/supersteps.h"
 #include "api/thread_view.h"
@@ -94,8 +95,9 @@ static int read_creation(struct hd_call *call, struct thread_creation *creation)
     return err;
 }
 
+/* `room`: of the thread; NULL: it has none. */
 static int add_thread(struct hd_call *call, struct hd_thread_rec *thread,
-                      const struct hd_lines *lines)
+                      const struct hd_lines *lines, struct hd_room_copy *room)
 {
     struct hd_batch_builder batch;
     struct hd_batch view;
@@ -107,6 +109,8 @@ static int add_thread(struct hd_call *call, struct hd_thread_rec *thread,
         err = hd_thread_add(&batch, thread);
     if (!err)
         err = hd_lines_put(&batch, lines);
+    if (!err && room)
+        err = hd_room_copies_write(call, room, thread, &batch);
     view = hd_batch_view(&batch);
     if (!err)
         err = hd_rows_apply(call->app->store, lane, &view, NULL, &call->fault);
@@ -177,7 +181,7 @@ static struct hd_step create_new(struct hd_call *call, struct thread_creation *c
                                  bool *exists)
 {
     const struct hd_lines lines = {NULL, 0, 0};
-    int err = add_thread(call, &creation->thread, &lines);
+    int err = add_thread(call, &creation->thread, &lines, NULL);
 
     *exists = err == HD_ECONFLICT;
     if (*exists)
@@ -422,13 +426,33 @@ static int make_copy(struct hd_call *call, struct hd_thread_rec *thread)
     return hd_owner_set(call, &thread->metadata);
 }
 
+/* Checkpoints, lines and room. An incomplete copy is deleted. */
+static int copy_rows(struct hd_call *call, const struct hd_thread_rec *source,
+                     struct hd_thread_rec *target, struct hd_room_copy *room)
+{
+    const struct heddle_thread from = {hd_to_public(source->principal), hd_to_public(source->id)};
+    const struct heddle_thread to = {hd_to_public(target->principal), hd_to_public(target->id)};
+    struct heddle_error error = {0}, ignored = {0};
+    struct hd_lines lines;
+    int err = heddle_copy_thread(call->app->store, &from, &to, &error);
+
+    if (err)
+        return hd_error_set(&call->fault, err, "%s", error.text);
+    call->principal = call->actor;
+    err = settle_copy(call, source, target, &lines);
+    if (!err)
+        err = add_thread(call, target, &lines, room);
+    /* Without a record the rest of a copy that cannot be deleted is not shown to clients. */
+    if (err &&
+        hd_run_commit_delete_thread(call->app->store, target->principal, target->id, &ignored))
+        return err;
+    return err;
+}
+
 static struct hd_step copy_thread(struct hd_call *call)
 {
     struct hd_thread_rec source, target;
-    struct hd_lines lines;
-    struct heddle_error error = {0};
-    struct heddle_thread from, to;
-    struct heddle_error fault = {0};
+    struct hd_room_copy room = {.count = 0};
     int err = hd_call_thread(call, &source);
 
     if (err == HD_ENOTFOUND)
@@ -437,19 +461,12 @@ static struct hd_step copy_thread(struct hd_call *call)
         return hd_step_fail(err);
     target = source;
     err = make_copy(call, &target);
-    if (err)
-        return hd_step_fail(err);
-    from = (struct heddle_thread){hd_to_public(call->principal), hd_to_public(source.id)};
-    to = (struct heddle_thread){hd_to_public(call->actor), hd_to_public(target.id)};
-    err = heddle_copy_thread(call->app->store, &from, &to, &error);
-    if (err)
-        return hd_step_fail(hd_error_set(&call->fault, err, "%s", error.text));
-    call->principal = call->actor;
-    err = settle_copy(call, &source, &target, &lines);
+    /* Before the checkpoints: the chat has no answer whose checkpoint the copy does not have. */
+    if (!err && source.is_room)
+        err = hd_room_copies_read(call, &source, 0, &room);
     if (!err)
-        err = add_thread(call, &target, &lines);
-    if (err && hd_run_commit_delete_thread(call->app->store, call->actor, target.id, &fault))
-        return hd_step_fail(err);
+        err = copy_rows(call, &source, &target, source.is_room ? &room : NULL);
+    hd_room_copy_fini(&room);
     return hd_step_done(err ? err : hd_thread_view(call, &target, hd_thread_view_all()));
 }
 

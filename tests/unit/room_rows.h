@@ -38,6 +38,9 @@ struct room_line {
 static inline void room_add_line(struct hd_batch_builder *batch, int64_t seq,
                                  const struct room_line *line)
 {
+    /* Run r1 ends at c1. */
+    const char checkpoint[] = {'c', line->run_id[0] ? line->run_id[1] : '0', '\0'};
+    bool is_agent = line->kind == HD_ROOM_AGENT;
     const struct hd_room_message_rec message = {.principal = ROOM_OWNER,
                                                 .thread_id = ROOM_THREAD,
                                                 .seq = seq,
@@ -51,7 +54,10 @@ static inline void room_add_line(struct hd_batch_builder *batch, int64_t seq,
                                                 .sender_name = line->sender,
                                                 .reply_to = hd_slice_cstr(line->reply_to),
                                                 .replaced_by = hd_slice_cstr(line->replaced_by),
-                                                .run_id = hd_slice_cstr(line->run_id)};
+                                                .run_id = hd_slice_cstr(line->run_id),
+                                                .ns = hd_slice_cstr(is_agent ? "assistant:a1" : ""),
+                                                .checkpoint_id =
+                                                    hd_slice_cstr(is_agent ? checkpoint : "")};
     const struct hd_room_id_rec id = {.principal = ROOM_OWNER,
                                       .thread_id = ROOM_THREAD,
                                       .message_id = message.id,
