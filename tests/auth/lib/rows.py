@@ -163,6 +163,9 @@ ROWS: dict[tuple[str, str], Row] = {
     ),  # of a person's message
     ("POST", "/threads/{thread_id}/room/typing"): Row(ok=204),
     ("PUT", "/threads/{thread_id}/room/read"): Row(json=lambda i: {"seq": 0}),
+    ("POST", "/threads/{thread_id}/room/branch"): Row(
+        ok=201, json=lambda i: {"message_id": i["message_id"], "thread_id": i["new_thread_id"]}
+    ),
     ("GET", "/mentions"): read(own="thread"),
     # the server
     ("GET", "/ok"): read(),
