@@ -5,7 +5,7 @@ import uuid
 
 import httpx
 import pytest
-from plain import Thread, texts, until
+from plain import Thread, texts
 from server import Server
 from table import refused
 
