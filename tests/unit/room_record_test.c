@@ -91,6 +91,7 @@ static void a_room_comes_back_as_it_was(void **state)
     room.default_assistant_id = HD_S("a1");
     room.agents = HD_S("[]");
     room.marks = HD_S("{\"n\":[1,2]}");
+    room.waits = HD_S("[[\"m1\",\"a1\"]]");
     room.context_messages = 0;
     room.ask_depth = 2;
     room.answers = HD_ROOM_ANSWERS_EDITORS;
@@ -108,6 +109,7 @@ static void a_room_comes_back_as_it_was(void **state)
     assert_slice(back.default_assistant_id, HD_S("a1"));
     assert_slice(back.agents, room.agents);
     assert_slice(back.marks, room.marks);
+    assert_slice(back.waits, room.waits);
     assert_int_equal(back.context_messages, 0);
     assert_int_equal(back.context_bytes, 65536);
     assert_int_equal(back.cascade_limit, 5);
@@ -187,6 +189,34 @@ static void each_line_has_its_mark(void **state)
     assert_err(hd_room_mark_get(&room, HD_S("n"), &mark, &w->fault), HD_ECORRUPT);
     room.marks = HD_S("{");
     assert_err(hd_room_mark_set(&room, HD_S("n"), mark, &w->arena), HD_ECORRUPT);
+}
+
+static void messages_wait_in_their_order(void **state)
+{
+    const struct hd_room_wait first = {HD_S("m1"), HD_S("a1")}, second = {HD_S("m2"), HD_S("a1")};
+    struct world *w = *state;
+    struct hd_room_wait *waits;
+    struct hd_room_rec room;
+    size_t count;
+
+    hd_room_init(&room, ADA, JOB);
+    assert_err(hd_room_waits_read(&room, &w->arena, &waits, &count, &w->fault), 0);
+    assert_int_equal(count, 0);
+    assert_err(hd_room_wait_add(&room, &first, &w->arena), 0);
+    assert_err(hd_room_wait_add(&room, &second, &w->arena), 0);
+    assert_slice(room.waits, HD_S("[[\"m1\",\"a1\"],[\"m2\",\"a1\"]]"));
+    assert_err(hd_room_wait_remove(&room, &first, &w->arena), 0);
+    assert_err(hd_room_waits_read(&room, &w->arena, &waits, &count, &w->fault), 0);
+    assert_int_equal(count, 1);
+    assert_slice(waits[0].message_id, HD_S("m2"));
+    assert_slice(waits[0].assistant_id, HD_S("a1"));
+    assert_err(hd_room_wait_remove(&room, &second, &w->arena), 0);
+    assert_int_equal(room.waits.len, 0);
+    for (int i = 0; i < HD_ROOM_MAX_WAITS; i++)
+        assert_err(hd_room_wait_add(&room, &first, &w->arena), 0);
+    assert_err(hd_room_wait_add(&room, &second, &w->arena), HD_ELIMIT);
+    room.waits = HD_S("[[\"m1\"]]");
+    assert_err(hd_room_waits_read(&room, &w->arena, &waits, &count, &w->fault), HD_ECORRUPT);
 }
 
 /* ---- messages --------------------------------------------------------- */
@@ -821,6 +851,7 @@ int main(void)
         BOTH(a_room_changes_by_its_revision),
         BOTH(agents_keep_their_order),
         BOTH(each_line_has_its_mark),
+        BOTH(messages_wait_in_their_order),
         BOTH(a_message_comes_back_as_it_was),
         BOTH(an_id_can_be_reserved),
         BOTH(messages_are_listed_by_each_condition),
