@@ -6,6 +6,7 @@
 #include "api/state/checkpoint_target.h"
 #include "graph/engine/failure.h"
 #include "records/participants.h"
+#include "room/room_texts.h"
 #include "search/thread_texts.h"
 
 #define SHOWS_ROLE 4096
@@ -80,6 +81,25 @@ int hd_thread_view_run_values(struct hd_call *call, const struct hd_run_rec *run
     return err ? err : write_values(call, &target, hd_slice(NULL, 0), out);
 }
 
+static int write_room_texts(struct hd_call *call, const struct hd_thread_rec *thread,
+                            struct hd_buf *out)
+{
+    struct hd_jw jw;
+    int err = hd_buf_append_slice(out, HD_S("{\"state\":"));
+
+    if (!err)
+        err = hd_thread_view_rec_values(call, thread, HD_S("messages"), out);
+    if (!err)
+        err = hd_buf_append_slice(out, HD_S(",\"room\":"));
+    hd_jw_init(&jw, out);
+    if (!err)
+        err = hd_room_texts_write(call->app->store, thread->principal, thread->id, call->arena, &jw,
+                                  &call->fault);
+    if (!err)
+        err = hd_jw_finish(&jw);
+    return err ? err : hd_buf_append_byte(out, '}');
+}
+
 int hd_thread_view_messages(struct hd_app *app, const struct hd_thread_rec *thread,
                             struct hd_arena *arena, struct hd_buf *out, struct heddle_error *fault)
 {
@@ -89,7 +109,8 @@ int hd_thread_view_messages(struct hd_app *app, const struct hd_thread_rec *thre
                            .actor = thread->principal,
                            .principal = thread->principal,
                            .role = HD_ROLE_OWNER};
-    int err = hd_thread_view_rec_values(&call, thread, HD_S("messages"), out);
+    int err = thread->is_room ? write_room_texts(&call, thread, out)
+                              : hd_thread_view_rec_values(&call, thread, HD_S("messages"), out);
 
     if (err && call.fault.code)
         *fault = call.fault;

@@ -456,6 +456,8 @@ int hd_admit_group(struct hd_admission_group *group, struct heddle_error *fault)
     if (err)
         withdraw_runs(&all, 0);
     share_result(&all);
+    if (!err && group->extend) /* the chat of a room has changed */
+        hd_thread_indexer_note(group->app->texts, group->principal, group->thread_id);
     if (group->is_sent && hd_error_is_transient(err))
         settle_later(group);
     return group->refusal || group->holder.len > 0 ? 0 : err;

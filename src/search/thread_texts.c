@@ -208,7 +208,7 @@ static int add_all(struct update *u)
 {
     struct hd_json json = {NULL};
     struct hd_buf values;
-    hd_json_val messages;
+    hd_json_val root, room, messages;
     int err;
 
     hd_buf_init(&values, MAX_VALUES);
@@ -220,12 +220,18 @@ static int add_all(struct update *u)
         *u->fault = (struct heddle_error){0};
         err = 0;
     }
-    messages = hd_json_get(hd_json_root(&json), HD_S("messages"));
-    make_label(messages, &u->label);
+    root = hd_json_root(&json);
+    room = hd_json_get(root, HD_S("room"));
+    messages = hd_json_get(room ? hd_json_get(root, HD_S("state")) : root, HD_S("messages"));
+    make_label(room, &u->label);
+    if (u->label.len == 0)
+        make_label(messages, &u->label);
     if (!err)
         err = add_title(u);
     if (!err)
         err = on_text(u, hd_slice(u->label.text, u->label.len));
+    if (!err)
+        err = add_messages(u, room);
     if (!err)
         err = add_messages(u, messages);
     hd_json_fini(&json);

@@ -4,11 +4,11 @@
  *
  * The index has one row for each thread and word (table thread_words) and one row for each thread
  * (thread_texts) with the revision of the thread's record that was indexed. It covers the state
- * that the thread shows, newest messages first, up to HD_THREAD_TEXTS_MAX_WORDS words. Runs do not
- * wait for it: each change of a thread notes it, and the indexer updates noted threads a moment
- * later on a store thread; a search first updates the noted threads of its own principal. After a
- * start it compares all threads with the index, so threads of older versions, imported threads and
- * those noted before a crash are indexed too.
+ * that the thread shows, newest messages first, up to HD_THREAD_TEXTS_MAX_WORDS words; of a room
+ * first its chat. Runs do not wait for it: each change of a thread notes it, and the indexer
+ * updates noted threads a moment later on a store thread; a search first updates the noted threads
+ * of its own principal. After a start it compares all threads with the index, so threads of older
+ * versions, imported threads and those noted before a crash are indexed too.
  *
  * In a cluster each server indexes the threads that it changed itself, and a search also updates
  * those of its principal that changed a moment ago. The leader's comparison indexes missing
@@ -45,8 +45,9 @@ struct hd_thread_rec;
 #define HD_THREAD_TEXTS_MAX_LABEL 240  /* bytes */
 
 /*
- * Appends the `messages` of the state that a thread shows: an object {"messages": […]}, or null.
- * Supplied by the layer above, which formats states. For store threads.
+ * Appends the `messages` of the state that a thread shows: an object {"messages": […]}, or null; of
+ * a room {"state": this, "room": […]} with its chat in the same form. Supplied by the layer above,
+ * which formats states. For store threads.
  */
 typedef int (*hd_thread_texts_reader)(struct hd_app *app, const struct hd_thread_rec *thread,
                                       struct hd_arena *arena, struct hd_buf *out,

@@ -213,3 +213,26 @@ def test_a_deleted_room_leaves_nothing(room, http):
     again = Room(http, room.ask("POST", "/threads", json={"thread_id": room.id})["thread_id"])
     assert again.messages() == []
     assert again.room()["last_seq"] == 0
+
+
+# ---- search
+
+
+def test_threads_are_found_by_what_was_said_in_them(room, http):
+    word = f"w{uuid.uuid4().hex}"
+    message = room.say(f"{word} without an agent")
+
+    def found() -> list[str]:
+        answer = http.post("/threads/search", json={"text": word})
+        return [thread["thread_id"] for thread in answer.json()]
+
+    assert found() == [room.id]
+    answer = http.post("/threads/search", json={"text": word, "select": ["label"]})
+    assert answer.json()[0]["label"] == "@echo one"
+    room.ask("DELETE", room.path(f"/room/messages/{message}"))
+    assert found() == []
+
+
+def test_what_agents_did_is_found_too(room, http):
+    answer = http.post("/threads/search", json={"text": "said echo four", "ids": [room.id]})
+    assert [thread["thread_id"] for thread in answer.json()] == [room.id]
