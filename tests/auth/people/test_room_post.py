@@ -1,0 +1,93 @@
+"""Several people post to a room: whom they ask, and as whom the runs act."""
+
+from __future__ import annotations
+
+import pytest
+from programs import wait_for
+from sharing import GRAPHS as BASE
+from sharing import crowd
+
+GRAPHS = {**BASE, "approval": BASE["echo"].with_name("approval.json")}
+
+
+@pytest.fixture
+def world(secured, store):
+    """Alice's room, with two editors and a viewer; sam is a stranger."""
+    server = secured(store=store, graphs=GRAPHS)
+    with crowd(server, "alice", "edit", "other", "vera", "sam") as people:
+        thread = people["alice"].thread()
+        for name, role in (("edit", "editor"), ("other", "editor"), ("vera", "viewer")):
+            people["alice"].share(thread, role, subject=name)
+        yield people, f"/threads/{thread}"
+
+
+def assistant(person, name, graph="echo"):
+    return person.ask("POST", "/assistants", json={"graph_id": graph, "name": name})["assistant_id"]
+
+
+def post(person, path, text, status=201, **more):
+    return person.ask("POST", f"{path}/room/messages", status, json={"content": text, **more})
+
+
+def ended(person, path, result):
+    for run in result["runs"]:
+        wait_for(lambda run=run: person.ask("GET", f"{path}/runs/{run['run_id']}")["status"] == "success")
+
+
+def test_editors_and_the_owner_post(world):
+    people, path = world
+    for name, status in {"alice": 201, "edit": 201, "vera": 403, "sam": 404}.items():
+        result = post(people[name], path, "hello", status)
+        if status == 201:
+            assert result["message"]["sender"] == {"type": "person", "id": name, "name": name}
+        answer = people[name].http.post(f"{path}/room/messages/stream", json={"content": "hello"})
+        assert answer.status_code == (200 if status == 201 else status)
+
+
+def test_everybody_asks_an_agent_of_the_room(world):
+    people, path = world
+    clerk = assistant(people["alice"], "Clerk")
+    assert post(people["edit"], path, "@Clerk, are you there?")["runs"] == []
+    ended(people["alice"], path, post(people["alice"], path, "@Clerk, welcome"))
+    result = post(people["edit"], path, "@Clerk, hello")
+    assert [run["assistant_id"] for run in result["runs"]] == [clerk]
+    ended(people["edit"], path, result)
+    state = people["alice"].ask("GET", f"{path}/state", params={"assistant_id": clerk})
+    texts = [each["content"] for each in state["values"]["messages"] if each["type"] == "human"]
+    assert texts == ["edit: @Clerk, are you there?", "alice: @Clerk, welcome", "edit: @Clerk, hello"]
+    run = people["alice"].ask("GET", f"{path}/runs/{result['runs'][0]['run_id']}")
+    assert run["kwargs"]["config"]["configurable"]["langgraph_auth_user_id"] == "edit"
+    config = people["alice"].ask("GET", path)["config"]
+    assert "edit" not in str(config)
+
+
+def test_a_mentioned_person_finds_the_message(world):
+    people, path = world
+    message = post(people["alice"], path, "@edit and @vera, look")["message"]
+    assert [each["id"] for each in message["mentions"]] == ["edit", "vera"]
+    for name in "edit", "vera":
+        [found] = people[name].ask("GET", "/mentions")
+        assert found["message"]["id"] == message["id"]
+    for name in "alice", "other", "sam":
+        assert people[name].ask("GET", "/mentions") == []
+
+
+def test_the_asker_and_the_owner_answer_a_question(world):
+    people, path = world
+    clerk = assistant(people["alice"], "Clerk", "approval")
+    people["alice"].ask("PUT", f"{path}/room", json={"agents": [{"assistant_id": clerk}]})
+
+    def question():
+        found = people["alice"].ask("GET", f"{path}/room/messages", params={"state": "pending"})
+        return found[0]["id"] if found else None
+
+    for who in "edit", "alice":
+        post(people["edit"], path, "@Clerk, may I?")
+        wait_for(question)
+        post(people["other"], path, "yes", 403, reply_to=question())
+        ended(people["alice"], path, post(people[who], path, "yes", reply_to=question()))
+        wait_for(lambda: question() is None)
+    people["alice"].ask("PUT", f"{path}/room", json={"answers": "editors"})
+    post(people["edit"], path, "@Clerk, may I?")
+    wait_for(question)
+    assert len(post(people["other"], path, "yes", reply_to=question())["runs"]) == 1
