@@ -41,6 +41,7 @@ struct hd_recorder;
 struct hd_recording;
 struct hd_scheduler;
 struct hd_sweeper;
+struct hd_room_cascade_jobs;
 struct hd_takeover;
 struct hd_unsettled;
 struct hd_thread_indexer;
@@ -105,10 +106,11 @@ struct hd_app {
     struct hd_recorder *recorder; /* for agents, in place of `recording`; set it before opening */
     struct hd_event_logs *event_logs;
     struct hd_queue *queue;
-    struct hd_unsettled *unsettled;       /* admissions with an unknown outcome */
-    struct hd_takeover *takeover;         /* NULL: this server uses its store alone */
-    struct hd_client *http;               /* for requests of the server; graphs have another one */
-    struct hd_auth_service *auth_service; /* NULL: no authentication */
+    struct hd_unsettled *unsettled;        /* admissions with an unknown outcome */
+    struct hd_room_cascade_jobs *cascades; /* what follows from edits in rooms */
+    struct hd_takeover *takeover;          /* NULL: this server uses its store alone */
+    struct hd_client *http;                /* for requests of the server; graphs have another one */
+    struct hd_auth_service *auth_service;  /* NULL: no authentication */
     struct hd_worker_access *passes[HD_APP_PASS_BUCKETS]; /* of pending calls: worker_access.h */
     struct hd_webhooks *webhooks;
     struct hd_scheduler *scheduler; /* starts the runs of crons */

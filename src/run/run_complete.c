@@ -12,6 +12,7 @@
 #include "config/config.h"
 #include "events/event_batch.h"
 #include "run/active_run.h"
+#include "run/cascade/room_cascade_jobs.h"
 #include "run/room_answer.h"
 #include "run/room_waiting.h"
 #include "run/run_commit.h"
@@ -161,6 +162,7 @@ static void end_active_run(struct hd_active_run *active, struct hd_webhook *webh
     if (active->log)
         hd_event_log_show(active->log, active->rec.run_id);
     notify_waiters(active, &active->outcome);
+    hd_room_cascade_jobs_run_ended(active->app->cascades, &active->rec);
     hd_webhook_send(webhook);
     if (active->is_temporary && active->log)
         drop_log(active);

@@ -23,6 +23,7 @@
 #include "run/assistant_lookup.h"
 #include "run/delegate.h"
 #include "run/queue.h"
+#include "run/cascade/room_cascade_jobs.h"
 #include "run/takeover.h"
 #include "run/unsettled.h"
 #include "schedule/cron.h"
@@ -174,6 +175,8 @@ static int open_parts(struct hd_app *app, struct heddle_error *fault)
     if (!err && hd_cluster_is_on(app->cluster))
         err = hd_takeover_create(app, &app->takeover);
     if (!err)
+        err = hd_room_cascade_jobs_create(app, &app->cascades);
+    if (!err)
         err = hd_client_create(app->loop, &app->http);
     if (!err)
         hd_client_set_outgoing(app->http, &config->outgoing);
@@ -210,6 +213,8 @@ int hd_server_open(struct hd_app *app, struct heddle_error *fault)
     if (!err)
         err = app->takeover ? hd_takeover_begin(app->takeover, fault)
                             : hd_queue_recover(app->queue, fault);
+    if (!err)
+        err = hd_room_cascade_jobs_begin(app->cascades, fault);
     if (err) {
         hd_server_close(app);
         return err;
@@ -277,6 +282,7 @@ void hd_server_drain(struct hd_app *app, void (*done)(void *ctx), void *ctx)
     hd_patience_end(app->patience);
     hd_unsettled_stop(app->unsettled);
     hd_takeover_stop(app->takeover);
+    hd_room_cascade_jobs_stop(app->cascades);
     part_stopped(app, hd_scheduler_stop(app->scheduler, on_part_quiet, app));
     part_stopped(app, hd_sweeper_stop(app->sweeper, on_part_quiet, app));
     part_stopped(app, hd_thread_indexer_stop(app->texts, on_part_quiet, app));
@@ -295,6 +301,7 @@ void hd_server_close(struct hd_app *app)
     hd_client_destroy(app->http);
     hd_runtime_destroy(app->runtime);
     hd_embedder_destroy(app->embedder);
+    hd_room_cascade_jobs_destroy(app->cascades);
     hd_takeover_destroy(app->takeover);
     hd_unsettled_destroy(app->unsettled);
     hd_queue_destroy(app->queue);
@@ -319,6 +326,7 @@ void hd_server_close(struct hd_app *app)
     app->webhooks = NULL;
     app->auth_service = NULL;
     app->http = NULL;
+    app->cascades = NULL;
     app->takeover = NULL;
     app->unsettled = NULL;
     app->queue = NULL;
