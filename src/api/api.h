@@ -128,6 +128,8 @@ extern const struct hd_routes hd_routes_agents;
 extern const struct hd_routes hd_routes_room_settings;
 extern const struct hd_routes hd_routes_room_delete;
 extern const struct hd_routes hd_routes_room_feedback;
+extern const struct hd_routes hd_routes_room_edit;
+extern const struct hd_routes hd_routes_room_cascades;
 extern const struct hd_routes hd_routes_room_inbox;
 extern const struct hd_routes hd_routes_room_stop;
 extern const struct hd_routes hd_routes_room_typing;

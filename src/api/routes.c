@@ -22,7 +22,8 @@ static const struct hd_routes *const tables[] = {
     &hd_routes_room_inbox,      &hd_routes_room_delete,
     &hd_routes_room_feedback,   &hd_routes_room_stop,
     &hd_routes_room_post,       &hd_routes_room_typing,
-    &hd_routes_room_branch,
+    &hd_routes_room_branch,     &hd_routes_room_edit,
+    &hd_routes_room_cascades,
 };
 
 const struct hd_endpoint *hd_endpoint_at(size_t index)

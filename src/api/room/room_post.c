@@ -3,6 +3,7 @@
 #include "api/event_stream.h"
 #include "api/request/forward.h"
 #include "api/request/graph_headers.h"
+#include "api/room/room_body.h"
 #include "api/room/room_people.h"
 #include "api/state/checkpoint_target.h"
 #include "base/log.h"
@@ -31,37 +32,6 @@ struct room_posting {
 
 /* ---- the request (store thread) --------------------------------------- */
 
-/* Blocks are objects with a type; strings are texts. */
-static bool has_good_blocks(hd_json_val content)
-{
-    struct hd_json_iter it = hd_json_iter(content);
-
-    while (hd_json_next(&it)) {
-        if (!hd_json_is_string(it.val) && !hd_json_is_string(hd_json_get(it.val, HD_S("type"))))
-            return false;
-    }
-    return true;
-}
-
-static int read_post_content(struct hd_call *call, struct hd_slice *out)
-{
-    hd_json_val content = hd_body_get(call, "content");
-    int err;
-
-    if (!hd_json_is_string(content) && !(hd_json_is_array(content) && has_good_blocks(content)))
-        return hd_error_set(&call->fault, HD_EINVAL,
-                            "content: expected a string or a list of content blocks");
-    err = hd_call_text(call, content, out);
-    if (err)
-        return err;
-    if (out->len > HD_ROOM_MAX_CONTENT)
-        return hd_error_set(&call->fault, HD_ELIMIT, "content: more than %zu bytes",
-                            HD_ROOM_MAX_CONTENT);
-    return hd_room_content_is_said(*out)
-               ? 0
-               : hd_error_set(&call->fault, HD_EINVAL, "content: it must not be empty");
-}
-
 /* Ids are parts of paths. */
 static int read_post_id(struct hd_call *call, const char *name, struct hd_slice *out)
 {
@@ -74,28 +44,18 @@ static int read_post_id(struct hd_call *call, const char *name, struct hd_slice 
                         HD_ROOM_MAX_ID);
 }
 
-static int read_post_metadata(struct hd_call *call, struct hd_slice *out)
-{
-    hd_json_val metadata = NULL;
-    int err = hd_body_object(call, "metadata", &metadata);
-
-    if (!err && metadata)
-        err = hd_call_refuse_secrets(call, "metadata", metadata, false);
-    return err || !metadata ? err : hd_call_text(call, metadata, out);
-}
-
 static int read_post_body(struct hd_call *call, struct hd_room_post *post)
 {
     struct hd_slice *mentions = NULL;
     hd_json_val list = hd_body_get(call, "mentions");
-    int err = read_post_content(call, &post->content);
+    int err = hd_room_body_content(call, &post->content);
 
     if (!err)
         err = read_post_id(call, "id", &post->id);
     if (!err)
         err = read_post_id(call, "reply_to", &post->reply_to);
     if (!err)
-        err = read_post_metadata(call, &post->metadata);
+        err = hd_room_body_metadata(call, &post->metadata);
     if (!err)
         err = hd_body_strings(call, "mentions", &mentions, &post->mention_count);
     post->mentions = mentions;
