@@ -29,6 +29,7 @@
 #include "store/batch.h"
 
 struct heddle;
+struct hd_app;
 
 /* ---- the room --------------------------------------------------------- */
 
@@ -272,7 +273,7 @@ struct hd_room_run_rec {
     struct hd_slice answer; /* the id of the chat message that it makes */
     struct hd_slice assistant_id;
     struct hd_slice graph_id;
-    struct hd_slice runtime; /* "native", "python" or "typescript" */
+    struct hd_slice runtime; /* hd_room_run_runtime() */
     struct hd_slice ns;
     struct hd_slice given;       /* JSON list of [message id, version] */
     struct hd_slice head_before; /* of its line; empty: it had none */
@@ -289,6 +290,8 @@ HD_MUST_CHECK int hd_room_run_read(struct heddle *store, struct hd_slice princip
                                    struct hd_slice thread_id, struct hd_slice run_id,
                                    struct hd_arena *arena, struct hd_room_run_rec *out,
                                    struct heddle_error *fault);
+/* "native", "python" or "typescript"; empty: the graph is not served. */
+struct hd_slice hd_room_run_runtime(const struct hd_app *app, struct hd_slice graph_id);
 HD_MUST_CHECK int hd_room_run_put(struct hd_batch_builder *batch,
                                   const struct hd_room_run_rec *run);
 HD_MUST_CHECK int hd_room_run_delete(struct hd_batch_builder *batch,

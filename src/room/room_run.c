@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "app/app.h"
 #include "records/record_internal.h"
 #include "room/room.h"
 
@@ -46,6 +47,17 @@ int hd_room_run_read(struct heddle *store, struct hd_slice principal, struct hd_
                                   hd_cell_bytes(run_id)};
 
     return hd_record_read(store, &run_type, key, HD_COUNT(key), arena, out, fault);
+}
+
+struct hd_slice hd_room_run_runtime(const struct hd_app *app, struct hd_slice graph_id)
+{
+    const struct hd_app_graph *graph = hd_app_graph(app, graph_id);
+
+    if (!graph)
+        return hd_slice("", 0);
+    if (!graph->is_remote)
+        return HD_S("native");
+    return graph->language == HD_RT_PYTHON ? HD_S("python") : HD_S("typescript");
 }
 
 int hd_room_run_put(struct hd_batch_builder *batch, const struct hd_room_run_rec *run)

@@ -521,6 +521,7 @@ static int make_run(struct hd_room_answering *a)
     a->run.created_at = run->created_at;
     a->run.assistant_id = run->assistant_id;
     a->run.graph_id = a->commit->graph_id;
+    a->run.runtime = hd_room_run_runtime(a->app, a->run.graph_id);
     return hd_arena_copy(a->arena, hd_slice_cstr(answer), &a->run.answer);
 }
 

@@ -369,14 +369,16 @@ static void fill_room_run(struct request_making *m)
     run->admission.request = &run->request;
     run->admission.lender = o->lender;
     run->admission.is_config_private = o->is_shared;
-    run->rec = (struct hd_room_run_rec){.principal = o->thread->principal,
-                                        .thread_id = o->thread->id,
-                                        .trigger = o->trigger.message->id,
-                                        .assistant_id = m->assistant.id,
-                                        .graph_id = m->assistant.graph_id,
-                                        .ns = run->ns,
-                                        .given = m->input.given,
-                                        .is_answer = o->resume.len > 0};
+    run->rec =
+        (struct hd_room_run_rec){.principal = o->thread->principal,
+                                 .thread_id = o->thread->id,
+                                 .trigger = o->trigger.message->id,
+                                 .assistant_id = m->assistant.id,
+                                 .graph_id = m->assistant.graph_id,
+                                 .runtime = hd_room_run_runtime(o->app, m->assistant.graph_id),
+                                 .ns = run->ns,
+                                 .given = m->input.given,
+                                 .is_answer = o->resume.len > 0};
 }
 
 static int make_parts(struct request_making *m)

@@ -570,6 +570,7 @@ static void add_run(struct world *w, const char *id, const char *trigger)
                                         .answer = HD_S("m9"),
                                         .assistant_id = HD_S("a1"),
                                         .graph_id = HD_S("g"),
+                                        .runtime = HD_S("native"),
                                         .ns = HD_S("assistant:a1"),
                                         .given = HD_S("[[\"m1\",2]]"),
                                         .head_before = HD_S("c1"),
@@ -603,6 +604,7 @@ static void a_run_is_found_by_its_trigger(void **state)
     assert_slice(run.answer, HD_S("m9"));
     assert_slice(run.assistant_id, HD_S("a1"));
     assert_slice(run.graph_id, HD_S("g"));
+    assert_slice(run.runtime, HD_S("native"));
     assert_slice(run.ns, HD_S("assistant:a1"));
     assert_slice(run.given, HD_S("[[\"m1\",2]]"));
     assert_slice(run.head_before, HD_S("c1"));

@@ -266,17 +266,6 @@ static struct hd_step get_message(struct hd_call *call)
 
 /* ---- the runs of a message -------------------------------------------- */
 
-static const char *runtime_name(struct hd_call *call, struct hd_slice graph_id)
-{
-    const struct hd_app_graph *graph = hd_app_graph(call->app, graph_id);
-
-    if (!graph)
-        return NULL;
-    if (!graph->is_remote)
-        return "native";
-    return graph->language == HD_RT_PYTHON ? "python" : "typescript";
-}
-
 /* [message id, version] of the record as {"message_id", "version"}. */
 static int put_given(struct hd_jw *jw, struct hd_slice given)
 {
@@ -303,7 +292,6 @@ static int put_message_run(struct hd_call *call, const struct hd_room_run_rec *r
                            const struct hd_room_view_run *view)
 {
     struct hd_jw *jw = &call->jw;
-    const char *runtime = runtime_name(call, run->graph_id);
     int err;
 
     hd_jw_object(jw);
@@ -311,7 +299,7 @@ static int put_message_run(struct hd_call *call, const struct hd_room_run_rec *r
     hd_jw_put_string_or_null(jw, "message_id", run->trigger);
     hd_jw_put_string_or_null(jw, "answer", run->answer);
     hd_jw_put_string(jw, "assistant_id", run->assistant_id);
-    hd_jw_put_string_or_null(jw, "runtime", runtime ? hd_slice_cstr(runtime) : hd_slice(NULL, 0));
+    hd_jw_put_string_or_null(jw, "runtime", run->runtime);
     hd_jw_put_string(jw, "thread_id", run->thread_id);
     hd_jw_put_string(jw, "checkpoint_ns", run->ns);
     hd_jw_put_string_or_null(jw, "checkpoint_id", run->head_after);

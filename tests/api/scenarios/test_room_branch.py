@@ -1,7 +1,12 @@
 """Copies and branches of rooms, and the removal of threads that are rooms."""
 
 import os
+import shutil
+import sqlite3
+import subprocess
 import uuid
+from contextlib import closing
+from pathlib import Path
 
 import httpx
 import pytest
@@ -236,3 +241,33 @@ def test_threads_are_found_by_what_was_said_in_them(room, http):
 def test_what_agents_did_is_found_too(room, http):
     answer = http.post("/threads/search", json={"text": "said echo four", "ids": [room.id]})
     assert [thread["thread_id"] for thread in answer.json()] == [room.id]
+
+
+# ---- views
+
+
+def read_rows(server: Server, query: str) -> list[tuple]:
+    if not server.store.startswith("postgres"):
+        with closing(sqlite3.connect(server.folder / "heddle.db")) as database:
+            return database.execute(query).fetchall()
+    psql = shutil.which("psql") or sorted(Path("/usr/lib/postgresql").glob("*/bin/psql"))[-1]
+    text = f"SET search_path TO {SCHEMA}; {query}"
+    command = [psql, os.environ["HEDDLE_TEST_PG_URL"], "-v", "ON_ERROR_STOP=1", "-AtqF", "\t", "-c", text]
+    lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+    return [tuple(cell or None for cell in line.split("\t")) for line in lines]
+
+
+def test_reports_can_read_the_chat(room, server):
+    """With SQL, in the columns of an application that keeps chat messages itself."""
+    where = f"WHERE thread_id = '{room.id}'"
+    shown = read_rows(server, f"SELECT id, sender_id, agent_id, content FROM chat_messages {where} ORDER BY created_at")
+    messages = room.messages()
+    assert [row[0] for row in shown] == [message["id"] for message in messages]
+    assert [row[3] for row in shown if row[1]] == ["@echo one", "@approval two", "three", "@echo four"]
+    assert all((row[1] is None) != (row[2] is None) for row in shown)
+    runs = read_rows(
+        server, f"SELECT trigger_message_id, message_id, runtime, status FROM message_runs {where} ORDER BY created_at"
+    )
+    assert [row[0] for row in runs] == [room.ids[0], room.ids[1], room.ids[3]]
+    assert {row[2] for row in runs} == {"native"}
+    assert runs[0][1:] == (messages[1]["id"], "native", "completed")
