@@ -184,13 +184,17 @@ void hd_event_log_guard(struct hd_event_log *log, struct hd_guard guard);
 /* Stores the added events now instead of after a short delay. */
 void hd_event_log_flush(struct hd_event_log *log);
 /*
- * Erases the stored events of runs that have ended. The numbers of the others stay. For store
- * threads; flush the log before. Then hide those in memory.
+ * Erases the stored events of runs that have ended, and those of no run whose data begins with
+ * `data` (empty: none). The numbers of the others stay. For store threads; flush the log before.
+ * Then hide those in memory.
  */
 HD_MUST_CHECK int hd_event_log_erase(struct heddle *store, const struct hd_thread_rec *thread,
-                                     const struct hd_map *run_ids, struct heddle_error *fault);
+                                     const struct hd_map *run_ids, struct hd_slice data,
+                                     struct heddle_error *fault);
 /* Later readers do not get the events of the run that are in memory. */
 void hd_event_log_hide(struct hd_event_log *log, struct hd_slice run_id);
+/* The same for events whose data begins with `data`. */
+void hd_event_log_hide_data(struct hd_event_log *log, struct hd_slice data);
 /* Returns whether a stored page was larger than twice HD_PAGE_BYTES. */
 bool hd_event_log_has_large(const struct hd_event_log *log);
 

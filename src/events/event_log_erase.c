@@ -1,7 +1,8 @@
 /*
- * Erases the events of runs from a thread's log, when their agent is removed from the thread. In
- * the store, their pages are deleted, and pages that they share are written again without them. In
- * memory they are hidden: a cursor may be at one of them.
+ * Erases the events of runs from a thread's log, when their agent is removed from the thread, and
+ * those of a message that is purged from a room. In the store, their pages are deleted, and pages
+ * that they share are written again without them. In memory they are hidden: a cursor may be at one
+ * of them.
  */
 #include <heddle.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 struct log_erasure {
     struct hd_slice principal, thread;
     const struct hd_map *run_ids;
+    struct hd_slice data; /* the beginning of the data of other events to erase; empty: none */
     struct hd_batch_builder batch;
     struct hd_arena scratch; /* for one unpacked page */
 };
@@ -22,6 +24,11 @@ struct log_erasure {
 static bool is_erased(const struct log_erasure *erasure, struct hd_slice run_id)
 {
     return hd_map_get(erasure->run_ids, run_id) != NULL;
+}
+
+static bool begins_with(struct hd_slice data, struct hd_slice begin)
+{
+    return begin.len > 0 && hd_slice_starts(data, begin);
 }
 
 static int delete_page(struct log_erasure *erasure, const struct hd_cell *cells)
@@ -42,7 +49,7 @@ static int keep_others(const struct log_erasure *erasure, struct hd_event_page_r
     *is_changed = false;
     while (!err) {
         err = hd_event_page_reader_next(reader, &event);
-        if (!err && is_erased(erasure, event.run_id))
+        if (!err && (is_erased(erasure, event.run_id) || begins_with(event.data, erasure->data)))
             *is_changed = true;
         else if (!err)
             err = hd_event_page_add(page, &event);
@@ -85,7 +92,8 @@ static int on_erased_page(void *arg, size_t which, const struct hd_cell *cells)
 }
 
 int hd_event_log_erase(struct heddle *store, const struct hd_thread_rec *thread,
-                       const struct hd_map *run_ids, struct heddle_error *fault)
+                       const struct hd_map *run_ids, struct hd_slice data,
+                       struct heddle_error *fault)
 {
     const struct hd_cell prefix[] = {hd_cell_bytes(thread->principal), hd_cell_bytes(thread->id)};
     const struct hd_query query = {.table = HD_EVENT_PAGES,
@@ -94,7 +102,7 @@ int hd_event_log_erase(struct heddle *store, const struct hd_thread_rec *thread,
                                    .prefix_count = HD_COUNT(prefix),
                                    .columns = HD_ALL_COLUMNS};
     struct log_erasure erasure = {
-        .principal = thread->principal, .thread = thread->id, .run_ids = run_ids};
+        .principal = thread->principal, .thread = thread->id, .run_ids = run_ids, .data = data};
     const struct hd_guard guard = {.created_at = thread->created_at};
     struct hd_slice lane;
     struct hd_batch view;
@@ -119,6 +127,14 @@ void hd_event_log_hide(struct hd_event_log *log, struct hd_slice run_id)
 {
     for (struct hd_entry *entry = log->head; entry; entry = entry->next) {
         if (hd_slice_eq(hd_slice_cstr(entry->run_id), run_id))
+            entry->is_hidden = true;
+    }
+}
+
+void hd_event_log_hide_data(struct hd_event_log *log, struct hd_slice data)
+{
+    for (struct hd_entry *entry = log->head; entry; entry = entry->next) {
+        if (begins_with(hd_entry_data(entry), data))
             entry->is_hidden = true;
     }
 }

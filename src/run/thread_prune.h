@@ -16,6 +16,7 @@
 #include "records/record.h"
 
 struct hd_lines;
+struct hd_map;
 
 struct hd_prune {
     enum hd_ttl_strategy strategy;
@@ -69,5 +70,15 @@ struct hd_pruned_runs {
 HD_MUST_CHECK int hd_thread_prune_line(struct heddle *store, struct hd_thread_rec *changed,
                                        struct hd_slice ns, struct hd_arena *arena,
                                        struct hd_pruned_runs *gone, struct heddle_error *fault);
+
+/*
+ * Deletes what runs that have ended have stored, but no checkpoints: their records and webhooks,
+ * their recorded exchanges and events, and events whose data begins with `data` (empty: none). Adds
+ * the ids to *gone. Runs that do not exist are no error.
+ */
+HD_MUST_CHECK int hd_thread_prune_runs(struct heddle *store, struct hd_thread_rec *thread,
+                                       const struct hd_map *run_ids, struct hd_slice data,
+                                       struct hd_arena *arena, struct hd_pruned_runs *gone,
+                                       struct heddle_error *fault);
 
 #endif

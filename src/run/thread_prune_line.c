@@ -1,4 +1,4 @@
-/* Deletes one line of a thread with everything that its runs have stored. */
+/* Deletes one line of a thread, or some of its runs, with everything that the runs have stored. */
 #include <heddle.h>
 #include <string.h>
 
@@ -9,6 +9,7 @@
 #include "run/thread_prune.h"
 #include "store/prune.h"
 #include "store/rows.h"
+#include "store/thread_fence.h"
 #include "webhook/outbox.h"
 
 #define MAX_READ ((size_t)256 << 20)
@@ -208,7 +209,49 @@ int hd_thread_prune_line(struct heddle *store, struct hd_thread_rec *changed, st
     if (!err)
         err = delete_checkpoints(&removal);
     if (!err && removal.run_ids.count > 0)
-        err = hd_event_log_erase(store, changed, &removal.run_ids, fault);
+        err = hd_event_log_erase(store, changed, &removal.run_ids, hd_slice(NULL, 0), fault);
+    hd_map_fini(&removal.run_ids);
+    hd_batch_fini(&removal.batch);
+    return err;
+}
+
+/* ---- some runs -------------------------------------------------------- */
+
+static int apply_removal(struct line_removal *removal)
+{
+    const struct hd_thread_rec *thread = removal->thread;
+    const struct hd_guard guard = {.created_at = thread->created_at};
+    struct hd_batch view;
+    struct hd_slice lane;
+    int err = hd_thread_lane(removal->arena, thread->principal, thread->id, &lane);
+
+    if (!err)
+        err = hd_thread_fence_expect(&removal->batch, lane, &guard);
+    view = hd_batch_view(&removal->batch);
+    return err ? err : hd_rows_apply(removal->store, lane, &view, NULL, removal->fault);
+}
+
+int hd_thread_prune_runs(struct heddle *store, struct hd_thread_rec *thread,
+                         const struct hd_map *run_ids, struct hd_slice data, struct hd_arena *arena,
+                         struct hd_pruned_runs *gone, struct heddle_error *fault)
+{
+    struct line_removal removal = {
+        .store = store, .thread = thread, .arena = arena, .gone = gone, .fault = fault};
+    struct hd_run_rec run = {.rev = 0};
+    void *value;
+    size_t pos = 0;
+    int err = 0;
+
+    hd_batch_init(&removal.batch);
+    hd_map_init(&removal.run_ids, MAX_RUNS);
+    while (!err && hd_map_next(run_ids, &pos, &run.run_id, &value))
+        err = add_run(&removal, &run);
+    if (!err && removal.run_ids.count > 0)
+        err = delete_exchanges(&removal);
+    if (!err)
+        err = apply_removal(&removal);
+    if (!err)
+        err = hd_event_log_erase(store, thread, &removal.run_ids, data, fault);
     hd_map_fini(&removal.run_ids);
     hd_batch_fini(&removal.batch);
     return err;

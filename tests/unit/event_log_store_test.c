@@ -544,7 +544,8 @@ static void erase(struct world *w, const struct hd_thread_rec *thread, const cha
     hd_event_log_flush(w->log);
     assert_err(hd_event_log_pages_settle(w->app->app.store, NOBODY, HD_S(THREAD), &w->app->fault),
                0);
-    assert_err(hd_event_log_erase(w->app->app.store, thread, &runs, &w->app->fault), 0);
+    assert_err(
+        hd_event_log_erase(w->app->app.store, thread, &runs, hd_slice(NULL, 0), &w->app->fault), 0);
     hd_map_fini(&runs);
 }
 

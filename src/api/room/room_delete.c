@@ -1,13 +1,18 @@
 /*
  * Deleting a chat message, by its author or the owner of the thread. The message stays as one
  * without content, and later runs do not get it. The response names what the message has left:
- * versions, and the inputs, checkpoints and events of runs that were given it.
+ * versions, and the inputs, checkpoints and events of runs that were given it. With `purge` these
+ * are removed first (room_purge.h).
  */
 #include "api/api.h"
 #include "api/room/room_change.h"
 #include "api/room/room_find.h"
+#include "api/room/room_purge.h"
 
 struct deletion {
+    bool purges;
+    struct hd_room_purge purge;
+    int err; /* of the purge */
     bool has_versions;
     bool has_runs; /* one of them was given the message, or has made it */
 };
@@ -20,28 +25,12 @@ static struct hd_step check_deletion(struct hd_call *call, struct hd_room_change
                               "this");
     if (change->message.state == HD_ROOM_PENDING)
         return hd_call_refuse(call, 409, "the question is open: answer it or withdraw it first");
+    if (((const struct deletion *)change->ctx)->purges && change->thread.status == HD_THREAD_BUSY)
+        return hd_call_refuse(call, 409, "Thread is busy");
     return HD_NEXT;
 }
 
 /* ---- what remains ----------------------------------------------------- */
-
-/* `given` is a list of [message id, version]. */
-static int was_given(const struct hd_room_run_rec *run, struct hd_slice id, bool *out)
-{
-    struct hd_json json = {NULL};
-    struct hd_json_iter it;
-    int err = run->given.len > 0 ? hd_json_parse(&json, run->given, NULL) : 0;
-
-    *out = false;
-    it = hd_json_iter(hd_json_root(&json));
-    while (!err && !*out && hd_json_next(&it)) {
-        struct hd_json_iter pair = hd_json_iter(it.val);
-
-        *out = hd_json_next(&pair) && hd_slice_eq(hd_json_string(pair.val), id);
-    }
-    hd_json_fini(&json);
-    return err == HD_EINVAL ? HD_ECORRUPT : err;
-}
 
 static int find_remains(struct hd_call *call, struct hd_room_change *change)
 {
@@ -59,11 +48,8 @@ static int find_remains(struct hd_call *call, struct hd_room_change *change)
                                 hd_slice(NULL, 0), call->arena, &runs, &run_count, &call->fault);
     deletion->has_versions = version_count > 0;
     deletion->has_runs = message->run_id.len > 0;
-    for (size_t i = 0; !err && !deletion->has_runs && i < run_count; i++) {
-        deletion->has_runs = hd_slice_eq(runs[i].trigger, message->id);
-        if (!deletion->has_runs)
-            err = was_given(&runs[i], message->id, &deletion->has_runs);
-    }
+    for (size_t i = 0; !err && !deletion->has_runs && i < run_count; i++)
+        err = hd_room_purge_concerns(&runs[i], message, &deletion->has_runs);
     return err;
 }
 
@@ -75,7 +61,7 @@ static int apply_deletion(struct hd_call *call, struct hd_room_change *change,
         return hd_room_change_refuse(change, 409,
                                      "the question is open: answer it or withdraw it first");
     change->message.state = HD_ROOM_DELETED;
-    return find_remains(call, change);
+    return ((const struct deletion *)change->ctx)->purges ? 0 : find_remains(call, change);
 }
 
 static void show_deleted(struct hd_call *call, struct hd_room_change *change)
@@ -96,19 +82,77 @@ static void show_deleted(struct hd_call *call, struct hd_room_change *change)
     hd_jw_object_end(jw);
 }
 
+/* The beginning of the data of events about the message: hd_room_view_message() begins with it. */
+static int write_event_begin(struct hd_call *call, struct hd_slice id, struct hd_slice *out)
+{
+    struct hd_buf buf;
+    int err;
+
+    hd_buf_init(&buf, SIZE_MAX);
+    err = hd_buf_append_slice(&buf, HD_S("{\"message\":{\"id\":"));
+    if (!err)
+        err = hd_json_write_string(&buf, id);
+    if (!err)
+        err = hd_arena_copy(call->arena, hd_buf_slice(&buf), out);
+    hd_buf_fini(&buf);
+    return err;
+}
+
 static struct hd_step delete_message(struct hd_call *call)
 {
     struct hd_room_change *change = hd_arena_calloc(call->arena, 1, sizeof(*change));
     struct deletion *deletion = hd_arena_calloc(call->arena, 1, sizeof(*deletion));
+    struct hd_slice id = call->params[1];
+    int err;
 
     if (!change || !deletion)
         return hd_step_fail(HD_ENOMEM);
-    *change = (struct hd_room_change){.message_id = call->params[1],
+    deletion->purge.message_id = id;
+    err = hd_params_bool(&call->query, HD_S("purge"), false, &deletion->purges, &call->fault);
+    if (!err)
+        err = write_event_begin(call, id, &deletion->purge.events);
+    if (err)
+        return hd_step_fail(err);
+    *change = (struct hd_room_change){.message_id = id,
                                       .check = check_deletion,
                                       .apply = apply_deletion,
                                       .show = show_deleted,
                                       .ctx = deletion};
     return hd_room_change_start(call, change);
+}
+
+/* ---- purge ------------------------------------------------------------ */
+
+static struct hd_step purge_message(struct hd_call *call)
+{
+    struct hd_room_change *change = call->state;
+    struct deletion *deletion = change->ctx;
+
+    deletion->err = hd_room_purge_apply(call, &deletion->purge);
+    return HD_NEXT; /* the loop hides what was removed, also after an error */
+}
+
+/* The event of the deletion follows: it would be removed otherwise. */
+static struct hd_step after_purge(struct hd_call *call)
+{
+    struct hd_room_change *change = call->state;
+    const struct deletion *deletion = change->ctx;
+
+    hd_room_purge_end(call, change->thread.id, &deletion->purge);
+    if (deletion->err == HD_EBUSY)
+        return hd_call_refuse(call, 409, "Thread is busy");
+    return deletion->err ? hd_step_fail(deletion->err) : hd_room_change_then(call);
+}
+
+static struct hd_step delete_then(struct hd_call *call)
+{
+    const struct hd_room_change *change = call->state;
+    const struct deletion *deletion = change->ctx;
+
+    if (!deletion->purges)
+        return hd_room_change_then(call);
+    hd_room_purge_begin(call, change->thread.id);
+    return hd_call_visit(call, purge_message, after_purge);
 }
 
 static const struct hd_endpoint routes[] = {
@@ -118,9 +162,11 @@ static const struct hd_endpoint routes[] = {
      .by = HD_BY_HOLDER,
      .on = HD_ON_THREADS_UPDATE,
      .work = delete_message,
-     .then = hd_room_change_then,
+     .frees = true,
+     .then = delete_then,
      .tag = "Rooms",
      .summary = "Delete a chat message; its place stays",
+     .query = "purge",
      .answer = "RoomDeletion"},
 };
 

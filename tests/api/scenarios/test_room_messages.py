@@ -5,7 +5,7 @@ import uuid
 
 import httpx
 import pytest
-from plain import Thread, events, until
+from plain import Thread, events, texts, until
 from server import Server
 from table import refused
 
@@ -151,6 +151,70 @@ def test_a_deleted_message_keeps_its_place(talk):
     again = talk.message(first["id"], method="DELETE")
     assert again["message"]["state"] == "deleted" and again["remains"] == deleted["remains"]
     refused(talk.http, "DELETE", talk.path("/room/messages/nothing"), 404)
+
+
+def stored_events(room):
+    """All stored events of the thread, as text."""
+    request = room.http.build_request(
+        "GET", room.path("/stream"), params={"stream_mode": ["room", "run_modes"]}, headers={"Last-Event-ID": "-1"}
+    )
+    room.ask("PUT", room.path("/room"), json={"presence": True})
+    answer = room.http.send(request, stream=True)
+    text = ""
+    for piece in answer.iter_text():
+        text += piece
+        if "room/presence" in text:
+            break
+    answer.close()
+    return text
+
+
+def everything(room):
+    paths = ("/state", "/history", "/runs", "/timeline", "/messages", "/branches", "/room/messages")
+    shown = "".join(room.http.get(room.path(path), params={"limit": 1000}).text for path in paths)
+    return shown + stored_events(room)
+
+
+def test_a_purged_message_leaves_nothing(room):
+    room.say("echo", "before")
+    room.say("echo", "a secret", stream_resumable=True)
+    room.say("echo", "after", stream_resumable=True)
+    before, secret, answer, after = (room.messages()[n] for n in (0, 2, 3, 4))
+    assert everything(room).count("a secret") > 5
+    purged = room.message(secret["id"], method="DELETE", params={"purge": "true"})
+    assert purged["message"]["state"] == "deleted" and purged["remains"] == []
+    room.message(answer["id"], method="DELETE", params={"purge": "true"})
+    assert "secret" not in everything(room)
+    assert room.message(secret["id"])["versions"] == []
+    assert contents(room.messages()) == ["before", "You said: before", None, None, "after", "You said: after"]
+    assert texts(room.state()["values"]) == ["before", "You said: before"]
+    assert len(room.ask("GET", room.path("/runs"))) == 1 and room.record()["status"] == "idle"
+    assert texts(room.say("echo", "more"))[-1] == "You said: more"
+    assert contents(room.messages())[-1] == "You said: more"
+    again = room.message(secret["id"], method="DELETE", params={"purge": "true"})
+    assert again["message"]["state"] == "deleted"
+    assert texts(room.state()["values"])[-1] == "You said: more"
+    assert before["id"] and after["id"]
+
+
+def test_the_purge_of_the_first_message_removes_the_line(talk):
+    first = talk.messages()[0]
+    talk.message(first["id"], method="DELETE", params={"purge": "true"})
+    assert talk.ask("GET", talk.path("/runs")) == [] and talk.ask("GET", talk.path("/agents")) == []
+    assert contents(talk.messages()) == [None, *ALL[1:]]
+    assert texts(talk.say("echo", "again"))[-2:] == ["again", "You said: again"]
+
+
+def test_a_busy_thread_is_not_purged(room):
+    room.say("echo", "one")
+    run = room.ask("POST", room.path("/runs"), json={"assistant_id": "nap", "input": {"ms": 600_000}})["run_id"]
+    first = room.messages()[0]
+    path = room.path(f"/room/messages/{first['id']}")
+    assert refused(room.http, "DELETE", path, 409, params={"purge": "true"}) == "Thread is busy"
+    assert room.messages()[0] == first
+    room.ask("DELETE", path)
+    room.ask("POST", room.path(f"/runs/{run}/cancel"), params={"wait": "true"})
+    refused(room.http, "DELETE", path, 422, "purge", params={"purge": "all"})
 
 
 def test_changes_are_events_of_the_room(talk):
