@@ -8,6 +8,7 @@
 #include "events/event_log.h"
 #include "records/line.h"
 #include "run/delegate.h"
+#include "run/room_waiting.h"
 #include "run/thread_prune.h"
 #include "search/thread_texts.h"
 
@@ -176,6 +177,8 @@ static struct hd_step after_removal(struct hd_call *call)
         removal->rounds++;
         return hd_stop_runs_start(&removal->stop);
     }
+    if (removal->thread.is_room) /* its questions ended, too */
+        hd_room_waiting_check(call->app, removal->thread.principal, removal->thread.id);
     call->status = 204;
     return HD_DONE;
 }

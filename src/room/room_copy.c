@@ -228,6 +228,7 @@ int hd_room_copy_read(struct heddle *store, struct hd_slice principal, struct hd
     hd_map_init(&out->ids, MAX_MESSAGES);
     err = hd_room_read(store, principal, thread_id, arena, &out->room, fault);
     r.last_seq = err ? 0 : out->room.last_seq;
+    out->room.waits = hd_slice(NULL, 0); /* they would act as the people of the source */
     if (!err)
         err =
             hd_room_messages_scan(store, principal, thread_id, &all, on_source_message, &r, fault);

@@ -2,10 +2,12 @@
 #include <heddle.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/map.h"
 #include "events/event_log.h"
 #include "records/line.h"
 #include "records/thread_heads.h"
+#include "room/room.h"
 #include "run/thread_prune.h"
 #include "store/prune.h"
 #include "store/rows.h"
@@ -159,6 +161,52 @@ static void move_heads(struct line_removal *removal, const struct hd_lines *line
         thread->head_before = head_of(next);
 }
 
+/* ---- the room --------------------------------------------------------- */
+
+struct line_questions {
+    struct line_removal *removal;
+    struct hd_room_rec *room;
+};
+
+/* No reply can continue the line any more. */
+static int on_line_question(void *arg, const struct hd_room_message_rec *message)
+{
+    const struct line_questions *questions = arg;
+    struct line_removal *removal = questions->removal;
+    struct hd_room_message_rec stopped;
+    int err;
+
+    if (!hd_slice_eq(message->ns, removal->ns))
+        return 0;
+    err = hd_room_message_copy(removal->arena, message, &stopped);
+    stopped.state = HD_ROOM_STOPPED;
+    stopped.changed = ++questions->room->changes;
+    stopped.updated_at = questions->room->updated_at;
+    return err ? err : hd_room_message_put(&removal->batch, &stopped);
+}
+
+/* A new line of the agent is given the chat from its beginning. What it said stays. */
+static int change_room(struct line_removal *removal)
+{
+    const struct hd_thread_rec *thread = removal->thread;
+    const struct hd_room_message_query query = {.state = HD_ROOM_PENDING, .changed_after = -1};
+    struct hd_room_rec room;
+    struct line_questions questions = {removal, &room};
+    int err = hd_room_read(removal->store, thread->principal, thread->id, removal->arena, &room,
+                           removal->fault);
+
+    if (err)
+        return err == HD_ENOTFOUND ? 0 : err;
+    room.updated_at = hd_clock_now_us();
+    err = hd_room_messages_scan(removal->store, thread->principal, thread->id, &query,
+                                on_line_question, &questions, removal->fault);
+    if (!err)
+        err = hd_room_mark_set(&room, removal->ns, (struct hd_room_mark){0, 0}, removal->arena);
+    return err ? err : hd_room_put(&removal->batch, &room);
+}
+
+/* ---- the record ------------------------------------------------------- */
+
 static int change_thread(struct line_removal *removal)
 {
     struct hd_thread_rec *thread = removal->thread;
@@ -206,6 +254,8 @@ int hd_thread_prune_line(struct heddle *store, struct hd_thread_rec *changed, st
         err = delete_exchanges(&removal);
     if (!err)
         err = change_thread(&removal);
+    if (!err && changed->is_room)
+        err = change_room(&removal);
     if (!err)
         err = delete_checkpoints(&removal);
     if (!err && removal.run_ids.count > 0)

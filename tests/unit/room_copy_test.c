@@ -132,6 +132,7 @@ static void a_copy_has_the_chat_in_its_current_versions(void **state)
     assert_int_equal(count, 2);
     assert_int_equal(room.last_seq, 6);
     assert_int_equal(room.changes, 2);
+    assert_int_equal(room.waits.len, 0);
     assert_int_equal(mark.seq, 6);
     assert_int_equal(mark.changes, 2);
     assert_err(hd_room_versions_read(w->store, HD_S("eve"), HD_S("new"), HD_S("m5"), &w->arena,

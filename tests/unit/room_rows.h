@@ -122,6 +122,7 @@ static inline void room_fill(struct heddle *store, struct hd_arena *arena)
                                      .message_id = HD_S("m5"),
                                      .version = 2,
                                      .actor = ROOM_GUEST};
+    const struct hd_room_wait wait = {HD_S("m5"), HD_S("a2")};
     struct hd_room_message_rec message;
     struct hd_thread_rec thread;
     struct hd_batch_builder batch;
@@ -139,6 +140,7 @@ static inline void room_fill(struct heddle *store, struct hd_arena *arena)
     assert_err(hd_room_agents_write(&room, agents, HD_COUNT(agents), arena), 0);
     assert_err(hd_room_mark_set(&room, HD_S("assistant:a1"), (struct hd_room_mark){6, 2}, arena),
                0);
+    assert_err(hd_room_wait_add(&room, &wait, arena), 0);
     assert_err(hd_room_put(&batch, &room), 0);
     for (size_t i = 0; i < HD_COUNT(lines); i++)
         room_add_line(&batch, (int64_t)i + 1, &lines[i]);

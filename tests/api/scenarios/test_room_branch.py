@@ -212,6 +212,20 @@ def test_pruned_checkpoints_leave_the_chat(room, http):
     assert any("one" in text for text in made.heard("echo")[:-1])
 
 
+def test_a_removed_agent_begins_anew(room, http):
+    agents = {agent["name"]: agent["assistant_id"] for agent in room.room()["agents"]}
+    question = next(message for message in room.messages() if message["state"] == "pending")
+    before = room.chat()
+    for name in ("echo", "approval"):
+        room.ask("DELETE", room.path(f"/agents/{agents[name]}"), 204)
+    assert room.chat() == before
+    assert room.ask("GET", room.path(f"/room/messages/{question['id']}"))["state"] == "stopped"
+    room.say("@echo five")
+    heard = room.heard("echo")
+    assert "@echo one" in heard[0]
+    assert heard[-1] == "You said: @echo five"
+
+
 def test_a_deleted_room_leaves_nothing(room, http):
     room.ask("DELETE", room.path(""), 204)
     refused(http, "GET", room.path("/room/messages"), 404)
