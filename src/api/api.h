@@ -131,6 +131,7 @@ extern const struct hd_routes hd_routes_room_feedback;
 extern const struct hd_routes hd_routes_room_edit;
 extern const struct hd_routes hd_routes_room_cascades;
 extern const struct hd_routes hd_routes_room_inbox;
+extern const struct hd_routes hd_routes_room_question;
 extern const struct hd_routes hd_routes_room_stop;
 extern const struct hd_routes hd_routes_room_typing;
 extern const struct hd_routes hd_routes_room_messages;

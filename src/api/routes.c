@@ -20,10 +20,10 @@ static const struct hd_routes *const tables[] = {
     &hd_routes_page_sign_in,    &hd_routes_peer_cancel,
     &hd_routes_room_settings,   &hd_routes_room_messages,
     &hd_routes_room_inbox,      &hd_routes_room_delete,
-    &hd_routes_room_feedback,   &hd_routes_room_stop,
-    &hd_routes_room_post,       &hd_routes_room_typing,
-    &hd_routes_room_branch,     &hd_routes_room_edit,
-    &hd_routes_room_cascades,
+    &hd_routes_room_feedback,   &hd_routes_room_question,
+    &hd_routes_room_stop,       &hd_routes_room_post,
+    &hd_routes_room_typing,     &hd_routes_room_branch,
+    &hd_routes_room_edit,       &hd_routes_room_cascades,
 };
 
 const struct hd_endpoint *hd_endpoint_at(size_t index)

@@ -32,8 +32,8 @@ struct hd_event_batch;
 struct hd_run_commit;
 struct hd_thread_rec;
 
-/* The most events of the end of one run. The last one is the `room/run` of that run; all of them
- * follow its `end`. */
+/* The most events of the end of one run. The last one is the `room/run` of that run; readers see
+ * them before its `end`. */
 #define HD_ROOM_ANSWER_EVENTS ((size_t)200)
 
 /* The `error` of a message whose run has ended well without saying anything. */

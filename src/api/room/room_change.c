@@ -73,6 +73,7 @@ static int extend_with_change(void *ctx, struct hd_batch_builder *batch,
     if (change->needs_numbers)
         return HD_EBUSY;
     change->thread = *thread;
+    change->stored = thread;
     err = read_changed(change);
     if (!err)
         err = change->apply(change->call, change, batch);

@@ -34,6 +34,7 @@ struct hd_room_change {
     void *ctx;
 
     struct hd_thread_rec thread;
+    struct hd_thread_rec *stored; /* for `apply`: the record that the batch puts */
     struct hd_room_rec room;
     struct hd_room_message_rec message;
     struct hd_room_details details;

@@ -161,6 +161,7 @@ ROWS: dict[tuple[str, str], Row] = {
     ("POST", "/threads/{thread_id}/room/messages/{message_id}/feedback"): Row(
         ok=422, json=lambda i: {"rating": "up"}
     ),  # of a person's message
+    ("POST", "/threads/{thread_id}/room/messages/{message_id}/withdraw"): Row(ok=409),  # it is no question
     ("POST", "/threads/{thread_id}/room/typing"): Row(ok=204),
     ("PUT", "/threads/{thread_id}/room/read"): Row(json=lambda i: {"seq": 0}),
     ("POST", "/threads/{thread_id}/room/branch"): Row(
