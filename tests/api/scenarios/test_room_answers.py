@@ -51,7 +51,7 @@ class Room(Thread):
         return self.ask("POST", self.path("/room/messages"), 201, json={"content": content, **body})
 
     def answers(self, content, **body) -> list[dict]:
-        """Posts a message; returns the answers of the agents that it asks."""
+        """Posts a message; returns the answers to it."""
         result = self.post(content, **body)
         for run in result["runs"]:
             self.ask("GET", self.path(f"/runs/{run['run_id']}/join"))
