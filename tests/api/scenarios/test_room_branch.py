@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 from plain import Thread, texts
-from server import Server
+from server import Server, binary
 from table import refused
 
 pytestmark = pytest.mark.beyond_peer("has no rooms")
@@ -232,6 +232,34 @@ def test_a_deleted_room_leaves_nothing(room, http):
     again = Room(http, room.ask("POST", "/threads", json={"thread_id": room.id})["thread_id"])
     assert again.messages() == []
     assert again.room()["last_seq"] == 0
+
+
+# ---- export and import
+
+
+def tool(server: Server, *arguments: str) -> None:
+    command = [str(binary()), *arguments, "--store", server.store]
+    done = subprocess.run(
+        command, env=server.environment(), cwd=server.folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_an_exported_room_comes_back(room, server):
+    def shown() -> tuple:
+        messages = room.messages()
+        runs = [room.ask("GET", room.path(f"/room/messages/{message['id']}/runs")) for message in messages]
+        return messages, runs, room.room()
+
+    before = shown()
+    file = str(server.folder / f"{room.id}.jsonl")
+    tool(server, "export", room.id, "--output", file)
+    room.ask("DELETE", room.path(""), 204)
+    tool(server, "import", file)
+    assert shown() == before
+    room.say("@echo five")
+    assert room.heard("echo")[-1] == "You said: @echo five"
+    tool(server, "doctor")
 
 
 # ---- search
