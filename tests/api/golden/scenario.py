@@ -27,7 +27,9 @@ def fixed(number: int) -> str:
     return f"00000000-0000-4000-8000-{number:012d}"
 
 
-TALK, ASKED, FAILED, COPIED, GATED, NESTED, SPARE, PRUNED, RECORDED, WEBHOOK, LONG = map(fixed, range(1, 12))
+TALK, ASKED, FAILED, COPIED, GATED, NESTED, SPARE, PRUNED, RECORDED, WEBHOOK, LONG, ROOM, BRANCHED = map(
+    fixed, range(1, 14)
+)
 ASSISTANT, OTHER_ASSISTANT = fixed(21), fixed(22)
 
 
@@ -59,6 +61,7 @@ class Scenario(Recorder):
             self.recorded,
             self.sharing,
             self.removals,
+            self.rooms,
             self.server,
         ):
             part()
@@ -648,6 +651,86 @@ class Scenario(Recorder):
             200,
             headers,
             sorted(headers),
+        )
+
+    # ---- rooms --------------------------------------------------------------
+
+    def rooms(self) -> None:
+        area, room = "rooms", "/threads/{thread_id}/room"
+        ids = [ROOM]
+        self.http.post("/threads", json={"thread_id": ROOM}).raise_for_status()
+        self.call(area, "GET", room, ids=ids)
+        settings = {"agents": [{"assistant_id": "echo", "name": "Echo"}], "context": {"messages": 10}}
+        self.call(area, "PUT", room, ids=ids, body=settings)
+        first = {"id": "m-1", "content": "Hello everybody", "metadata": {"from": "tests"}}
+        self.call(area, "POST", room + "/messages", ids=ids, body=first)
+        self.call(area, "POST", room + "/messages", ids=ids, body=first, note="again")
+        self.call(area, "POST", room + "/messages", ids=ids, body={**first, "content": "other"})
+        asked = {"id": "m-2", "content": "What now, @Echo?", "reply_to": "m-1"}
+        self.call(area, "POST", room + "/messages/stream", ids=ids, body=asked)
+        found = self.ask(area, "GET", room + "/messages", ids=ids)
+        answer = found[-1]["id"]
+        self.call(area, "GET", room + "/messages", ids=ids, params={"text": "HELLO", "order": "desc", "limit": 1})
+        one = room + "/messages/{message_id}"
+        self.call(area, "GET", one, ids=[ROOM, "m-2"])
+        self.call(area, "GET", one + "/runs", ids=[ROOM, "m-2"])
+        self.call(area, "POST", one + "/feedback", ids=[ROOM, answer], body={"rating": "up", "comment": "good"})
+        self.call(area, "PUT", room + "/read", ids=ids, body={"seq": 2})
+        self.call(area, "POST", room + "/typing", ids=ids)
+        self.call(area, "GET", "/mentions")
+        self.call(area, "GET", "/threads/{thread_id}", ids=ids)
+        self.cascades(area)
+        self.question(area)
+        self.call(area, "POST", room + "/branch", ids=ids, body={"message_id": "m-1", "thread_id": BRANCHED})
+        self.call(area, "POST", room + "/stop", ids=ids)
+        self.call(area, "DELETE", one, ids=[ROOM, "m-2"])
+        self.call(area, "DELETE", one, ids=[ROOM, "m-1"], params={"purge": "true"})
+        self.call(area, "GET", room + "/messages", ids=ids)
+        self.refuse(
+            area,
+            ("GET", room, {"ids": [NOWHERE]}),
+            ("PUT", room, {"ids": ids, "body": {"context": {"messages": -1}}}),
+            ("POST", room + "/messages", {"ids": ids, "body": {}}),
+            ("GET", room + "/messages", {"ids": ids, "params": {"state": "gone"}}),
+            ("GET", one, {"ids": [ROOM, "nothing"]}),
+            ("DELETE", one, {"ids": [ROOM, "nothing"]}),
+            ("POST", one + "/feedback", {"ids": [ROOM, answer], "body": {"rating": "best"}}),
+            ("PUT", room + "/read", {"ids": ids, "body": {}}),
+            ("GET", "/mentions", {"params": {"before": "x"}}),
+        )
+
+    def question(self, area: str) -> None:
+        """A question of an agent that ends without a reply."""
+        room = "/threads/{thread_id}/room"
+        withdraw = room + "/messages/{message_id}/withdraw"
+        body = {"id": "m-3", "content": "Shall we?", "mentions": ["approval"]}
+        self.call(area, "POST", room + "/messages/stream", ids=[ROOM], body=body)
+        question = self.ask(area, "GET", room + "/messages", ids=[ROOM], params={"state": "pending"})[0]["id"]
+        self.call(area, "DELETE", room + "/messages/{message_id}", ids=[ROOM, question])
+        self.call(area, "POST", withdraw, ids=[ROOM, question])
+        self.refuse(area, ("POST", withdraw, {"ids": [ROOM, "m-3"]}))
+
+    def cascades(self, area: str) -> None:
+        """An edit whose cascade is undone. Its answers to the edit depend on how far the runs are."""
+        one, path = "/threads/{thread_id}/room/messages/{message_id}", "/threads/{thread_id}/cascades"
+        edit = {"content": "What then, @Echo?"}
+        self.call(area, "PATCH", one, ids=[ROOM, "m-2"], body={**edit, "dry_run": True})
+        made = self.http.patch(f"/threads/{ROOM}/room/messages/m-2", json=edit).json()["cascade"]["cascade_id"]
+        ids = [ROOM, made]
+        url = f"/threads/{ROOM}/cascades/{made}"
+        wait_for(lambda: self.http.get(url).json()["status"] == "done", what="the end of the cascade")
+        self.call(area, "GET", path, ids=[ROOM])
+        self.call(area, "GET", path + "/{cascade_id}", ids=ids)
+        self.call(area, "POST", path + "/{cascade_id}", ids=ids, body={"action": "approve"}, note="it is done")
+        self.call(area, "POST", path + "/{cascade_id}", ids=ids, body={"action": "undo"})
+        answer = self.http.get(f"/threads/{ROOM}/room/messages").json()[2]["id"]
+        self.call(area, "POST", one + "/retry", ids=[ROOM, answer], body={"dry_run": True})
+        self.refuse(
+            area,
+            ("PATCH", one, {"ids": [ROOM, "nothing"], "body": edit}),
+            ("POST", one + "/retry", {"ids": [ROOM, "m-2"], "body": {}}),
+            ("GET", path + "/{cascade_id}", {"ids": [ROOM, NOWHERE]}),
+            ("POST", path + "/{cascade_id}", {"ids": [ROOM, NOWHERE], "body": {"action": "undo"}}),
         )
 
     # ---- others -----------------------------------------------------------
