@@ -10,7 +10,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from plain import Thread, texts
+from plain import Thread, texts, until
 from server import Server, binary
 from table import refused
 
@@ -177,6 +177,20 @@ def test_a_branch_has_no_deleted_messages(room, http):
     made = Room(http, room.branch(room.ids[3])["thread_id"])
     assert room.ids[2] not in [message["id"] for message in made.messages()]
     assert "three" not in str(made.messages())
+
+
+def test_a_branch_has_what_followed_from_an_edit(http):
+    room = Room(http)
+    first, second = room.say("@echo one"), room.say("two")
+    room.say("@echo three")
+    room.ask("PATCH", room.path(f"/room/messages/{first}"), json={"content": "@echo uno", "limit": 10})
+    until(lambda: room.ask("GET", room.path("/cascades"))[0]["status"] == "done")
+    made = Room(http, room.branch(second)["thread_id"])
+    assert sorted(made.chat()) == ["@echo uno", "You said: @echo uno", "two"]
+    assert made.heard("echo") == ["@echo uno", "You said: @echo uno"]
+    made.say("@echo four")
+    assert "one" not in str(made.heard("echo"))
+    assert made.heard("echo")[-1] == "You said: @echo four"
 
 
 # ---- copies
