@@ -9,6 +9,7 @@
 #include "room/room_view.h"
 #include "run/assistant_lookup.h"
 #include "run/room_answer_internal.h"
+#include "run/room_chain.h"
 
 #define MAX_EVENT ((size_t)64 << 20)
 #define MAX_SETTLED 16 /* questions of one line */
@@ -232,6 +233,8 @@ static int post_answer(struct hd_room_answering *a)
 
     if (!err)
         err = make_answer(a, &said, &message);
+    if (!err)
+        err = hd_room_chain_ask(a, &message, said.content);
     if (err)
         return err;
     content = (struct hd_room_content_rec){.principal = message.principal,

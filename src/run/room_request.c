@@ -226,15 +226,16 @@ static int make_input(struct request_making *m, const struct hd_room_item *items
 {
     const struct hd_room_request_options *o = m->options;
     struct hd_room_rec unlimited = *o->room;
-    struct hd_room_input_question question = {.room = o->room,
-                                              .agent = m->assistant.id,
-                                              .mark = m->mark,
-                                              .items = items,
-                                              .count = count,
-                                              .trigger = o->trigger,
-                                              .names_trigger = o->is_shared,
-                                              .held = m->held,
-                                              .held_count = m->held_count};
+    struct hd_room_input_question question = {
+        .room = o->room,
+        .agent = m->assistant.id,
+        .mark = m->mark,
+        .items = items,
+        .count = count,
+        .trigger = o->trigger,
+        .names_trigger = o->is_shared || o->trigger.message->kind == HD_ROOM_AGENT,
+        .held = m->held,
+        .held_count = m->held_count};
 
     if (o->is_repeated) {
         unlimited.context_messages = unlimited.context_bytes = INT64_MAX;

@@ -14,6 +14,7 @@
 #include "room/room_details.h"
 #include "room/room_input.h"
 #include "run/queue.h"
+#include "run/room_chain.h"
 #include "run/room_request.h"
 
 #define MAX_MEMORY ((size_t)512 << 20)
@@ -37,6 +38,8 @@ struct waiting_check {
     struct hd_room_rec room;
     struct hd_room_message_rec message;
     struct hd_room_details details;
+    struct hd_room_chain chain;
+    bool has_asker; /* false: the run of an agent's message was deleted, and asks for nothing */
     struct hd_room_run *run; /* NULL: the message makes none */
     struct hd_admission *admission;
     int err;
@@ -109,7 +112,7 @@ static int is_room_shared(struct waiting_check *check, bool *out)
     int err = hd_participants_count(check->app->store, room->principal, room->thread_id, 1, &count,
                                     &check->fault);
 
-    *out = count > 0 || !hd_slice_eq(check->message.sender, room->principal);
+    *out = count > 0 || !hd_slice_eq(check->chain.asker, room->principal);
     return err;
 }
 
@@ -122,16 +125,19 @@ static int make_waiting_run(struct waiting_check *check, const struct hd_thread_
                                               .room = &check->room,
                                               .trigger = {&check->message, &check->details.content},
                                               .assistant_id = agent->assistant_id,
-                                              .actor = check->message.sender};
+                                              .actor = check->chain.asker};
     int err = is_room_shared(check, &options.is_shared);
 
     if (!hd_slice_eq(agent->actor, options.actor))
         options.lender = agent->actor;
     if (!err)
         err = hd_room_request_make(&options, &check->run, &check->fault);
-    if (!err)
-        check->admission = &check->run->admission;
-    return err == HD_ENOTFOUND || err == HD_EINVAL ? 0 : err;
+    if (err)
+        return err == HD_ENOTFOUND || err == HD_EINVAL ? 0 : err;
+    check->run->rec.chain = check->chain.id;
+    check->run->rec.depth = check->chain.depth;
+    check->admission = &check->run->admission;
+    return 0;
 }
 
 /* *has_message is false when the message was deleted. */
@@ -194,7 +200,7 @@ static int prepare_waiting(void *ctx, struct hd_admission_group *group,
     if (!err)
         err = hd_room_agents_read(&check->room, &check->arena, &agents, &count, fault);
     agent = err ? NULL : find_waiting_agent(check, agents, count);
-    if (!err && has_message && agent)
+    if (!err && has_message && check->has_asker && agent)
         err = make_waiting_run(check, thread, agent);
     if (!err)
         err = hd_room_wait_remove(&check->room, &check->wait, &check->arena);
@@ -250,30 +256,38 @@ static int extend_waiting(void *ctx, struct hd_batch_builder *batch, struct hd_t
     return err ? err : hd_event_batch_put(check->events, batch, thread);
 }
 
-/* The sender of the message is the actor, which the group has before it is prepared. */
-static int find_sender(struct waiting_check *check)
+/* The asker is the actor, which the group has before it is prepared. */
+static int find_asker(struct waiting_check *check)
 {
     bool has_message;
+    int err;
 
     check->message = (struct hd_room_message_rec){.seq = 0};
-    return read_waiting_message(check, &has_message);
+    check->chain = (struct hd_room_chain){.depth = 0};
+    check->has_asker = false;
+    err = read_waiting_message(check, &has_message);
+    if (err || !has_message)
+        return err;
+    err =
+        hd_room_chain_of(check->app, &check->message, &check->arena, &check->chain, &check->fault);
+    check->has_asker = !err;
+    return err == HD_ENOTFOUND ? 0 : err;
 }
 
 static void admit_wait(void *arg)
 {
     struct waiting_check *check = arg;
 
-    check->err = find_sender(check);
-    check->group = (struct hd_admission_group){
-        .app = check->app,
-        .arena = &check->arena,
-        .principal = check_principal(check),
-        .actor = check->message.sender,
-        .subject = check->message.sender.len > 0 ? check->message.sender_id : hd_slice(NULL, 0),
-        .thread_id = hd_slice_cstr(check->thread_id),
-        .prepare = prepare_waiting,
-        .extend = extend_waiting,
-        .ctx = check};
+    check->err = find_asker(check);
+    check->group = (struct hd_admission_group){.app = check->app,
+                                               .arena = &check->arena,
+                                               .principal = check_principal(check),
+                                               .actor = check->chain.asker,
+                                               .subject = check->chain.subject,
+                                               .thread_id = hd_slice_cstr(check->thread_id),
+                                               .prepare = prepare_waiting,
+                                               .extend = extend_waiting,
+                                               .ctx = check};
     if (!check->err)
         check->err = hd_admit_group(&check->group, &check->fault);
 }

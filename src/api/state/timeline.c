@@ -138,7 +138,6 @@ static bool is_copy(const struct timeline *timeline, hd_json_val message)
     hd_json_val type = hd_json_get(hd_json_get(mark, HD_S("sender")), HD_S("type"));
 
     return timeline->thread.is_room && !timeline->only.ptr &&
-           hd_json_is_true(hd_json_get(mark, HD_S("context"))) &&
            hd_slice_eq(hd_json_string(type), HD_S("agent"));
 }
 

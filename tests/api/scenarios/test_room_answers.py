@@ -253,3 +253,65 @@ def test_a_thread_that_is_no_room_stays_one(http):
     thread = Room(http)
     thread.run("echo", input=human("hello"))
     assert thread.messages() == []
+
+
+# ---- agents that address agents
+
+
+@pytest.fixture
+def agent(http):
+    """Creates assistants with unique names and deletes them."""
+    made = []
+
+    def make(name, graph="echo") -> str:
+        made.append(http.post("/assistants", json={"graph_id": graph, "name": name}).json()["assistant_id"])
+        return made[-1]
+
+    yield make
+    for each in made:
+        http.delete(f"/assistants/{each}")
+
+
+def settled(room, count):
+    """Waits for `count` messages and the end of all runs."""
+    return until(lambda: len(found := room.messages()) == count and room.record()["status"] == "idle" and found)
+
+
+def test_an_answer_addresses_another_agent(room, agent):
+    clerk, scribe = agent("Clerk"), agent("Scribe")
+    room.settings(agents=[{"assistant_id": clerk}, {"assistant_id": scribe}], agents_ask={"depth": 1})
+    room.answers("@Clerk greet @scribe", mentions=["Clerk"])
+    asked, first, second = settled(room, 3)
+    assert first["sender"]["name"] == "Clerk" and second["sender"]["name"] == "Scribe"
+    assert first["mentions"] == [{"type": "agent", "id": scribe, "name": "Scribe"}]
+    assert second["reply_to"] == first["id"] and first["runs"][0]["answer"] == second["id"]
+    [heard] = texts(room.state(assistant_id=scribe)["values"])[-2:-1]
+    assert heard == f"Clerk: {first['content']}"
+    assert [entry["message"]["content"] for entry in room.timeline()].count(heard) == 0
+
+
+def test_agents_address_no_agents_unless_the_room_allows_it(room, agent):
+    clerk, scribe = agent("Clerk"), agent("Scribe")
+    room.settings(agents=[{"assistant_id": clerk}, {"assistant_id": scribe}])
+    [answer] = room.answers("greet @scribe", mentions=["Clerk"])
+    assert answer["mentions"] == [] and len(settled(room, 2)) == 2
+
+
+def test_each_agent_runs_once_in_a_chain(room, agent):
+    one, two = agent("One"), agent("Two")
+    room.settings(agents=[{"assistant_id": one}, {"assistant_id": two}], agents_ask={"depth": 10})
+    room.answers("@One and @Two and @One", mentions=["One"])
+    assert [message["sender"]["name"] for message in settled(room, 3)] == ["User", "One", "Two"]
+    room.answers("again: @One and @Two", mentions=["Two"])
+    assert [message["sender"]["name"] for message in settled(room, 6)][3:] == ["User", "Two", "One"]
+
+
+def test_the_runs_and_the_depth_of_a_chain_are_limited(room, agent):
+    names = ["One", "Two", "Three", "Four"]
+    ids = [agent(name) for name in names]
+    room.settings(agents=[{"assistant_id": each} for each in ids], agents_ask={"depth": 10, "runs": 3})
+    room.answers("@Two @Three @Four", mentions=["One"])
+    assert len(settled(room, 4)) == 4
+    room.settings(agents_ask={"depth": 0})
+    room.answers("@Two @Three @Four", mentions=["One"])
+    assert len(settled(room, 6)) == 6
