@@ -2,6 +2,7 @@
 
 import os
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
@@ -344,3 +345,32 @@ def test_other_readers_of_the_thread_see_the_message(room, server):
             while frame[-2:-1] != ["event: room/message"]:
                 frame.append(next(lines))
             assert posted["id"] in frame[-1]
+
+
+# ---- many at once
+
+
+def test_messages_that_arrive_together_get_one_number_each(room, server, agent):
+    clerk = agent("Clerk")
+    room.settings(agents=[{"assistant_id": clerk}])
+
+    def send(number):
+        with httpx.Client(base_url=server.url, timeout=60) as client:
+            body = {"content": f"@Clerk {number}" if number % 3 == 0 else str(number)}
+            answer = client.post(room.path("/room/messages"), json=body)
+            assert answer.status_code == 201, answer.text
+            return answer.json()
+
+    with ThreadPoolExecutor(8) as pool:
+        posted = list(pool.map(send, range(24)))
+    for result in posted:
+        for run in result["runs"]:
+            room.ask("GET", room.path(f"/runs/{run['run_id']}/join"))
+    messages = room.messages()
+    assert [each["seq"] for each in messages] == list(range(1, 24 + 8 + 1))
+    assert {each["content"] for each in messages if each["sender"]["type"] == "person"} == {
+        result["message"]["content"] for result in posted
+    }
+    rows = [row for result in posted for row in room.runs(result["message"]["id"])]
+    given = [pair["message_id"] for row in rows for pair in row["given"]]
+    assert len(given) == len(set(given)), "no message is given twice"

@@ -91,3 +91,15 @@ def test_the_asker_and_the_owner_answer_a_question(world):
     post(people["edit"], path, "@Clerk, may I?")
     wait_for(question)
     assert len(post(people["other"], path, "yes", reply_to=question())["runs"]) == 1
+
+
+def test_the_limit_of_runs_refuses_a_whole_message(secured, store):
+    server = secured(store=store, graphs=GRAPHS, config={"limits": {"runs": 1}})
+    with crowd(server, "alice") as people:
+        alice = people["alice"]
+        path = f"/threads/{alice.thread()}"
+        for name in "Clerk", "Judge":
+            assistant(alice, name)
+        post(alice, path, "@Clerk and @Judge", 429)
+        assert alice.ask("GET", f"{path}/room/messages") == []
+        ended(alice, path, post(alice, path, "@Clerk"))
