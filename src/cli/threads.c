@@ -27,8 +27,9 @@ static bool is_listed_principal(const struct thread_listing *l, struct hd_slice 
     return !l->principal || hd_slice_eq(principal, hd_slice_cstr(l->principal));
 }
 
+/* `note` follows the other columns. */
 static void print_thread(struct thread_listing *l, struct hd_slice principal, struct hd_slice id,
-                         const char *status, int64_t updated_us)
+                         const char *status, int64_t updated_us, const char *note)
 {
     char updated[33];
 
@@ -36,6 +37,7 @@ static void print_thread(struct thread_listing *l, struct hd_slice principal, st
     (void)printf("%-36.*s  %-11s  %.19s", (int)id.len, id.ptr, status, updated);
     if (principal.len > 0)
         (void)printf("  %.*s", (int)principal.len, principal.ptr);
+    (void)fputs(note, stdout);
     (void)putchar('\n');
     l->count++;
 }
@@ -46,7 +48,7 @@ static int on_record(void *arg, const struct hd_thread_rec *thread)
 
     if (is_listed_principal(l, thread->principal))
         print_thread(l, thread->principal, thread->id, hd_thread_status_name(thread->status),
-                     thread->updated_at);
+                     thread->updated_at, thread->is_room ? "  room" : "");
     return 0;
 }
 
@@ -67,7 +69,7 @@ static int on_listed_thread(void *arg, size_t which, const struct hd_cell *cells
     if (err != HD_ENOTFOUND)
         return err;
     l->fault = (struct heddle_error){0};
-    print_thread(l, principal, id, "-", cells[HD_THREADS_UPDATED].number);
+    print_thread(l, principal, id, "-", cells[HD_THREADS_UPDATED].number, "");
     return 0;
 }
 
@@ -126,8 +128,9 @@ const struct hd_command hd_command_threads = {
     .summary = "list the threads of a database",
     .help =
         "Prints a line for each thread: its id, status, time of the last change (UTC) and, on a\n"
-        "server with authentication, its principal. Threads without a status were written by\n"
-        "the library or `heddle run`. `heddle state` and `heddle history` show one of them.\n"
+        "server with authentication, its principal; `room` follows if people chat in it.\n"
+        "Threads without a status were written by the library or `heddle run`. `heddle state`\n"
+        "and `heddle history` show one of them.\n"
         "\n"
         "  URL                the database (default: sqlite:heddle.db, or as configured)\n"
         "  --config FILE      the server's configuration\n"

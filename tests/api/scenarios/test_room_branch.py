@@ -276,6 +276,15 @@ def test_an_exported_room_comes_back(room, server):
     tool(server, "doctor")
 
 
+def test_the_list_of_threads_says_which_are_rooms(room, server, http):
+    plain = Thread(http)
+    command = [str(binary()), "threads", server.store]
+    done = subprocess.run(command, env=server.environment(), capture_output=True, text=True, check=True)
+    lines = {line.split()[0]: line.split()[-1] for line in done.stdout.splitlines()}
+    assert lines[room.id] == "room"
+    assert lines[plain.id] != "room"
+
+
 # ---- search
 
 
