@@ -14,6 +14,7 @@ from typing import Any
 NAMES = (
     "thread_id", "run_id", "branch_id", "checkpoint_id", "assistant_id", "cron_id", "item", "new_thread_id",
     "new_assistant_id", "new_item", "participant_id", "invitation_id", "invitation_token", "message_id",
+    "cascade_id",
 )  # fmt: skip
 
 
@@ -161,6 +162,15 @@ ROWS: dict[tuple[str, str], Row] = {
     ("POST", "/threads/{thread_id}/room/messages/{message_id}/feedback"): Row(
         ok=422, json=lambda i: {"rating": "up"}
     ),  # of a person's message
+    ("PATCH", "/threads/{thread_id}/room/messages/{message_id}"): Row(
+        json=lambda i: {"content": "changed"}, needs="owner"
+    ),  # the owner is the author
+    ("POST", "/threads/{thread_id}/room/messages/{message_id}/retry"): Row(
+        ok=422, json=lambda i: {"dry_run": True}
+    ),  # of a person's message
+    ("GET", "/threads/{thread_id}/cascades"): read(),
+    ("GET", "/threads/{thread_id}/cascades/{cascade_id}"): Row(makes="cascade"),
+    ("POST", "/threads/{thread_id}/cascades/{cascade_id}"): Row(json=lambda i: {"action": "undo"}, makes="cascade"),
     ("POST", "/threads/{thread_id}/room/messages/{message_id}/withdraw"): Row(ok=409),  # it is no question
     ("POST", "/threads/{thread_id}/room/typing"): Row(ok=204),
     ("PUT", "/threads/{thread_id}/room/read"): Row(json=lambda i: {"seq": 0}),

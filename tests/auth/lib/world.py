@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import httpx
 import server as api_server
+from programs import wait_for
 from rows import Row, human
 
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -133,12 +134,24 @@ class Person:
             later = {"assistant_id": SYSTEM_ASSISTANT, "after_seconds": 3600, **said}
             run = self.ask("POST", f"/threads/{thread}/runs", json=later)["run_id"]
         message = self.ask("POST", f"/threads/{thread}/room/messages", 201, json={"content": self.mark})["message"]
+        cascade = self.edit(thread) if makes == "cascade" else missing("cascade_id")
         return Things(
             thread_id=thread, run_id=run, checkpoint_id=state["checkpoint"]["checkpoint_id"], assistant_id=assistant,
-            message_id=message["id"], branch_id=branch, cron_id=self.make_cron(assistant), item=self.make_item(), namespace="child",
+            message_id=message["id"], cascade_id=cascade, branch_id=branch,
+            cron_id=self.make_cron(assistant), item=self.make_item(), namespace="child",
             **{name: missing(name) for name in ("new_thread_id", "new_assistant_id", "new_item", "invitation_token")},
             **self.share(thread, f"guest of {self.subject}", "viewer"),
         )  # fmt: skip
+
+    def edit(self, thread: str) -> str:
+        """Edits a message that an agent has answered; returns the finished cascade."""
+        room = f"/threads/{thread}/room"
+        body = {"id": "edited", "content": self.mark, "mentions": [SYSTEM_ASSISTANT]}
+        self.http.post(f"{room}/messages/stream", json=body).raise_for_status()
+        edited = self.ask("PATCH", f"{room}/messages/edited", json={"content": f"{self.mark} again"})
+        cascade = f"/threads/{thread}/cascades/{edited['cascade']['cascade_id']}"
+        wait_for(lambda: self.ask("GET", cascade)["status"] == "done", what="the end of a cascade")
+        return edited["cascade"]["cascade_id"]
 
     def share(self, thread: str, subject: str, role: str) -> dict[str, str]:
         """Shares with a subject, and creates an invitation."""
