@@ -52,10 +52,17 @@ static int copy_texts(hd_json_val step, struct hd_arena *arena, struct hd_cascad
         const char *name;
         struct hd_slice *to;
     } texts[] = {
-        {"run_id", &out->run_id},         {"assistant_id", &out->assistant_id},
-        {"trigger", &out->trigger},       {"answer", &out->answer},
-        {"cause", &out->cause},           {"blocked", &out->blocked},
-        {"new_run_id", &out->new_run_id}, {"new_answer", &out->new_answer},
+        {"run_id", &out->run_id},
+        {"assistant_id", &out->assistant_id},
+        {"trigger", &out->trigger},
+        {"answer", &out->answer},
+        {"cause", &out->cause},
+        {"blocked", &out->blocked},
+        {"new_run_id", &out->new_run_id},
+        {"new_answer", &out->new_answer},
+        {"question", &out->question},
+        {"reply", &out->reply},
+        {"fork", &out->fork},
     };
     int err = 0;
 
@@ -64,16 +71,16 @@ static int copy_texts(hd_json_val step, struct hd_arena *arena, struct hd_cascad
     return err;
 }
 
-static int copy_tools(hd_json_val tools, struct hd_arena *arena, struct hd_slice *out)
+static int copy_json(hd_json_val val, struct hd_arena *arena, struct hd_slice *out)
 {
     struct hd_buf text;
     int err = 0;
 
     *out = hd_slice(NULL, 0);
-    if (hd_json_size(tools) == 0)
+    if (!val || hd_json_is_null(val))
         return 0;
     hd_buf_init(&text, MAX_PLAN);
-    err = hd_json_write_val(&text, tools);
+    err = hd_json_write_val(&text, val);
     if (!err)
         err = hd_arena_copy(arena, hd_buf_slice(&text), out);
     hd_buf_fini(&text);
@@ -116,7 +123,9 @@ static int read_entry(hd_json_val step, size_t index, struct hd_arena *arena,
     out->is_approved = hd_json_is_true(hd_json_get(step, HD_S("approved")));
     out->is_joined = hd_json_is_true(hd_json_get(step, HD_S("joined")));
     out->is_equal = hd_json_is_true(hd_json_get(step, HD_S("equal")));
-    err = copy_tools(hd_json_get(step, HD_S("tools")), arena, &out->tools);
+    err = copy_json(hd_json_get(step, HD_S("tools")), arena, &out->tools);
+    if (!err)
+        err = copy_json(hd_json_get(step, HD_S("resume")), arena, &out->resume);
     return err ? err : read_after(hd_json_get(step, HD_S("after")), index, arena, out);
 }
 
@@ -161,6 +170,12 @@ static void put_flag(struct hd_jw *jw, const char *name, bool value)
         hd_jw_put_bool(jw, name, true);
 }
 
+static void put_if(struct hd_jw *jw, const char *name, struct hd_slice text)
+{
+    if (text.len > 0)
+        hd_jw_put_string(jw, name, text);
+}
+
 static void put_entry(struct hd_jw *jw, const struct hd_cascade_entry *entry)
 {
     hd_jw_object(jw);
@@ -180,6 +195,11 @@ static void put_entry(struct hd_jw *jw, const struct hd_cascade_entry *entry)
     hd_jw_put_string(jw, "status", hd_slice_cstr(hd_cascade_states[entry->state]));
     hd_jw_put_string_or_null(jw, "new_run_id", entry->new_run_id);
     hd_jw_put_string_or_null(jw, "new_answer", entry->new_answer);
+    put_if(jw, "question", entry->question);
+    put_if(jw, "reply", entry->reply);
+    put_if(jw, "fork", entry->fork);
+    if (entry->resume.len > 0)
+        hd_jw_put_raw(jw, "resume", entry->resume);
     put_flag(jw, "approved", entry->is_approved);
     put_flag(jw, "joined", entry->is_joined);
     put_flag(jw, "equal", entry->is_equal);
@@ -391,10 +411,14 @@ int hd_cascade_steps_decide(struct hd_cascade_list *list, struct hd_arena *arena
     if (!out->ready)
         return HD_ENOMEM;
     for (size_t i = 0; i < list->count; i++) {
+        bool is_question = list->items[i].state == HD_CASCADE_STEP_QUESTION;
+
         if (list->items[i].state == HD_CASCADE_STEP_WAITING)
             decide_waiting(list, i, out);
+        else if (is_question && list->items[i].reply.len > 0)
+            out->ready[out->ready_count++] = i;
         out->running += list->items[i].state == HD_CASCADE_STEP_RUNNING;
-        out->questions += list->items[i].state == HD_CASCADE_STEP_QUESTION;
+        out->questions += is_question && list->items[i].reply.len == 0;
         out->has_failed |= list->items[i].state == HD_CASCADE_STEP_FAILED;
         out->is_complete &= is_step_over(&list->items[i]);
     }

@@ -48,6 +48,10 @@ struct hd_cascade_entry {
     enum hd_cascade_state state;
     struct hd_slice new_run_id; /* the latest run that repeats it; or empty */
     struct hd_slice new_answer; /* of a step that is done: the id of its answer; or empty */
+    struct hd_slice question;   /* the message with which its run waits for a reply; or empty */
+    struct hd_slice reply;      /* the message that replies to it; or empty */
+    struct hd_slice resume;     /* JSON: the value of the reply; or empty */
+    struct hd_slice fork;       /* the checkpoint at which its first new run began; or empty */
     bool is_approved;           /* a person has agreed to repeat it */
     bool is_joined;             /* its run was made after the plan was shown */
     bool is_equal;              /* the repeated answer is equal to the old one */

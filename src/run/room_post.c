@@ -22,6 +22,7 @@ struct posting {
     struct hd_room_rec room;
     bool is_shared;
     struct hd_room_message_rec replied; /* zeroed: it replies to none */
+    struct hd_room_cascade_reply reply; /* to the question of a cascade */
     bool is_answer;                     /* to the question that `replied` is */
     struct hd_slice resume;             /* JSON: the value of the answer */
     struct hd_room_members members;
@@ -138,6 +139,8 @@ static int find_replied(struct posting *p, struct heddle_error *fault)
 
     p->replied = (struct hd_room_message_rec){.seq = 0};
     p->is_answer = false;
+    p->reply = (struct hd_room_cascade_reply){.is_needed = false};
+    p->post->cascade_id = hd_slice(NULL, 0);
     if (post->reply_to.len == 0)
         return 0;
     err = hd_room_message_read(store_of_post(p), post->principal, post->thread_id, post->reply_to,
@@ -145,7 +148,11 @@ static int find_replied(struct posting *p, struct heddle_error *fault)
     if (err == HD_ENOTFOUND)
         return hd_admit_refuse(&p->group, fault, 422, "reply_to: the room has no such message");
     p->is_answer = p->replied.kind == HD_ROOM_AGENT && p->replied.state == HD_ROOM_PENDING && !err;
-    return p->is_answer ? check_answerer(p, fault) : err;
+    if (p->is_answer)
+        err = check_answerer(p, fault);
+    if (p->is_answer && !err)
+        err = hd_room_cascade_reply_find(post->app, &p->replied, post->arena, &p->reply, fault);
+    return err;
 }
 
 /* ---- the value of an answer ------------------------------------------- */
@@ -418,6 +425,18 @@ static int check_unanswered(struct posting *p, const struct hd_thread_rec *threa
     return err;
 }
 
+/* The cascade resumes its run itself. */
+static int reply_to_cascade(struct posting *p, struct heddle_error *fault)
+{
+    int err = p->reply.is_open
+                  ? make_resume(p, fault)
+                  : hd_admit_refuse(&p->group, fault, 409,
+                                    "reply_to: the question is being answered already");
+
+    p->post->cascade_id = p->reply.cascade.id;
+    return err;
+}
+
 static int answer_question(struct posting *p, const struct hd_thread_rec *thread,
                            struct heddle_error *fault)
 {
@@ -459,8 +478,10 @@ static int ask_or_wait(struct posting *p, const struct hd_room_agent *agent,
 static int add_asked_runs(struct posting *p, const struct hd_thread_rec *thread,
                           struct heddle_error *fault)
 {
-    int err = p->is_answer ? answer_question(p, thread, fault) : 0;
+    int err = 0;
 
+    if (p->is_answer)
+        err = p->reply.is_needed ? reply_to_cascade(p, fault) : answer_question(p, thread, fault);
     for (size_t i = 0; !err && i < p->ask.asked_count; i++) {
         const struct hd_ask_member *member = &p->members.list[p->ask.asked[i]];
         const struct hd_room_agent *agent = NULL;
@@ -656,6 +677,9 @@ static int extend_post(void *ctx, struct hd_batch_builder *batch, struct hd_thre
     err = put_message_rows(batch, p);
     if (!err)
         err = put_room_runs(batch, p);
+    if (!err && p->reply.is_open)
+        err = hd_room_cascade_reply_put(&p->reply, p->id, p->resume, &p->room, p->post->events,
+                                        batch, p->post->arena);
     if (!err)
         err = hd_room_put(batch, &p->room);
     if (!err)

@@ -24,13 +24,14 @@
 #include "base/slice.h"
 #include "room/room.h"
 #include "room/room_view.h"
+#include "run/cascade/room_cascade_reply.h"
 #include "run/room_request.h"
 
 struct hd_event_batch;
 struct hd_held_thread;
 
 /* The most events of one message: itself, and its runs. */
-#define HD_ROOM_POST_EVENTS (1 + HD_ROOM_MAX_ASKED)
+#define HD_ROOM_POST_EVENTS (1 + HD_ROOM_MAX_ASKED + HD_ROOM_CASCADE_REPLY_EVENTS)
 
 struct hd_room_post {
     /* The request. */
@@ -63,7 +64,9 @@ struct hd_room_post {
     bool needs_numbers;     /* nothing was stored: end the events and begin new ones */
     bool is_repeated;       /* an earlier request posted it: the rest is its result */
     bool has_waits;         /* messages of the room wait for a question: hd_room_waiting_check() */
-    int64_t event_seq;      /* of the thread */
+    struct hd_slice
+        cascade_id;    /* it replies to a question of this cascade, which continues; or empty */
+    int64_t event_seq; /* of the thread */
     struct hd_room_message_rec message;
     struct hd_room_content_rec body; /* of its current version */
     struct hd_room_run **runs;       /* admitted by this call */

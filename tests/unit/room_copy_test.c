@@ -228,26 +228,6 @@ static void a_regenerated_answer_takes_the_place_of_the_first(void **state)
     assert_int_equal(message.reply_to.len, 0); /* m2 is not there */
 }
 
-static int read_branch(void *arg)
-{
-    struct world *w = arg;
-    struct heddle_error fault = {0};
-    struct hd_room_copy copy;
-    struct hd_arena arena;
-    int err;
-
-    hd_arena_init(&arena, (size_t)1 << 26);
-    err = hd_room_copy_read(w->store, ROOM_OWNER, ROOM_THREAD, 5, &arena, &copy, &fault);
-    hd_room_copy_fini(&copy);
-    hd_arena_fini(&arena);
-    return err;
-}
-
-static void reading_without_memory_fails_cleanly(void **state)
-{
-    assert_true(check_every_allocation(read_branch, *state) > 10);
-}
-
 static void a_thread_without_a_room_has_no_copy(void **state)
 {
     struct world *w = *state;
@@ -271,8 +251,6 @@ int main(void)
         BOTH(a_branch_before_the_first_answer_has_no_lines),
         BOTH(a_regenerated_answer_takes_the_place_of_the_first),
         BOTH(a_thread_without_a_room_has_no_copy),
-        cmocka_unit_test_setup_teardown(reading_without_memory_fails_cleanly, open_memory,
-                                        close_world),
     };
 #undef BOTH
 

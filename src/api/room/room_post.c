@@ -12,6 +12,7 @@
 #include "records/hold.h"
 #include "records/stream_modes.h"
 #include "room/room_input.h"
+#include "run/cascade/room_cascade_jobs.h"
 #include "run/queue.h"
 #include "run/room_post.h"
 #include "run/room_waiting.h"
@@ -248,6 +249,9 @@ static struct hd_step answer_post(struct hd_call *call, struct room_posting *pos
     struct hd_room_post *post = &posting->post;
     struct hd_event_batch *events = post->events;
 
+    if (post->cascade_id.len > 0)
+        hd_room_cascade_jobs_add(call->app->cascades, call->principal, post->thread_id,
+                                 post->cascade_id);
     if (post->has_waits) /* of a question that has ended meanwhile */
         hd_room_waiting_check(call->app, post->principal, post->thread_id);
     if (posting->is_streamed)

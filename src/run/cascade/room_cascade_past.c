@@ -141,7 +141,7 @@ struct repeated_run {
 
 struct past_reading {
     struct hd_room_cascade_past *past;
-    struct hd_map outcomes; /* run id to struct repeated_run */
+    struct hd_map repeated; /* run id to struct repeated_run */
     struct hd_map rows;     /* run id to struct hd_room_run_rec */
     struct hd_map runs;     /* run id to struct hd_run_rec */
     struct heddle_error *fault;
@@ -154,7 +154,7 @@ static int add_outcome(struct past_reading *r, struct hd_slice run_id, struct hd
     if (!outcome)
         return HD_ENOMEM;
     outcome->new_run = new_run;
-    return hd_map_put(&r->outcomes, run_id, outcome);
+    return hd_map_put(&r->repeated, run_id, outcome);
 }
 
 static struct hd_slice line_of(const struct past_reading *r, struct hd_slice run_id)
@@ -198,12 +198,12 @@ static int add_outcomes(struct past_reading *r, const struct hd_cascade_rec *cas
 static const struct hd_room_run_rec *find_current(const struct past_reading *r,
                                                   const struct hd_room_run_rec *row)
 {
-    const struct repeated_run *outcome = row ? hd_map_get(&r->outcomes, row->run_id) : NULL;
-    size_t left = r->outcomes.count; /* damaged records may have a circle */
+    const struct repeated_run *outcome = row ? hd_map_get(&r->repeated, row->run_id) : NULL;
+    size_t left = r->repeated.count; /* damaged records may have a circle */
 
     while (outcome && left-- > 0) {
         row = outcome->new_run.len > 0 ? hd_map_get(&r->rows, outcome->new_run) : NULL;
-        outcome = row ? hd_map_get(&r->outcomes, row->run_id) : NULL;
+        outcome = row ? hd_map_get(&r->repeated, row->run_id) : NULL;
     }
     return outcome ? NULL : row;
 }
@@ -280,8 +280,89 @@ static int add_past(struct past_reading *r, const struct hd_room_run_rec *row)
     }
     if (!err)
         err = read_given(row, past->arena, to);
+    past->runs[past->count].input_count = to->given_count;
     past->count++;
     return err;
+}
+
+static size_t find_asking(const struct hd_room_cascade_past *past, struct hd_slice line)
+{
+    size_t i = past->count;
+
+    while (i > 0 && !hd_slice_eq(past->past[i - 1].line, line))
+        i--;
+    return i;
+}
+
+static int join_given(struct hd_cascade_past *to, const struct hd_cascade_past *more,
+                      struct hd_arena *arena)
+{
+    size_t count = to->given_count + more->given_count;
+    struct hd_cascade_pair *pairs = hd_arena_calloc(arena, count + 1, sizeof(*pairs));
+
+    if (!pairs)
+        return HD_ENOMEM;
+    if (to->given_count > 0)
+        memcpy(pairs, to->given, to->given_count * sizeof(*pairs));
+    if (more->given_count > 0)
+        memcpy(&pairs[to->given_count], more->given, more->given_count * sizeof(*pairs));
+    to->given = pairs;
+    to->given_count = count;
+    return 0;
+}
+
+static int join_touched(struct hd_cascade_past *to, const struct hd_cascade_past *more,
+                        struct hd_arena *arena)
+{
+    size_t count = to->touched_count + more->touched_count;
+    struct hd_slice *lines = hd_arena_calloc(arena, count + 1, sizeof(*lines));
+
+    if (!lines)
+        return HD_ENOMEM;
+    if (to->touched_count > 0)
+        memcpy(lines, to->touched, to->touched_count * sizeof(*lines));
+    if (more->touched_count > 0)
+        memcpy(&lines[to->touched_count], more->touched, more->touched_count * sizeof(*lines));
+    to->touched = lines;
+    to->touched_count = count;
+    return 0;
+}
+
+/* A run that was resumed by a reply is one with the run that asked: both are repeated together. */
+static int join_answer(struct past_reading *r, const struct hd_room_run_rec *row)
+{
+    struct hd_room_cascade_past *past = r->past;
+    size_t asking = find_asking(past, row->ns);
+    struct hd_room_cascade_run *run;
+    struct hd_cascade_past *to, *last;
+    int err = add_past(r, row);
+
+    if (err || asking == 0)
+        return err;
+    past->count--;
+    to = &past->past[asking - 1];
+    last = &past->past[past->count];
+    run = &past->runs[asking - 1];
+    to->answer = last->answer;
+    run->run.checkpoint_id = past->runs[past->count].run.checkpoint_id;
+    run->has_run = run->has_run && past->runs[past->count].has_run;
+    past->extras[asking - 1].is_in_flight |= past->extras[past->count].is_in_flight;
+    err = join_given(to, last, past->arena);
+    return err ? err : join_touched(to, last, past->arena);
+}
+
+/* True when the run that asked was repeated: this one, which resumed it, is a part of that. */
+static bool is_superseded(const struct past_reading *r, const struct hd_room_run_rec *rows,
+                          size_t index)
+{
+    size_t i = index;
+
+    while (i-- > 0) {
+        if (rows[i].cascade.len == 0 && !rows[i].is_answer &&
+            hd_slice_eq(rows[i].ns, rows[index].ns))
+            return hd_map_get(&r->repeated, rows[i].run_id) != NULL;
+    }
+    return false;
 }
 
 static int add_all(struct past_reading *r, const struct hd_room_run_rec *rows, size_t count)
@@ -298,6 +379,10 @@ static int add_all(struct past_reading *r, const struct hd_room_run_rec *rows, s
     for (size_t i = 0; !err && i < count; i++) {
         const struct hd_room_run_rec *row = rows[i].cascade.len > 0 ? NULL : &rows[i];
 
+        if (row && row->is_answer) {
+            err = is_superseded(r, rows, i) ? 0 : join_answer(r, row);
+            continue;
+        }
         row = find_current(r, row);
         if (row)
             err = add_past(r, row);
@@ -345,7 +430,7 @@ int hd_room_cascade_past_read(struct hd_room_cascade_past *past, struct heddle_e
     struct past_reading r = {.past = past, .fault = fault};
     int err = hd_room_read(store, thread->principal, thread->id, past->arena, &past->room, fault);
 
-    hd_map_init(&r.outcomes, MAX_RUNS);
+    hd_map_init(&r.repeated, MAX_RUNS);
     hd_map_init(&r.rows, MAX_RUNS);
     hd_map_init(&r.runs, MAX_RUNS);
     if (!err)
@@ -360,7 +445,7 @@ int hd_room_cascade_past_read(struct hd_room_cascade_past *past, struct heddle_e
         err = read_runs(&r);
     hd_map_fini(&r.runs);
     hd_map_fini(&r.rows);
-    hd_map_fini(&r.outcomes);
+    hd_map_fini(&r.repeated);
     return err;
 }
 
@@ -392,7 +477,6 @@ static int check_agent(const struct hd_room_cascade_past *past, const struct hd_
     return err == HD_ENOTFOUND ? 0 : err;
 }
 
-/* A run that answered a question repeats only together with the question: it has no fork. */
 static int check_run(struct hd_room_cascade_past *past, size_t index, struct heddle_error *fault)
 {
     const struct hd_room_cascade_run *run = &past->runs[index];
@@ -408,8 +492,7 @@ static int check_run(struct hd_room_cascade_past *past, size_t index, struct hed
                                         fault);
     if (err)
         return err;
-    to->has_fork =
-        run->has_run && !run->row.is_answer && (fork.len > 0 || past->extras[index].is_in_flight);
+    to->has_fork = run->has_run && (fork.len > 0 || past->extras[index].is_in_flight);
     return to->has_agent ? hd_room_cascade_tools_read(past, index, fork, fault) : 0;
 }
 

@@ -26,6 +26,8 @@ struct hd_room_cascade_run {
     struct hd_room_run_rec row;
     struct hd_run_rec run; /* zeroed when it was deleted */
     bool has_run;
+    size_t
+        input_count; /* the first of `given`: its input; the others are replies to its questions */
 };
 
 struct hd_room_cascade_past {

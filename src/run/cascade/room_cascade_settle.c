@@ -1,8 +1,14 @@
+#include "base/buf.h"
+#include "base/clock.h"
 #include "base/json.h"
+#include "base/uuid.h"
 #include "graph/engine/failure.h"
 #include "graph/state/state.h"
 #include "room/room_input.h"
 #include "run/room_answer.h"
+#include "worker/resume_answers.h"
+
+#define MAX_INTERRUPTS ((size_t)64 << 20)
 #include "run/cascade/room_cascade_internal.h"
 
 static struct heddle *store_of(const struct hd_room_cascade_try *t)
@@ -107,9 +113,26 @@ static int note_answer(struct hd_room_cascade_try *t, struct hd_cascade_entry *s
 
 /* ---- the end of a run ------------------------------------------------- */
 
-/* True in *out if tasks are left after the checkpoint: the run has asked a question. */
-static int has_question(struct hd_room_cascade_try *t, const struct hd_run_rec *run,
-                        const struct hd_room_run_rec *row, bool *out)
+static int write_interrupts(struct hd_room_cascade_try *t, const struct hd_val *state,
+                            struct hd_slice *out)
+{
+    struct hd_val *asked = hd_resume_answers_pending(state);
+    struct hd_buf text;
+    int err = HD_ENOMEM;
+
+    hd_buf_init(&text, MAX_INTERRUPTS);
+    if (asked)
+        err = hd_val_render(&text, asked);
+    if (!err)
+        err = hd_arena_copy(t->op->arena, hd_buf_slice(&text), out);
+    hd_buf_fini(&text);
+    hd_val_unref(asked);
+    return err;
+}
+
+/* The open interrupts after the checkpoint, JSON: the run waits for a reply. Empty: it does not. */
+static int read_question(struct hd_room_cascade_try *t, const struct hd_run_rec *run,
+                         const struct hd_room_run_rec *row, struct hd_slice *out)
 {
     const struct hd_app_graph *graph = hd_app_graph(t->op->app, row->graph_id);
     const struct hd_address at = {.store = store_of(t),
@@ -124,31 +147,70 @@ static int has_question(struct hd_room_cascade_try *t, const struct hd_run_rec *
     struct hd_val *state = NULL;
     int err;
 
-    *out = false;
+    *out = hd_slice(NULL, 0);
     if (!graph || run->checkpoint_id.len == 0)
         return 0;
     err = hd_state_get(&at, false, &state, &failure);
-    if (!err)
-        *out = hd_val_count(hd_val_get(state, HD_S("next"))) > 0;
+    if (!err && hd_val_count(hd_val_get(state, HD_S("next"))) > 0)
+        err = write_interrupts(t, state, out);
     hd_val_unref(state);
     hd_failure_fini(&failure);
     return err;
+}
+
+/* Its message has no line: the head of the line waits for nothing. */
+static int post_question(struct hd_room_cascade_try *t, struct hd_cascade_entry *step,
+                         const struct hd_room_run_rec *row, const struct hd_run_rec *run,
+                         struct hd_slice interrupts)
+{
+    struct hd_room_message_rec message = {.principal = t->op->principal,
+                                          .thread_id = t->op->thread_id,
+                                          .state = HD_ROOM_PENDING,
+                                          .version = 1,
+                                          .created_at = hd_clock_now_us(),
+                                          .sender = row->assistant_id,
+                                          .kind = HD_ROOM_AGENT,
+                                          .sender_id = row->assistant_id,
+                                          .sender_name = row->assistant_id,
+                                          .reply_to = step->trigger,
+                                          .run_id = run->run_id,
+                                          .checkpoint_id = run->checkpoint_id,
+                                          .interrupts = interrupts};
+    struct hd_room_cascade_message *note;
+    char *id = hd_arena_alloc(t->op->arena, HD_UUID_SIZE);
+    int err;
+
+    if (!id)
+        return HD_ENOMEM;
+    hd_uuid_v4(id);
+    message.id = hd_slice(id, HD_UUID_LEN);
+    message.seq = ++t->past.room.last_seq;
+    for (size_t i = 0; i < t->past.agent_count; i++) {
+        if (hd_slice_eq(t->past.agents[i].assistant_id, row->assistant_id))
+            message.sender_name = t->past.agents[i].name;
+    }
+    err = hd_room_cascade_note(t, &message, NULL, &note);
+    if (err)
+        return err;
+    note->is_new = true;
+    step->state = HD_CASCADE_STEP_QUESTION;
+    step->question = message.id;
+    step->reply = step->resume = hd_slice(NULL, 0);
+    return 0;
 }
 
 static int settle_success(struct hd_room_cascade_try *t, struct hd_cascade_entry *step,
                           const struct hd_run_rec *run)
 {
     struct hd_room_run_rec row;
-    bool is_question = false;
+    struct hd_slice interrupts;
     int err = hd_room_run_read(store_of(t), t->op->principal, t->op->thread_id, step->new_run_id,
                                t->op->arena, &row, t->fault);
 
     if (!err)
-        err = has_question(t, run, &row, &is_question);
-    if (!err && is_question) {
-        step->state = HD_CASCADE_STEP_QUESTION;
-        return 0;
-    }
+        err = read_question(t, run, &row, &interrupts);
+    if (!err && interrupts.len > 0)
+        return post_question(t, step, &row, run, interrupts);
     return err ? err : note_answer(t, step);
 }
 

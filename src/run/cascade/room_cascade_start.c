@@ -6,6 +6,7 @@
 #include "run/cascade/room_cascade_internal.h"
 
 #define MAX_FORKS ((size_t)16 << 20)
+#define NO_CHECKPOINT 1 /* where the run would begin */
 
 struct starting {
     struct hd_room_cascade_try *t;
@@ -97,7 +98,7 @@ static int read_items(struct starting *s)
     s->items = hd_arena_calloc(s->t->op->arena, past->given_count + 1, sizeof(*s->items));
     if (!s->items)
         return HD_ENOMEM;
-    for (size_t i = 0; !err && i < past->given_count; i++) {
+    for (size_t i = 0; !err && i < s->t->past.runs[s->past].input_count; i++) {
         if (hd_slice_eq(past->given[i].message_id, past->trigger))
             continue;
         err = read_item(s, past->given[i].message_id, &s->items[s->count]);
@@ -196,13 +197,16 @@ static int make_run(struct starting *s, struct hd_room_run **out)
                                               .lender = lender_of(s),
                                               .is_repeated = true,
                                               .fork = s->fork,
+                                              .resume = s->step->resume,
                                               .items = s->items,
                                               .count = s->count};
     size_t participants = 0;
     int err = hd_participants_count(t->op->app->store, t->op->principal, t->op->thread_id, 1,
                                     &participants, t->fault);
 
-    options.is_shared = participants > 0;
+    options.is_shared = participants > 0 || !hd_slice_eq(t->cascade->actor, t->op->principal);
+    if (s->step->resume.len > 0)
+        options.ns = t->past.past[s->past].line;
     if (!err)
         err = hd_room_request_make(&options, out, t->fault);
     if (err)
@@ -214,6 +218,38 @@ static int make_run(struct starting *s, struct hd_room_run **out)
     return 0;
 }
 
+/* A reply resumes the run that has asked; what it was given is that of the run before. */
+static int resume_run(struct starting *s, struct hd_room_run **out)
+{
+    const struct hd_room_cascade *op = s->t->op;
+    struct hd_room_message_rec question;
+    struct hd_room_run_rec before;
+    struct hd_run_rec run;
+    int err = hd_room_message_read(op->app->store, op->principal, op->thread_id, s->step->question,
+                                   op->arena, &question, s->t->fault);
+
+    if (!err)
+        err = hd_room_run_read(op->app->store, op->principal, op->thread_id, s->step->new_run_id,
+                               op->arena, &before, s->t->fault);
+    if (!err)
+        err = hd_run_read(op->app->store, op->principal, op->thread_id, s->step->new_run_id,
+                          op->arena, &run, s->t->fault);
+    if (!err)
+        err = read_item(s, s->step->reply, &s->trigger);
+    if (err)
+        return err;
+    s->fork = run.checkpoint_id;
+    s->forks = run.forks;
+    err = make_run(s, out);
+    if (err)
+        return err;
+    (*out)->admission.asked = question.interrupts;
+    (*out)->rec.trigger = before.trigger;
+    (*out)->rec.given = before.given;
+    (*out)->rec.is_answer = false;
+    return 0;
+}
+
 static void skip_start(struct starting *s, const char *why)
 {
     s->step->state = HD_CASCADE_STEP_SKIPPED;
@@ -221,24 +257,32 @@ static void skip_start(struct starting *s, const char *why)
     *s->t->fault = (struct heddle_error){0};
 }
 
-static int start_step(struct starting *s)
+static int repeat_run(struct starting *s, struct hd_room_run **out)
 {
-    struct hd_room_cascade *op = s->t->op;
     const struct hd_room_cascade_past *past = &s->t->past;
-    const struct hd_cascade_past *run = &past->past[s->past];
-    struct hd_room_run *made = NULL;
     int err = read_items(s);
 
     if (!err)
-        err = find_start(s, run->line, past->runs[s->past].row.head_before, &s->fork);
-    if (!err && s->fork.len == 0) {
+        err =
+            find_start(s, past->past[s->past].line, past->runs[s->past].row.head_before, &s->fork);
+    if (!err && s->fork.len == 0)
+        return NO_CHECKPOINT;
+    s->step->fork = s->fork;
+    if (!err)
+        err = write_forks(s);
+    return err ? err : make_run(s, out);
+}
+
+static int start_step(struct starting *s)
+{
+    struct hd_room_cascade *op = s->t->op;
+    struct hd_room_run *made = NULL;
+    int err = s->step->resume.len > 0 ? resume_run(s, &made) : repeat_run(s, &made);
+
+    if (err == NO_CHECKPOINT) {
         skip_start(s, "the checkpoint before this run was pruned");
         return 0;
     }
-    if (!err)
-        err = write_forks(s);
-    if (!err)
-        err = make_run(s, &made);
     if (err == HD_ENOTFOUND || err == HD_EINVAL) {
         skip_start(s, err == HD_EINVAL ? "the agent cannot be asked"
                                        : "the agent or its message is not there any more");

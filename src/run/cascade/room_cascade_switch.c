@@ -54,8 +54,11 @@ int hd_room_cascade_mark_stale(struct hd_room_cascade_try *t, const struct hd_ca
 {
     int err = 0;
 
-    for (size_t i = 0; !err && i < steps->count; i++)
+    for (size_t i = 0; !err && i < steps->count; i++) {
         err = mark_stale(t, steps->items[i].answer);
+        if (!err && steps->items[i].state == HD_CASCADE_STEP_QUESTION)
+            err = mark_stale(t, steps->items[i].question);
+    }
     return err;
 }
 
@@ -371,6 +374,8 @@ static int switch_done(struct switching *s, const struct hd_cascade_entry *step)
 
     if (!err)
         err = move_lines(s, row, run);
+    if (!err && step->question.len > 0)
+        row->head_before = step->fork; /* the run before the question began there */
     if (!err)
         err = step->is_equal ? keep_answer(s, step, &said, row, run)
                              : post_answer(s, step, &said, row, run);

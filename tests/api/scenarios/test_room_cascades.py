@@ -393,6 +393,39 @@ def test_after_pruning_nothing_can_be_made_again(seed, room):
     assert (cascade["status"], room.message(seed.m2)["state"]) == ("done", "stale")
 
 
+# ---- questions
+
+
+def test_a_repeated_run_asks_and_continues_with_the_reply(room, agent):
+    ann = agent("Ann", "approval")
+    message = room.post("@Ann shall we?")["message"]["id"]
+    question = until(lambda: [each for each in room.messages() if each["state"] == "pending"])[0]
+    room.posted("yes", reply_to=question["id"])
+    heard = room.heard(ann)
+    bob = agent("Bob")
+    room.posted("@Bob what?")
+    cascade = room.edited(message, "@Ann shall they?")
+    assert (cascade["status"], cascade["reason"]) == ("waiting", "question")
+    assert room.heard(ann) == heard
+    again = room.message(cascade["plan"][0]["question"])
+    assert (again["state"], again["sender"]["id"], again["reply_to"]) == ("pending", ann, message)
+    assert again["interrupts"]
+    reply = room.post("never", reply_to=again["id"])
+    assert reply["runs"] == []
+    cascade = room.settled(cascade)
+    assert cascade["status"] == "done", cascade
+    assert room.heard(ann) == ["@Ann shall they?", "Approved: never"]
+    assert room.message(again["id"])["state"] == "ok"
+    assert room.heard(bob)[-1].startswith("User: @Ann shall they? |")
+    # It can be made again: the agent asks again.
+    cascade = room.edited(message, "@Ann shall I?")
+    assert (cascade["status"], cascade["reason"]) == ("waiting", "question")
+    question = cascade["plan"][0]["question"]
+    assert room.act(cascade, "cancel")["status"] == "cancelled"
+    assert room.message(question)["state"] == "stale"
+    assert room.heard(ann) == ["@Ann shall they?", "Approved: never"]
+
+
 # ---- runs in flight
 
 
