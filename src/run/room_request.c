@@ -77,10 +77,12 @@ static int find_agent_graph(struct request_making *m)
 
 /* ---- messages that the line may need ---------------------------------- */
 
+/* The line has it without being given it: the agent's own, or of a plain run on this line. */
 static bool is_own_message(const struct request_making *m,
                            const struct hd_room_message_rec *message)
 {
-    return message->kind == HD_ROOM_AGENT && hd_slice_eq(message->sender, m->assistant.id);
+    return (message->kind == HD_ROOM_AGENT && hd_slice_eq(message->sender, m->assistant.id)) ||
+           (message->ns.len > 0 && hd_slice_eq(message->ns, m->run->ns));
 }
 
 static int keep_message(struct request_making *m, const struct hd_room_message_rec *message)
@@ -107,7 +109,7 @@ static int on_new_message(void *arg, const struct hd_room_message_rec *message)
     return (int64_t)m->messages.count >= m->options->room->context_messages;
 }
 
-/* Before the mark; and the agent's own ones, which its line has without being given them. */
+/* Before the mark; and the line's own ones, wherever they are. */
 static int on_changed_message(void *arg, const struct hd_room_message_rec *message)
 {
     struct request_making *m = arg;

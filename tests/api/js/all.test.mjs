@@ -9,6 +9,7 @@ import "./streams.mjs";
 import "./store.mjs";
 import "./crons.mjs";
 import "./branching.mjs";
+import "./rooms.mjs";
 
 // Methods that these tests do not call, with the reason.
 const LEFT_OUT = { "threads.stream": "the thread-centric protocol has tests of its own" };

@@ -1,4 +1,4 @@
-"""Chat messages of people: which agents they ask, and the runs that they make."""
+"""Chat messages of people: which agents they mention, and the runs that they make."""
 
 import os
 import uuid
@@ -83,7 +83,7 @@ def agent(http):
         http.delete(f"/assistants/{each}")
 
 
-# ---- who is asked
+# ---- mentions and replies
 
 
 def test_a_message_without_a_mention_is_chat_only(room):
