@@ -352,7 +352,8 @@ static void begin_step(struct waiting_check *check)
     hd_arena_reset(&check->arena);
     check->wait = (struct hd_room_wait){.message_id = {NULL, 0}};
     check->needs_numbers = false;
-    if (check->steps++ == MAX_STEPS ||
+    if (check->app->drained || /* the server stops: it begins no runs */
+        check->steps++ == MAX_STEPS ||
         hd_defer_run(check->app->defer, find_wait, on_wait_found, check))
         free_check(check);
 }
