@@ -290,6 +290,18 @@ def test_a_waiting_message_that_is_deleted_makes_no_run(room, agent):
     assert [text for text in room.heard(clerk) if "hello" in text] == []
 
 
+def test_withdrawing_a_question_lets_messages_go(room, agent):
+    clerk = agent("Clerk", "approval")
+    room.posted("@Clerk may I?")
+    question = question_of(room)
+    assert room.post("@Clerk hello", id="m-2")["runs"] == []
+    room.ask("POST", room.path(f"/room/messages/{question['id']}/withdraw"), json={})
+    [run] = until(lambda: room.runs("m-2"))
+    assert run["assistant_id"] == clerk
+    assert question_of(room)["id"] != question["id"]
+    assert room.heard(clerk)[-1] == "@Clerk hello"
+
+
 def test_a_question_is_answered_once(room, agent):
     agent("Clerk", "approval")
     room.posted("@Clerk may I?")
