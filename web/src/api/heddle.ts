@@ -25,6 +25,13 @@ export interface Alternative {
     current: boolean;
 }
 
+/** A person, an agent, or a service such as a cron. */
+export interface Sender {
+    type: "person" | "agent" | "service";
+    id: string;
+    name: string;
+}
+
 /** The origin of a message. */
 export interface Origin {
     id: string;
@@ -32,6 +39,8 @@ export interface Origin {
     checkpoint_id: string;
     run_id: string | null;
     created_at: string;
+    /** Who said it; null: not known. */
+    sender?: Sender | null;
     /** Between agents: one called the other as its tool. */
     delegated: boolean;
     /** The checkpoint that an edit or a retry starts from; only for messages of the user. */

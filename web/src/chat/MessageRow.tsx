@@ -3,6 +3,7 @@ import { memo, type ReactNode } from "react";
 import { AgentBadge } from "@/agents/AgentBadge";
 import { nameOf, useAssistants } from "@/api/assistants";
 import { Turn } from "@/branches/Turn";
+import { otherSender } from "@/room/me";
 import { useAccess } from "@/threads/access";
 import { CopyButton } from "@/threads/CopyButton";
 import { Button, IconButton } from "@/ui/Button";
@@ -220,13 +221,25 @@ function MessageRowView({ row, isWriting, hasMany }: MessageRowProps) {
     const { list } = useAssistants();
     const name = nameOf(list.find((one) => one.assistant_id === chat.assistantId));
     if (message.type === "human" && !origin?.delegated) {
-        const to = hasMany ? (
-            <p className={styles.to}>
-                to <AgentBadge assistantId={chat.assistantId} size="small" />
-            </p>
-        ) : null;
+        const other = otherSender(origin?.sender);
+        const to =
+            hasMany || other ? (
+                <p className={styles.to}>
+                    {other && <strong>{other.name || other.id}</strong>}
+                    {other && hasMany && " "}
+                    {hasMany && (
+                        <>
+                            to <AgentBadge assistantId={chat.assistantId} size="small" />
+                        </>
+                    )}
+                </p>
+            ) : null;
         return (
-            <article className={styles.row} aria-label="You">
+            <article
+                className={styles.row}
+                aria-label={other ? other.name || other.id : "You"}
+                data-other={other ? "" : undefined}
+            >
                 <Human entry={entry} to={to} />
                 {row.isUnanswered && <NoAnswer entry={entry} />}
             </article>

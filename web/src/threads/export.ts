@@ -1,16 +1,18 @@
 // Exports the shown messages as a file.
 import { getAssistants, nameOf } from "@/api/assistants";
 import type { Entry } from "@/chat/openThread";
+import { otherSender } from "@/room/me";
 import { fileNameOf, markdownOf } from "./markdown";
 import { titleOfRecord, type ThreadRecord } from "./records";
 
-function authorOf({ chat, message }: Entry): string {
-    if (message.type === "human") return "You";
+function authorOf({ chat, message, origin }: Entry): string {
+    if (message.type === "human") return otherSender(origin?.sender)?.name || "You";
     if (message.type === "tool") return `Result of ${message.name ?? "a tool"}`;
     return nameOf(getAssistants().find((one) => one.assistant_id === chat.assistantId));
 }
 
-function save(name: string, type: string, text: string) {
+/** Offers a text as a download. */
+export function save(name: string, type: string, text: string) {
     const url = URL.createObjectURL(new Blob([text], { type }));
     const link = document.createElement("a");
     link.href = url;
