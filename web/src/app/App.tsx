@@ -17,12 +17,26 @@ const AgentsView = lazyPart(() =>
     import("@/agents/AgentsView").then((module) => module.AgentsView),
 );
 
+const MentionsView = lazyPart(() =>
+    import("@/room/MentionsView").then((module) => module.MentionsView),
+);
+
 function Views({ onMenu }: { onMenu(): void }) {
     const route = useRoute();
     if (route.view === "agents") {
         return <AgentsView assistantId={route.assistantId} onMenu={onMenu} />;
     }
-    return <ChatView threadId={route.threadId} at={route.at} agent={route.agent} onMenu={onMenu} />;
+    if (route.view === "mentions") return <MentionsView onMenu={onMenu} />;
+    return (
+        <ChatView
+            threadId={route.threadId}
+            at={route.at}
+            agent={route.agent}
+            message={route.message ?? null}
+            isInner={route.isInner ?? false}
+            onMenu={onMenu}
+        />
+    );
 }
 
 function Inside() {

@@ -7,6 +7,7 @@ import { BranchNotice } from "@/branches/BranchNotice";
 import { Composer } from "@/chat/Composer";
 import { Conversation } from "@/chat/Conversation";
 import { OpenThreadProvider } from "@/chat/openThread";
+import { useKind } from "@/room/gate";
 import { ThreadHead } from "@/threads/ThreadHead";
 import { IconButton } from "@/ui/Button";
 import { small, useMatches } from "@/ui/media";
@@ -33,10 +34,14 @@ const panels = {
 
 const titles: Record<DrawerName, string> = { tree: "Branches", state: "State", graph: "Graph" };
 
+const RoomView = lazyPart(() => import("@/room/RoomView").then((module) => module.RoomView));
+
 interface ChatViewProps {
     threadId: string | null;
     at: string | null;
     agent: string | null;
+    message: string | null;
+    isInner: boolean;
     onMenu(): void;
 }
 
@@ -59,8 +64,22 @@ function useThreadId(requested: string | null): { id: string; isNew: boolean } {
     return { id: requested ?? fresh, isNew: requested === null };
 }
 
-export function ChatView({ threadId, at, agent, onMenu }: ChatViewProps) {
+/** A room, or a conversation with agents. */
+export function ChatView({ threadId, message, isInner, ...rest }: ChatViewProps) {
     const { id, isNew } = useThreadId(threadId);
+    const kind = useKind(id, isNew);
+    if (kind === null) return null;
+    if (kind === "room" && !isInner)
+        return <RoomView key={id} threadId={id} message={message} onMenu={rest.onMenu} />;
+    return <AgentsChat id={id} isNew={isNew} {...rest} />;
+}
+
+interface AgentsChatProps extends Pick<ChatViewProps, "at" | "agent" | "onMenu"> {
+    id: string;
+    isNew: boolean;
+}
+
+function AgentsChat({ id, isNew, at, agent, onMenu }: AgentsChatProps) {
     const [open, setOpen] = useState<DrawerName | null>(null);
     const Panel = open ? panels[open] : null;
     const tools = useRef<HTMLElement>(null);

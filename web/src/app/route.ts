@@ -2,8 +2,18 @@
 import { createStore, useStore } from "@/api/store";
 
 export type Route =
-    | { view: "chat"; threadId: string | null; at: string | null; agent: string | null }
-    | { view: "agents"; assistantId: string | null };
+    | {
+          view: "chat";
+          threadId: string | null;
+          at: string | null;
+          agent: string | null;
+          /** In a room: the chat message to show. */
+          message?: string | null;
+          /** In a room: shows the conversations of its agents in place of the chat. */
+          isInner?: boolean;
+      }
+    | { view: "agents"; assistantId: string | null }
+    | { view: "mentions" };
 
 /** Malformed escapes are kept as they are: no URL may break the page. */
 function decode(part: string): string {
@@ -19,17 +29,28 @@ export function parseRoute(hash: string): Route {
     const [first, second] = path.split("/").map(decode);
     const params = new URLSearchParams(query);
     if (first === "agents") return { view: "agents", assistantId: second || null };
+    if (first === "mentions") return { view: "mentions" };
     const threadId = first === "t" && second ? second : null;
-    return { view: "chat", threadId, at: params.get("at"), agent: params.get("agent") };
+    return {
+        view: "chat",
+        threadId,
+        at: params.get("at"),
+        agent: params.get("agent"),
+        message: params.get("message"),
+        isInner: params.has("inner"),
+    };
 }
 
 export function formatRoute(route: Route): string {
     if (route.view === "agents")
         return route.assistantId ? `#/agents/${encodeURIComponent(route.assistantId)}` : "#/agents";
+    if (route.view === "mentions") return "#/mentions";
     const params = new URLSearchParams();
     if (route.at) params.set("at", route.at);
     if (route.agent) params.set("agent", route.agent);
-    const query = route.at || route.agent ? `?${params}` : "";
+    if (route.message) params.set("message", route.message);
+    if (route.isInner) params.set("inner", "");
+    const query = params.size > 0 ? `?${params}` : "";
     return route.threadId ? `#/t/${encodeURIComponent(route.threadId)}${query}` : `#/${query}`;
 }
 
@@ -52,7 +73,11 @@ export function go(route: Route, replace = false) {
 
 export function goToThread(
     threadId: string | null,
-    where: { at?: string | null; agent?: string | null } = {},
+    where: { at?: string | null; agent?: string | null; message?: string; isInner?: boolean } = {},
 ) {
-    go({ view: "chat", threadId, at: where.at ?? null, agent: where.agent ?? null });
+    go({ view: "chat", threadId, at: null, agent: null, ...where });
 }
+
+/** The address of a chat message in its room. */
+export const messageHash = (threadId: string, message: string) =>
+    formatRoute({ view: "chat", threadId, at: null, agent: null, message });

@@ -25,7 +25,7 @@ import type { Content } from "./agentChat";
 import { Queued, useQueued } from "./Queued";
 import { useOpenThread } from "./openThread";
 
-function contentOf(text: string, images: { address: string }[]): Content {
+export function contentOf(text: string, images: { address: string }[]): Content {
     if (images.length === 0) return text;
     const pictures = images.map(({ address }) => ({
         type: "image_url" as const,
@@ -35,7 +35,7 @@ function contentOf(text: string, images: { address: string }[]): Content {
 }
 
 /** Grows with its text. Browsers with field-sizing need no measuring. */
-function useHeight(text: string) {
+export function useHeight(text: string) {
     const area = useRef<HTMLTextAreaElement>(null);
     useLayoutEffect(() => {
         const { current } = area;
@@ -48,7 +48,7 @@ function useHeight(text: string) {
 
 type Attachments = ReturnType<typeof useAttached>;
 
-function Previews({ images, remove }: Pick<Attachments, "images" | "remove">) {
+export function Previews({ images, remove }: Pick<Attachments, "images" | "remove">) {
     if (images.length === 0) return null;
     return (
         <ul className={styles.previews} aria-label="Images to send">
@@ -67,7 +67,7 @@ function Previews({ images, remove }: Pick<Attachments, "images" | "remove">) {
     );
 }
 
-function Attach({ add, isDisabled }: Pick<Attachments, "add"> & { isDisabled: boolean }) {
+export function Attach({ add, isDisabled }: Pick<Attachments, "add"> & { isDisabled: boolean }) {
     const input = useRef<HTMLInputElement>(null);
     return (
         <>

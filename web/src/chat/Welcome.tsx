@@ -1,6 +1,8 @@
 // The start page of a new conversation.
 import { AgentBadge } from "@/agents/AgentBadge";
 import { useAssistants } from "@/api/assistants";
+import { startRoom } from "@/room/start";
+import { Button } from "@/ui/Button";
 import { fill } from "./fill";
 import { useOpenThread } from "./openThread";
 import styles from "./Welcome.module.css";
@@ -44,6 +46,14 @@ export function Welcome() {
             <p className={styles.hint}>
                 You can edit or retry every message later. Each version is kept as a branch.
             </p>
+            <Button
+                kind="quiet"
+                icon="people"
+                className={styles.room}
+                onClick={() => void startRoom(activeId)}
+            >
+                Start a room for several people and agents
+            </Button>
         </div>
     );
 }

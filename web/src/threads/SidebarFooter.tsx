@@ -68,6 +68,15 @@ export function SidebarFooter() {
             >
                 <Icon name="agents" size={16} /> Agents
             </a>
+            {token && (
+                <a
+                    className={styles.link}
+                    href={formatRoute({ view: "mentions" })}
+                    aria-current={route.view === "mentions" ? "page" : undefined}
+                >
+                    <Icon name="at" size={16} /> Mentions
+                </a>
+            )}
             <AcceptInvitation />
             {token && <Person token={token} />}
             <div className={styles.row}>

@@ -2,6 +2,8 @@
 import { useEffect, useRef, useState, type KeyboardEvent } from "react";
 import { reasonOf } from "@/api/client";
 import { useOpenThread } from "@/chat/openThread";
+import { isRoomKnown } from "@/room/gate";
+import { openRoom } from "@/room/start";
 import { IconButton } from "@/ui/Button";
 import { Menu, type MenuItem } from "@/ui/Menu";
 import { toast } from "@/ui/toast";
@@ -68,9 +70,61 @@ function useF2(isOn: boolean, start: () => void) {
     }, [isOn]);
 }
 
+interface HeadProps {
+    threadId: string;
+    exists: boolean;
+    isMissing: boolean;
+    isWorking: boolean;
+    /** The entries of the menu that the view adds. */
+    itemsFor(record: ThreadRecord): MenuItem[];
+}
+
+const failed = (what: string) => (error: unknown) =>
+    void toast(`${what} ${reasonOf(error)}`, { kind: "error" });
+
+/** The title and the menu of a conversation with agents. */
 export function ThreadHead() {
     const thread = useOpenThread();
     const { threadId, exists, isMissing, isWorking } = thread;
+    const itemsFor = (record: ThreadRecord): MenuItem[] => [
+        ...(record.role === "viewer" && !isRoomKnown(threadId)
+            ? []
+            : [
+                  {
+                      label: isRoomKnown(threadId) ? "Back to the room" : "Start a room",
+                      icon: "people",
+                      onSelect: () => void openRoom(threadId, thread.activeId),
+                  } as const,
+              ]),
+        {
+            label: "Copy",
+            icon: "copy",
+            onSelect: () => void copyThread(record).catch(failed("Not copied.")),
+        },
+        {
+            label: "Export as Markdown",
+            icon: "download",
+            onSelect: () => exportThread(record, thread.entries, "md"),
+        },
+        {
+            label: "Export as JSON",
+            icon: "download",
+            onSelect: () => exportThread(record, thread.entries, "json"),
+        },
+    ];
+    return (
+        <RecordHead
+            threadId={threadId}
+            exists={exists}
+            isMissing={isMissing}
+            isWorking={isWorking}
+            itemsFor={itemsFor}
+        />
+    );
+}
+
+/** The title and the menu of a thread, whichever view it has. */
+export function RecordHead({ threadId, exists, isMissing, isWorking, itemsFor }: HeadProps) {
     const { record, isLoading } = useRecord(threadId, exists);
     const [isRenaming, setRenaming] = useState(false);
     const [isOpen, setOpen] = useState(false);
@@ -107,28 +161,12 @@ export function ThreadHead() {
         );
     }
 
-    const fail = (what: string) => (error: unknown) =>
-        void toast(`${what} ${reasonOf(error)}`, { kind: "error" });
     const items: MenuItem[] = [
         ...(canRename
             ? [{ label: "Rename", icon: "edit", onSelect: () => setRenaming(true) } as const]
             : []),
-        { label: "Details and sharing", icon: "people", onSelect: () => setOpen(true) },
-        {
-            label: "Copy",
-            icon: "copy",
-            onSelect: () => void copyThread(record).catch(fail("Not copied.")),
-        },
-        {
-            label: "Export as Markdown",
-            icon: "download",
-            onSelect: () => exportThread(record, thread.entries, "md"),
-        },
-        {
-            label: "Export as JSON",
-            icon: "download",
-            onSelect: () => exportThread(record, thread.entries, "json"),
-        },
+        { label: "Details and sharing", icon: "settings", onSelect: () => setOpen(true) },
+        ...itemsFor(record),
         ...(record.role === undefined || record.role === "owner"
             ? [
                   {

@@ -45,7 +45,12 @@ export const ThreadItem = memo(function ThreadItem({ thread, agent, now, isCurre
                     {titleOfRecord(thread)}
                 </span>
                 <span className={styles.under}>
-                    {name && (
+                    {thread.unread !== undefined && (
+                        <span className={styles.shared}>
+                            <Icon name="people" size={12} /> room
+                        </span>
+                    )}
+                    {name && thread.unread === undefined && (
                         <span className={styles.agent}>
                             <span
                                 className={styles.dot}
@@ -54,11 +59,16 @@ export const ThreadItem = memo(function ThreadItem({ thread, agent, now, isCurre
                             <span className={styles.name}>{name}</span>
                         </span>
                     )}
-                    {isShared && (
+                    {isShared && thread.unread === undefined && (
                         <span className={styles.shared}>
                             <Icon name="people" size={12} /> shared
                         </span>
                     )}
+                    {thread.unread ? (
+                        <span className={`${styles.mark} ${styles.unread}`}>
+                            {thread.unread} new
+                        </span>
+                    ) : null}
                     {mark && <span className={`${styles.mark} ${mark[1]}`}>{mark[0]}</span>}
                     <time dateTime={thread.updated_at} title={fullDate(thread.updated_at)}>
                         {shortDate(thread.updated_at, now)}

@@ -23,6 +23,8 @@ export interface ThreadRecord {
     role?: Role;
     /** The start of its first human message; null: none. */
     label?: string | null;
+    /** Messages that the user has not read; only of rooms. */
+    unread?: number;
 }
 
 export interface Read {
@@ -41,6 +43,7 @@ const SELECT = [
     "metadata",
     "role",
     "label",
+    "unread",
 ];
 const unread: Read = { record: null, error: null, isLoading: true };
 

@@ -8,11 +8,13 @@ interface SearchProps {
     label: string;
     text: string;
     onText(text: string): void;
+    /** The page has one landmark for search. */
+    isLandmark?: boolean;
 }
 
-export function Search({ label, text, onText }: SearchProps) {
+export function Search({ label, text, onText, isLandmark = true }: SearchProps) {
     return (
-        <div className={styles.field} role="search">
+        <div className={styles.field} role={isLandmark ? "search" : undefined}>
             <Icon name="search" size={16} />
             <input
                 type="text"
