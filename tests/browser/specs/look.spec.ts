@@ -66,7 +66,7 @@ for (const [name, size] of Object.entries({ "on a phone": PHONE, "at 400 %": SMA
         await chat.open(heddle, thread);
         await page.getByRole("button", { name: "Conversation menu" }).click();
         const items = page.getByRole("menu").getByRole("menuitem");
-        await expect(items).toHaveCount(6);
+        await expect(items).toHaveCount(7);
         for (const item of await items.all()) {
             await item.focus();
             await expectInside(page, item);
