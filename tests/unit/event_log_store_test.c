@@ -570,6 +570,43 @@ static void an_erased_run_leaves_the_events_of_others(void **state)
     assert_int_equal(sum_pages(w).pages, 0);
 }
 
+/* Of no run, as those of a room. */
+static void add_said(struct world *w, const char *data)
+{
+    const struct hd_event_log_entry news = {
+        .mode = 1, .name = HD_S("room/message"), .data = hd_slice_cstr(data), .is_stored = true};
+
+    assert_err(hd_event_log_add(w->log, &news), 0);
+}
+
+static void events_are_erased_by_their_data(void **state)
+{
+    struct world *w = *state;
+    struct hd_cursor cursor = {.modes = 1};
+    struct hd_thread_rec thread;
+    struct hd_map none;
+
+    add_thread(w, &thread);
+    add_said(w, "{\"id\":\"m1\",\"text\":\"secret\"}");
+    add_said(w, "{\"id\":\"m2\"}");
+    hd_event_log_flush(w->log);
+    assert_err(hd_event_log_pages_settle(w->app->app.store, NOBODY, HD_S(THREAD), &w->app->fault),
+               0);
+    hd_map_init(&none, 1);
+    assert_err(hd_event_log_erase(w->app->app.store, &thread, &none, HD_S("{\"id\":\"m1\""),
+                                  &w->app->fault),
+               0);
+    hd_map_fini(&none);
+    hd_event_log_hide_data(w->log, HD_S("{\"id\":\"m1\""));
+    hd_cursor_open(&cursor, w->log, 0);
+    assert_true(hd_cursor_peek(&cursor)->is_hidden);
+    hd_cursor_advance(&cursor);
+    assert_false(hd_cursor_peek(&cursor)->is_hidden);
+    hd_cursor_close(&cursor);
+    reopen(w);
+    expect_numbers(w, "", 0, "2 ");
+}
+
 /* Otherwise the pages of the deleted thread would be written again. */
 static void no_page_of_a_deleted_thread_is_written_again(void **state)
 {
@@ -621,6 +658,7 @@ int main(void)
         CASE(an_erased_run_leaves_the_events_of_others),
         CASE(no_page_of_a_deleted_thread_is_written_again),
         CASE(hidden_events_stay_for_readers_at_them),
+        CASE(events_are_erased_by_their_data),
     };
 #undef CASE
 

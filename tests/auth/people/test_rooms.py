@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from sharing import GRAPHS, crowd
+from programs import wait_for
+from sharing import GRAPHS, Open, crowd
 
 
 @pytest.fixture
@@ -107,3 +108,26 @@ def test_an_inbox_shows_what_its_owner_may_see(world):
     people["alice"].ask("DELETE", f"{path}/participants/{vera['participant_id']}", 204)
     assert people["vera"].ask("GET", "/mentions") == []
     people["vera"].ask("GET", f"{path}/room", 404)
+
+
+def test_editors_see_who_is_here(world):
+    people, path = world
+    stream = {"params": {"stream_mode": "room"}}
+    editor = Open(people["edit"], "GET", f"{path}/stream", **stream).wait_open("room/presence")
+    viewer = Open(people["vera"], "GET", f"{path}/stream", **stream)
+    wait_for(lambda: editor.text.count("room/presence") == 2, what="the viewer to be present")
+    assert '"id":"vera"' in editor.text.split("room/presence")[-1]
+    people["alice"].ask("POST", f"{path}/room/typing", 204)
+    people["vera"].ask("POST", f"{path}/room/typing", 403)
+    people["vera"].ask("PUT", f"{path}/room/read", json={"seq": 0})
+    say(people["alice"], path, "hello")
+    people["vera"].ask("PUT", f"{path}/room/read", json={"seq": 1})
+    wait_for(lambda: "room/read" in editor.text and "room/message" in viewer.text, what="the events")
+    assert '"person":{"type":"person","id":"alice"' in editor.text
+    assert '"reader":{"type":"person","id":"vera","name":"vera"},"seq":1' in editor.text
+    assert not {"room/presence", "room/typing", "room/read"} & set(viewer.text.replace("\n", " ").split())
+    vera = next(each for each in people["alice"].participants(path.split("/")[2]) if each.get("subject") == "vera")
+    people["alice"].ask("DELETE", f"{path}/participants/{vera['participant_id']}", 204)
+    viewer.wait_end()
+    wait_for(lambda: editor.text.count("room/presence") == 3, what="the viewer to be gone")
+    assert '"id":"vera"' not in editor.text.split("room/presence")[-1]
