@@ -171,7 +171,7 @@ static void connect_run(struct fixture *f, const struct hd_run_rec *run, struct 
 }
 
 /* `answer` empty: a plain run. */
-static struct hd_admission start_run(struct fixture *f, const char *body, struct hd_slice fork,
+static struct hd_admission admit_run(struct fixture *f, const char *body, struct hd_slice fork,
                                      struct hd_slice answer)
 {
     struct app_world *w = f->w;
@@ -191,7 +191,15 @@ static struct hd_admission start_run(struct fixture *f, const char *body, struct
     hd_json_fini(&json);
     if (answer.len > 0)
         connect_run(f, &a.run, answer);
-    assert_err(hd_queue_add(w->app.queue, &a.run, a.event_seq, false), 0);
+    return a;
+}
+
+static struct hd_admission start_run(struct fixture *f, const char *body, struct hd_slice fork,
+                                     struct hd_slice answer)
+{
+    struct hd_admission a = admit_run(f, body, fork, answer);
+
+    assert_err(hd_queue_add(f->w->app.queue, &a.run, a.event_seq, false), 0);
     return a;
 }
 
@@ -360,6 +368,25 @@ static void a_run_off_the_head_posts_nothing(void **state)
     }
 }
 
+static void a_run_that_is_given_up_leaves_its_error(void **state)
+{
+    struct fixture *f = *state;
+    struct hd_admission a = admit_run(f, MODE("one"), hd_slice(NULL, 0), ANSWER);
+    struct hd_room_message_rec answer;
+
+    a.run.status = HD_RUN_STATE_RUNNING;
+    for (int i = 1; i < HD_MAX_LOSSES; i++)
+        assert_err(hd_run_losses_add(&a.run.losses, f->w->app.store, NOBODY, THREAD, a.run.run_id,
+                                     &f->w->fault),
+                   0);
+    APPLY(f->w, hd_run_put(&batch, &a.run));
+    assert_err(hd_queue_recover(f->w->app.queue, &f->w->fault), 0);
+    answer = read_message(f, ANSWER);
+    assert_int_equal(answer.state, HD_ROOM_ERROR);
+    assert_non_null(memmem(answer.error.ptr, answer.error.len, "died three times", 16));
+    hd_queue_unexpect(f->w->app.queue, NOBODY, a.run.run_id);
+}
+
 /* ---- plain runs -------------------------------------------------------- */
 
 #define PLAIN(mode, messages) \
@@ -495,6 +522,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_run_that_is_rolled_back_leaves_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(a_question_waits_until_the_line_goes_on, setup, teardown),
         cmocka_unit_test_setup_teardown(a_run_off_the_head_posts_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_run_that_is_given_up_leaves_its_error, setup, teardown),
         cmocka_unit_test_setup_teardown(a_plain_run_is_a_turn_of_the_chat, setup, teardown),
         cmocka_unit_test_setup_teardown(what_the_line_had_is_not_posted_again, setup, teardown),
         cmocka_unit_test_setup_teardown(a_message_that_is_sent_again_changed_is_a_new_version,
