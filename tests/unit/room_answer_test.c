@@ -42,6 +42,7 @@
 struct fixture {
     struct app_world *w;
     struct hd_cursor cursor; /* of the room's events */
+    struct hd_slice cron_id; /* that makes the runs; or empty */
 };
 
 static struct hd_room_rec read_room(struct fixture *f)
@@ -181,6 +182,7 @@ static struct hd_admission admit_run(struct fixture *f, const char *body, struct
                              .arena = &w->arena,
                              .request = &request,
                              .thread_id = THREAD,
+                             .cron_id = f->cron_id,
                              .is_off_head = fork.len > 0 && answer.len > 0};
 
     assert_err(hd_json_parse(&json, hd_slice_cstr(body), &w->fault), 0);
@@ -422,6 +424,19 @@ static void a_plain_run_is_a_turn_of_the_chat(void **state)
     read_events(f, "room/message room/message room/run end");
 }
 
+static void a_cron_speaks_as_a_service(void **state)
+{
+    struct fixture *f = *state;
+    struct hd_room_message_rec human;
+
+    f->cron_id = HD_S("nightly");
+    (void)run_plain(f, PLAIN("one", HELLO("h1")), hd_slice(NULL, 0));
+    human = read_message(f, HD_S("h1"));
+    assert_int_equal(human.kind, HD_ROOM_SERVICE);
+    assert_slice(human.sender_id, HD_S("nightly"));
+    assert_slice(human.sender_name, HD_S("cron"));
+}
+
 static void what_the_line_had_is_not_posted_again(void **state)
 {
     struct fixture *f = *state;
@@ -524,6 +539,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_run_off_the_head_posts_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(a_run_that_is_given_up_leaves_its_error, setup, teardown),
         cmocka_unit_test_setup_teardown(a_plain_run_is_a_turn_of_the_chat, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_cron_speaks_as_a_service, setup, teardown),
         cmocka_unit_test_setup_teardown(what_the_line_had_is_not_posted_again, setup, teardown),
         cmocka_unit_test_setup_teardown(a_message_that_is_sent_again_changed_is_a_new_version,
                                         setup, teardown),
