@@ -279,7 +279,7 @@ struct hd_room_run_rec {
     struct hd_slice head_before; /* of its line; empty: it had none */
     struct hd_slice head_after;  /* empty: not ended, or it made no checkpoint */
     struct hd_slice chain;       /* the message at the beginning of a chain of agents; or empty */
-    int64_t depth;               /* in that chain; 0: a person asked */
+    int64_t depth;               /* in that chain; 0: made by a person */
     struct hd_slice cascade;     /* the cascade that it belongs to; or empty */
     struct hd_slice replaces;    /* the run that it repeats in that cascade; or empty */
     bool is_answer;              /* it answers the question of an earlier run */

@@ -1,7 +1,7 @@
 #include "base/json.h"
 #include "room/room_input.h"
 
-/* Blocks that are no part of what was said. */
+/* Blocks that are not shown to readers. */
 static bool is_inner_block(hd_json_val block)
 {
     static const char *const types[] = {"tool_use",

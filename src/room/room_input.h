@@ -72,7 +72,7 @@ HD_MUST_CHECK int hd_room_input_make(const struct hd_room_input_question *questi
 bool hd_room_content_is_said(struct hd_slice content);
 
 /*
- * The content of an answer without the blocks that are no part of what was said: calls of tools,
+ * The content of an answer without the blocks that are not shown to readers: calls of tools,
  * reasoning. In the arena.
  */
 HD_MUST_CHECK int hd_room_content_said(struct hd_slice content, struct hd_arena *arena,

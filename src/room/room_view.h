@@ -14,7 +14,7 @@
 #include "base/slice.h"
 #include "room/room.h"
 
-/* Who said something, or reads it. */
+/* The sender or a reader of messages. */
 struct hd_room_person {
     enum hd_room_sender kind;
     struct hd_slice key;  /* hd_room_message_rec.sender; not shown */

@@ -146,7 +146,7 @@ struct hd_room_said_place hd_room_answer_place(const struct hd_room_answering *a
                                        .kwargs = commit->run->kwargs};
 }
 
-/* What cannot be read was not said: the end of a run does not fail for that. */
+/* An unreadable state has no answer: the end of a run does not fail for that. */
 static int read_said(struct hd_room_answering *a, struct hd_room_said *out)
 {
     const struct hd_room_said_place place = hd_room_answer_place(a);

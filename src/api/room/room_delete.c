@@ -61,7 +61,7 @@ static int apply_deletion(struct hd_call *call, struct hd_room_change *change,
         return hd_room_change_refuse(change, 409,
                                      "the question is open: answer it or withdraw it first");
     change->message.state = HD_ROOM_DELETED;
-    /* They repeat what was said. */
+    /* They repeat its content. */
     change->message.interrupts = change->message.error = change->message.feedback =
         hd_slice(NULL, 0);
     return ((const struct deletion *)change->ctx)->purges ? 0 : find_remains(call, change);

@@ -43,7 +43,7 @@ void *hd_room_cascade_grow(struct hd_arena *arena, void *items, size_t size, siz
 /* Sets the states of running steps whose runs have ended. */
 HD_MUST_CHECK int hd_room_cascade_settle(struct hd_room_cascade_try *t,
                                          struct hd_cascade_list *steps);
-/* The answer of a step that is done. Its content is empty when the run has said nothing. */
+/* The answer of a step that is done. Its content is empty without an answer of the run. */
 struct hd_room_said;
 HD_MUST_CHECK int hd_room_cascade_said(struct hd_room_cascade_try *t,
                                        const struct hd_cascade_entry *step,

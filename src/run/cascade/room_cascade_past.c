@@ -328,7 +328,7 @@ static int join_touched(struct hd_cascade_past *to, const struct hd_cascade_past
     return 0;
 }
 
-/* A run that was resumed by a reply is one with the run that asked: both are repeated together. */
+/* A run that was resumed by a reply is one with the interrupted run: both are repeated together. */
 static int join_answer(struct past_reading *r, const struct hd_room_run_rec *row)
 {
     struct hd_room_cascade_past *past = r->past;
@@ -351,7 +351,7 @@ static int join_answer(struct past_reading *r, const struct hd_room_run_rec *row
     return err ? err : join_touched(to, last, past->arena);
 }
 
-/* True when the run that asked was repeated: this one, which resumed it, is a part of that. */
+/* True when the interrupted run was repeated: this one, which resumed it, is a part of that. */
 static bool is_superseded(const struct past_reading *r, const struct hd_room_run_rec *rows,
                           size_t index)
 {

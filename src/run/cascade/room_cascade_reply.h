@@ -1,5 +1,5 @@
 /*
- * Replies to the questions that repeated runs ask. Such a run is off the head, so the reply resumes
+ * Replies to the questions of repeated runs. Such a run is off the head, so the reply resumes
  * it there: its message makes no run, and the cascade continues with it. For posting, store
  * threads.
  */

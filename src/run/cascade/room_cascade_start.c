@@ -218,7 +218,7 @@ static int make_run(struct starting *s, struct hd_room_run **out)
     return 0;
 }
 
-/* A reply resumes the run that has asked; what it was given is that of the run before. */
+/* A reply resumes the interrupted run; it was given the same as that run. */
 static int resume_run(struct starting *s, struct hd_room_run **out)
 {
     const struct hd_room_cascade *op = s->t->op;
