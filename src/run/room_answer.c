@@ -12,7 +12,8 @@
 #include "run/room_chain.h"
 
 #define MAX_EVENT ((size_t)64 << 20)
-#define MAX_SETTLED 16 /* questions of one line */
+#define MAX_EVENTS_BYTES ((size_t)32 << 20) /* of all messages: a page has 64 MiB */
+#define MAX_SETTLED 16                      /* questions of one line */
 
 /* ---- events ----------------------------------------------------------- */
 
@@ -26,17 +27,23 @@ static int add_event(struct hd_room_answering *a, struct hd_slice name, int err,
     return err;
 }
 
-/* The last event is that of the run; readers of more changes than that read the list again. */
+/* The last event is that of the run. Readers of more changes than fit read the list again. */
 static int add_message_event(struct hd_room_answering *a, const struct hd_room_message_rec *message,
                              const struct hd_room_content_rec *content)
 {
     struct hd_buf data;
+    int err;
 
     if (a->event_count++ >= HD_ROOM_ANSWER_EVENTS - 1)
         return 0;
     hd_buf_init(&data, MAX_EVENT);
-    return add_event(a, HD_S("room/message"),
-                     hd_room_view_message_event(&data, message, content, NULL, 0), &data);
+    err = hd_room_view_message_event(&data, message, content, NULL, 0);
+    a->event_bytes += hd_buf_slice(&data).len;
+    if (!err && a->event_bytes > MAX_EVENTS_BYTES) {
+        hd_buf_fini(&data);
+        return 0;
+    }
+    return add_event(a, HD_S("room/message"), err, &data);
 }
 
 /* `status` empty: the run is deleted. */

@@ -15,7 +15,7 @@ struct hd_room_answering {
     const struct hd_run_commit *commit;
     struct hd_thread_rec *thread;
     struct hd_event_batch *events;
-    size_t event_count;
+    size_t event_count, event_bytes;
     struct hd_batch_builder *batch;
     struct hd_arena *arena;
     struct heddle_error *fault;

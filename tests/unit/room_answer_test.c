@@ -468,6 +468,23 @@ static void a_message_that_is_sent_again_changed_is_a_new_version(void **state)
     assert_slice(content.content, HD_S("\"hi\""));
 }
 
+static void a_message_that_is_too_large_for_the_room_is_left_out(void **state)
+{
+    static const char head[] = "{\"assistant_id\":\"line\",\"input\":{\"mode\":\"one\","
+                               "\"messages\":[{\"role\":\"user\",\"content\":\"";
+    static const char tail[] = "\"}]}}";
+    struct fixture *f = *state;
+    size_t size = HD_ROOM_MAX_CONTENT + 1;
+    char *body = malloc(sizeof(head) + size + sizeof(tail));
+
+    assert_non_null(body);
+    memcpy(body, head, sizeof(head) - 1);
+    memset(body + sizeof(head) - 1, 'x', size);
+    memcpy(body + sizeof(head) - 1 + size, tail, sizeof(tail));
+    assert_int_equal(read_message(f, run_plain(f, body, hd_slice(NULL, 0))).seq, 1);
+    free(body);
+}
+
 static void an_answer_in_the_input_is_not_the_answer(void **state)
 {
     struct fixture *f = *state;
@@ -543,6 +560,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_the_line_had_is_not_posted_again, setup, teardown),
         cmocka_unit_test_setup_teardown(a_message_that_is_sent_again_changed_is_a_new_version,
                                         setup, teardown),
+        cmocka_unit_test_setup_teardown(a_message_that_is_too_large_for_the_room_is_left_out, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(an_answer_in_the_input_is_not_the_answer, setup, teardown),
         cmocka_unit_test_setup_teardown(a_fork_makes_the_later_turns_stale, setup, teardown),
         cmocka_unit_test_setup_teardown(a_plain_answer_settles_a_question, setup, teardown),
