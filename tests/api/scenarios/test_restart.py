@@ -219,3 +219,16 @@ def test_a_stopping_server_completes_open_responses(own_server, http):
     own_server.restart()
     values = thread.ask("GET", thread.path(f"/runs/{run['run_id']}/join"))
     assert texts(values)[-1] == "one two three four five six seven eight nine ten"
+
+
+def test_an_answer_of_a_room_comes_once(own_server, http):
+    thread = Thread(http)
+    asked = {"content": "count", "mentions": ["slow"]}
+    [run] = thread.ask("POST", thread.path("/room/messages"), 201, json=asked)["runs"]
+    crash(own_server)
+    thread.ask("GET", thread.path(f"/runs/{run['run_id']}/join"))
+    first, answer = thread.ask("GET", thread.path("/room/messages"))
+    assert (answer["state"], answer["run_id"], answer["reply_to"]) == ("ok", run["run_id"], first["id"])
+    crash(own_server)
+    assert thread.ask("GET", thread.path("/room/messages")) == [first, answer]
+    assert thread.ask("GET", thread.path("/room"))["last_seq"] == 2
