@@ -143,14 +143,15 @@ struct hd_room_said_place hd_room_answer_place(const struct hd_room_answering *a
 {
     const struct hd_run_commit *commit = a->commit;
 
-    return (struct hd_room_said_place){.principal = a->room.principal,
-                                       .thread_id = a->room.thread_id,
-                                       .ns = a->run.ns,
-                                       .graph_id = commit->graph_id.len > 0 ? commit->graph_id
-                                                                            : a->run.graph_id,
-                                       .before = a->run.head_before,
-                                       .after = a->run.head_after,
-                                       .kwargs = commit->run->kwargs};
+    return (struct hd_room_said_place){
+        .principal = a->room.principal,
+        .thread_id = a->room.thread_id,
+        .ns = a->run.ns,
+        .graph_id = commit->graph_id.len > 0 ? commit->graph_id : a->run.graph_id,
+        .before = a->run.head_before,
+        .after = a->run.head_after,
+        .kwargs = commit->run->kwargs,
+        .trigger = a->run.is_answer ? hd_slice(NULL, 0) : a->run.trigger};
 }
 
 /* An unreadable state has no answer: the end of a run does not fail for that. */

@@ -63,6 +63,11 @@ struct hd_room_said_place {
     struct hd_slice before, after;
     struct hd_slice kwargs; /* JSON, of the run: it has not said the messages of its input; or
                                empty */
+    /*
+     * A message that the run appended to the conversation; or empty. With it the answer is found
+     * among the messages that the run added; else both states are read.
+     */
+    struct hd_slice trigger;
 };
 HD_MUST_CHECK int hd_room_answer_find(struct hd_app *app, const struct hd_room_said_place *place,
                                       struct hd_arena *arena, struct hd_room_said *out,

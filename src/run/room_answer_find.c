@@ -11,27 +11,37 @@
 
 /* ---- states ----------------------------------------------------------- */
 
+static struct hd_address address_of(struct hd_app *app, const struct hd_room_said_place *place)
+{
+    return (struct hd_address){.store = app->store,
+                               .graph = hd_app_shape(hd_app_graph(app, place->graph_id)),
+                               .principal = place->principal,
+                               .thread = place->thread_id,
+                               .root = place->ns,
+                               .as_text = true,
+                               .only = HD_S("messages")};
+}
+
+static int set_state_fault(int err, const struct hd_failure *failure, struct heddle_error *fault)
+{
+    return hd_error_set(fault, err, "%s", failure->text ? failure->text : hd_error_text(err));
+}
+
 int hd_room_answer_messages(struct hd_app *app, const struct hd_room_said_place *place,
                             struct hd_slice id, struct hd_json *json, hd_json_val *out,
                             struct heddle_error *fault)
 {
-    const struct hd_address at = {.store = app->store,
-                                  .graph = hd_app_shape(hd_app_graph(app, place->graph_id)),
-                                  .principal = place->principal,
-                                  .thread = place->thread_id,
-                                  .root = place->ns,
-                                  .checkpoint_id = id,
-                                  .as_text = true,
-                                  .only = HD_S("messages")};
+    struct hd_address at = address_of(app, place);
     struct hd_failure failure = {NULL, NULL};
     struct hd_buf buf;
     hd_json_val list;
     int err;
 
+    at.checkpoint_id = id;
     hd_buf_init(&buf, MAX_VALUES);
     err = hd_state_values(&at, &buf, &failure);
     if (err)
-        hd_error_set(fault, err, "%s", failure.text ? failure.text : hd_error_text(err));
+        err = set_state_fault(err, &failure, fault);
     if (!err)
         err = hd_json_parse(json, hd_buf_slice(&buf), fault);
     list = hd_json_get(hd_json_root(json), HD_S("messages"));
@@ -136,9 +146,9 @@ static int is_own(struct said_search *search, hd_json_val message, size_t positi
     return err;
 }
 
-/* Backwards: the last one counts. */
-static int search_list(struct said_search *search, hd_json_val list, struct hd_arena *arena,
-                       struct hd_room_said *out)
+/* Backwards to the message at `first`: the last one counts. */
+static int search_list(struct said_search *search, hd_json_val list, size_t first,
+                       struct hd_arena *arena, struct hd_room_said *out)
 {
     size_t count = hd_json_size(list);
     hd_json_val *all = hd_arena_calloc(arena, count + 1, sizeof(hd_json_val));
@@ -148,7 +158,7 @@ static int search_list(struct said_search *search, hd_json_val list, struct hd_a
 
     for (size_t i = 0; all && hd_json_next(&it); i++)
         all[i] = it.val;
-    while (!err && !is_found && count > 0) {
+    while (!err && !is_found && count > first) {
         hd_json_val message = all[--count];
 
         if (is_ai(message))
@@ -162,29 +172,93 @@ static int search_list(struct said_search *search, hd_json_val list, struct hd_a
     return err;
 }
 
-static int find_said(struct said_search *search, const struct hd_room_said_place *place,
-                     hd_json_val before, hd_json_val after, struct hd_arena *arena,
+/* ---- among the added messages ----------------------------------------- */
+
+struct said_added {
+    struct said_search *search;
+    struct hd_slice trigger;
+    struct hd_arena *arena;
+    struct hd_room_said *out;
+    bool has_trigger; /* so all messages behind it are new */
+};
+
+static int on_added_messages(void *ctx, size_t which, hd_json_val list)
+{
+    struct said_added *added = ctx;
+    struct hd_json_iter it = hd_json_iter(list);
+    size_t first = 0;
+
+    (void)which;
+    while (list && !added->has_trigger && hd_json_next(&it)) {
+        added->has_trigger = hd_slice_eq(id_of(it.val), added->trigger);
+        first++;
+    }
+    return added->has_trigger ? search_list(added->search, list, first, added->arena, added->out)
+                              : 0;
+}
+
+/* Without reading the whole conversation. *is_known: the result is certain. */
+static int find_in_added(struct hd_app *app, struct said_search *search,
+                         const struct hd_room_said_place *place, struct hd_arena *arena,
+                         struct hd_room_said *out, bool *is_known, struct heddle_error *fault)
+{
+    const struct hd_address at = address_of(app, place);
+    const struct hd_slice ids[] = {place->before, place->after};
+    const struct hd_state_walk walk = {.ids = ids, .count = HD_COUNT(ids), .known = 1};
+    struct said_added added = {
+        .search = search, .trigger = place->trigger, .arena = arena, .out = out};
+    struct hd_failure failure = {NULL, NULL};
+    int err = 0;
+
+    *is_known = false;
+    if (place->trigger.len == 0 || place->before.len == 0)
+        return 0;
+    err = hd_state_delta(&at, &walk, on_added_messages, &added, &failure);
+    if (err)
+        err = set_state_fault(err, &failure, fault);
+    hd_failure_fini(&failure);
+    *is_known = added.has_trigger;
+    return err;
+}
+
+/* ---- in the states before and after ----------------------------------- */
+
+static int find_in_states(struct hd_app *app, struct said_search *search,
+                          const struct hd_room_said_place *place, struct hd_arena *arena,
+                          struct hd_room_said *out, struct heddle_error *fault)
+{
+    struct hd_json before_json = {NULL}, after_json = {NULL};
+    hd_json_val before = NULL, after = NULL;
+    int err = 0;
+
+    if (place->before.len > 0)
+        err = hd_room_answer_messages(app, place, place->before, &before_json, &before, fault);
+    if (!err)
+        err = hd_room_answer_messages(app, place, place->after, &after_json, &after, fault);
+    if (!err && before)
+        err = index_before(search, before);
+    if (!err && after)
+        err = search_list(search, after, 0, arena, out);
+    hd_json_fini(&after_json);
+    hd_json_fini(&before_json);
+    return err;
+}
+
+static int find_said(struct hd_app *app, struct said_search *search,
+                     const struct hd_room_said_place *place, struct hd_arena *arena,
                      struct hd_room_said *out, struct heddle_error *fault)
 {
-    struct hd_json kwargs = {NULL};
-    int err = before ? index_before(search, before) : 0;
+    bool is_known = false;
+    int err = find_in_added(app, search, place, arena, out, &is_known, fault);
 
-    if (!err && place->kwargs.len > 0)
-        err = hd_json_parse(&kwargs, place->kwargs, fault);
-    search->given =
-        hd_json_get(hd_json_get(hd_json_root(&kwargs), HD_S("input")), HD_S("messages"));
-    if (!err && after)
-        err = search_list(search, after, arena, out);
-    hd_json_fini(&kwargs);
-    return err;
+    return err || is_known ? err : find_in_states(app, search, place, arena, out, fault);
 }
 
 int hd_room_answer_find(struct hd_app *app, const struct hd_room_said_place *place,
                         struct hd_arena *arena, struct hd_room_said *out,
                         struct heddle_error *fault)
 {
-    struct hd_json before_json = {NULL}, after_json = {NULL};
-    hd_json_val before = NULL, after = NULL;
+    struct hd_json kwargs = {NULL};
     struct said_search search = {.given = NULL};
     int err = 0;
 
@@ -194,16 +268,14 @@ int hd_room_answer_find(struct hd_app *app, const struct hd_room_said_place *pla
     hd_map_init(&search.before, MAX_MESSAGES);
     hd_buf_init(&search.text, MAX_VALUES);
     hd_buf_init(&search.old_text, MAX_VALUES);
-    if (place->before.len > 0)
-        err = hd_room_answer_messages(app, place, place->before, &before_json, &before, fault);
+    if (place->kwargs.len > 0)
+        err = hd_json_parse(&kwargs, place->kwargs, fault);
+    search.given = hd_json_get(hd_json_get(hd_json_root(&kwargs), HD_S("input")), HD_S("messages"));
     if (!err)
-        err = hd_room_answer_messages(app, place, place->after, &after_json, &after, fault);
-    if (!err)
-        err = find_said(&search, place, before, after, arena, out, fault);
+        err = find_said(app, &search, place, arena, out, fault);
+    hd_json_fini(&kwargs);
     hd_buf_fini(&search.old_text);
     hd_buf_fini(&search.text);
     hd_map_fini(&search.before);
-    hd_json_fini(&after_json);
-    hd_json_fini(&before_json);
     return err;
 }

@@ -389,6 +389,37 @@ static void a_run_that_is_given_up_leaves_its_error(void **state)
     hd_queue_unexpect(f->w->app.queue, NOBODY, a.run.run_id);
 }
 
+/* The id of the answer, empty without one, when `trigger` is the message that the run added. */
+static struct hd_slice find_behind(struct fixture *f, struct hd_slice run_id,
+                                   struct hd_slice trigger)
+{
+    const struct hd_room_run_rec run = read_room_run(f, run_id);
+    const struct hd_room_said_place place = {.thread_id = THREAD,
+                                             .ns = run.ns,
+                                             .graph_id = HD_S("line"),
+                                             .before = run.head_before,
+                                             .after = run.head_after,
+                                             .trigger = trigger};
+    struct hd_room_said said;
+
+    assert_err(hd_room_answer_find(&f->w->app, &place, &f->w->arena, &said, &f->w->fault), 0);
+    return said.source_id;
+}
+
+static void the_answer_is_behind_the_trigger(void **state)
+{
+    struct fixture *f = *state;
+    struct hd_slice two;
+
+    (void)run_as(f, MODE("one"), hd_slice(NULL, 0), ANSWER);
+    two = run_as(f, MODE("two"), hd_slice(NULL, 0), HD_S("answer 2"));
+    assert_slice(find_behind(f, two, HD_S("two-1")), HD_S("two-2"));
+    assert_int_equal(find_behind(f, two, HD_S("two-2")).len, 0);
+    /* A message that was there before, and one that is not there: the states are compared. */
+    assert_slice(find_behind(f, two, HD_S("one-2")), HD_S("two-2"));
+    assert_slice(find_behind(f, two, HD_S("nothing")), HD_S("two-2"));
+}
+
 /* ---- plain runs -------------------------------------------------------- */
 
 #define PLAIN(mode, messages) \
@@ -555,6 +586,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_question_waits_until_the_line_goes_on, setup, teardown),
         cmocka_unit_test_setup_teardown(a_run_off_the_head_posts_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(a_run_that_is_given_up_leaves_its_error, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_answer_is_behind_the_trigger, setup, teardown),
         cmocka_unit_test_setup_teardown(a_plain_run_is_a_turn_of_the_chat, setup, teardown),
         cmocka_unit_test_setup_teardown(a_cron_speaks_as_a_service, setup, teardown),
         cmocka_unit_test_setup_teardown(what_the_line_had_is_not_posted_again, setup, teardown),
