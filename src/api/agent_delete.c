@@ -8,7 +8,7 @@
 #include "events/event_log.h"
 #include "records/line.h"
 #include "run/delegate.h"
-#include "run/room_waiting.h"
+#include "run/room/room_waiting.h"
 #include "run/thread_prune.h"
 #include "search/thread_texts.h"
 

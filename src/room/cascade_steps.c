@@ -40,8 +40,8 @@ static bool find_word(const char *const *words, struct hd_slice word, int *out)
     return false;
 }
 
-static int copy_text(hd_json_val step, const char *name, struct hd_arena *arena,
-                     struct hd_slice *out)
+static int copy_member_text(hd_json_val step, const char *name, struct hd_arena *arena,
+                            struct hd_slice *out)
 {
     return hd_arena_copy(arena, hd_json_string(hd_json_get(step, hd_slice_cstr(name))), out);
 }
@@ -67,7 +67,7 @@ static int copy_texts(hd_json_val step, struct hd_arena *arena, struct hd_cascad
     int err = 0;
 
     for (size_t i = 0; !err && i < HD_COUNT(texts); i++)
-        err = copy_text(step, texts[i].name, arena, texts[i].to);
+        err = copy_member_text(step, texts[i].name, arena, texts[i].to);
     return err;
 }
 

@@ -101,7 +101,7 @@ HD_MUST_CHECK int hd_room_mark_set(struct hd_room_rec *room, struct hd_slice ns,
 
 /*
  * A message that asks an agent whose question is open: its run is admitted when the agent is asked
- * by no question any more (run/room_waiting.h).
+ * by no question any more (run/room/room_waiting.h).
  */
 struct hd_room_wait {
     struct hd_slice message_id;

@@ -243,7 +243,7 @@ int hd_room_messages_count(struct heddle *store, struct hd_slice principal,
 
 /* ---- the messages of mentions ----------------------------------------- */
 
-struct mentioning {
+struct mention_reading {
     struct hd_arena *arena;
     struct hd_room_message_rec *out;
     struct heddle_error *fault;
@@ -251,7 +251,7 @@ struct mentioning {
 
 static int on_mentioning(void *arg, size_t which, const struct hd_cell *cells)
 {
-    const struct mentioning *reading = arg;
+    const struct mention_reading *reading = arg;
     struct hd_cell kept[HD_MAX_COLUMNS];
     int err = hd_record_keep(reading->arena, HD_ROOM_MESSAGES, cells, kept);
 
@@ -264,7 +264,7 @@ int hd_mention_messages_read(struct heddle *store, const struct hd_mention_rec *
                              size_t count, struct hd_arena *arena, struct hd_room_message_rec *out,
                              struct heddle_error *fault)
 {
-    struct mentioning reading = {arena, out, fault};
+    struct mention_reading reading = {arena, out, fault};
     struct hd_cell(*keys)[3] = hd_arena_calloc(arena, count + 1, sizeof(*keys));
     struct hd_query *queries = hd_arena_calloc(arena, count + 1, sizeof(*queries));
 

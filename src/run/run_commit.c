@@ -17,7 +17,7 @@
 #include "records/thread_heads.h"
 #include "room/room.h"
 #include "run/line_touches.h"
-#include "run/room_answer.h"
+#include "run/room/room_answer.h"
 #include "search/thread_texts.h"
 #include "store/bytes.h"
 #include "store/rows.h"

@@ -43,8 +43,8 @@ struct hd_run_commit {
     const struct hd_event_log_page *last_page; /* stored with the end; may be empty */
     struct hd_page_limits pages;
     const struct hd_outbox_row *webhook; /* stored with the end; NULL: none */
-    struct hd_event_batch *events;       /* of a room (run/room_answer.h); NULL: none were begun */
-    bool *has_waits;   /* set: messages of the room wait for a question (run/room_waiting.h) */
+    struct hd_event_batch *events; /* of a room (run/room/room_answer.h); NULL: none were begun */
+    bool *has_waits;   /* set: messages of the room wait for a question (run/room/room_waiting.h) */
     int64_t *room_seq; /* set with HD_EBUSY to the thread's event_seq: begin events; or NULL */
 };
 

@@ -15,7 +15,7 @@
 #include "records/line.h"
 #include "records/record_internal.h"
 #include "run/queue.h"
-#include "run/room_answer.h"
+#include "run/room/room_answer.h"
 #include "run/run_commit.h"
 #include "run/run_webhook.h"
 #include "store/rows.h"

@@ -1,5 +1,5 @@
 /* What the end of a run adds to a room. Runs are executed, with records of a room around them. */
-#include "run/room_answer.h"
+#include "run/room/room_answer.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Posting chat messages: what one batch stores, for whom, and what it refuses. */
-#include "run/room_post.h"
+#include "run/room/room_post.h"
 
 #include <string.h>
 

@@ -14,8 +14,8 @@
 #include "room/room_input.h"
 #include "run/cascade/room_cascade_jobs.h"
 #include "run/queue.h"
-#include "run/room_post.h"
-#include "run/room_waiting.h"
+#include "run/room/room_post.h"
+#include "run/room/room_waiting.h"
 
 #define MAX_MENTIONS 100
 #define MAX_TRIES 5 /* reservations of numbers for the events */

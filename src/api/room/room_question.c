@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "config/config.h"
 #include "records/line.h"
-#include "run/room_waiting.h"
+#include "run/room/room_waiting.h"
 
 static struct hd_step check_question(struct hd_call *call, struct hd_room_change *change)
 {
@@ -19,8 +19,8 @@ static bool is_open_question(const struct hd_room_message_rec *message)
 }
 
 /* A run of the line may be answering the question now. */
-static int find_runs(struct hd_call *call, struct hd_room_change *change, bool *is_busy,
-                     bool *is_line_busy)
+static int find_line_runs(struct hd_call *call, struct hd_room_change *change, bool *is_busy,
+                          bool *is_line_busy)
 {
     const struct hd_thread_rec *thread = change->stored;
     struct hd_run_rec *active;
@@ -66,7 +66,7 @@ static int withdraw_question(struct hd_call *call, struct hd_room_change *change
 
     if (!is_open_question(&change->message))
         return hd_room_change_refuse(change, 409, "the message is no open question");
-    err = find_runs(call, change, &is_busy, &is_line_busy);
+    err = find_line_runs(call, change, &is_busy, &is_line_busy);
     if (!err && is_line_busy)
         return hd_room_change_refuse(change, 409, "a run of the agent is in progress");
     change->message.state = HD_ROOM_STOPPED;

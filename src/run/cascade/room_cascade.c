@@ -398,7 +398,7 @@ static int decide_next(struct hd_room_cascade_try *t, const struct hd_cascade_de
     return err;
 }
 
-static int advance(struct hd_room_cascade_try *t)
+static int advance_cascade(struct hd_room_cascade_try *t)
 {
     struct hd_room_cascade_change change;
     struct hd_cascade_decision decision;
@@ -421,7 +421,7 @@ static int prepare_advance(struct hd_room_cascade_try *t)
 
     if (err)
         return err;
-    return t->cascade->status == HD_CASCADE_RUNNING ? advance(t) : end_attempt(t);
+    return t->cascade->status == HD_CASCADE_RUNNING ? advance_cascade(t) : end_attempt(t);
 }
 
 /* ---- decisions of people ---------------------------------------------- */

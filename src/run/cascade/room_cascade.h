@@ -31,7 +31,7 @@
 #include "room/cascade_steps.h"
 #include "room/room.h"
 #include "room/room_view.h"
-#include "run/room_request.h"
+#include "run/room/room_request.h"
 
 struct hd_event_batch;
 struct hd_held_thread;

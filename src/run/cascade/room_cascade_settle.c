@@ -5,7 +5,7 @@
 #include "graph/engine/failure.h"
 #include "graph/state/state.h"
 #include "room/room_input.h"
-#include "run/room_answer.h"
+#include "run/room/room_answer.h"
 #include "worker/resume_answers.h"
 
 #define MAX_INTERRUPTS ((size_t)64 << 20)

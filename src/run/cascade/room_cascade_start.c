@@ -2,7 +2,7 @@
 #include "base/json.h"
 #include "records/participants.h"
 #include "records/thread_heads.h"
-#include "run/room_answer.h"
+#include "run/room/room_answer.h"
 #include "run/cascade/room_cascade_internal.h"
 
 #define MAX_FORKS ((size_t)16 << 20)
@@ -127,8 +127,8 @@ static int find_branch(struct starting *s, struct hd_slice ns, struct hd_slice *
     return err;
 }
 
-static int find_start(struct starting *s, struct hd_slice ns, struct hd_slice known,
-                      struct hd_slice *out)
+static int find_step_start(struct starting *s, struct hd_slice ns, struct hd_slice known,
+                           struct hd_slice *out)
 {
     const struct hd_room_cascade_past *past = &s->t->past;
     int err = find_branch(s, ns, out);
@@ -141,7 +141,7 @@ static int find_start(struct starting *s, struct hd_slice ns, struct hd_slice kn
 static int put_fork(struct starting *s, struct hd_jw *jw, struct hd_slice ns)
 {
     struct hd_slice fork;
-    int err = find_start(s, ns, hd_slice(NULL, 0), &fork);
+    int err = find_step_start(s, ns, hd_slice(NULL, 0), &fork);
 
     if (err || fork.len == 0)
         return err;
@@ -263,8 +263,8 @@ static int repeat_run(struct starting *s, struct hd_room_run **out)
     int err = read_items(s);
 
     if (!err)
-        err =
-            find_start(s, past->past[s->past].line, past->runs[s->past].row.head_before, &s->fork);
+        err = find_step_start(s, past->past[s->past].line, past->runs[s->past].row.head_before,
+                              &s->fork);
     if (!err && s->fork.len == 0)
         return NO_CHECKPOINT;
     s->step->fork = s->fork;

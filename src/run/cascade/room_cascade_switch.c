@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "records/thread_heads.h"
-#include "run/room_answer.h"
+#include "run/room/room_answer.h"
 #include "run/cascade/room_cascade_internal.h"
 
 #define MAX_BEFORE ((size_t)64 << 20)

@@ -11,7 +11,7 @@
 #include "records/line.h"
 #include "records/principals.h"
 #include "room/room_input.h"
-#include "run/room_answer_internal.h"
+#include "run/room/room_answer_internal.h"
 #include "store/bytes.h"
 
 #define MAX_GIVEN 64 /* human messages of one run that become chat messages: the newest */

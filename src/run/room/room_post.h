@@ -8,7 +8,7 @@
  *
  * A reply to an open question of an agent resumes the run that asks; the end of that run settles
  * the question. Other messages to this agent wait: their runs are admitted later
- * (run/room_waiting.h).
+ * (run/room/room_waiting.h).
  */
 #ifndef HD_RUN_ROOM_POST_H
 #define HD_RUN_ROOM_POST_H
@@ -25,7 +25,7 @@
 #include "room/room.h"
 #include "room/room_view.h"
 #include "run/cascade/room_cascade_reply.h"
-#include "run/room_request.h"
+#include "run/room/room_request.h"
 
 struct hd_event_batch;
 struct hd_held_thread;

@@ -1,4 +1,4 @@
-#include "run/room_waiting.h"
+#include "run/room/room_waiting.h"
 
 #include <string.h>
 
@@ -14,8 +14,8 @@
 #include "room/room_details.h"
 #include "room/room_input.h"
 #include "run/queue.h"
-#include "run/room_chain.h"
-#include "run/room_request.h"
+#include "run/room/room_chain.h"
+#include "run/room/room_request.h"
 
 #define MAX_MEMORY ((size_t)512 << 20)
 #define MAX_EVENT ((size_t)64 << 20)

@@ -4,7 +4,7 @@
 #include "graph/engine/failure.h"
 #include "graph/state/state.h"
 #include "room/room_input.h"
-#include "run/room_answer_internal.h"
+#include "run/room/room_answer_internal.h"
 
 #define MAX_VALUES ((size_t)1 << 30)
 #define MAX_MESSAGES ((size_t)1 << 24)
@@ -53,7 +53,7 @@ int hd_room_answer_messages(struct hd_app *app, const struct hd_room_said_place 
 
 /* ---- one message ------------------------------------------------------ */
 
-static struct hd_slice id_of(hd_json_val message)
+static struct hd_slice message_id_of(hd_json_val message)
 {
     return hd_json_string(hd_json_get(message, HD_S("id")));
 }
@@ -90,8 +90,8 @@ static int index_before(struct said_search *search, hd_json_val list)
 
     search->before_count = hd_json_size(list);
     while (!err && hd_json_next(&it)) {
-        if (id_of(it.val).len > 0)
-            err = hd_map_put(&search->before, id_of(it.val), it.val);
+        if (message_id_of(it.val).len > 0)
+            err = hd_map_put(&search->before, message_id_of(it.val), it.val);
     }
     return err;
 }
@@ -99,10 +99,10 @@ static int index_before(struct said_search *search, hd_json_val list)
 /* A message in search->text that the state before has, with the same content. */
 static int was_there(struct said_search *search, hd_json_val message, size_t position, bool *out)
 {
-    hd_json_val old = hd_map_get(&search->before, id_of(message));
+    hd_json_val old = hd_map_get(&search->before, message_id_of(message));
     int err;
 
-    *out = id_of(message).len == 0 && position < search->before_count;
+    *out = message_id_of(message).len == 0 && position < search->before_count;
     if (!old)
         return 0;
     err = write_content(old, &search->old_text);
@@ -118,8 +118,8 @@ static int was_given(struct said_search *search, hd_json_val message, bool *out)
 
     *out = false;
     while (!err && !*out && hd_json_next(&it)) {
-        if (id_of(it.val).len > 0) {
-            *out = hd_slice_eq(id_of(it.val), id_of(message));
+        if (message_id_of(it.val).len > 0) {
+            *out = hd_slice_eq(message_id_of(it.val), message_id_of(message));
             continue;
         }
         if (!hd_json_get(it.val, HD_S("content")))
@@ -167,7 +167,7 @@ static int search_list(struct said_search *search, hd_json_val list, size_t firs
             continue;
         err = hd_room_content_said(hd_buf_slice(&search->text), arena, &out->content);
         if (!err)
-            err = hd_arena_copy(arena, id_of(message), &out->source_id);
+            err = hd_arena_copy(arena, message_id_of(message), &out->source_id);
     }
     return err;
 }

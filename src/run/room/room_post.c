@@ -1,4 +1,4 @@
-#include "run/room_post.h"
+#include "run/room/room_post.h"
 
 #include "auth/digest.h"
 #include "base/clock.h"
@@ -8,7 +8,7 @@
 #include "records/stream_modes.h"
 #include "room/room_ask.h"
 #include "room/room_details.h"
-#include "run/room_members.h"
+#include "run/room/room_members.h"
 
 #define MAX_REQUEST (2 * HD_ROOM_MAX_CONTENT)
 #define MAX_EVENT ((size_t)64 << 20)

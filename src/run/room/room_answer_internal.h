@@ -6,7 +6,7 @@
 
 #include "base/json.h"
 #include "room/room.h"
-#include "run/room_answer.h"
+#include "run/room/room_answer.h"
 #include "run/run_commit.h"
 
 /* The end of one run, whose rows are being appended. */

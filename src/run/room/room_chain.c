@@ -1,4 +1,4 @@
-#include "run/room_chain.h"
+#include "run/room/room_chain.h"
 
 #include <heddle.h>
 
@@ -7,14 +7,14 @@
 #include "records/principals.h"
 #include "room/room_ask.h"
 #include "room/room_input.h"
-#include "run/room_answer_internal.h"
+#include "run/room/room_answer_internal.h"
 
 #define MAX_TEXT ((size_t)1 << 16) /* bytes of the mentions of a message */
 
 /* ---- what a message's runs inherit ------------------------------------ */
 
-static int read_subject(struct hd_app *app, struct hd_slice principal, struct hd_arena *arena,
-                        struct hd_slice *out, struct heddle_error *fault)
+static int read_asker_subject(struct hd_app *app, struct hd_slice principal, struct hd_arena *arena,
+                              struct hd_slice *out, struct heddle_error *fault)
 {
     struct hd_principal_rec rec;
     int err;
@@ -51,7 +51,7 @@ int hd_room_chain_of(struct hd_app *app, const struct hd_room_message_rec *messa
     out->asker = run.actor;
     out->id = room_run.chain.len > 0 ? room_run.chain : room_run.trigger;
     out->depth = room_run.depth + 1;
-    return read_subject(app, run.actor, arena, &out->subject, fault);
+    return read_asker_subject(app, run.actor, arena, &out->subject, fault);
 }
 
 /* ---- the chain so far ------------------------------------------------- */

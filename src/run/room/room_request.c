@@ -1,4 +1,4 @@
-#include "run/room_request.h"
+#include "run/room/room_request.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-#include "run/room_members.h"
+#include "run/room/room_members.h"
 
 #include "base/vec.h"
 #include "room/mention.h"

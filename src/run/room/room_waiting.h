@@ -1,7 +1,7 @@
 /*
  * Messages to an agent whose question is open, and agents' messages that ask other agents
  * (hd_room_rec.waits): their runs are admitted once the agent asks nothing any more. They act as
- * the senders of the messages; in a chain (run/room_chain.h) as its first asker.
+ * the senders of the messages; in a chain (run/room/room_chain.h) as its first asker.
  */
 #ifndef HD_RUN_ROOM_WAITING_H
 #define HD_RUN_ROOM_WAITING_H

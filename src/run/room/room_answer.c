@@ -1,4 +1,4 @@
-#include "run/room_answer.h"
+#include "run/room/room_answer.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -8,8 +8,8 @@
 #include "records/thread_heads.h"
 #include "room/room_view.h"
 #include "run/assistant_lookup.h"
-#include "run/room_answer_internal.h"
-#include "run/room_chain.h"
+#include "run/room/room_answer_internal.h"
+#include "run/room/room_chain.h"
 
 #define MAX_EVENT ((size_t)64 << 20)
 #define MAX_EVENTS_BYTES ((size_t)32 << 20) /* of all messages: a page has 64 MiB */
