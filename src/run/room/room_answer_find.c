@@ -190,7 +190,7 @@ static int on_added_messages(void *ctx, size_t which, hd_json_val list)
 
     (void)which;
     while (list && !added->has_trigger && hd_json_next(&it)) {
-        added->has_trigger = hd_slice_eq(id_of(it.val), added->trigger);
+        added->has_trigger = hd_slice_eq(message_id_of(it.val), added->trigger);
         first++;
     }
     return added->has_trigger ? search_list(added->search, list, first, added->arena, added->out)
