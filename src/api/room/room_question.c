@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "config/config.h"
 #include "records/line.h"
+#include "run/cascade/room_cascade_reply.h"
 #include "run/room/room_waiting.h"
 
 static struct hd_step check_question(struct hd_call *call, struct hd_room_change *change)
@@ -58,6 +59,18 @@ static int end_question(struct hd_call *call, struct hd_room_change *change, boo
     return err ? err : hd_lines_put(batch, &lines);
 }
 
+/* A cascade would wait for the reply for ever. */
+static int check_cascade(struct hd_call *call, struct hd_room_change *change)
+{
+    struct hd_room_cascade_reply reply;
+    int err =
+        hd_room_cascade_reply_find(call->app, &change->message, call->arena, &reply, &call->fault);
+
+    return !err && reply.is_open
+               ? hd_room_change_refuse(change, 409, "the question belongs to an edit: decline it")
+               : err;
+}
+
 static int withdraw_question(struct hd_call *call, struct hd_room_change *change,
                              struct hd_batch_builder *batch)
 {
@@ -66,7 +79,9 @@ static int withdraw_question(struct hd_call *call, struct hd_room_change *change
 
     if (!is_open_question(&change->message))
         return hd_room_change_refuse(change, 409, "the message is no open question");
-    err = find_line_runs(call, change, &is_busy, &is_line_busy);
+    err = check_cascade(call, change);
+    if (!err)
+        err = find_line_runs(call, change, &is_busy, &is_line_busy);
     if (!err && is_line_busy)
         return hd_room_change_refuse(change, 409, "a run of the agent is in progress");
     change->message.state = HD_ROOM_STOPPED;

@@ -18,6 +18,7 @@
 #define SEARCH_US (15 * INT64_C(1000000)) /* for the cascades of servers that are gone */
 #define MAX_MEMORY ((size_t)1 << 30)
 #define MAX_REASON 300
+#define MAX_ERRORS 5 /* that are not transient */
 
 struct cascade_job {
     struct hd_room_cascade_jobs *jobs;
@@ -28,6 +29,7 @@ struct cascade_job {
     struct hd_room_cascade op;
     struct hd_event_batch *events;
     int err;
+    int errors; /* in a row that are not transient */
     struct heddle_error fault;
     char reason[MAX_REASON]; /* why the cascade fails; empty: it advances */
     bool is_busy;
@@ -101,7 +103,7 @@ static void queue_runs(struct hd_app *app, const struct hd_room_cascade *op)
 {
     for (size_t i = 0; i < op->run_count; i++) {
         const struct hd_admission *admission = &op->runs[i]->admission;
-        int err = hd_queue_add(app->queue, &admission->run, op->event_seq, true);
+        int err = hd_queue_add(app->queue, &admission->run, op->event_seq, false);
 
         if (err)
             hd_log(HD_LOG_ERROR, "run", "run %.*s waits for a restart: %s",
@@ -168,11 +170,30 @@ static void refuse_job(struct cascade_job *job)
     }
 }
 
+/* An error that lasts ends the cascade; others, such as a store outage, end themselves. */
+static void fail_job(struct cascade_job *job)
+{
+    const char *text = job->fault.code ? job->fault.text : hd_error_text(job->err);
+    bool is_lasting = !hd_error_is_transient(job->err) && ++job->errors == MAX_ERRORS;
+
+    hd_log(HD_LOG_WARN, "room", "a cascade %s: %s", is_lasting ? "fails" : "continues later", text);
+    if (is_lasting && job->reason[0]) {
+        free_job(job);
+        return;
+    }
+    if (is_lasting) {
+        snprintf(job->reason, sizeof(job->reason), "%s", text);
+        job->errors = 0;
+    }
+    retry_job(job, RETRY_US);
+}
+
 static void continue_job(struct cascade_job *job)
 {
     const struct hd_room_cascade *op = &job->op;
     bool is_running = op->has_cascade && op->cascade.status == HD_CASCADE_RUNNING;
 
+    job->errors = 0;
     if (op->is_stored) {
         hd_event_batch_end(job->events, true);
         job->events = NULL;
@@ -192,9 +213,7 @@ static void on_job_applied(void *arg)
     if (job->jobs->is_stopped && !job->op.is_stored) {
         free_job(job);
     } else if (job->err) {
-        hd_log(HD_LOG_WARN, "room", "a cascade continues later: %s",
-               job->fault.code ? job->fault.text : hd_error_text(job->err));
-        retry_job(job, RETRY_US);
+        fail_job(job);
     } else if (job->op.holder.len > 0) {
         retry_job(job, HOLDER_US);
     } else if (job->op.needs_numbers) {

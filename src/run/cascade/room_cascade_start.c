@@ -215,6 +215,8 @@ static int make_run(struct starting *s, struct hd_room_run **out)
     (*out)->admission.forks = s->forks;
     (*out)->rec.cascade = t->cascade->id;
     (*out)->rec.replaces = s->step->run_id;
+    (*out)->rec.chain = t->past.runs[s->past].row.chain;
+    (*out)->rec.depth = t->past.runs[s->past].row.depth;
     return 0;
 }
 

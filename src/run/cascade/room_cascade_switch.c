@@ -38,14 +38,16 @@ static int read_message(struct hd_room_cascade_try *t, struct hd_slice id,
     return err;
 }
 
-static int mark_stale(struct hd_room_cascade_try *t, struct hd_slice id)
+/* A question at the head of a line stays open. */
+static int mark_stale(struct hd_room_cascade_try *t, struct hd_slice id, bool is_question)
 {
     struct hd_room_cascade_message *note;
     int err = read_message(t, id, &note);
 
     if (err)
         return err == HD_ENOTFOUND ? 0 : err;
-    if (note->message->state != HD_ROOM_DELETED)
+    if (note->message->state != HD_ROOM_DELETED &&
+        (is_question || note->message->state != HD_ROOM_PENDING))
         note->message->state = HD_ROOM_STALE;
     return 0;
 }
@@ -55,9 +57,9 @@ int hd_room_cascade_mark_stale(struct hd_room_cascade_try *t, const struct hd_ca
     int err = 0;
 
     for (size_t i = 0; !err && i < steps->count; i++) {
-        err = mark_stale(t, steps->items[i].answer);
+        err = mark_stale(t, steps->items[i].answer, false);
         if (!err && steps->items[i].state == HD_CASCADE_STEP_QUESTION)
-            err = mark_stale(t, steps->items[i].question);
+            err = mark_stale(t, steps->items[i].question, true);
     }
     return err;
 }

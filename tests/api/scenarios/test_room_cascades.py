@@ -421,6 +421,8 @@ def test_a_repeated_run_asks_and_continues_with_the_reply(room, agent):
     cascade = room.edited(message, "@Ann shall I?")
     assert (cascade["status"], cascade["reason"]) == ("waiting", "question")
     question = cascade["plan"][0]["question"]
+    detail = room.ask("POST", room.path(f"/room/messages/{question}/withdraw"), 409, json={})["detail"]
+    assert "belongs to an edit" in detail
     assert room.act(cascade, "cancel")["status"] == "cancelled"
     assert room.message(question)["state"] == "stale"
     assert room.heard(ann) == ["@Ann shall they?", "Approved: never"]
