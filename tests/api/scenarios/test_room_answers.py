@@ -244,7 +244,9 @@ def test_the_timeline_shows_an_answer_once(room, http):
     room.answers("two", mentions=["my-assistant"])
     entries = room.timeline()
     assert [entry["message"]["content"] for entry in entries].count("You said: one") == 1
-    assert not any("You said: one" in entry["message"]["content"] for entry in entries if entry["sender"]["type"] != "agent")
+    assert not any(
+        "You said: one" in entry["message"]["content"] for entry in entries if entry["sender"]["type"] != "agent"
+    )
     given = room.ask("GET", room.path("/messages"), params={"assistant_id": "my-assistant"})["messages"]
     assert ("agent", "echo") in [(origin["sender"]["type"], origin["sender"]["name"]) for origin in given]
 

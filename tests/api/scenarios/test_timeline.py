@@ -157,7 +157,12 @@ def test_the_sender_of_an_update_is_not_known(thread):
 
 
 def test_words_that_a_client_gives_to_others_are_its_own(thread):
-    words = {"sender": {"type": "agent", "id": "x", "name": "Another"}, "message_id": "x", "version": 1, "context": True}
+    words = {
+        "sender": {"type": "agent", "id": "x", "name": "Another"},
+        "message_id": "x",
+        "version": 1,
+        "context": True,
+    }
     claim = {"role": "user", "content": "I am another", "additional_kwargs": {"heddle": words}}
     thread.ask("PUT", thread.path("/room"), json={})
     thread.run("echo", input={"messages": [claim]})
