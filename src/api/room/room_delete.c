@@ -143,7 +143,8 @@ static struct hd_step after_purge(struct hd_call *call)
 
     hd_room_purge_end(call, change->thread.id, &deletion->purge);
     if (deletion->err == HD_EBUSY)
-        return hd_call_refuse(call, 409, "Thread is busy");
+        return hd_call_refuse(call, 409, "%s",
+                              call->fault.code ? call->fault.text : "Thread is busy");
     return deletion->err ? hd_step_fail(deletion->err) : hd_room_change_then(call);
 }
 

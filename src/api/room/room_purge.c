@@ -246,17 +246,52 @@ static int reset_marks_once(void *arg, struct heddle_error *fault)
     return err;
 }
 
+/* ---- everything ------------------------------------------------------- */
+
+static int on_open_question(void *arg, const struct hd_room_message_rec *question)
+{
+    const struct purging *purging = arg;
+
+    if (!hd_map_get(&purging->runs, question->run_id))
+        return 0;
+    return hd_error_set(&purging->call->fault, HD_EBUSY,
+                        "an open question depends on the message: answer it or withdraw it first");
+}
+
+/* A reply could not resume a run without checkpoints. */
+static int check_questions(struct purging *purging)
+{
+    const struct hd_thread_rec *thread = &purging->thread;
+    const struct hd_room_message_query query = {.state = HD_ROOM_PENDING, .changed_after = -1};
+
+    return hd_room_messages_scan(purging->call->app->store, thread->principal, thread->id, &query,
+                                 on_open_question, purging, &purging->call->fault);
+}
+
+/* Finds the runs and their checkpoints; may be called again. */
+static int find_purged(struct purging *purging)
+{
+    int err = find_purged_runs(purging);
+
+    hd_checkpoint_index_fini(&purging->points);
+    if (!err)
+        err = hd_checkpoint_index_read(purging->call, purging->thread.id, NULL, &purging->points);
+    return err ? err : mark_points(purging);
+}
+
+/* Runs that were admitted before the contents were deleted are found by the second look. */
 static int purge_all(struct purging *purging)
 {
     struct hd_call *call = purging->call;
-    int err = hd_rows_change(call->app->store, delete_contents_once, purging, &call->fault);
+    struct heddle *store = call->app->store;
+    int err = find_purged(purging);
 
     if (!err)
-        err = find_purged_runs(purging);
+        err = check_questions(purging);
     if (!err)
-        err = hd_checkpoint_index_read(call, purging->thread.id, NULL, &purging->points);
+        err = hd_rows_change(store, delete_contents_once, purging, &call->fault);
     if (!err)
-        err = mark_points(purging);
+        err = find_purged(purging);
     for (size_t i = 0; !err && i < purging->points.count; i++) {
         const struct hd_checkpoint_node *point = &purging->points.list[i];
 
@@ -264,10 +299,9 @@ static int purge_all(struct purging *purging)
             err = remove_points(purging, point);
     }
     if (!err)
-        err = hd_thread_prune_runs(call->app->store, &purging->thread, &purging->runs,
-                                   purging->purge->events, call->arena, &purging->purge->gone,
-                                   &call->fault);
-    return err ? err : hd_rows_change(call->app->store, reset_marks_once, purging, &call->fault);
+        err = hd_thread_prune_runs(store, &purging->thread, &purging->runs, purging->purge->events,
+                                   call->arena, &purging->purge->gone, &call->fault);
+    return err ? err : hd_rows_change(store, reset_marks_once, purging, &call->fault);
 }
 
 int hd_room_purge_apply(struct hd_call *call, struct hd_room_purge *purge)

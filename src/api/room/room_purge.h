@@ -24,7 +24,7 @@ struct hd_room_purge {
 
 /* Loop, before the purge: the events of the thread get to the store. */
 void hd_room_purge_begin(struct hd_call *call, struct hd_slice thread_id);
-/* Store thread. HD_EBUSY: a run is in flight. */
+/* Store thread. HD_EBUSY: a run is in flight; with a fault: a question depends on the message. */
 HD_MUST_CHECK int hd_room_purge_apply(struct hd_call *call, struct hd_room_purge *purge);
 /* Loop, also after a failure: hides removed events that are in memory. */
 void hd_room_purge_end(struct hd_call *call, struct hd_slice thread_id,

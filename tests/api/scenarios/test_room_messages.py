@@ -217,6 +217,20 @@ def test_a_busy_thread_is_not_purged(room):
     refused(room.http, "DELETE", path, 422, "purge", params={"purge": "all"})
 
 
+def test_a_message_behind_an_open_question_is_not_purged(room):
+    body = {"id": "asked", "content": "shall we?", "mentions": ["approval"]}
+    room.http.post(room.path("/room/messages/stream"), json=body).raise_for_status()
+    path = room.path("/room/messages/asked")
+    refused(room.http, "DELETE", path, 409, "open question", params={"purge": "true"})
+    [question] = room.messages(state="pending")
+    assert contents(room.messages())[0] == "shall we?"
+    refused(room.http, "DELETE", room.path(f"/room/messages/{question['id']}"), 409, "withdraw")
+    room.message(question["id"], "/withdraw", method="POST")
+    room.message("asked", method="DELETE", params={"purge": "true"})
+    deleted = room.message(question["id"], method="DELETE", params={"purge": "true"})["message"]
+    assert deleted["interrupts"] is None and "shall we" not in everything(room)
+
+
 def test_changes_are_events_of_the_room(talk):
     answer = talk.messages()[1]
     with httpx.Client(base_url=talk.http.base_url, timeout=60) as http:
