@@ -213,8 +213,8 @@ static struct hd_step then_stream(struct hd_call *call)
     struct run_creation *creation = all->list;
     const struct hd_run_rec *run = &creation->admission.run;
     struct hd_event_log *log =
-        hd_event_log_get(call->app->event_logs, call->principal, run->thread_id,
-                         (uint64_t)creation->admission.event_seq);
+        hd_event_log_open(call->app->event_logs, call->principal, run->thread_id,
+                          run->guard.created_at, (uint64_t)creation->admission.event_seq);
     const struct hd_event_stream_options events = {.thread_id = run->thread_id,
                                                    .run_id = run->run_id,
                                                    .modes = creation->request.modes,

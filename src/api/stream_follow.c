@@ -159,8 +159,8 @@ struct log_reading {
     struct hd_arena arena, pages;
     struct hd_slice principal, thread_id;
     uint64_t after;
-    uint64_t settled; /* see hd_event_log_has_hole() */
-    int64_t event_seq;
+    uint64_t settled;              /* see hd_event_log_has_hole() */
+    int64_t event_seq, created_at; /* of the thread's record */
     struct hd_entry *stored;
     int reads;
     int err;
@@ -191,6 +191,7 @@ static void read_log(void *arg)
                                       &thread, &reading->fault);
     if (!reading->err) {
         reading->event_seq = thread.event_seq;
+        reading->created_at = thread.created_at;
         reading->err = hd_event_log_pages_read(store, reading->principal, reading->thread_id,
                                                hd_slice(NULL, 0), &reading->after, &reading->pages,
                                                &reading->stored, &reading->fault);
@@ -214,8 +215,8 @@ static int visit_store(struct log_reading *reading)
 static int enter_log(struct hd_stream_follow *follow, struct log_reading *reading)
 {
     struct hd_event_log *log =
-        hd_event_log_get(follow->follows->app->event_logs, reading->principal, reading->thread_id,
-                         (uint64_t)reading->event_seq);
+        hd_event_log_open(follow->follows->app->event_logs, reading->principal, reading->thread_id,
+                          reading->created_at, (uint64_t)reading->event_seq);
     int err = log ? 0 : HD_ENOMEM;
 
     if (!err && hd_event_log_has_hole(log, reading->stored, reading->after, reading->settled)) {

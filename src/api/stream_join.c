@@ -21,7 +21,8 @@
 struct join {
     struct hd_slice thread_id;
     struct hd_slice run_id;
-    int64_t event_seq; /* of the thread's record */
+    int64_t event_seq; /* of the thread's record, as the next */
+    int64_t created_at;
     struct hd_arena pages;
     struct hd_entry *stored;
     uint64_t stored_after; /* `stored` has all stored events after this number */
@@ -108,6 +109,12 @@ static int read_stored(struct hd_call *call, struct join *join)
     return err;
 }
 
+static void note_thread(struct join *join, const struct hd_thread_rec *thread)
+{
+    join->event_seq = thread->event_seq;
+    join->created_at = thread->created_at;
+}
+
 static int find_run(struct hd_call *call, struct join *join, struct hd_thread_rec *thread)
 {
     struct hd_run_rec run;
@@ -118,7 +125,7 @@ static int find_run(struct hd_call *call, struct join *join, struct hd_thread_re
         err = hd_thread_read(call->app->store, call->principal, join->thread_id, call->arena,
                              thread, &call->fault);
     if (!err)
-        join->event_seq = thread->event_seq;
+        note_thread(join, thread);
     if (err == HD_ENOTFOUND) {
         call->fault = (struct heddle_error){0};
         return hd_error_set(&call->fault, HD_ENOTFOUND, "Run not found");
@@ -204,8 +211,9 @@ static struct hd_step fill_hole(struct hd_call *call, struct join *join, struct 
 /* HD_NEXT: *out is the event log, with its stored events prepended. */
 static struct hd_step open_log(struct hd_call *call, struct join *join, struct hd_event_log **out)
 {
-    struct hd_event_log *log = hd_event_log_get(call->app->event_logs, call->principal,
-                                                join->thread_id, (uint64_t)join->event_seq);
+    struct hd_event_log *log =
+        hd_event_log_open(call->app->event_logs, call->principal, join->thread_id, join->created_at,
+                          (uint64_t)join->event_seq);
     int err = log ? 0 : HD_ENOMEM;
 
     *out = log;
@@ -297,7 +305,7 @@ static int read_thread_modes(struct hd_call *call, struct hd_event_stream_option
     return err;
 }
 
-/* Uses a temporary arena: the stream may be long, and needs only one number of the record. */
+/* Uses a temporary arena: the stream may be long, and needs only two numbers of the record. */
 static int read_event_seq(struct hd_call *call, struct join *join)
 {
     struct hd_thread_rec thread;
@@ -308,7 +316,7 @@ static int read_event_seq(struct hd_call *call, struct join *join)
     err = hd_thread_read(call->app->store, call->principal, join->thread_id, &arena, &thread,
                          &call->fault);
     if (!err)
-        join->event_seq = thread.event_seq;
+        note_thread(join, &thread);
     hd_arena_fini(&arena);
     return err;
 }

@@ -231,6 +231,12 @@ void hd_event_log_drop(struct hd_event_log *log)
     hd_free(log);
 }
 
+/* When the thread of the log was created; 0: not known. */
+static int64_t known_creation(const struct hd_event_log *log)
+{
+    return log->guard.created_at ? log->guard.created_at : log->created_at;
+}
+
 void hd_event_logs_each(const struct hd_event_logs *logs,
                         void (*fn)(void *ctx, const struct hd_event_log_place *place), void *ctx)
 {
@@ -238,7 +244,7 @@ void hd_event_logs_each(const struct hd_event_logs *logs,
         const struct hd_event_log_place place = {.principal = hd_event_log_principal(log),
                                                  .thread = hd_event_log_thread(log)};
 
-        if (log->holds == 0)
+        if (log->holds == 0 && (log->cursors || !known_creation(log)))
             fn(ctx, &place);
     }
 }
@@ -259,11 +265,26 @@ void hd_event_logs_check(struct hd_event_logs *logs, const struct hd_event_log_p
 
     if (!log || log->holds > 0)
         return;
-    known = log->guard.created_at ? log->guard.created_at : log->created_at;
+    known = known_creation(log);
     if (place->created_at && (!known || known == place->created_at))
         log->created_at = place->created_at;
     else if (!has_reader_behind(log))
         hd_event_log_drop(log);
+}
+
+struct hd_event_log *hd_event_log_open(struct hd_event_logs *logs, struct hd_slice principal,
+                                       struct hd_slice thread, int64_t created_at, uint64_t seq)
+{
+    const struct hd_event_log_place place = {
+        .principal = principal, .thread = thread, .created_at = created_at};
+    struct hd_event_log *log;
+
+    if (logs->is_shared && created_at)
+        hd_event_logs_check(logs, &place);
+    log = hd_event_log_get(logs, principal, thread, seq);
+    if (log && !log->created_at)
+        log->created_at = created_at;
+    return log;
 }
 
 void hd_event_log_hold(struct hd_event_log *log)

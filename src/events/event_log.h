@@ -95,6 +95,14 @@ HD_MUST_CHECK struct hd_event_log *hd_event_log_get(struct hd_event_logs *logs,
                                                     struct hd_slice principal,
                                                     struct hd_slice thread, uint64_t seq);
 /*
+ * The same for a thread whose record says when it was created: shared logs drop the log of a thread
+ * with this id that another server has deleted, unless a reader has not read everything.
+ */
+HD_MUST_CHECK struct hd_event_log *hd_event_log_open(struct hd_event_logs *logs,
+                                                     struct hd_slice principal,
+                                                     struct hd_slice thread, int64_t created_at,
+                                                     uint64_t seq);
+/*
  * The thread was deleted: ends its readers. Does nothing while a run holds the log: then the thread
  * was created again.
  */
@@ -105,7 +113,11 @@ struct hd_event_log_place {
     struct hd_slice principal, thread;
     int64_t created_at; /* of the thread's record */
 };
-/* Calls `fn` for the threads whose log no run holds; created_at is not set. */
+/*
+ * Calls `fn` for the threads that another server may have deleted: no run holds their log, and it
+ * has readers, or it is not known when the thread was created. created_at is not set. Logs without
+ * readers are checked when they are opened again.
+ */
 void hd_event_logs_each(const struct hd_event_logs *logs,
                         void (*fn)(void *ctx, const struct hd_event_log_place *place), void *ctx);
 /*

@@ -545,8 +545,9 @@ static bool fail_unloaded(struct hd_active_run *active)
 void hd_run_execute_open_log(struct hd_active_run *active)
 {
     const struct hd_run_rec *run = &active->rec;
-    struct hd_event_log *log = hd_event_log_get(active->app->event_logs, run->principal,
-                                                run->thread_id, (uint64_t)active->event_seq);
+    struct hd_event_log *log =
+        hd_event_log_open(active->app->event_logs, run->principal, run->thread_id,
+                          run->guard.created_at, (uint64_t)active->event_seq);
 
     if (active->log || !log)
         return;

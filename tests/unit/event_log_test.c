@@ -373,6 +373,53 @@ static void a_shared_log_skips_unless_a_run_holds_it(void **state)
     hd_event_log_hold(w->log);
 }
 
+static void count_log(void *ctx, const struct hd_event_log_place *place)
+{
+    (void)place;
+    ++*(int *)ctx;
+}
+
+static int logs_to_check(const struct world *w)
+{
+    int count = 0;
+
+    hd_event_logs_each(w->event_logs, count_log, &count);
+    return count;
+}
+
+static void a_shared_log_of_an_earlier_thread_is_dropped_when_it_is_opened(void **state)
+{
+    struct world *w = *state;
+    struct hd_event_log *log;
+
+    hd_event_logs_share(w->event_logs);
+    log = hd_event_log_open(w->event_logs, HD_S(""), HD_S("u"), 100, 7);
+    add_to(log, 1000);
+    assert_ptr_equal(hd_event_log_open(w->event_logs, HD_S(""), HD_S("u"), 100, 8), log);
+    hd_cursor_open(&w->cursor, log, 0);
+    log = hd_event_log_open(w->event_logs, HD_S(""), HD_S("u"), 200, 3);
+    assert_int_equal(hd_event_log_seq(log), 8); /* a reader has not read everything */
+    hd_cursor_close(&w->cursor);
+    log = hd_event_log_open(w->event_logs, HD_S(""), HD_S("u"), 200, 3);
+    assert_int_equal(hd_event_log_seq(log), 3);
+}
+
+static void shared_logs_without_readers_are_not_looked_up(void **state)
+{
+    struct world *w = *state;
+    struct hd_event_log *log;
+
+    hd_event_logs_share(w->event_logs);
+    assert_int_equal(logs_to_check(w), 0); /* a run holds the only one */
+    log = hd_event_log_open(w->event_logs, HD_S(""), HD_S("u"), 100, 7);
+    assert_int_equal(logs_to_check(w), 0);
+    hd_cursor_open(&w->cursor, log, HD_FROM_NOW);
+    assert_int_equal(logs_to_check(w), 1);
+    hd_cursor_close(&w->cursor);
+    assert_non_null(hd_event_log_get(w->event_logs, HD_S(""), HD_S("of unknown age"), 7));
+    assert_int_equal(logs_to_check(w), 1);
+}
+
 static void a_new_log_begins_above_the_stored_numbers(void **state)
 {
     struct world *w = *state;
@@ -443,6 +490,8 @@ int main(void)
         CASE(lower_numbers_skip_nothing),
         CASE(readers_of_skipped_numbers_are_lost_or_skipped),
         CASE(a_shared_log_skips_unless_a_run_holds_it),
+        CASE(a_shared_log_of_an_earlier_thread_is_dropped_when_it_is_opened),
+        CASE(shared_logs_without_readers_are_not_looked_up),
         CASE(a_new_log_begins_above_the_stored_numbers),
         CASE(a_held_event_is_above_the_position),
         CASE(a_record_covers_the_held_events),

@@ -190,8 +190,8 @@ static struct hd_step announce_update(struct hd_call *call)
      * servers, and come for it later.
      */
     if ((log || hd_cluster_is_on(call->app->cluster)) && target->thread.event_seq > 0)
-        log = hd_event_log_get(event_logs, call->principal, target->thread.id,
-                               (uint64_t)target->thread.event_seq - 1);
+        log = hd_event_log_open(event_logs, call->principal, target->thread.id,
+                                target->thread.created_at, (uint64_t)target->thread.event_seq - 1);
     /* When memory is short, the event log reports lost events to its readers. */
     if (log && hd_event_log_add(log, &added))
         hd_log(HD_LOG_WARN, "api", "out of memory: an event is missing");
