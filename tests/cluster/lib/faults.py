@@ -106,10 +106,11 @@ class Faults:
     # ---- series ----------------------------------------------------------------
 
     def choose(self):
-        """A fault whose victims have no other one now."""
+        """A fault whose victims have no other one now. None: all servers start, or wait for the database;
+        another outage would only keep them from it."""
         free = [each for each in self.cluster.members if each not in self.busy and each.is_up()]
         possible = [kind for kind in self.KINDS if kind[1] <= len(free) and not (kind[2] and "database" in self.busy)]
-        if not possible:
+        if not free or not possible:
             return None
         [(fault, count, is_database, _)] = self.chance.choices(possible, [kind[3] for kind in possible])
         return fault, self.chance.sample(free, count), is_database
