@@ -6,7 +6,8 @@
  *
  * During an outage of the database, pages wait in their lane
  * (hd_rows_set_outage()) and are stored when it is back. A page that is not stored in time is lost:
- * its events are readable only while they are in the memory of this process.
+ * its events are readable only while they are in the memory of this process. When the process ends,
+ * the later pages of its thread are lost too: the stored events are those that readers saw first.
  */
 #include <heddle.h>
 #include <string.h>

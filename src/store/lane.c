@@ -10,7 +10,9 @@
  * neighbours; unless the database is unreachable, since no single request caused it.
  *
  * The server's asynchronous requests survive an outage (hd_rows_set_outage()): they return to the
- * front of the queue, in their order, and the worker retries them after a pause.
+ * front of the queue, in their order, and the worker retries them after a pause. When the process
+ * ends, those that fail are lost; then the later ones of their thread fail too, so that the stored
+ * ones have no hole.
  */
 #include "store/lane.h"
 
@@ -37,6 +39,7 @@ enum {
 #define KEPT_BYTES_MAX ((size_t)64 << 20) /* of requests of a lane that wait for the database */
 #define PAUSE_MIN_US 50000
 #define PAUSE_MAX_US 2000000
+#define LOST_MAX 1024 /* threads */
 
 static struct hd_lane *lane_of(struct hd_store *store, struct hd_slice thread)
 {
@@ -167,11 +170,43 @@ static void put_back(struct hd_lane *lane, struct hd_lane_request **group)
     lane->retry_at_us = hd_clock_monotonic_us() + lane->pause_us;
 }
 
+static bool is_ordered(const struct hd_lane_request *request)
+{
+    return request->done && request->kind == HD_REQUEST_ROWS;
+}
+
+/* An earlier request of its thread is lost. */
+static bool is_behind_lost(const struct hd_lane *lane, const struct hd_lane_request *request)
+{
+    uint64_t hash;
+
+    if (!is_ordered(request) || (lane->lost.count == 0 && !lane->has_lost_all))
+        return false;
+    hash = XXH3_64bits(request->thread.ptr, request->thread.len);
+    for (size_t i = 0; i < lane->lost.count; i++) {
+        if (lane->lost.items[i] == hash)
+            return true;
+    }
+    return lane->has_lost_all;
+}
+
+/* The process ends. */
+static void note_lost(struct hd_lane *lane, const struct hd_lane_request *request)
+{
+    if (!is_ordered(request) || !atomic_load(&lane->store->is_ending) ||
+        is_behind_lost(lane, request))
+        return;
+    if (hd_vec_push(&lane->lost, XXH3_64bits(request->thread.ptr, request->thread.len)))
+        lane->has_lost_all = true;
+}
+
 static void request_finish(struct hd_lane *lane, struct hd_lane_request *request, int err,
                            const struct heddle_error *fault)
 {
     if (hd_error_is_transient(err) && request_keep(lane, request, fault))
         return;
+    if (hd_error_is_transient(err))
+        note_lost(lane, request);
     round_release(lane, request);
     request->err = err;
     if (err && fault && request->fault.code == 0)
@@ -239,6 +274,10 @@ static struct hd_lane_request *plan_group(struct hd_lane *lane, struct hd_lane_r
             continue; /* rejected when it was made */
         if (r->chain && r->chain->err) {
             request_finish(lane, r, r->chain->err, NULL);
+            continue;
+        }
+        if (is_behind_lost(lane, r)) {
+            request_finish(lane, r, HD_EUNAVAILABLE, NULL);
             continue;
         }
         if (is_behind_kept(lane, r) && request_keep(lane, r, NULL))
@@ -556,6 +595,7 @@ int hd_lanes_open(struct hd_store *store)
         struct hd_lane *lane = &store->lanes[i];
 
         lane->store = store;
+        lane->lost.limit = LOST_MAX;
         pthread_mutex_init(&lane->lock, NULL);
         init_condition(&lane->changed);
         hd_cache_init(&lane->cache, CACHE_BYTES);
@@ -573,6 +613,7 @@ static void lane_close(struct hd_lane *lane)
     pthread_mutex_unlock(&lane->lock);
     if (lane->has_worker)
         pthread_join(lane->worker, NULL);
+    hd_vec_fini(&lane->lost);
     hd_cache_fini(&lane->cache);
     hd_batch_fini(&lane->batch);
     hd_buf_fini(&lane->scratch);

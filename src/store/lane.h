@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/list.h"
+#include "base/vec.h"
 #include "store/batch.h"
 #include "store/cache.h"
 #include "store/codec/split.h"
@@ -83,9 +84,11 @@ struct hd_lane {
     int64_t retry_at_us;
 
     /* Owned by the leader. */
-    size_t kept_bytes;             /* of requests that wait for the database */
-    int64_t pause_us;              /* before they are retried */
-    struct heddle_error why;       /* the latest failure */
+    size_t kept_bytes;       /* of requests that wait for the database */
+    int64_t pause_us;        /* before they are retried */
+    struct heddle_error why; /* the latest failure */
+    HD_VEC(uint64_t) lost;   /* hashes of threads that lost a request while the process ends */
+    bool has_lost_all;       /* too many threads: as if it were each of them */
     struct hd_lane_request *round; /* the requests it leads now, from the first on */
     struct hd_cache cache;
     struct hd_batch_builder batch;

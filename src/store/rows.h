@@ -100,7 +100,10 @@ void hd_rows_set_fence(struct heddle *store, int (*fence)(void *arg, struct hedd
  * anything is written.
  */
 void hd_rows_set_outage(struct heddle *store, int64_t outage_us);
-/* The process is ending: waiting writes are attempted once more and then fail. */
+/*
+ * The process is ending: waiting writes are attempted once more and then fail, with those of
+ * hd_rows_apply_async() that follow under the same key.
+ */
 void hd_rows_end_outage(struct heddle *store);
 /* Number of writes that failed and wait for a retry. May be called from any thread. */
 size_t hd_rows_waiting(struct heddle *store);
