@@ -95,7 +95,7 @@ HD_MUST_CHECK struct hd_event_log *hd_event_log_get(struct hd_event_logs *logs,
                                                     struct hd_slice principal,
                                                     struct hd_slice thread, uint64_t seq);
 /*
- * The same for a thread whose record says when it was created: shared logs drop the log of a thread
+ * The same for a thread that was created at `created_at`: shared logs drop the log of a thread
  * with this id that another server has deleted, unless a reader has not read everything.
  */
 HD_MUST_CHECK struct hd_event_log *hd_event_log_open(struct hd_event_logs *logs,

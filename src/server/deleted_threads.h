@@ -1,8 +1,8 @@
 /*
  * Drops the event logs of threads that another server of the cluster has deleted: their readers
  * end, and a new thread of the same name does not show the events of the old one. A server that
- * deletes a thread drops its own log at once. Only logs with readers are looked up; others are checked
- * when they are opened (hd_event_log_open()). Belongs to the loop.
+ * deletes a thread drops its own log at once. Only logs with readers are looked up; the others are
+ * checked when they are opened (hd_event_log_open()). Belongs to the loop.
  */
 #ifndef HD_SERVER_DELETED_THREADS_H
 #define HD_SERVER_DELETED_THREADS_H
