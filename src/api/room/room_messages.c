@@ -10,7 +10,8 @@
 
 #define LIST_MOST 1000
 #define LIST_USUAL 50
-#define TEXT_PAGE 64 /* messages whose contents one round trip reads for a search */
+#define PAGE 64                    /* messages whose contents are in memory at a time */
+#define MAX_PAGE ((size_t)1 << 30) /* bytes */
 
 /* ---- list: the request ------------------------------------------------ */
 
@@ -24,6 +25,7 @@ struct message_list {
     size_t limit;
     struct hd_room_message_rec *list; /* in the order of the query */
     size_t count;
+    struct hd_arena arena; /* of one page */
 };
 
 static int read_state(struct hd_call *call, int *out)
@@ -98,7 +100,7 @@ static int on_candidate(void *arg, const struct hd_room_message_rec *message)
 
     if (page->list->sender.len > 0 && !hd_slice_eq(message->sender_id, page->list->sender))
         return 0;
-    err = hd_room_message_copy(page->list->call->arena, message, &page->found[page->count]);
+    err = hd_room_message_copy(&page->list->arena, message, &page->found[page->count]);
     if (err)
         return err;
     return ++page->count == page->most;
@@ -110,16 +112,17 @@ static int read_page(struct message_list *list, struct message_page *page)
 
     page->list = list;
     page->count = 0;
-    page->most = list->text.len > 0 ? TEXT_PAGE : list->limit;
-    page->found = hd_arena_calloc(call->arena, page->most, sizeof(*page->found));
+    page->most = list->text.len > 0 ? PAGE : list->limit;
+    hd_arena_reset(&list->arena);
+    page->found = hd_arena_calloc(&list->arena, page->most, sizeof(*page->found));
     if (!page->found)
         return HD_ENOMEM;
     return hd_room_messages_scan(call->app->store, call->principal, list->thread_id, &list->query,
                                  on_candidate, page, &call->fault);
 }
 
-static int has_message_text(struct hd_call *call, const struct hd_room_content_rec *content,
-                            struct hd_slice text, bool *out)
+static int has_message_text(struct message_list *list, const struct hd_room_content_rec *content,
+                            bool *out)
 {
     struct hd_slice *texts;
     size_t count;
@@ -128,9 +131,9 @@ static int has_message_text(struct hd_call *call, const struct hd_room_content_r
     *out = false;
     if (content->content.len == 0)
         return 0;
-    err = hd_room_content_texts(content->content, call->arena, &texts, &count);
+    err = hd_room_content_texts(content->content, &list->arena, &texts, &count);
     for (size_t i = 0; !err && !*out && i < count; i++)
-        *out = hd_utf8_finds(texts[i], text);
+        *out = hd_utf8_finds(texts[i], list->text);
     return err;
 }
 
@@ -140,17 +143,17 @@ static int filter_page(struct message_page *page)
     struct message_list *list = page->list;
     struct hd_call *call = list->call;
     struct hd_room_content_rec *contents =
-        hd_arena_calloc(call->arena, page->most, sizeof(*contents));
+        hd_arena_calloc(&list->arena, page->most, sizeof(*contents));
     size_t kept = 0;
     int err = contents ? hd_room_contents_read(call->app->store, page->found, page->count,
-                                               call->arena, contents, &call->fault)
+                                               &list->arena, contents, &call->fault)
                        : HD_ENOMEM;
 
     for (size_t i = 0; !err && i < page->count; i++) {
         bool is_found = false;
 
         if (page->found[i].state != HD_ROOM_DELETED)
-            err = has_message_text(call, &contents[i], list->text, &is_found);
+            err = has_message_text(list, &contents[i], &is_found);
         if (is_found)
             page->found[kept++] = page->found[i];
     }
@@ -178,7 +181,41 @@ static int find_messages(struct message_list *list)
         if (!err && list->text.len > 0)
             err = filter_page(&page);
         for (size_t i = 0; !err && i < page.count && list->count < list->limit; i++)
-            list->list[list->count++] = page.found[i];
+            err =
+                hd_room_message_copy(list->call->arena, &page.found[i], &list->list[list->count++]);
+    }
+    return err;
+}
+
+/* The response has them in ascending or descending order, whatever the query needed. */
+static void order_messages(struct message_list *list)
+{
+    if (list->query.is_newest_first == list->is_descending)
+        return;
+    for (size_t i = 0; i < list->count / 2; i++) {
+        struct hd_room_message_rec other = list->list[i];
+
+        list->list[i] = list->list[list->count - 1 - i];
+        list->list[list->count - 1 - i] = other;
+    }
+}
+
+static int show_page(struct message_list *list, const struct hd_room_message_rec *messages,
+                     size_t count)
+{
+    struct hd_call *call = list->call;
+    struct hd_room_details *details;
+    int err;
+
+    hd_arena_reset(&list->arena);
+    details = hd_arena_calloc(&list->arena, count, sizeof(*details));
+    err = details ? hd_room_details_read(call->app->store, messages, count, &list->arena, details,
+                                         &call->fault)
+                  : HD_ENOMEM;
+    for (size_t i = 0; !err && i < count; i++) {
+        hd_room_details_view(&call->jw, &messages[i], &details[i]);
+        err = call->jw.err;
+        call->budget.shown += !err;
     }
     return err;
 }
@@ -186,23 +223,14 @@ static int find_messages(struct message_list *list)
 static int show_messages(struct message_list *list)
 {
     struct hd_call *call = list->call;
-    bool is_reverse = list->query.is_newest_first != list->is_descending;
-    struct hd_room_details *details =
-        hd_arena_calloc(call->arena, list->count + 1, sizeof(*details));
-    int err = details ? hd_room_details_read(call->app->store, list->list, list->count, call->arena,
-                                             details, &call->fault)
-                      : HD_ENOMEM;
+    int err = 0;
 
-    if (err)
-        return err;
+    order_messages(list);
     hd_jw_array(&call->jw);
-    for (size_t i = 0; i < list->count; i++) {
-        size_t n = is_reverse ? list->count - 1 - i : i;
-
-        hd_room_details_view(&call->jw, &list->list[n], &details[n]);
-    }
+    for (size_t i = 0; !err && i < list->count; i += PAGE)
+        err = show_page(list, &list->list[i], list->count - i < PAGE ? list->count - i : PAGE);
     hd_jw_array_end(&call->jw);
-    return 0;
+    return err;
 }
 
 static struct hd_step list_messages(struct hd_call *call)
@@ -216,9 +244,13 @@ static struct hd_step list_messages(struct hd_call *call)
     if (err)
         return hd_step_fail(err);
     list.thread_id = thread.id;
+    hd_arena_init(&list.arena, MAX_PAGE);
     if (thread.is_room)
         err = find_messages(&list);
-    return hd_step_done(err ? err : show_messages(&list));
+    if (!err)
+        err = show_messages(&list);
+    hd_arena_fini(&list.arena);
+    return hd_step_done(err);
 }
 
 /* ---- one message ------------------------------------------------------ */

@@ -166,6 +166,17 @@ def test_wrong_lists_of_messages(http, thread, params, named):
     refused(http, "GET", thread.path("/room/messages"), 422, named, params=params)
 
 
+def test_a_long_list_names_a_limit_that_fits(http, thread):
+    text = "x" * 6_000_000
+    for _ in range(12):
+        thread.ask("POST", thread.path("/room/messages"), 201, json={"content": text})
+    detail = refused(http, "GET", thread.path("/room/messages"), 422, "max_answer")
+    fits = int(detail.split("limit=")[1].split()[0])
+    assert len(thread.ask("GET", thread.path("/room/messages"), params={"limit": fits})) == fits == 11
+    assert thread.ask("GET", thread.path("/room/messages"), params={"text": "no x"}) == []
+    http.delete(thread.path(""))
+
+
 # ---- PUT /threads/{id}/room/read, GET /mentions, unread
 
 
