@@ -337,6 +337,7 @@ struct hd_cascade_rec {
     int64_t version;            /* the version that the edit made */
     struct hd_slice actor;      /* the editor */
     struct hd_slice editor;     /* JSON: the sender as clients see it */
+    struct hd_slice user;       /* JSON: hd_admission.user of its runs; or empty */
     int64_t limit;
     int64_t approved;       /* runs of the plan that may go; -1: all */
     struct hd_slice plan;   /* JSON list: the runs in order, with what became of each */

@@ -14,6 +14,7 @@ static const struct hd_record_field cascade_members[] = {
     {HD_RECORD_MEMBER("version", INT, REC, version)},
     {HD_RECORD_MEMBER("actor", TEXT, REC, actor)},
     {HD_RECORD_MEMBER("editor", JSON, REC, editor)},
+    {HD_RECORD_MEMBER("user", JSON, REC, user)},
     {HD_RECORD_MEMBER("limit", INT, REC, limit)},
     {HD_RECORD_MEMBER("approved", INT, REC, approved)},
     {HD_RECORD_MEMBER("plan", JSON, REC, plan)},

@@ -639,6 +639,7 @@ static struct hd_cascade_rec make_cascade(const char *id, enum hd_cascade_status
                                    .version = 2,
                                    .actor = ADA,
                                    .editor = HD_S("{\"id\":\"ada\"}"),
+                                   .user = HD_S("{\"identity\":\"ada\"}"),
                                    .limit = 5,
                                    .approved = -1,
                                    .plan = HD_S("[]"),
@@ -662,6 +663,7 @@ static void a_cascade_comes_back_as_it_was(void **state)
     assert_int_equal(back.version, 2);
     assert_slice(back.actor, ADA);
     assert_slice(back.editor, cascade.editor);
+    assert_slice(back.user, cascade.user);
     assert_int_equal(back.limit, 5);
     assert_int_equal(back.approved, -1);
     assert_slice(back.plan, cascade.plan);

@@ -77,6 +77,8 @@ struct hd_step hd_room_regenerate_begin(struct hd_call *call, const struct hd_ro
     if (err)
         return hd_step_fail(err);
     change->event_seq = change->thread.event_seq;
+    if (call->identity)
+        change->op.user = call->identity->user;
     change->op.app = call->app;
     change->op.arena = call->arena;
     change->op.principal = call->principal;

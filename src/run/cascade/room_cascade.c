@@ -221,6 +221,7 @@ static int begin_cascade(struct hd_room_cascade_try *t)
                                           .message_id = op->message_id,
                                           .version = op->message.version,
                                           .actor = op->editor.key,
+                                          .user = op->user,
                                           .limit = op->limit,
                                           .approved = (int64_t)op->free};
     t->cascade = &op->cascade;

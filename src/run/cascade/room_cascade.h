@@ -59,6 +59,7 @@ struct hd_room_cascade {
     const struct hd_held_thread *seen; /* as in struct hd_admission; may be NULL */
     enum hd_room_cascade_verb verb;
     struct hd_room_person editor; /* of EDIT and RETRY */
+    struct hd_slice user;         /* likewise; as in struct hd_admission */
     /* EDIT and RETRY. */
     struct hd_slice message_id;
     struct hd_slice content;  /* of EDIT: JSON */

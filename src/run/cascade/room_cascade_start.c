@@ -212,6 +212,7 @@ static int make_run(struct starting *s, struct hd_room_run **out)
     if (err)
         return err;
     (*out)->admission.is_off_head = true;
+    (*out)->admission.user = t->cascade->user;
     (*out)->admission.forks = s->forks;
     (*out)->rec.cascade = t->cascade->id;
     (*out)->rec.replaces = s->step->run_id;
