@@ -13,6 +13,7 @@
 
 #define MENTIONS_MOST 100
 #define MENTIONS_USUAL 20
+#define MAX_CONTENTS ((size_t)1 << 30) /* bytes */
 
 /* ---- the read mark ---------------------------------------------------- */
 
@@ -209,29 +210,38 @@ static int fill_inbox(struct inbox *inbox)
     return err;
 }
 
+static int show_mention(struct inbox *inbox, size_t number, const struct hd_room_details *details)
+{
+    struct hd_jw *jw = &inbox->call->jw;
+
+    hd_jw_object(jw);
+    hd_jw_put_string(jw, "thread_id", inbox->mentions[number].thread_id);
+    hd_jw_put_timestamp(jw, "created_at", inbox->mentions[number].created_at);
+    hd_jw_key(jw, HD_S("message"));
+    hd_room_details_view(jw, &inbox->messages[number], details);
+    hd_jw_object_end(jw);
+    inbox->call->budget.shown += !jw->err;
+    return jw->err;
+}
+
 static int show_inbox(struct inbox *inbox)
 {
     struct hd_call *call = inbox->call;
-    struct hd_jw *jw = &call->jw;
-    struct hd_room_details *details =
-        hd_arena_calloc(call->arena, inbox->count + 1, sizeof(*details));
-    int err = details ? hd_room_details_read(call->app->store, inbox->messages, inbox->count,
-                                             call->arena, details, &call->fault)
-                      : HD_ENOMEM;
+    struct hd_room_details *details;
+    struct hd_arena arena;
+    int err;
 
-    if (err)
-        return err;
-    hd_jw_array(jw);
-    for (size_t i = 0; i < inbox->count; i++) {
-        hd_jw_object(jw);
-        hd_jw_put_string(jw, "thread_id", inbox->mentions[i].thread_id);
-        hd_jw_put_timestamp(jw, "created_at", inbox->mentions[i].created_at);
-        hd_jw_key(jw, HD_S("message"));
-        hd_room_details_view(jw, &inbox->messages[i], &details[i]);
-        hd_jw_object_end(jw);
-    }
-    hd_jw_array_end(jw);
-    return 0;
+    hd_arena_init(&arena, MAX_CONTENTS);
+    details = hd_arena_calloc(&arena, inbox->count + 1, sizeof(*details));
+    err = details ? hd_room_details_read(call->app->store, inbox->messages, inbox->count, &arena,
+                                         details, &call->fault)
+                  : HD_ENOMEM;
+    hd_jw_array(&call->jw);
+    for (size_t i = 0; !err && i < inbox->count; i++)
+        err = show_mention(inbox, i, &details[i]);
+    hd_jw_array_end(&call->jw);
+    hd_arena_fini(&arena);
+    return err;
 }
 
 static struct hd_step list_mentions(struct hd_call *call)
