@@ -446,6 +446,25 @@ def test_a_typo_is_fixed_while_its_run_is_running(room, agent):
     assert room.heard(cascade["plan"][0]["assistant_id"])[0] == "@Ann hallo"
 
 
+def test_the_switch_waits_for_a_run_that_is_running_on_the_line(room, agent):
+    with Gate() as gate:
+        ann = agent("Ann", "gated", config=gate.config)
+        gate.open()
+        first, _ = room.posted("@Ann hello")
+        gate.is_open.clear()
+        second = room.post("@Ann and now?")["message"]["id"]
+        until(lambda: gate.arrived == 2)
+        cascade = room.edit(first, "@Ann hallo")["cascade"]
+        until(lambda: gate.arrived == 3)
+        assert room.cascade(cascade["cascade_id"])["status"] == "running"
+        gate.open()
+        assert room.settled(cascade)["status"] == "done"
+    said = "one two three four five six seven eight nine ten"
+    assert room.heard(ann) == ["@Ann hallo", said, "@Ann and now?", said]
+    assert len(room.messages()) == 4  # equal answers keep their messages
+    assert [room.message(each)["state"] for each in (first, second)] == ["ok", "ok"]
+
+
 def test_new_messages_meanwhile_join_the_cascade(seed, room):
     cascade = room.edited(seed.m1, "@Ann blue", limit=1)
     late, answer = room.posted("@Ann late")
