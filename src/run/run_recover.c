@@ -6,6 +6,7 @@
 #include "run/run_recover.h"
 
 #include "app/app.h"
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "cluster/cluster.h"
@@ -34,6 +35,7 @@ struct recovery {
     void *arg;
     struct heddle_error *fault;
     bool is_handed_over;   /* the latest run */
+    bool is_again;         /* after an error: its loss is counted perhaps, and it did not begin */
     size_t webhooks;       /* stored */
     struct hd_arena arena; /* of one run */
 };
@@ -286,7 +288,7 @@ static int recover(struct recovery *r, struct hd_run_rec *run)
         return drop(r, run);
     if (!err)
         run->guard = (struct hd_guard){thread.created_at, r->token};
-    if (!err && run->status == HD_RUN_STATE_RUNNING && !run->is_suspended)
+    if (!err && run->status == HD_RUN_STATE_RUNNING && !run->is_suspended && !r->is_again)
         err = hd_run_losses_add(&run->losses, r->store, run->principal, run->thread_id, run->run_id,
                                 r->fault);
     if (!err && run->status == HD_RUN_STATE_RUNNING) {
@@ -356,27 +358,28 @@ int hd_run_recover(struct hd_app *app, hd_run_recovered_fn fn, void *arg,
 
 /* ---- take-over -------------------------------------------------------- */
 
-struct takeover {
+struct hd_run_rest {
     struct hd_app *app;
     struct hd_slice principal, thread;
     const struct hd_hold *hold; /* as it was found */
     int64_t token;              /* the new one */
     bool is_claimed;
+    struct hd_arena keys;  /* has the principal and the thread */
     struct hd_arena arena; /* of one attempt */
-    /* The runs in flight when the thread was claimed; announced to the queue. */
+    /* The runs in flight when the thread was claimed; from `next` on they are announced. */
     struct hd_run_rec *runs;
-    size_t run_count;
+    size_t run_count, next;
     struct hd_arena run_arena;
 };
 
-static void withdraw_runs(struct takeover *t)
+static void withdraw_runs(struct hd_run_rest *t)
 {
-    for (size_t i = 0; i < t->run_count; i++)
-        hd_queue_unexpect(t->app->queue, t->principal, t->runs[i].run_id);
-    t->run_count = 0;
+    for (; t->next < t->run_count; t->next++)
+        hd_queue_unexpect(t->app->queue, t->principal, t->runs[t->next].run_id);
+    t->run_count = t->next = 0;
 }
 
-static int announce_run(struct takeover *t, const struct hd_run_rec *run,
+static int announce_run(struct hd_run_rest *t, const struct hd_run_rec *run,
                         struct heddle_error *fault)
 {
     struct hd_slice ns;
@@ -393,7 +396,7 @@ static int announce_run(struct takeover *t, const struct hd_run_rec *run,
  * Lists the runs in flight and announces them: as soon as the thread is claimed, this server admits
  * runs on it, which have to wait for the earlier ones.
  */
-static int announce_runs(struct takeover *t, struct heddle_error *fault)
+static int announce_runs(struct hd_run_rest *t, struct heddle_error *fault)
 {
     size_t count = 0;
     int err;
@@ -409,7 +412,8 @@ static int announce_runs(struct takeover *t, struct heddle_error *fault)
     return err;
 }
 
-static int write_hold(struct takeover *t, struct hd_thread_rec *record, struct heddle_error *fault)
+static int write_hold(struct hd_run_rest *t, struct hd_thread_rec *record,
+                      struct heddle_error *fault)
 {
     struct hd_slice self = hd_cluster_self(t->app->cluster), lane;
     const struct hd_hold hold = {.token = t->token, .server = self, .last = self};
@@ -436,7 +440,7 @@ static int write_hold(struct takeover *t, struct hd_thread_rec *record, struct h
 /* A deleted thread has no hold; its row went with it. */
 static int claim_once(void *arg, struct heddle_error *fault)
 {
-    struct takeover *t = arg;
+    struct hd_run_rest *t = arg;
     struct hd_thread_rec record;
     struct hd_hold hold;
     int err;
@@ -462,7 +466,7 @@ static int claim_once(void *arg, struct heddle_error *fault)
 /* Releases the thread, unless a run was admitted meanwhile. */
 static int release_once(void *arg, struct heddle_error *fault)
 {
-    struct takeover *t = arg;
+    struct hd_run_rest *t = arg;
     struct hd_batch_builder batch;
     struct hd_thread_rec record;
     struct hd_run_rec *active;
@@ -492,50 +496,106 @@ static int release_once(void *arg, struct heddle_error *fault)
 }
 
 /* Hands over the announced runs; withdraws those that end here. */
-static int recover_thread(struct takeover *t, struct recovery *r)
+static int recover_announced(struct hd_run_rest *t, struct recovery *r)
 {
-    int err = 0;
-
-    for (size_t i = 0; i < t->run_count; i++) {
-        struct hd_slice run_id = t->runs[i].run_id;
+    for (; t->next < t->run_count; t->next++) {
+        struct hd_slice run_id = t->runs[t->next].run_id;
         struct run_recovery of = {
             .recovery = r, .principal = t->principal, .thread = t->thread, .run_id = run_id};
+        int err;
 
         r->is_handed_over = false;
-        if (!err)
-            err = hd_rows_change(r->store, recover_once, &of, r->fault);
+        err = hd_rows_change(r->store, recover_once, &of, r->fault);
+        if (err)
+            return err;
         if (!r->is_handed_over)
             hd_queue_unexpect(t->app->queue, t->principal, run_id);
+        r->is_again = false;
     }
-    t->run_count = 0;
-    return err;
+    return 0;
+}
+
+static int recover_claimed(struct hd_run_rest *t, bool is_again, hd_run_recovered_fn fn, void *arg,
+                           size_t *webhooks, struct heddle_error *fault)
+{
+    struct recovery r = {.app = t->app,
+                         .store = t->app->store,
+                         .token = t->token,
+                         .fn = fn,
+                         .arg = arg,
+                         .fault = fault,
+                         .is_again = is_again};
+    int err;
+
+    hd_arena_init(&r.arena, SIZE_MAX / 2);
+    err = recover_announced(t, &r);
+    hd_arena_fini(&r.arena);
+    *webhooks += r.webhooks;
+    return err ? err : hd_rows_change(t->app->store, release_once, t, fault);
+}
+
+void hd_run_recover_free(struct hd_run_rest *rest)
+{
+    if (!rest)
+        return;
+    withdraw_runs(rest);
+    hd_arena_fini(&rest->run_arena);
+    hd_arena_fini(&rest->arena);
+    hd_arena_fini(&rest->keys);
+    hd_free(rest);
+}
+
+static struct hd_run_rest *create_rest(struct hd_app *app, struct hd_slice principal,
+                                       struct hd_slice thread)
+{
+    struct hd_run_rest *rest = hd_calloc(1, sizeof(*rest));
+
+    if (!rest)
+        return NULL;
+    rest->app = app;
+    rest->token = hd_hold_token();
+    hd_arena_init(&rest->keys, SIZE_MAX / 2);
+    hd_arena_init(&rest->arena, SIZE_MAX / 2);
+    hd_arena_init(&rest->run_arena, SIZE_MAX / 2);
+    if (hd_arena_copy(&rest->keys, principal, &rest->principal) ||
+        hd_arena_copy(&rest->keys, thread, &rest->thread)) {
+        hd_run_recover_free(rest);
+        return NULL;
+    }
+    return rest;
 }
 
 int hd_run_recover_thread(struct hd_app *app, struct hd_slice principal, struct hd_slice thread,
                           const struct hd_hold *hold, hd_run_recovered_fn fn, void *arg,
-                          size_t *webhooks, struct heddle_error *fault)
+                          size_t *webhooks, struct hd_run_rest **rest, struct heddle_error *fault)
 {
-    struct takeover t = {.app = app,
-                         .principal = principal,
-                         .thread = thread,
-                         .hold = hold,
-                         .token = hd_hold_token()};
-    struct recovery r = {
-        .app = app, .store = app->store, .token = t.token, .fn = fn, .arg = arg, .fault = fault};
+    struct hd_run_rest *t = create_rest(app, principal, thread);
     int err;
 
-    hd_arena_init(&t.arena, SIZE_MAX / 2);
-    hd_arena_init(&r.arena, SIZE_MAX / 2);
-    hd_arena_init(&t.run_arena, SIZE_MAX / 2);
-    err = hd_rows_change(app->store, claim_once, &t, fault);
-    if (!err && t.is_claimed)
-        err = recover_thread(&t, &r);
-    if (!err && t.is_claimed)
-        err = hd_rows_change(app->store, release_once, &t, fault);
-    withdraw_runs(&t);
-    *webhooks += r.webhooks;
-    hd_arena_fini(&r.arena);
-    hd_arena_fini(&t.run_arena);
-    hd_arena_fini(&t.arena);
+    *rest = NULL;
+    if (!t)
+        return HD_ENOMEM;
+    t->hold = hold;
+    err = hd_rows_change(app->store, claim_once, t, fault);
+    t->hold = NULL;
+    if (!err && t->is_claimed)
+        err = recover_claimed(t, false, fn, arg, webhooks, fault);
+    if (err)
+        *rest = t;
+    else
+        hd_run_recover_free(t);
     return err;
+}
+
+int hd_run_recover_rest(struct hd_run_rest *rest, hd_run_recovered_fn fn, void *arg,
+                        size_t *webhooks, struct heddle_error *fault)
+{
+    struct hd_hold hold;
+    int err;
+
+    hd_arena_reset(&rest->arena);
+    err = hd_hold_read(rest->app->store, rest->principal, rest->thread, &rest->arena, &hold, fault);
+    if (err || hold.token != rest->token)
+        return err; /* the claim was not stored, or another server has taken over */
+    return recover_claimed(rest, true, fn, arg, webhooks, fault);
 }

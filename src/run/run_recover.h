@@ -34,10 +34,20 @@ HD_MUST_CHECK int hd_run_recover(struct hd_app *app, hd_run_recovered_fn fn, voi
  * one with runs in flight, and hands over its runs as above. They are announced to the queue before
  * (hd_queue_expect()). Does nothing when the hold is not `hold` any more. A thread without runs in
  * flight is released. Adds the number of webhooks of runs that have ended to *webhooks.
+ *
+ * After an error this server may hold the thread: then the runs that were not handed over stay
+ * announced, and *rest recovers them later. Otherwise *rest is NULL.
  */
+struct hd_run_rest;
+
 HD_MUST_CHECK int hd_run_recover_thread(struct hd_app *app, struct hd_slice principal,
                                         struct hd_slice thread, const struct hd_hold *hold,
                                         hd_run_recovered_fn fn, void *arg, size_t *webhooks,
-                                        struct heddle_error *fault);
+                                        struct hd_run_rest **rest, struct heddle_error *fault);
+/* Continues after an error; may be called again after another one. */
+HD_MUST_CHECK int hd_run_recover_rest(struct hd_run_rest *rest, hd_run_recovered_fn fn, void *arg,
+                                      size_t *webhooks, struct heddle_error *fault);
+/* Withdraws what is still announced: another server, or the next start, recovers it. NULL: none. */
+void hd_run_recover_free(struct hd_run_rest *rest);
 
 #endif

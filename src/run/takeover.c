@@ -19,13 +19,15 @@
 #include "webhook/webhook.h"
 
 #define MAX_THREADS 64 /* of one visit to a store thread */
+#define RETRY_MS 200   /* before a thread whose recovery met an error is visited again */
 #define MAX_ARENA ((size_t)512 << 20)
 
 /* A search for threads to take over. */
 enum search_kind {
     OF_SERVER, /* the share of this server in the threads of one that is gone */
     ORPHANS,   /* all threads of servers that are gone */
-    UNHELD     /* runs in flight on threads that no server holds */
+    UNHELD,    /* runs in flight on threads that no server holds */
+    REST       /* the oldest of the threads whose recovery met an error */
 };
 
 struct search {
@@ -47,6 +49,9 @@ struct hd_takeover {
     bool is_retiring; /* begins no search; the runs that one has found continue */
     bool is_stopped;
     bool has_rest; /* the timer searches for what other servers have left */
+    uv_timer_t retry_timer;
+    int timers;                         /* open */
+    HD_VEC(struct hd_run_rest *) rests; /* oldest first; a visit has the first of them */
     uint64_t count;
 };
 
@@ -56,6 +61,7 @@ struct visit {
     struct search search;
     struct hd_arena arena;
     HD_VEC(struct recovered) runs;
+    struct hd_run_rest *rest; /* of a thread whose recovery met an error; or NULL */
     size_t threads;
     size_t webhooks; /* stored with the ends of runs that were given up */
     bool has_more;
@@ -85,7 +91,7 @@ static int take_thread(struct visit *visit, struct hd_slice principal, struct hd
         return 1;
     }
     err = hd_run_recover_thread(visit->takeover->app, principal, thread, hold, keep_recovered,
-                                visit, &visit->webhooks, &visit->fault);
+                                visit, &visit->webhooks, &visit->rest, &visit->fault);
     visit->threads += !err;
     return err;
 }
@@ -172,6 +178,11 @@ static void run_search(void *arg)
     case UNHELD:
         err = search_unheld(visit);
         break;
+    case REST:
+        if (visit->rest)
+            err = hd_run_recover_rest(visit->rest, keep_recovered, visit, &visit->webhooks,
+                                      &visit->fault);
+        break;
     }
     visit->err = err > 0 ? 0 : err;
 }
@@ -194,6 +205,7 @@ static struct visit *make_visit(struct hd_takeover *takeover, const struct searc
 
 static void free_visit(struct visit *visit)
 {
+    hd_run_recover_free(visit->rest);
     hd_vec_fini(&visit->runs);
     hd_arena_fini(&visit->arena);
     hd_free(visit);
@@ -230,7 +242,7 @@ static void add_search(struct hd_takeover *takeover, enum search_kind kind, stru
 {
     struct search search = {.kind = kind};
 
-    if (takeover->is_retiring)
+    if (takeover->is_stopped || (takeover->is_retiring && kind != REST))
         return;
     if (server.len < sizeof(search.server))
         memcpy(search.server, server.ptr ? server.ptr : "", server.len);
@@ -238,6 +250,31 @@ static void add_search(struct hd_takeover *takeover, enum search_kind kind, stru
     if (hd_vec_push(&takeover->waiting, search))
         hd_log(HD_LOG_WARN, "cluster", "out of memory: a search for lost runs is delayed");
     next_visit(takeover);
+}
+
+/* After an error the thread is visited again. */
+static void keep_rest(struct visit *visit)
+{
+    struct hd_takeover *takeover = visit->takeover;
+
+    if (!visit->err) /* else it is freed with the visit */
+        return;
+    if (visit->rest && !takeover->is_stopped && hd_vec_push(&takeover->rests, visit->rest) == 0)
+        visit->rest = NULL;
+}
+
+static void on_retry(uv_timer_t *timer)
+{
+    struct hd_takeover *takeover = timer->data;
+
+    if (takeover->rests.count > 0)
+        add_search(takeover, REST, hd_slice(NULL, 0));
+}
+
+static void retry_rests(struct hd_takeover *takeover)
+{
+    if (takeover->rests.count > 0 && !takeover->is_stopped)
+        (void)uv_timer_start(&takeover->retry_timer, on_retry, RETRY_MS, 0); /* cannot fail */
 }
 
 static void on_visited(void *arg)
@@ -248,22 +285,40 @@ static void on_visited(void *arg)
     takeover->is_visiting = false;
     if (!takeover->is_stopped)
         continue_runs(visit);
+    keep_rest(visit);
+    retry_rests(takeover);
     if (visit->has_more && !visit->err)
         add_search(takeover, visit->search.kind, hd_slice_cstr(visit->search.server));
     free_visit(visit);
     next_visit(takeover);
 }
 
+/* The search may be the second one for the only rest. */
+static void take_rest(struct hd_takeover *takeover, struct visit *visit)
+{
+    if (takeover->rests.count == 0)
+        return;
+    visit->rest = takeover->rests.items[0];
+    takeover->rests.count--;
+    memmove(takeover->rests.items, takeover->rests.items + 1,
+            takeover->rests.count * sizeof(takeover->rests.items[0]));
+}
+
 static void next_visit(struct hd_takeover *takeover)
 {
     struct visit *visit;
 
-    if (takeover->is_visiting || takeover->is_retiring || takeover->waiting.count == 0)
+    if (takeover->is_visiting || takeover->is_stopped || takeover->waiting.count == 0)
         return;
     visit = make_visit(takeover, &takeover->waiting.items[0]);
+    if (visit && visit->search.kind == REST)
+        take_rest(takeover, visit);
     if (!visit || hd_defer_run(takeover->app->defer, run_search, on_visited, visit)) {
-        if (visit)
+        if (visit) {
+            visit->err = HD_ENOMEM;
+            keep_rest(visit);
             free_visit(visit);
+        }
         hd_log(HD_LOG_WARN, "cluster", "out of memory: a search for lost runs is delayed");
         return; /* the timer tries again */
     }
@@ -365,12 +420,12 @@ int hd_takeover_create(struct hd_app *app, struct hd_takeover **out)
 
     if (!takeover)
         return HD_ENOMEM;
-    if (uv_timer_init(app->loop, &takeover->timer)) {
-        hd_free(takeover);
-        return HD_EIO;
-    }
+    (void)uv_timer_init(app->loop, &takeover->timer); /* neither can fail */
+    (void)uv_timer_init(app->loop, &takeover->retry_timer);
     uv_unref((uv_handle_t *)&takeover->timer);
-    takeover->timer.data = takeover;
+    uv_unref((uv_handle_t *)&takeover->retry_timer);
+    takeover->timer.data = takeover->retry_timer.data = takeover;
+    takeover->timers = 2;
     takeover->app = app;
     takeover->waiting.limit = 2 * HD_CLUSTER_MAX_SERVERS;
     *out = takeover;
@@ -388,25 +443,36 @@ void hd_takeover_retire(struct hd_takeover *takeover)
     if (!takeover)
         return;
     takeover->is_retiring = true;
+    takeover->waiting.count = 0;
     (void)uv_timer_stop(&takeover->timer); /* cannot fail */
+    retry_rests(takeover);
 }
 
 void hd_takeover_stop(struct hd_takeover *takeover)
 {
-    if (takeover)
-        takeover->is_stopped = true;
     hd_takeover_retire(takeover);
+    if (!takeover)
+        return;
+    takeover->is_stopped = true;
+    (void)uv_timer_stop(&takeover->retry_timer); /* cannot fail */
 }
 
 static void on_takeover_closed(uv_handle_t *handle)
 {
-    hd_free(handle->data);
+    struct hd_takeover *takeover = handle->data;
+
+    if (--takeover->timers == 0)
+        hd_free(takeover);
 }
 
 void hd_takeover_destroy(struct hd_takeover *takeover)
 {
     if (!takeover)
         return;
+    for (size_t i = 0; i < takeover->rests.count; i++)
+        hd_run_recover_free(takeover->rests.items[i]);
+    hd_vec_fini(&takeover->rests);
     hd_vec_fini(&takeover->waiting);
     uv_close((uv_handle_t *)&takeover->timer, on_takeover_closed);
+    uv_close((uv_handle_t *)&takeover->retry_timer, on_takeover_closed);
 }
