@@ -3,10 +3,12 @@
 #include <heddle.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "events/event_log_internal.h"
 #include "records/record.h"
 
+#define MAX_RETRY_US INT64_C(30000000)
 #define LEAD 1000 /* events that runs of the thread may add before the batch is applied */
 
 struct hd_event_batch *hd_event_batch_begin(struct hd_event_logs *logs, struct hd_slice principal,
@@ -61,6 +63,15 @@ int hd_event_batch_add(struct hd_event_batch *events, struct hd_slice run_id, ui
 bool hd_event_batch_fits(const struct hd_event_batch *events, const struct hd_thread_rec *thread)
 {
     return thread->event_seq < (int64_t)events->first;
+}
+
+bool hd_event_batch_has_time(int64_t *until)
+{
+    int64_t now = hd_clock_monotonic_us();
+
+    if (*until == 0)
+        *until = now + MAX_RETRY_US;
+    return now < *until;
 }
 
 int hd_event_batch_put(const struct hd_event_batch *events, struct hd_batch_builder *batch,

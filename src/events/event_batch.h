@@ -49,6 +49,11 @@ HD_MUST_CHECK int hd_event_batch_add(struct hd_event_batch *events, struct hd_sl
  */
 bool hd_event_batch_fits(const struct hd_event_batch *events, const struct hd_thread_rec *thread);
 /*
+ * True while the events of a change may begin again: each change of the thread uses the numbers of
+ * those that reserved theirs before, so many may lose them many times. *until is 0 at first.
+ */
+bool hd_event_batch_has_time(int64_t *until);
+/*
  * Appends the row of the page, and raises thread->event_seq; the caller puts the record of the
  * thread. Does nothing without events. Borrows the names in `thread` until the batch is applied.
  */

@@ -7,7 +7,6 @@
 #include "records/stream_modes.h"
 #include "run/admit.h"
 
-#define MAX_ROUNDS 20
 #define MAX_EVENT (HD_ROOM_MAX_CONTENT * 2)
 
 /* ---- the batch (store thread) ----------------------------------------- */
@@ -127,7 +126,7 @@ static struct hd_step settle_change(struct hd_call *call)
         change->show(call, change);
         return HD_DONE;
     }
-    if (change->needs_numbers && ++change->rounds < MAX_ROUNDS) {
+    if (change->needs_numbers && hd_event_batch_has_time(&change->until)) {
         call->fault = (struct heddle_error){0};
         return hd_call_visit(call, read_numbers, hd_room_change_then);
     }

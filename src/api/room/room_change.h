@@ -44,7 +44,7 @@ struct hd_room_change {
     struct hd_admission_group *group;
     struct hd_event_batch *events;
     bool needs_numbers;
-    int rounds;
+    int64_t until; /* for the reservation of numbers for the events */
     int err;
 };
 

@@ -1,4 +1,6 @@
 /* Chat messages of people: posted, with or without the stream of their runs. */
+#include <string.h>
+
 #include "api/api.h"
 #include "api/event_stream.h"
 #include "api/request/forward.h"
@@ -18,7 +20,6 @@
 #include "run/room/room_waiting.h"
 
 #define MAX_MENTIONS 100
-#define MAX_TRIES 5 /* reservations of numbers for the events */
 #define MAX_FRAME ((size_t)64 << 20)
 
 /* The request; in the arena of its call. */
@@ -26,19 +27,34 @@ struct room_posting {
     struct hd_room_post post;
     struct hd_thread_rec thread;
     int64_t event_seq; /* of the thread */
-    int tries;
-    int err; /* of the visit to a store thread */
+    int64_t until;     /* for the reservation of numbers for the events */
+    int err;           /* of the visit to a store thread */
     bool is_streamed;
 };
 
 /* ---- the request (store thread) --------------------------------------- */
 
-/* Ids are parts of paths. */
+/* Ids are parts of paths, in which "." and ".." are no names. */
+static bool is_message_id(struct hd_slice id)
+{
+    size_t dots = 0;
+
+    for (size_t i = 0; i < id.len; i++) {
+        char c = id.ptr[i];
+        bool is_alnum = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+
+        if (!is_alnum && (c == '\0' || !strchr("-._~", c)))
+            return false;
+        dots += c == '.';
+    }
+    return id.len <= HD_ROOM_MAX_ID && !(dots == id.len && dots <= 2);
+}
+
 static int read_post_id(struct hd_call *call, const char *name, struct hd_slice *out)
 {
     int err = hd_body_string(call, name, out);
 
-    if (err || out->len == 0 || (out->len <= HD_ROOM_MAX_ID && hd_slice_is_token(*out)))
+    if (err || out->len == 0 || is_message_id(*out))
         return err;
     return hd_error_set(&call->fault, HD_EINVAL,
                         "%s: expected 1 to %d letters, digits or characters of -._~", name,
@@ -327,7 +343,7 @@ static struct hd_step post_then(struct hd_call *call)
     struct room_posting *posting = call->state;
     struct hd_room_post *post = &posting->post;
 
-    if (posting->tries++ == MAX_TRIES)
+    if (!hd_event_batch_has_time(&posting->until))
         return hd_step_fail(HD_ECONFLICT);
     post->events = hd_event_batch_begin(call->app->event_logs, call->principal, post->thread_id,
                                         posting->event_seq, HD_ROOM_POST_EVENTS);

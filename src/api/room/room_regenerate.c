@@ -7,16 +7,14 @@
 #include "records/hold.h"
 #include "run/cascade/room_cascade_jobs.h"
 
-#define MAX_TRIES 5 /* reservations of numbers for the events */
-
 /* In the arena of its call. */
 struct room_regenerate {
     struct hd_room_cascade op;
     hd_room_regenerate_show_fn show;
     struct hd_thread_rec thread;
     int64_t event_seq; /* of the thread */
-    int tries;
-    int err; /* of the visit to a store thread */
+    int64_t until;     /* for the reservation of numbers for the events */
+    int err;           /* of the visit to a store thread */
 };
 
 static void free_change(void *state)
@@ -142,7 +140,7 @@ struct hd_step hd_room_regenerate_then(struct hd_call *call)
 {
     struct room_regenerate *change = call->state;
 
-    if (change->tries++ == MAX_TRIES)
+    if (!hd_event_batch_has_time(&change->until))
         return hd_step_fail(HD_ECONFLICT);
     change->op.events =
         hd_event_batch_begin(call->app->event_logs, call->principal, change->op.thread_id,
