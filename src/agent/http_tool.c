@@ -135,6 +135,13 @@ static int check_timeout(const struct hd_val *val, struct heddle_error *fault)
     return hd_error_set(fault, HD_EINVAL, "\"timeout_ms\" must be from 1 to a day");
 }
 
+static int check_read_only(const struct hd_val *val, struct heddle_error *fault)
+{
+    if (hd_val_type(val) == HD_VAL_BOOL)
+        return 0;
+    return hd_error_set(fault, HD_EINVAL, "\"read_only\" must be true or false");
+}
+
 static int check_name(const struct hd_val *val, struct heddle_error *fault)
 {
     if (hd_val_get_string(val).len > 0)
@@ -171,6 +178,7 @@ static const struct {
     {"body", check_body, false},
     {"result", check_result, false},
     {"timeout_ms", check_timeout, false},
+    {"read_only", check_read_only, false},
 };
 
 int hd_tool_http_check(const struct hd_val *tool, struct heddle_error *fault)

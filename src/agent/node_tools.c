@@ -207,26 +207,37 @@ static void cancel_tool_work(struct hd_task *task)
 
 /* ---- ending ----------------------------------------------------------- */
 
+/* The members of the message that are no part of the result. NULL: HD_ENOMEM. */
+static struct hd_val *make_marks(const struct tool_work *work)
+{
+    struct hd_val *marks = hd_val_object();
+
+    if (work->is_edited)
+        marks = hd_val_with(marks, HD_S("edited_args"), hd_val_ref(work->args));
+    if (work->call.tool && work->call.tool->is_read_only)
+        marks = hd_val_with(marks, HD_S("read_only"), hd_val_bool(true));
+    return marks;
+}
+
 /* Takes both; `artifact` may be NULL. */
 static struct hd_val *make_message(const struct tool_work *work, struct hd_val *content,
                                    struct hd_val *artifact, bool is_error)
 {
     size_t max = (size_t)spec_of(work)->max_result_bytes;
-    struct hd_val *message, *edited;
+    struct hd_val *message, *marks = make_marks(work);
     char id[HD_UUID_SIZE];
 
     hd_uuid_v4(id);
     message = hd_val_message("tool", hd_tool_content(content, max), id);
     message = hd_val_with(message, HD_S("name"), hd_val_string(work->name));
     message = hd_val_with(message, HD_S("tool_call_id"), hd_val_string(work->call.id));
-    if (work->is_edited) {
-        edited = hd_val_with(hd_val_object(), HD_S("edited_args"), hd_val_ref(work->args));
-        message = hd_val_with(message, HD_S("additional_kwargs"), edited);
-    }
+    if (!marks || hd_val_count(marks) > 0)
+        message = hd_val_with(message, HD_S("additional_kwargs"), hd_val_ref(marks));
     if (!hd_val_is_null(artifact) && hd_tool_is_small(artifact, max))
         message = hd_val_with(message, HD_S("artifact"), hd_val_ref(artifact));
     if (is_error)
         message = hd_val_with(message, HD_S("status"), hd_val_cstr("error"));
+    hd_val_unref(marks);
     hd_val_unref(artifact);
     return message;
 }

@@ -137,7 +137,7 @@ static int describe_archives(const struct chroma *own, struct hd_buf *out)
 static int add_archives_tool(struct hd_tool_source *source)
 {
     struct chroma *own = source->own;
-    struct hd_tool tool = {.name = HD_S("search_archives"), .own = own};
+    struct hd_tool tool = {.name = HD_S("search_archives"), .is_read_only = true, .own = own};
     struct hd_val *parameters;
     struct hd_buf about;
     char schema[512];

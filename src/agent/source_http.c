@@ -57,6 +57,7 @@ static int open_tools(struct hd_tool_source *source)
             .name = hd_val_get_string(hd_val_get(decl, HD_S("name"))),
             .description = hd_val_get_string(hd_val_get(decl, HD_S("description"))),
             .parameters = hd_val_get(decl, HD_S("parameters")),
+            .is_read_only = hd_val_is_true(hd_val_get(decl, HD_S("read_only"))),
             .own = (void *)(uintptr_t)decl,
         };
 

@@ -100,6 +100,7 @@ static int add_collection_tool(struct collection *collection)
         "{\"type\":\"object\",\"properties\":{\"query\":{\"type\":\"string\",\"description\":\"The "
         "query.\"}},\"required\":[\"query\"],\"additionalProperties\":false}";
     struct hd_tool tool = {.description = hd_val_get_string(collection->description),
+                           .is_read_only = true,
                            .own = collection};
     struct hd_val *parameters;
     char name[65];

@@ -77,6 +77,13 @@ static void add_problem(struct own *own, struct hd_slice name, const char *probl
              len > 0 ? "; " : "", (int)name.len, name.ptr, problem);
 }
 
+static bool has_read_only_hint(const struct hd_val *item)
+{
+    const struct hd_val *annotations = hd_val_get(item, HD_S("annotations"));
+
+    return hd_val_is_true(hd_val_get(annotations, HD_S("readOnlyHint")));
+}
+
 /* Reports each problem of a tool once: a page may repeat it. */
 static int add_server_tool(struct mcp_place *place, const struct hd_val *item)
 {
@@ -107,6 +114,7 @@ static int add_server_tool(struct mcp_place *place, const struct hd_val *item)
                          &(struct hd_tool){.name = name,
                                            .description = text,
                                            .parameters = hd_val_is_object(schema) ? schema : NULL,
+                                           .is_read_only = has_read_only_hint(item),
                                            .own = own});
 }
 

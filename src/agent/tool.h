@@ -33,6 +33,7 @@ struct hd_tool {
     struct hd_slice description;     /* may be empty */
     const struct hd_val *parameters; /* JSON Schema of the arguments, an object */
     bool is_client;                  /* the client runs it and replies with a tool message */
+    bool is_read_only;               /* its calls have no effects; its messages are marked */
     int64_t timeout_ms;              /* of a call; 0: the node's; below 0: none */
     struct hd_tool_source *source;   /* set by hd_source_add() */
     void *own;                       /* the source's */

@@ -26,7 +26,7 @@ static void declarations_are_checked(void **unused)
         {TOOL(""), ""},
         {TOOL(",\"description\":\"d\",\"parameters\":{},\"method\":\"PUT\",\"headers\":{\"A\":"
               "\"b\",\"C\":null},\"query\":[\"q\"],\"body\":[\"b\"],\"result\":\"json\","
-              "\"timeout_ms\":5"),
+              "\"timeout_ms\":5,\"read_only\":true"),
          ""},
         {TOOL(",\"body\":true,\"result\":{\"json\":\"a.b\"},\"method\":null"), ""},
         {"[]", "a tool must be an object, not a list"},
@@ -58,6 +58,7 @@ static void declarations_are_checked(void **unused)
         {TOOL(",\"result\":{}"), "\"result\" must be \"text\", \"json\" or {\"json\": \"a.path\"}"},
         {TOOL(",\"timeout_ms\":0"), "\"timeout_ms\" must be from 1 to a day"},
         {TOOL(",\"timeout_ms\":\"1\""), "\"timeout_ms\" must be from 1 to a day"},
+        {TOOL(",\"read_only\":\"yes\""), "\"read_only\" must be true or false"},
         {TOOL(",\"header\":{}"), "unknown member \"header\""},
     };
 

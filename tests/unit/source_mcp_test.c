@@ -20,7 +20,8 @@
 #define ACCEPTED "HTTP/1.1 202 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 #define LISTED                                                                                 \
     JSON_ANSWER("", "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"tools\":[{\"name\":\"echo\"," \
-                    "\"description\":\"d\",\"inputSchema\":{\"type\":\"object\"}}]}}")
+                    "\"description\":\"d\",\"inputSchema\":{\"type\":\"object\"},"             \
+                    "\"annotations\":{\"readOnlyHint\":true}}]}}")
 #define NO_STREAM "HTTP/1.1 405 No\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 #define STREAMED                                                                       \
     "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"  \
@@ -92,7 +93,10 @@ static void on_end(void *ctx, const struct hd_engine_run_result *result)
 
     s->w.ends++;
     s->w.status = result->status;
-    s->is_fine = hd_slice_eq(hd_val_get_string(hd_val_get(message, HD_S("content"))), HD_S("fine"));
+    s->is_fine =
+        hd_slice_eq(hd_val_get_string(hd_val_get(message, HD_S("content"))), HD_S("fine")) &&
+        hd_val_is_true(
+            hd_val_get(hd_val_get(message, HD_S("additional_kwargs")), HD_S("read_only")));
 }
 
 /* Runs the loop until the run has ended, or hangs since the n-th allocation failed. Returns the

@@ -35,6 +35,8 @@ static int fake_open(struct hd_tool_source *source)
     for (size_t i = 0; i < hd_val_count(tools); i++) {
         struct hd_tool tool = {.name = hd_val_get_string(hd_val_at(tools, i)),
                                .description = HD_S("a fake"),
+                               .is_read_only =
+                                   hd_val_is_true(hd_val_get(source->value, HD_S("read_only"))),
                                .parameters = hd_val_get(source->value, HD_S("schema"))};
 
         if (hd_slice_eq(tool.name, HD_S("hang_shortly")))
@@ -318,6 +320,29 @@ static void parallel_calls_have_their_own_answers(void **unused)
                                                         "\"four\"") "," RESULT("gather", "c5",
                                                                                "\"five\"") "]");
     assert_after(&s, 1);
+    close_scene(&s);
+}
+
+#define MARKS "\"additional_kwargs\":{\"read_only\":true}"
+
+static void results_of_read_only_tools_are_marked(void **unused)
+{
+    struct scene s;
+
+    (void)unused;
+    open_scene(&s, GRAPH("\"sources\":[{\"fake\":{\"tools\":[\"echo\",\"fail\"],"
+                         "\"read_only\":true}},{\"fake\":{\"tools\":[\"hang_shortly\"]}}]"));
+    play(&s,
+         "{" CALLS(
+             CALL("echo", "c1", "x") "," CALL("fail", "c2", "x") "," CALL("none", "c3", "x")) "}",
+         NULL, HD_ENGINE_RUN_DONE);
+    assert_results(&s, "[{\"$\":\"message\",\"type\":\"tool\",\"content\":\"x\",\"name\":\"echo\","
+                       "\"tool_call_id\":\"c1\"," MARKS "},{\"$\":\"message\",\"type\":\"tool\","
+                       "\"content\":\"Error: it is broken\",\"name\":\"fail\","
+                       "\"tool_call_id\":\"c2\",\"status\":\"error\"," MARKS
+                       "}," ERROR("none", "c3",
+                                  "\"Error: none is not a valid tool, try one of [echo, fail, "
+                                  "hang_shortly].\"") "]");
     close_scene(&s);
 }
 
@@ -914,6 +939,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_call_is_no_task),
         cmocka_unit_test(parallel_calls_have_their_own_answers),
+        cmocka_unit_test(results_of_read_only_tools_are_marked),
         cmocka_unit_test(failures_are_reported_to_the_model),
         cmocka_unit_test(a_call_without_a_name_fails),
         cmocka_unit_test(a_node_may_declare_its_call),
