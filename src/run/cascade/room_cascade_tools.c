@@ -11,12 +11,16 @@
 #define MAX_VALUES ((size_t)256 << 20)
 #define MAX_NAMES ((size_t)10000)
 
+/* The values of results. */
+static char read_only[] = "read-only", with_effects[] = "effects";
+
 struct tools {
     struct hd_room_cascade_past *past;
     struct heddle_error *fault;
     struct hd_map names; /* in their order of the first call: `list` */
     struct hd_jw jw;
     struct hd_buf list;
+    struct hd_map results;            /* of calls, by their id and name: `read_only` or `effects` */
     const struct hd_slice *delegates; /* names of tools that are agents */
     size_t delegate_count;
     bool has_effects;
@@ -83,11 +87,65 @@ static bool is_delegate(const struct tools *t, struct hd_slice name)
     return false;
 }
 
-static int add_call(struct tools *t, struct hd_slice name)
+/* Models may use one id for several calls, so the name is part of the key. */
+static int write_call_key(struct hd_buf *out, struct hd_slice id, struct hd_slice name)
 {
-    if (name.len == 0 || hd_map_get(&t->names, name))
+    int err = hd_buf_append_slice(out, id);
+
+    if (!err)
+        err = hd_buf_append_byte(out, 0);
+    return err ? err : hd_buf_append_slice(out, name);
+}
+
+static bool is_marked(hd_json_val message)
+{
+    hd_json_val marks = hd_json_get(message, HD_S("additional_kwargs"));
+
+    return hd_json_is_true(hd_json_get(marks, HD_S("read_only")));
+}
+
+/* Without the mark in one of its messages, a call has effects. */
+static int add_result(struct tools *t, hd_json_val message)
+{
+    struct hd_slice id = hd_json_string(hd_json_get(message, HD_S("tool_call_id")));
+    struct hd_slice name = hd_json_string(hd_json_get(message, HD_S("name")));
+    struct hd_buf key;
+    int err;
+
+    if (id.len == 0 || name.len == 0)
         return 0;
-    t->has_effects |= !is_delegate(t, name);
+    hd_buf_init(&key, MAX_VALUES);
+    err = write_call_key(&key, id, name);
+    if (!err && hd_map_get(&t->results, hd_buf_slice(&key)) != with_effects)
+        err = hd_map_put(&t->results, hd_buf_slice(&key),
+                         is_marked(message) ? read_only : with_effects);
+    hd_buf_fini(&key);
+    return err;
+}
+
+static int check_effects(struct tools *t, hd_json_val call, struct hd_slice name)
+{
+    struct hd_slice id = hd_json_string(hd_json_get(call, HD_S("id")));
+    struct hd_buf key;
+    int err;
+
+    if (t->has_effects || is_delegate(t, name))
+        return 0;
+    hd_buf_init(&key, MAX_VALUES);
+    err = write_call_key(&key, id, name);
+    if (!err)
+        t->has_effects = hd_map_get(&t->results, hd_buf_slice(&key)) != read_only;
+    hd_buf_fini(&key);
+    return err;
+}
+
+static int add_call(struct tools *t, hd_json_val call)
+{
+    struct hd_slice name = hd_json_string(hd_json_get(call, HD_S("name")));
+    int err = name.len > 0 ? check_effects(t, call, name) : 0;
+
+    if (err || name.len == 0 || hd_map_get(&t->names, name))
+        return err;
     hd_jw_string(&t->jw, name);
     return hd_map_put(&t->names, name, t);
 }
@@ -104,7 +162,22 @@ static int add_calls(struct tools *t, const struct hd_json *values, const struct
         if (id.len > 0 && hd_map_get(before, id))
             continue;
         while (!err && hd_json_next(&calls))
-            err = add_call(t, hd_json_string(hd_json_get(calls.val, HD_S("name"))));
+            err = add_call(t, calls.val);
+    }
+    return err;
+}
+
+/* A result follows its call. */
+static int add_results(struct tools *t, const struct hd_json *values, const struct hd_map *before)
+{
+    struct hd_json_iter it = hd_json_iter(messages_of(values));
+    int err = 0;
+
+    while (!err && hd_json_next(&it)) {
+        struct hd_slice id = hd_json_string(hd_json_get(it.val, HD_S("id")));
+
+        if (id.len == 0 || !hd_map_get(before, id))
+            err = add_result(t, it.val);
     }
     return err;
 }
@@ -120,8 +193,12 @@ static int add_part(struct tools *t, const struct line_part *part)
         err = index_ids(&before, &ids);
     if (!err)
         err = read_values(t, part, part->after, &after);
+    hd_map_init(&t->results, MAX_VALUES);
+    if (!err)
+        err = add_results(t, &after, &ids);
     if (!err)
         err = add_calls(t, &after, &ids);
+    hd_map_fini(&t->results);
     hd_map_fini(&ids);
     hd_json_fini(&after);
     hd_json_fini(&before);

@@ -23,6 +23,42 @@ RECALL = {
     "edges": [["__start__", "reply"], ["reply", "__end__"]],
 }
 
+# Calls two tools for each message of a person. `also` is read-only only if the configuration has it.
+SEARCH = {
+    "name": "search",
+    "state": {"messages": {"reducer": "messages"}},
+    "nodes": {
+        "model": {
+            "kind": "script",
+            "replies": [
+                {"when": {"@eq": ["{{messages[-1].type}}", "tool"]}, "content": "It is {{messages[-1].status}}."},
+                {
+                    "content": "",
+                    "tool_calls": [
+                        {"name": "look", "args": {"at": "{{messages[-1].content}}"}, "id": "c1"},
+                        {"name": "also", "args": {}, "id": "c2"},
+                    ],
+                },
+            ],
+        },
+        "act": {
+            "kind": "tools",
+            "sources": [
+                {"http": [{"name": "look", "url": "{{config.gate}}/look", "query": ["at"], "read_only": True}]},
+                {"http": [{"name": "also", "url": "{{config.gate}}/also", "read_only": "{{config.is_calm}}"}]},
+            ],
+        },
+    },
+    "edges": [
+        ["__start__", "model"],
+        {
+            "from": "model",
+            "fanout": {"over": "{{messages[-1].tool_calls}}", "as": "call", "to": "act", "arg": {"call": "{{call}}"}},
+        },
+        ["act", "model"],
+    ],
+}
+
 BROKEN = {
     "name": "broken",
     "state": {"messages": {"reducer": "messages"}},
@@ -34,7 +70,7 @@ BROKEN = {
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     graphs = {name: GRAPHS / f"{name}.json" for name in ("echo", "tools", "approval", "gated")}
-    for graph in RECALL, BROKEN:
+    for graph in RECALL, SEARCH, BROKEN:
         path = tmp_path_factory.mktemp("graphs") / "graph.json"
         path.write_text(json.dumps(graph))
         graphs[graph["name"]] = path
@@ -360,6 +396,21 @@ def test_tools_with_effects_need_an_approval(room, agent):
     cascade = room.settled(room.act(cascade, "approve"))
     assert cascade["status"] == "done"
     assert room.heard(ann)[0] == "@Ann there?"
+
+
+@pytest.mark.parametrize("is_calm", [True, False])
+def test_read_only_tools_need_no_approval(room, agent, is_calm):
+    with Gate() as gate:
+        gate.open()
+        ann = agent("Ann", "search", config={"configurable": {**gate.config["configurable"], "is_calm": is_calm}})
+        message, _ = room.posted("@Ann where?")
+        assert gate.arrived == 2
+        plan = room.edit(message, "@Ann there?", dry_run=True)
+        assert steps(plan, "approval", "tools") == [(None if is_calm else "effects", ["look", "also"])]
+        cascade = room.edited(message, "@Ann there?")
+        assert cascade["status"] == ("done" if is_calm else "waiting"), cascade
+        assert gate.arrived == (4 if is_calm else 2)
+        assert room.heard(ann)[0] == ("@Ann there?" if is_calm else "@Ann where?")
 
 
 def test_a_run_that_fails_leaves_everything(seed, room, http):
