@@ -255,6 +255,16 @@ int hd_room_cascade_past_touched(struct hd_arena *arena, struct hd_slice touches
     return err;
 }
 
+/* The trigger is the last message of an input; replies to questions of the run follow it. */
+static size_t count_inputs(const struct hd_cascade_past *past)
+{
+    for (size_t i = past->given_count; i > 0; i--) {
+        if (hd_slice_eq(past->given[i - 1].message_id, past->trigger))
+            return i;
+    }
+    return past->given_count;
+}
+
 /* Agents, forks and tools of affected runs are looked up later. */
 static int add_past(struct past_reading *r, const struct hd_room_run_rec *row)
 {
@@ -280,7 +290,7 @@ static int add_past(struct past_reading *r, const struct hd_room_run_rec *row)
     }
     if (!err)
         err = read_given(row, past->arena, to);
-    past->runs[past->count].input_count = to->given_count;
+    past->runs[past->count].input_count = count_inputs(to);
     past->count++;
     return err;
 }

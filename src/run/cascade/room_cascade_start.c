@@ -6,6 +6,7 @@
 #include "run/cascade/room_cascade_internal.h"
 
 #define MAX_FORKS ((size_t)16 << 20)
+#define MAX_GIVEN ((size_t)64 << 20)
 #define NO_CHECKPOINT 1 /* where the run would begin */
 
 struct starting {
@@ -221,7 +222,34 @@ static int make_run(struct starting *s, struct hd_room_run **out)
     return 0;
 }
 
-/* A reply resumes the interrupted run; it was given the same as that run. */
+/* The messages of the interrupted run, then the reply. */
+static int write_resumed_given(struct starting *s, struct hd_slice before, struct hd_slice *out)
+{
+    const struct hd_room_message_rec *reply = s->trigger.message;
+    struct hd_json json = {NULL};
+    struct hd_json_iter it;
+    struct hd_buf text;
+    struct hd_jw jw;
+    int err = before.len > 0 ? hd_json_parse(&json, before, s->t->fault) : 0;
+
+    if (err)
+        return err;
+    hd_buf_init(&text, MAX_GIVEN);
+    hd_jw_init(&jw, &text);
+    hd_jw_array(&jw);
+    it = hd_json_iter(hd_json_root(&json));
+    while (hd_json_next(&it))
+        hd_jw_val(&jw, it.val);
+    hd_jw_array(&jw);
+    hd_jw_string(&jw, reply->id);
+    hd_jw_int(&jw, reply->version);
+    hd_jw_array_end(&jw);
+    hd_jw_array_end(&jw);
+    hd_json_fini(&json);
+    return hd_jw_finish_in(&jw, s->t->op->arena, out);
+}
+
+/* A reply resumes the interrupted run, and is given in addition to what that run was given. */
 static int resume_run(struct starting *s, struct hd_room_run **out)
 {
     const struct hd_room_cascade *op = s->t->op;
@@ -248,9 +276,11 @@ static int resume_run(struct starting *s, struct hd_room_run **out)
         return err;
     (*out)->admission.asked = question.interrupts;
     (*out)->rec.trigger = before.trigger;
-    (*out)->rec.given = before.given;
     (*out)->rec.is_answer = false;
-    return 0;
+    err = write_resumed_given(s, before.given, &(*out)->rec.given);
+    if (err)
+        hd_room_request_fini(*out);
+    return err;
 }
 
 static void skip_start(struct starting *s, const char *why)

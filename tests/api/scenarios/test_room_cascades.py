@@ -479,6 +479,28 @@ def test_a_repeated_run_asks_and_continues_with_the_reply(room, agent):
     assert room.heard(ann) == ["@Ann shall they?", "Approved: never"]
 
 
+def test_the_reply_to_a_repeated_run_was_given_to_it(room, agent):
+    agent("Ann", "approval")
+    message = room.post("@Ann shall we?")["message"]["id"]
+    question = until(lambda: [each for each in room.messages() if each["state"] == "pending"])[0]
+    room.posted("yes", reply_to=question["id"])
+    cascade = room.edited(message, "@Ann shall they?")
+    again = cascade["plan"][0]["question"]
+    reply = room.post("never", reply_to=again)["message"]["id"]
+    assert room.settled(cascade)["status"] == "done"
+    given = [[each["message_id"], each["version"]] for each in room.runs(message)[-1]["given"]]
+    assert given == [[message, 2], [reply, 1]]
+    plan = room.edit(reply, "now", dry_run=True)
+    assert steps(plan, "trigger", "why", "cause") == [(message, "given", reply)]
+    # The run is made again from its beginning: its input has no replies.
+    cascade = room.edited(reply, "now")
+    assert (cascade["status"], cascade["reason"]) == ("waiting", "question")
+    asked = room.message(cascade["plan"][0]["question"])
+    assert "@Ann shall they?" in json.dumps(asked["interrupts"])
+    room.post("now", reply_to=asked["id"])
+    assert room.settled(cascade)["status"] == "done"
+
+
 # ---- runs in flight
 
 
