@@ -32,8 +32,8 @@ HD_MUST_CHECK int hd_room_chain_of(struct hd_app *app, const struct hd_room_mess
 
 /*
  * For the end of a run: finds the agents that its answer asks, sets message->mentions, and adds
- * their waits to the room; the runs are admitted after the end (run/room/room_waiting.h). Does nothing
- * where agents do not ask, or the chain may not go on.
+ * their waits to the room; the runs are admitted after the end (run/room/room_waiting.h). Does
+ * nothing where agents do not ask, or the chain may not go on.
  */
 HD_MUST_CHECK int hd_room_chain_ask(struct hd_room_answering *a,
                                     struct hd_room_message_rec *message, struct hd_slice content);

@@ -113,9 +113,10 @@ def test_a_cascade_is_killed_at_random_points(store, tmp_path):
     recall.write_text(json.dumps(RECALL))
     chance = random.Random(SEED)
     stored = 0
-    with Server(graphs={"recall": recall}, store=store) as server, httpx.Client(
-        base_url=server.url, timeout=60
-    ) as http:
+    with (
+        Server(graphs={"recall": recall}, store=store) as server,
+        httpx.Client(base_url=server.url, timeout=60) as http,
+    ):
         agents = tuple(
             http.post("/assistants", json={"graph_id": "recall", "name": name}).json()["assistant_id"]
             for name in ("Ann", "Bob")

@@ -570,9 +570,12 @@ def test_the_events_of_a_cascade_are_on_the_threads_log(seed, room, http):
         for line in answer.iter_lines():
             if line.startswith("event: room/"):
                 seen.append(line.removeprefix("event: "))
-            elif line.startswith("data: ") and seen[-1:] == ["room/cascade"]:
-                if json.loads(line.removeprefix("data: "))["cascade"]["status"] == "done":
-                    break
+            elif (
+                line.startswith("data: ")
+                and seen[-1:] == ["room/cascade"]
+                and json.loads(line.removeprefix("data: "))["cascade"]["status"] == "done"
+            ):
+                break
     assert seen.count("room/cascade") >= 2
     assert seen.count("room/run") >= 6
     assert cascade["status"] == "done"
