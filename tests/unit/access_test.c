@@ -31,12 +31,13 @@ static void routes_below_a_thread_require_a_role(void **state)
     }
 }
 
-/* Viewers only read, and may remove themselves from the thread. */
+/* Viewers only read, mark what they have read, and may remove themselves from the thread. */
 static void viewers_change_nothing(void **state)
 {
     static const char *const reading[] = {
-        "/threads/{thread_id}/history", "/threads/{thread_id}/state/checkpoint",
-        "/threads/{thread_id}/copy", "/threads/{thread_id}/participants/{participant_id}"};
+        "/threads/{thread_id}/history",   "/threads/{thread_id}/state/checkpoint",
+        "/threads/{thread_id}/copy",      "/threads/{thread_id}/participants/{participant_id}",
+        "/threads/{thread_id}/room/read", "/threads/{thread_id}/room/branch"};
     const struct hd_endpoint *route;
 
     (void)state;
@@ -60,7 +61,9 @@ static void changes_of_threads_are_answered_by_their_holder(void **state)
         "/threads/{thread_id}/copy",          "/threads/{thread_id}/history",
         "/threads/{thread_id}/invitations",   "/threads/{thread_id}/participants",
         "/threads/{thread_id}/runs/crons",    "/threads/{thread_id}/state/checkpoint",
-        "/threads/{thread_id}/invitations/{", "/threads/{thread_id}/participants/{"};
+        "/threads/{thread_id}/invitations/{", "/threads/{thread_id}/participants/{",
+        "/threads/{thread_id}/room",          "/threads/{thread_id}/room/read",
+        "/threads/{thread_id}/room/branch"};
     const struct hd_endpoint *route;
 
     (void)state;

@@ -111,7 +111,7 @@ static int apply_branch(struct hd_call *call, const struct room_branching *b, in
                         struct hd_batch_builder *batch)
 {
     const struct hd_batch view = hd_batch_view(batch);
-    struct hd_slice lane;
+    struct hd_slice lane = {NULL, 0};
 
     if (!err)
         err = hd_thread_lane(call->arena, b->target.principal, b->target.id, &lane);

@@ -346,7 +346,7 @@ static int put_message_run(struct hd_call *call, const struct hd_room_run_rec *r
 
 static struct hd_step list_message_runs(struct hd_call *call)
 {
-    struct hd_room_message_rec message;
+    struct hd_room_message_rec message = {.seq = 0};
     struct hd_room_view_run *views = NULL;
     struct hd_room_run_rec *runs = NULL;
     struct hd_thread_rec thread;

@@ -66,7 +66,7 @@ static int read_old(struct hd_room_cascade_try *t, struct hd_slice id, struct hd
 {
     struct hd_room_cascade *op = t->op;
     struct hd_room_message_rec message;
-    struct hd_room_content_rec content;
+    struct hd_room_content_rec content = {.version = 0};
     int err;
 
     *out = hd_slice(NULL, 0);
@@ -93,7 +93,7 @@ static int note_answer(struct hd_room_cascade_try *t, struct hd_cascade_entry *s
     struct hd_room_said said;
     struct hd_room_run_rec row;
     struct hd_run_rec run;
-    struct hd_slice old;
+    struct hd_slice old = {NULL, 0};
     int err = hd_room_cascade_said(t, step, &said, &row, &run);
 
     if (!err)
