@@ -7,6 +7,7 @@ const forwarded = [
     "/threads",
     "/assistants",
     "/runs",
+    "/mentions",
     "/store",
     "/info",
     "/ok",

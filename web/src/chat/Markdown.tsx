@@ -10,7 +10,7 @@ import styles from "./Markdown.module.css";
 function Table({ token }: { token: Tokens.Table }) {
     const align = (at: number) => ({ textAlign: token.align[at] ?? undefined });
     return (
-        <div className={styles.table} role="region" aria-label="Table" tabIndex={0}>
+        <div className={styles.table} role="group" aria-label="Table" tabIndex={0}>
             <table dir="auto">
                 <thead>
                     <tr>

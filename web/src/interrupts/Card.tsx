@@ -116,7 +116,8 @@ export function Card(props: CardProps) {
                     <Icon name={icons[item.kind]} size={16} />
                 </span>
                 <h2 id={id} tabIndex={-1}>
-                    <AgentBadge assistantId={agentId} name={item.delegate?.name} /> {titleOf(item)}
+                    <AgentBadge assistantId={agentId} name={item.delegate?.name ?? name} />{" "}
+                    {titleOf(item)}
                 </h2>
                 {item.delegate && <p className={styles.through}>requested by {name}</p>}
             </header>

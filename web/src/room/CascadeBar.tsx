@@ -3,6 +3,7 @@ import { useState } from "react";
 import { reasonOf } from "@/api/client";
 import { sentence } from "@/chat/text";
 import { Button, IconButton } from "@/ui/Button";
+import { small, useMatches } from "@/ui/media";
 import { toast } from "@/ui/toast";
 import { actOnCascade, type CascadeAction } from "./api";
 import styles from "./CascadeBar.module.css";
@@ -40,6 +41,7 @@ export function CascadeBar() {
     const session = useSession();
     const { state } = useOpenRoom();
     const { canSend } = useRoomAccess();
+    const isSmall = useMatches(small);
     const [isBusy, setBusy] = useState(false);
     const [hidden, setHidden] = useState<string | null>(null);
     const cascade = shownCascade(state);
@@ -70,10 +72,10 @@ export function CascadeBar() {
             <div className={styles.row}>
                 <p role="status">{headingOf(cascade, done, all)}</p>
                 {canSend && needsApproval && (
-                    <>
+                    <div className={styles.actions}>
                         {button("approve", "Approve", "primary")}
                         {button("decline", "Decline")}
-                    </>
+                    </div>
                 )}
                 {canSend &&
                     (status === "running" || (status === "waiting" && !needsApproval)) &&
@@ -92,7 +94,7 @@ export function CascadeBar() {
                 <progress aria-label="Answers that are ready" value={done} max={Math.max(all, 1)} />
             )}
             {isOpen && (
-                <details open={status === "waiting"}>
+                <details open={needsApproval && !isSmall}>
                     <summary>Show the plan</summary>
                     <div>
                         <PlanList plan={cascade.plan} messages={state.messages} isRunning />

@@ -94,7 +94,8 @@ export function RoomLog({ target, onGo, onReply }: LogProps) {
 
     const sent = useRef(outbox.length);
     useEffect(() => {
-        if (outbox.length > sent.current) goToEnd();
+        // On its way, and again when it is accepted: its row changes.
+        if (outbox.length !== sent.current) goToEnd();
         sent.current = outbox.length;
     }, [outbox.length, goToEnd]);
 

@@ -60,6 +60,13 @@ test("an open cascade is shown before a later one that has ended", () => {
     assert.equal(shownCascade(state)?.cascade_id, "open");
 });
 
+test("an ended cascade is shown until the conversation goes on", () => {
+    const state = withCascade(emptyRoom, cascadeOf([], { status: "done" }));
+    assert.equal(shownCascade(putMessages(state, [chatMessage(1)]))?.status, "done");
+    const later = chatMessage(2, { created_at: "2027-01-01T00:00:00.000+00:00" });
+    assert.equal(shownCascade(putMessages(state, [later])), null);
+});
+
 test("blocked steps do not count as progress", () => {
     const plan = [
         planStep("1", { status: "done" }),

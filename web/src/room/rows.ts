@@ -93,10 +93,14 @@ export function writersOf({ runs, cascades, messages }: RoomState): Live[] {
     );
 }
 
-/** The cascade to show: the open one, else the latest if it can be undone. */
-export function shownCascade({ cascades }: RoomState): Cascade | null {
+/** The cascade to show: the open one, else the latest until the conversation goes on. */
+export function shownCascade({ cascades, messages }: RoomState): Cascade | null {
     const list = [...cascades.values()].toSorted((a, b) => (a.created_at < b.created_at ? 1 : -1));
-    return list.find(isOpenCascade) ?? list[0] ?? null;
+    const [latest] = list;
+    const open = list.find(isOpenCascade);
+    if (open || !latest) return open ?? null;
+    const isPast = messages.some((message) => message.created_at > latest.updated_at);
+    return isPast ? null : latest;
 }
 
 /** How many steps have ended, and how many there are to do. */

@@ -77,7 +77,7 @@ export interface RoomSession {
 const PAGE = 50;
 const BIG_PAGE = 500;
 const FLUSH_MS = 30;
-const TYPED_MS = 2000;
+const TYPED_MS = 1500;
 const EXPIRE_MS = 1000;
 const MOST_JOINED = 2; // a browser has six connections to a server
 
@@ -300,6 +300,7 @@ export function createSession(threadId: string): RoomSession {
             outbox: [...before.outbox, message],
             firstNew: null,
         }));
+        typedAt = 0;
         void post(message);
     };
     const find = (id: string) => store.get().outbox.find((one) => one.id === id) ?? null;

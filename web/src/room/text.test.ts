@@ -5,6 +5,7 @@ import { countRatings, excerptOf, ratingOf, reasonOfError, transcriptOf } from "
 
 test("an excerpt is one line", () => {
     assert.equal(excerptOf(chatMessage(1, { content: "one\n\ntwo" })), "one two");
+    assert.equal(excerptOf(chatMessage(1, { content: "# A\n- **b**\n- `c`" })), "A b c");
     assert.equal(excerptOf(chatMessage(1, { content: "x".repeat(300) })).length, 121);
     assert.equal(excerptOf(chatMessage(1, { state: "deleted", content: null })), "deleted message");
 });

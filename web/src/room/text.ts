@@ -6,11 +6,13 @@ export const plainText = ({ content }: Pick<ChatMessage, "content">): string =>
     content === null ? "" : partsOf({ content }).text;
 
 const SHORT = 120;
+/** Of Markdown: lists, headings, quotations, emphasis. */
+const MARKS = /^\s*(?:[-+*]|#+|>|\d+\.)\s+|\*\*|`/gm;
 
 /** One line of a message, for a quotation. */
 export function excerptOf(message: Pick<ChatMessage, "content" | "state">): string {
     if (message.state === "deleted") return "deleted message";
-    const text = plainText(message).trim().replace(/\s+/g, " ");
+    const text = plainText(message).replace(MARKS, "").trim().replace(/\s+/g, " ");
     if (text === "") return message.content === null ? "no text" : "attachment";
     return text.length > SHORT ? `${text.slice(0, SHORT)}…` : text;
 }
