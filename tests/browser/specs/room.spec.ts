@@ -6,6 +6,7 @@ import {
     expect,
     expectNoViolations,
     FAILED_REQUEST,
+    shot,
     test,
     type Heddle,
     type Script,
@@ -413,3 +414,78 @@ test("an answer is made again, and a conversation continues elsewhere", async ({
     await expect(said(page, "Only for me")).toBeHidden();
     await stage.close();
 });
+
+const TALK: Script = {
+    rules: [
+        {
+            when: { user: "weather", tool: "weather", tool_results: false },
+            tool_calls: [{ name: "weather", args: { city: "Bern" } }],
+        },
+        {
+            when: { user: "train" },
+            content:
+                "Two trains fit:\n\n| train | leaves | arrives |\n|---|---|---|\n| direct | 8:02 | 9:30 |\n| by Olten | 8:34 | 10:14 |\n\nI would take the **8:02**.",
+        },
+        {
+            when: { user: "pack" },
+            content: "- shoes for walking\n- a towel, the Aare is close\n- something warm",
+        },
+        { content: "Noted." },
+    ],
+};
+
+for (const [colorScheme, viewport, size] of [
+    ["light", { width: 1280, height: 800 }, "wide"],
+    ["dark", { width: 390, height: 780 }, "narrow"],
+] as const) {
+    test.describe(() => {
+        test.use({ colorScheme, viewport });
+        test(`pictures of a room, ${colorScheme}, ${size}`, async ({
+            serve,
+            page,
+            browser,
+            weather,
+        }) => {
+            const stage = await openRoom(serve, page, browser, {
+                script: TALK,
+                guide: { http_tools: [weather.tool], approval: ["weather"] },
+                settings: { cascade: { limit: 0 } },
+            });
+            const { guest } = stage;
+            await say(page, "Shall we go to Bern on Saturday? Which train is best?");
+            await expect(said(page, "Two trains fit")).toBeVisible();
+            await say(guest, "The early one is fine for me. @Packer what do I pack?");
+            await expect(said(page, "shoes for walking")).toBeVisible();
+            await say(page, "@Guide how will the weather be?");
+            await expect(page.getByRole("region", { name: /^Requests/ })).toBeVisible();
+            await composer(guest).pressSequentially("I will bring", { delay: 250 });
+            await expect(page.getByText("bob is typing…")).toBeVisible();
+            await expectFits(page);
+            await shot(page, `room-${colorScheme}-${size}`);
+            await page.getByRole("button", { name: "People" }).click();
+            await expectFits(page);
+            await expectNoViolations(page);
+            await page.emulateMedia({ colorScheme });
+            await page.getByRole("button", { name: "Close people" }).click();
+            await page.getByRole("button", { name: "Accept" }).click();
+            await edit(page, "Which train is best", "Shall we go on Sunday? Which train is best?");
+            await expect(page.getByRole("dialog")).toBeVisible();
+            await expectFits(page);
+            await expectNoViolations(page);
+            await page.emulateMedia({ colorScheme });
+            await page.getByRole("button", { name: "Save and answer again" }).click();
+            await expect(answering(page).getByRole("button", { name: "Approve" })).toBeVisible();
+            await expectFits(page);
+            await expectNoViolations(page);
+            await page.emulateMedia({ colorScheme });
+            await shot(page, `edit-${colorScheme}-${size}`);
+            await stage.close();
+        });
+    });
+}
+
+/** Nothing overflows sideways. */
+async function expectFits(page: Page) {
+    const width = await page.evaluate(() => document.documentElement.scrollWidth);
+    expect(width).toBe(page.viewportSize()?.width);
+}
