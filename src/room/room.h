@@ -399,6 +399,10 @@ struct hd_mention_rec {
 
 HD_MUST_CHECK int hd_mention_add(struct hd_batch_builder *batch,
                                  const struct hd_mention_rec *mention);
+/* Appends the deletion of the entries for that member and message, whatever their times. */
+HD_MUST_CHECK int hd_mention_remove(struct heddle *store, struct hd_batch_builder *batch,
+                                    const struct hd_mention_rec *mention,
+                                    struct heddle_error *fault);
 /* Newest first, older than `before` (0: all); in the arena. */
 HD_MUST_CHECK int hd_mentions_read(struct heddle *store, struct hd_slice member, int64_t before,
                                    size_t limit, struct hd_arena *arena,

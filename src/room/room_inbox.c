@@ -117,6 +117,35 @@ static int on_doomed_mention(void *arg, size_t which, const struct hd_cell *cell
                                  hd_tables[HD_ROOM_MENTIONS].key_count);
 }
 
+struct mention_removal {
+    struct hd_batch_builder *batch;
+    struct hd_slice message_id;
+};
+
+static int on_member_mention(void *arg, size_t which, const struct hd_cell *cells)
+{
+    const struct mention_removal *removal = arg;
+
+    if (!hd_slice_eq(cells[HD_ROOM_MENTIONS_MESSAGE].bytes, removal->message_id))
+        return 0;
+    return on_doomed_mention(removal->batch, which, cells);
+}
+
+int hd_mention_remove(struct heddle *store, struct hd_batch_builder *batch,
+                      const struct hd_mention_rec *mention, struct heddle_error *fault)
+{
+    const struct hd_cell prefix[] = {hd_cell_bytes(mention->principal),
+                                     hd_cell_bytes(mention->thread_id),
+                                     hd_cell_bytes(mention->member)};
+    const struct hd_query query = {.table = HD_ROOM_MENTIONS,
+                                   .index = HD_ROOM_MENTIONS_BY_THREAD,
+                                   .prefix = prefix,
+                                   .prefix_count = HD_COUNT(prefix)};
+    struct mention_removal removal = {batch, mention->message_id};
+
+    return hd_rows_read(store, &query, 1, on_member_mention, &removal, fault);
+}
+
 int hd_mentions_delete(struct heddle *store, struct hd_batch_builder *batch,
                        struct hd_slice principal, struct hd_slice thread_id,
                        struct heddle_error *fault)

@@ -789,6 +789,34 @@ static void an_inbox_has_the_newest_first(void **state)
     assert_int_equal(count, 2);
 }
 
+static void one_mention_is_removed(void **state)
+{
+    const struct hd_mention_rec of_bob = {
+        .member = HD_S("bob"), .principal = ADA, .thread_id = JOB, .message_id = HD_S("m1")};
+    const struct hd_mention_rec other = {
+        .member = HD_S("bob"), .principal = ADA, .thread_id = JOB, .message_id = HD_S("m2")};
+    struct world *w = *state;
+    struct hd_mention_rec *list = NULL;
+    size_t count = 0;
+
+    add_mention(w, "bob", "job", 11);
+    add_mention(w, "bob", "job", 12); /* by a later edit */
+    add_mention(w, "bob", "job2", 13);
+    add_mention(w, "cleo", "job", 14);
+    APPLY(w, hd_mention_remove(w->store, &batch, &other, &w->fault));
+    assert_err(hd_mentions_read(w->store, HD_S("bob"), 0, 9, &w->arena, &list, &count, &w->fault),
+               0);
+    assert_int_equal(count, 3);
+    APPLY(w, hd_mention_remove(w->store, &batch, &of_bob, &w->fault));
+    assert_err(hd_mentions_read(w->store, HD_S("bob"), 0, 9, &w->arena, &list, &count, &w->fault),
+               0);
+    assert_int_equal(count, 1);
+    assert_slice(list[0].thread_id, HD_S("job2"));
+    assert_err(hd_mentions_read(w->store, HD_S("cleo"), 0, 9, &w->arena, &list, &count, &w->fault),
+               0);
+    assert_int_equal(count, 1);
+}
+
 /* ---- deletion --------------------------------------------------------- */
 
 static int on_any_row(void *arg, size_t which, const struct hd_cell *cells)
@@ -868,6 +896,7 @@ int main(void)
         BOTH(open_cascades_are_found),
         BOTH(read_marks_are_one_per_person),
         BOTH(an_inbox_has_the_newest_first),
+        BOTH(one_mention_is_removed),
         BOTH(a_room_is_deleted_as_a_whole),
     };
 #undef BOTH

@@ -43,6 +43,15 @@ static int read_changed_thread(struct hd_call *call, struct room_regenerate *cha
     return 0;
 }
 
+static int read_mentionable_people(struct hd_call *call, struct room_regenerate *change)
+{
+    struct hd_room_person *people = NULL;
+    int err = hd_room_people_read(call, &change->thread, &people, &change->op.people_count);
+
+    change->op.people = people;
+    return err;
+}
+
 static struct hd_step run_dry(struct hd_call *call, struct room_regenerate *change)
 {
     int err = hd_room_cascade_apply(&change->op, &call->fault);
@@ -72,6 +81,8 @@ struct hd_step hd_room_regenerate_begin(struct hd_call *call, const struct hd_ro
     err = read_changed_thread(call, change);
     if (!err)
         err = hd_room_people_me(call, &change->op.editor);
+    if (!err && op->verb == HD_ROOM_CASCADE_EDIT)
+        err = read_mentionable_people(call, change);
     if (err)
         return hd_step_fail(err);
     change->event_seq = change->thread.event_seq;

@@ -151,8 +151,10 @@ static int make_version(struct hd_room_cascade_try *t)
     struct hd_room_cascade *op = t->op;
     struct hd_room_cascade_message *note;
     int64_t now = hd_clock_now_us();
-    int err;
+    int err = hd_room_cascade_mention(t, op->body.content);
 
+    if (err)
+        return err;
     op->message.version++;
     op->message.changed = ++t->past.room.changes;
     op->message.updated_at = now;

@@ -12,6 +12,7 @@
  *   room_cascade_past.c     the runs of the room, for the planner
  *   room_cascade_tools.c    the tools that runs have called
  *   room_cascade_start.c    from steps to runs off the head
+ *   room_cascade_mentions.c the mentions of an edited message
  *   room_cascade_settle.c   what became of these runs
  *   room_cascade_switch.c   the switch to the new answers, stale marks, undo
  *   room_cascade_write.c    the rows and events of a batch
@@ -62,6 +63,8 @@ struct hd_room_cascade {
     struct hd_slice user;         /* likewise; as in struct hd_admission */
     /* EDIT and RETRY. */
     struct hd_slice message_id;
+    const struct hd_room_person *people; /* of EDIT: those that the message may mention */
+    size_t people_count;
     struct hd_slice content;  /* of EDIT: JSON */
     struct hd_slice metadata; /* JSON; empty: that of the last version */
     bool has_limit;           /* else the room's */

@@ -27,7 +27,12 @@ struct hd_room_cascade_try {
     const struct hd_room_run_rec **rows;
     size_t row_count, row_cap;
     struct hd_cascade_entry **started; /* of op->steps, for op->runs */
-    bool moves_lines;                  /* past.lines are written, and `heads` become the heads */
+    struct hd_room_cascade_inbox {
+        struct hd_slice member;
+        bool is_added; /* else removed */
+    } * inbox;         /* people, of an edit */
+    size_t inbox_count;
+    bool moves_lines; /* past.lines are written, and `heads` become the heads */
     struct hd_room_cascade_head {
         struct hd_slice ns, id;
     } * heads;
@@ -65,6 +70,14 @@ HD_MUST_CHECK int hd_room_cascade_mark_stale(struct hd_room_cascade_try *t,
 /* The new answers and heads replace the old ones. */
 HD_MUST_CHECK int hd_room_cascade_switch(struct hd_room_cascade_try *t);
 HD_MUST_CHECK int hd_room_cascade_undo(struct hd_room_cascade_try *t);
+
+/* ---- room_cascade_mentions.c ------------------------------------------ */
+
+/* Changes the mentions of the edited message, op->message; `before` is its old content. */
+HD_MUST_CHECK int hd_room_cascade_mention(struct hd_room_cascade_try *t, struct hd_slice before);
+/* The entries of people whom the edit has added or removed. */
+HD_MUST_CHECK int hd_room_cascade_put_inbox(const struct hd_room_cascade_try *t,
+                                            struct hd_batch_builder *batch);
 
 /* ---- room_cascade_write.c --------------------------------------------- */
 

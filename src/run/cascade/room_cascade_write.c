@@ -208,6 +208,8 @@ int hd_room_cascade_extend(void *ctx, struct hd_batch_builder *batch, struct hd_
     hd_event_batch_reset(t->op->events);
     err = put_messages(t, batch);
     if (!err)
+        err = hd_room_cascade_put_inbox(t, batch);
+    if (!err)
         err = put_runs(t, batch);
     if (!err)
         err = put_cascade(t, batch);

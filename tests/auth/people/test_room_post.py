@@ -72,6 +72,56 @@ def test_a_mentioned_person_finds_the_message(world):
         assert people[name].ask("GET", "/mentions") == []
 
 
+def test_mentions_follow_the_text_of_an_edit(world):
+    people, path = world
+    clerk = assistant(people["alice"], "Clerk")
+    people["alice"].ask("PUT", f"{path}/room", json={"agents": [{"assistant_id": clerk}]})
+    message = post(people["alice"], path, "@edit and @other, look", mentions=["other", "edit"])["message"]
+
+    def edit(text, status=200):
+        body = {"content": text}
+        return people["alice"].ask("PATCH", f"{path}/room/messages/{message['id']}", status, json=body)
+
+    def found():
+        return [who for who in people if people[who].ask("GET", "/mentions")]
+
+    assert found() == ["edit", "other"]
+    edited = edit("@other, @vera and @clerk, look")
+    wanted = [("person", "other"), ("person", "vera"), ("agent", clerk)]
+    assert [(each["type"], each["id"]) for each in edited["message"]["mentions"]] == wanted
+    assert edited["message"]["runs"] == [] and edited["cascade"] is None
+    assert found() == ["other", "vera"]
+    [entry] = people["vera"].ask("GET", "/mentions")
+    assert entry["message"]["content"] == "@other, @vera and @clerk, look"
+    assert entry["created_at"] > message["created_at"]
+    assert edit("nobody")["message"]["mentions"] == []
+    assert found() == []
+
+
+def test_an_edit_keeps_mentions_that_the_request_listed(world):
+    people, path = world
+    listed = post(people["alice"], path, "look", mentions=["vera"])["message"]
+    none = post(people["alice"], path, "@edit, look", mentions=[])["message"]
+    mentions = {}
+    for message, text in (listed, "look here"), (none, "@edit, look here"):
+        edited = people["alice"].ask("PATCH", f"{path}/room/messages/{message['id']}", json={"content": text})
+        mentions[text] = [each["id"] for each in edited["message"]["mentions"]]
+    assert mentions == {"look here": ["vera"], "@edit, look here": []}
+    assert len(people["vera"].ask("GET", "/mentions")) == 1 and people["edit"].ask("GET", "/mentions") == []
+
+
+def test_an_edit_with_an_ambiguous_mention_changes_nothing(world):
+    people, path = world
+    agents = [assistant(people["alice"], name) for name in ("vera", "Clerk")]
+    message = post(people["alice"], path, "look")["message"]
+    people["alice"].ask("PUT", f"{path}/room", json={"agents": [{"assistant_id": each} for each in agents]})
+    url = f"{path}/room/messages/{message['id']}"
+    assert "ambiguous" in people["alice"].ask("PATCH", url, 422, json={"content": "@vera, look"})["detail"]
+    shown = people["alice"].ask("GET", url)
+    assert (shown["content"], shown["version"], shown["mentions"]) == ("look", 1, [])
+    assert people["vera"].ask("GET", "/mentions") == []
+
+
 def test_the_asker_and_the_owner_answer_a_question(world):
     people, path = world
     clerk = assistant(people["alice"], "Clerk", "approval")
