@@ -109,7 +109,7 @@ static struct hd_step get_item(struct hd_call *call)
         return HD_DONE;
     }
     if (!err)
-        hd_item_service_write(&call->jw, &item, NULL);
+        hd_item_service_write(&items, &call->jw, &item, NULL);
     return hd_step_done(err);
 }
 

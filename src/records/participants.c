@@ -206,6 +206,19 @@ int hd_participants_count(struct heddle *store, struct hd_slice owner, struct hd
     return hd_rows_read(store, &query, 1, on_counted, out, fault);
 }
 
+int hd_participants_share(struct heddle *store, struct hd_slice owner, struct hd_slice thread_id,
+                          struct hd_slice actor, bool *out, struct heddle_error *fault)
+{
+    size_t count = 0;
+    int err = 0;
+
+    *out = !hd_slice_eq(actor, owner);
+    if (!*out)
+        err = hd_participants_count(store, owner, thread_id, 1, &count, fault);
+    *out |= count > 0;
+    return err;
+}
+
 /* ---- all that is shared ------------------------------------------------ */
 
 struct shared_list {

@@ -90,6 +90,10 @@ HD_MUST_CHECK int hd_participants_scan(struct heddle *store, struct hd_slice own
 HD_MUST_CHECK int hd_participants_count(struct heddle *store, struct hd_slice owner,
                                         struct hd_slice thread_id, size_t most, size_t *out,
                                         struct heddle_error *fault);
+/* Whether the thread has more than one person: participants, or an actor who is not its owner. */
+HD_MUST_CHECK int hd_participants_share(struct heddle *store, struct hd_slice owner,
+                                        struct hd_slice thread_id, struct hd_slice actor, bool *out,
+                                        struct heddle_error *fault);
 HD_MUST_CHECK int hd_participant_read(struct heddle *store, struct hd_slice member,
                                       struct hd_slice owner, struct hd_slice thread_id,
                                       struct hd_arena *arena, struct hd_participant_rec *out,

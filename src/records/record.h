@@ -335,6 +335,15 @@ HD_MUST_CHECK int hd_items_scan(struct heddle *store, struct hd_slice principal,
 HD_MUST_CHECK int hd_namespaces_scan(struct heddle *store, struct hd_slice principal,
                                      struct hd_slice from, hd_ns_fn fn, void *arg,
                                      struct heddle_error *fault);
+/*
+ * A room with more than one person remembers in its owner's compartment, below these labels (joined
+ * by dots). The other function appends the deletion of all that it remembers.
+ */
+HD_MUST_CHECK int hd_item_room_memory(struct hd_slice thread_id, struct hd_arena *arena,
+                                      struct hd_slice *out);
+HD_MUST_CHECK int hd_item_room_memory_delete(struct heddle *store, struct hd_batch_builder *batch,
+                                             struct hd_slice principal, struct hd_slice thread_id,
+                                             struct heddle_error *fault);
 /* The vectors of an item, one for each of its texts. They belong to the item's revision. */
 struct hd_vectors_rec {
     struct hd_slice principal;

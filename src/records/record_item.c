@@ -299,6 +299,37 @@ int hd_item_delete(struct hd_batch_builder *batch, struct hd_slice principal, st
     return err ? err : hd_vectors_delete(batch, principal, ns, key);
 }
 
+int hd_item_room_memory(struct hd_slice thread_id, struct hd_arena *arena, struct hd_slice *out)
+{
+    char *text = hd_arena_printf(arena, "heddle:room.%.*s", (int)thread_id.len, thread_id.ptr);
+
+    *out = hd_slice_cstr(text);
+    return text ? 0 : HD_ENOMEM;
+}
+
+static int on_remembered(void *arg, const struct hd_item_rec *item)
+{
+    struct hd_batch_builder *batch = arg;
+    struct hd_slice principal, ns, key;
+    int err = hd_arena_copy(&batch->arena, item->principal, &principal);
+
+    if (!err)
+        err = hd_arena_copy(&batch->arena, item->ns, &ns);
+    if (!err)
+        err = hd_arena_copy(&batch->arena, item->key, &key);
+    return err ? err : hd_item_delete(batch, principal, ns, key);
+}
+
+int hd_item_room_memory_delete(struct heddle *store, struct hd_batch_builder *batch,
+                               struct hd_slice principal, struct hd_slice thread_id,
+                               struct heddle_error *fault)
+{
+    struct hd_slice ns;
+    int err = hd_item_room_memory(thread_id, &batch->arena, &ns);
+
+    return err ? err : hd_items_scan(store, principal, ns, false, on_remembered, batch, fault);
+}
+
 int hd_vectors_put(struct hd_batch_builder *batch, const struct hd_vectors_rec *vectors)
 {
     return hd_record_write(batch, &vectors_type, vectors, HD_OP_PUT);

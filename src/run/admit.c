@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/uuid.h"
 #include "gate/limits.h"
+#include "records/participants.h"
 #include "run/admit_internal.h"
 #include "run/assistant_lookup.h"
 #include "run/queue.h"
@@ -209,6 +210,21 @@ static int find_slots(struct hd_admit_attempt *t)
     return hd_admit_refuse(group, t->fault, 429, "%s", too_many_runs);
 }
 
+/* In a room with more than one person nothing of a run's configuration is for later runs. */
+static int find_people(struct hd_admit_attempt *t)
+{
+    const struct hd_admission_group *group = t->group;
+    bool is_shared = false;
+    int err = 0;
+
+    if (t->thread.is_room && group->actor.len > 0)
+        err = hd_participants_share(group->app->store, group->principal, t->thread.id, group->actor,
+                                    &is_shared, t->fault);
+    for (size_t i = 0; i < t->count; i++)
+        t->runs[i].a->is_config_private |= is_shared;
+    return err;
+}
+
 static int find_all(struct hd_admit_attempt *t, struct admitting *all)
 {
     bool is_prepared = t->group->prepare != NULL;
@@ -220,6 +236,8 @@ static int find_all(struct hd_admit_attempt *t, struct admitting *all)
         err = hd_admit_thread_check_hold(t);
     if (!err && is_prepared)
         err = prepare_runs(t, all);
+    if (!err)
+        err = find_people(t);
     if (!err)
         err = find_active(t);
     for (size_t i = 0; !err && i < t->count; i++)

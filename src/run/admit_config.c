@@ -141,12 +141,16 @@ static struct hd_val *stored_configurable(const struct hd_admit_run *run)
     return kept;
 }
 
-/* The user of custom auth; its secrets stay in memory. */
+/* The user of custom auth; its secrets stay in memory, and are not for rooms of several people. */
 static struct hd_val *known_user(struct hd_admit_run *run)
 {
     struct hd_val *user = merge_text(hd_val_object(), run->a->user);
+    struct hd_val *kept_back = NULL;
 
-    return hd_secrets_take(hd_val_with(hd_val_object(), HD_USER, user), &run->secrets);
+    user = hd_secrets_take(hd_val_with(hd_val_object(), HD_USER, user),
+                           run->a->is_config_private ? &kept_back : &run->secrets);
+    hd_val_unref(kept_back);
+    return user;
 }
 
 /* Adds the user of custom auth. Takes and returns `configurable`. */

@@ -581,6 +581,8 @@ static int delete_thread(const struct thread_deletion *deletion, struct heddle_e
         err = hd_run_slot_free(&batch, deletion->only);
     if (!err && !deletion->only)
         err = hd_participants_delete_crons(store, &batch, principal, thread_id, fault);
+    if (!err && !deletion->only && principal.len > 0)
+        err = hd_item_room_memory_delete(store, &batch, principal, thread_id, fault);
     if (!err && has_others)
         err = add_rows_of_others(store, &batch, principal, thread_id, fault);
     view = hd_batch_view(&batch);

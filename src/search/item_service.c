@@ -25,7 +25,11 @@ int hd_item_service_join(const struct hd_item_service *items,
     int err;
 
     hd_buf_init(&buf, HD_ITEM_NAMESPACE_MAX_TEXT);
-    err = hd_item_namespace_join(labels, &buf);
+    err = hd_buf_append_slice(&buf, items->base);
+    if (!err && items->base.len > 0 && labels->count > 0)
+        err = hd_buf_append_byte(&buf, '.');
+    if (!err)
+        err = hd_item_namespace_join(labels, &buf);
     if (!err)
         err = hd_arena_copy(items->arena, hd_buf_slice(&buf), out);
     hd_buf_fini(&buf);
@@ -122,11 +126,19 @@ static void put_score(struct hd_jw *jw, double score)
     hd_jw_raw(jw, hd_slice_cstr(text));
 }
 
-void hd_item_service_write(struct hd_jw *jw, const struct hd_item_rec *item, const double *score)
+struct hd_slice hd_item_service_below(const struct hd_item_service *items, struct hd_slice ns)
+{
+    size_t len = items->base.len > 0 ? items->base.len + 1 : 0;
+
+    return ns.len > len ? hd_slice(ns.ptr + len, ns.len - len) : hd_slice("", 0);
+}
+
+void hd_item_service_write(const struct hd_item_service *items, struct hd_jw *jw,
+                           const struct hd_item_rec *item, const double *score)
 {
     hd_jw_object(jw);
     hd_jw_key(jw, HD_S("namespace"));
-    put_labels(jw, item->ns);
+    put_labels(jw, hd_item_service_below(items, item->ns));
     hd_jw_put_string(jw, "key", item->key);
     hd_jw_put_raw(jw, "value", item->value.len > 0 ? item->value : HD_S("{}"));
     put_time(jw, "created_at", item->created_at);

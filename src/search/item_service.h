@@ -28,6 +28,8 @@ struct hd_app;
 struct hd_item_service {
     const struct hd_app *app;
     struct hd_slice principal;
+    /* Labels, joined: all items are below them, and the caller does not see them; or empty. */
+    struct hd_slice base;
     struct hd_arena *arena;
     struct heddle_error *fault;
     /* True if the caller may see an item; NULL: it may see all. */
@@ -81,7 +83,10 @@ HD_MUST_CHECK int hd_item_service_change(const struct hd_item_service *items,
                                          const struct hd_item_change *changes, size_t count);
 
 /* As clients see it. `score`: of a search with a query, NAN when it has none; NULL: no search. */
-void hd_item_service_write(struct hd_jw *jw, const struct hd_item_rec *item, const double *score);
+void hd_item_service_write(const struct hd_item_service *items, struct hd_jw *jw,
+                           const struct hd_item_rec *item, const double *score);
+/* The namespace of an item without the base. */
+struct hd_slice hd_item_service_below(const struct hd_item_service *items, struct hd_slice ns);
 
 struct hd_item_search {
     struct hd_slice prefix; /* labels, joined; empty: all there are */

@@ -184,7 +184,7 @@ static int show_found(struct items_search *search, struct hd_batch_builder *batc
         if (!err && criteria->refreshes)
             err = hd_item_service_touch(batch, &item, hd_clock_now_us());
         if (!err)
-            hd_item_service_write(jw, &item, criteria->query.len > 0 ? &found->score : NULL);
+            hd_item_service_write(items, jw, &item, criteria->query.len > 0 ? &found->score : NULL);
     }
     return err;
 }
@@ -411,6 +411,7 @@ static int on_namespace(void *arg, struct hd_slice ns)
     if (!hd_slice_starts(ns, listing->from))
         return 1;
     hd_arena_reset(&listing->arena);
+    ns = hd_item_service_below(listing->items, ns);
     err = hd_item_namespace_split(&labels, ns, "namespace", &listing->arena, listing->items->fault);
     if (err || !is_match(listing->criteria, &labels))
         return err;

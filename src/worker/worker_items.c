@@ -1,5 +1,6 @@
 /*
- * A worker's store: batches of LangGraph's operations on the items of the user who started the run.
+ * A worker's store: batches of LangGraph's operations on the items of the user who started the run,
+ * or on those of a room.
  *
  * A batch is read first, then executed. If it needs vectors, for semantic search, the loop requests
  * them in between (search/embed.h).
@@ -9,6 +10,7 @@
 #include "app/defer.h"
 #include "config/config.h"
 #include "records/item_filter.h"
+#include "records/participants.h"
 #include "search/embed.h"
 #include "search/item_service.h"
 #include "store/store.h"
@@ -147,7 +149,7 @@ static int answer_get(struct batch *batch, hd_json_val op, struct hd_jw *jw)
         return err;
     err = hd_item_service_get(&batch->items, &place, refreshes(batch, op), &item);
     if (!err)
-        hd_item_service_write(jw, &item, NULL);
+        hd_item_service_write(&batch->items, jw, &item, NULL);
     else if (err == HD_ENOTFOUND)
         hd_jw_null(jw);
     return err == HD_ENOTFOUND ? 0 : err;
@@ -268,17 +270,42 @@ static int read_ops(struct batch *batch)
     return err;
 }
 
+/*
+ * Agents remember for the user who started the run. In a room with more than one person they
+ * remember for the room: below labels in the compartment of its owner.
+ */
+static int find_memory(struct batch *batch)
+{
+    const struct hd_rt_scope *scope = batch->request->scope;
+    struct hd_thread_rec thread;
+    bool is_shared = false;
+    int err;
+
+    batch->items.principal = scope->actor.len > 0 ? scope->actor : scope->principal;
+    if (scope->actor.len == 0 || scope->thread.len == 0)
+        return 0;
+    err = hd_thread_read(batch->app->store, scope->principal, scope->thread, batch->items.arena,
+                         &thread, batch->items.fault);
+    if (!err && thread.is_room)
+        err = hd_participants_share(batch->app->store, scope->principal, scope->thread,
+                                    scope->actor, &is_shared, batch->items.fault);
+    if (err || !is_shared)
+        return err == HD_ENOTFOUND ? 0 : err;
+    batch->items.principal = scope->principal;
+    return hd_item_room_memory(scope->thread, batch->items.arena, &batch->items.base);
+}
+
 static int read_batch(struct batch *batch)
 {
     struct hd_rt_request *request = batch->request;
     const struct hd_rt_scope *scope = request->scope;
     int err;
 
-    batch->items =
-        (struct hd_item_service){.app = batch->app,
-                                 .principal = scope->actor.len ? scope->actor : scope->principal,
-                                 .arena = request->arena,
-                                 .fault = &request->fault};
+    batch->items = (struct hd_item_service){
+        .app = batch->app, .arena = request->arena, .fault = &request->fault};
+    err = find_memory(batch);
+    if (err)
+        return err;
     batch->texts.arena = request->arena;
     batch->ops = hd_json_get(request->root, HD_S("ops"));
     if (!hd_json_is_array(batch->ops) || hd_json_size(batch->ops) > MAX_OPS)

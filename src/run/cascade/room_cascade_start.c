@@ -201,11 +201,9 @@ static int make_run(struct starting *s, struct hd_room_run **out)
                                               .resume = s->step->resume,
                                               .items = s->items,
                                               .count = s->count};
-    size_t participants = 0;
-    int err = hd_participants_count(t->op->app->store, t->op->principal, t->op->thread_id, 1,
-                                    &participants, t->fault);
+    int err = hd_participants_share(t->op->app->store, t->op->principal, t->op->thread_id,
+                                    t->cascade->actor, &options.is_shared, t->fault);
 
-    options.is_shared = participants > 0 || !hd_slice_eq(t->cascade->actor, t->op->principal);
     if (s->step->resume.len > 0)
         options.ns = t->past.past[s->past].line;
     if (!err)

@@ -252,12 +252,9 @@ static int make_resume(struct posting *p, struct heddle_error *fault)
 static int find_shared(struct posting *p, struct heddle_error *fault)
 {
     const struct hd_room_post *post = p->post;
-    size_t count = 0;
-    int err =
-        hd_participants_count(store_of_post(p), post->principal, post->thread_id, 1, &count, fault);
 
-    p->is_shared = count > 0 || !hd_slice_eq(post->sender.key, post->principal);
-    return err;
+    return hd_participants_share(store_of_post(p), post->principal, post->thread_id,
+                                 post->sender.key, &p->is_shared, fault);
 }
 
 static bool has_at_sign(const struct hd_slice *texts, size_t count)

@@ -108,12 +108,9 @@ static const struct hd_room_agent *find_waiting_agent(const struct waiting_check
 static int is_room_shared(struct waiting_check *check, bool *out)
 {
     const struct hd_room_rec *room = &check->room;
-    size_t count = 0;
-    int err = hd_participants_count(check->app->store, room->principal, room->thread_id, 1, &count,
-                                    &check->fault);
 
-    *out = count > 0 || !hd_slice_eq(check->chain.asker, room->principal);
-    return err;
+    return hd_participants_share(check->app->store, room->principal, room->thread_id,
+                                 check->chain.asker, out, &check->fault);
 }
 
 static int make_waiting_run(struct waiting_check *check, const struct hd_thread_rec *thread,
