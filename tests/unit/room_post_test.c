@@ -406,6 +406,21 @@ static void a_reply_resumes_the_run_that_asks(void **state)
     forget_runs(f, &reply);
 }
 
+static void a_reply_may_answer_each_interrupt_by_its_id(void **state)
+{
+    struct fixture *f = *state;
+    struct hd_room_post reply = post_of(f, &people[0], "\"the form\"");
+
+    begin_question(f);
+    reply.reply_to = HD_S("q1");
+    reply.metadata = HD_S("{\"resume\":{\"i1\":{\"ok\":true},\"i2\":2}}");
+    send_post(f, &reply);
+    assert_int_equal(reply.refusal, 0);
+    assert_true(has_text(reply.runs[0]->admission.run.kwargs,
+                         "\"command\":{\"resume\":{\"i1\":{\"ok\":true}}}"));
+    forget_runs(f, &reply);
+}
+
 static void only_asker_and_owner_answer_a_question(void **state)
 {
     struct fixture *f = *state;
@@ -459,6 +474,7 @@ int main(void)
         CASE(everybody_asks_the_agents_of_the_room),
         CASE(mentioned_people_find_the_message_in_their_inbox),
         CASE(a_reply_resumes_the_run_that_asks),
+        CASE(a_reply_may_answer_each_interrupt_by_its_id),
         CASE(only_asker_and_owner_answer_a_question),
         CASE(a_message_to_an_agent_that_asks_waits),
     };

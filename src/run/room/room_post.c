@@ -172,12 +172,16 @@ static int join_texts(const struct posting *p, struct hd_buf *out, struct heddle
     return err;
 }
 
-/* metadata.resume, for replies that are no text; else the text. */
-static int write_value(const struct posting *p, struct hd_jw *jw, struct heddle_error *fault)
+/*
+ * metadata.resume, for replies that are no text; else the text. Of a resume with a member for the
+ * interrupt `id`, that member: a reply may answer each interrupt of a question differently.
+ */
+static int write_value(const struct posting *p, struct hd_jw *jw, struct hd_slice id,
+                       struct heddle_error *fault)
 {
     struct hd_json json = {NULL};
     struct hd_buf text;
-    hd_json_val given = NULL;
+    hd_json_val given = NULL, own = NULL;
     int err = 0;
 
     hd_buf_init(&text, HD_ROOM_MAX_CONTENT);
@@ -185,10 +189,12 @@ static int write_value(const struct posting *p, struct hd_jw *jw, struct heddle_
         err = hd_json_parse(&json, p->post->metadata, fault);
     if (!err)
         given = hd_json_get(hd_json_root(&json), HD_S("resume"));
+    if (given && id.len > 0)
+        own = hd_json_get(given, id);
     if (!err && !given)
         err = join_texts(p, &text, fault);
     if (!err && given)
-        hd_jw_val(jw, given);
+        hd_jw_val(jw, own ? own : given);
     else if (!err)
         hd_jw_string(jw, hd_buf_slice(&text));
     hd_buf_fini(&text);
@@ -210,7 +216,7 @@ static int write_answers(const struct posting *p, struct hd_jw *jw, hd_json_val 
         if (err || id.len == 0)
             continue;
         hd_jw_key(jw, id);
-        err = write_value(p, jw, fault);
+        err = write_value(p, jw, id, fault);
         (*count)++;
     }
     return err;
@@ -236,7 +242,7 @@ static int make_resume(struct posting *p, struct heddle_error *fault)
     if (!err && count == 0) {
         hd_buf_reset(&buf);
         hd_jw_init(&jw, &buf);
-        err = write_value(p, &jw, fault);
+        err = write_value(p, &jw, hd_slice(NULL, 0), fault);
     }
     if (!err)
         err = hd_jw_finish(&jw);
