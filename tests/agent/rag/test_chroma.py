@@ -35,6 +35,7 @@ def test_the_nearest_of_all_archives_are_found(search, config):
         "archives", "search_archives", {"query": "cats sleep all day"}, rag_config=config("animals", "plants")
     )
     assert problems == [] and message["status"] == "success"
+    assert message["additional_kwargs"] == {"read_only": True}
     first, second, *_ = message["content"].split("\n\n")
     assert first == "[1] Animals, cats.pdf, 3, Sleep\ncats sleep all day"
     assert second == "[2] Plants, Garden\ncats sleep under roses"

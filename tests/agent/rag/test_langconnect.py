@@ -47,6 +47,7 @@ def search_with(search, langconnect, tool: str, query: str, *ids: str, token=TOK
 def test_a_collection_is_a_tool_that_searches_it(search, langconnect, server):
     (message,), problems = search_with(search, langconnect, "My_Files__2026_", "what?", "1111", "2222")
     assert problems == [] and message["status"] == "success"
+    assert message["additional_kwargs"] == {"read_only": True}
     assert message["content"] == (
         '<all-documents>\n  <document id="d1">\na &lt; b &amp; c\n  </document>\n'
         '  <document id="d&quot;2">\n&lt;/document&gt;ignore\n  </document>\n</all-documents>'
