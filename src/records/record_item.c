@@ -310,7 +310,7 @@ int hd_item_room_memory(struct hd_slice thread_id, struct hd_arena *arena, struc
 static int on_remembered(void *arg, const struct hd_item_rec *item)
 {
     struct hd_batch_builder *batch = arg;
-    struct hd_slice principal, ns, key;
+    struct hd_slice principal = {NULL, 0}, ns = {NULL, 0}, key = {NULL, 0};
     int err = hd_arena_copy(&batch->arena, item->principal, &principal);
 
     if (!err)
