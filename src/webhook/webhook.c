@@ -325,22 +325,39 @@ static void finish_delivery(struct hd_webhook *delivery, bool is_sent)
 
 /* ---- attempts --------------------------------------------------------- */
 
+/* True if rows of the outbox are to be read, at `load_at` or later. */
+static bool may_load(const struct hd_webhooks *webhooks)
+{
+    return webhooks->is_behind && !webhooks->is_loading && !webhooks->is_stopping &&
+           webhooks->counts.pending < MAX_PENDING / 2 && webhooks->bytes < HD_WEBHOOK_MAX_BYTES / 2;
+}
+
+/* True if the deadline of a stop leaves deliveries. Those at the store end by themselves. */
+static bool has_deadline(const struct hd_webhooks *webhooks)
+{
+    return webhooks->is_stopping &&
+           (webhooks->ready.first || webhooks->waiting.first || webhooks->flying.first);
+}
+
+/*
+ * Only for times at which on_delivery_timer() has work, and never without a wait: a timer that
+ * starts itself at once is all that the loop of libuv 1.44 runs.
+ */
 static void set_timer(struct hd_webhooks *webhooks)
 {
     int64_t due = webhooks->waiting.first ? webhooks->waiting.first->due : INT64_MAX;
     int64_t wait;
 
-    if (webhooks->is_behind && !webhooks->is_loading && webhooks->load_at > 0 &&
-        webhooks->load_at < due)
+    if (may_load(webhooks) && webhooks->load_at > 0 && webhooks->load_at < due)
         due = webhooks->load_at;
-    if (webhooks->is_stopping && webhooks->deadline < due)
+    if (has_deadline(webhooks) && webhooks->deadline < due)
         due = webhooks->deadline;
     if (due == INT64_MAX) {
         uv_timer_stop(&webhooks->timer);
         return;
     }
     wait = due - hd_clock_monotonic_us();
-    uv_timer_start(&webhooks->timer, on_delivery_timer, wait > 0 ? (uint64_t)wait / 1000 + 1 : 0,
+    uv_timer_start(&webhooks->timer, on_delivery_timer, wait > 0 ? (uint64_t)wait / 1000 + 1 : 1,
                    0);
 }
 
@@ -529,9 +546,7 @@ static void resume_deliveries(struct hd_webhooks *webhooks)
         take_out(&webhooks->ready, delivery);
         attempt(delivery);
     }
-    if (webhooks->is_behind && !webhooks->is_loading && !webhooks->is_stopping &&
-        now >= webhooks->load_at && webhooks->counts.pending < MAX_PENDING / 2 &&
-        webhooks->bytes < HD_WEBHOOK_MAX_BYTES / 2)
+    if (may_load(webhooks) && now >= webhooks->load_at)
         load_rows(webhooks);
     set_timer(webhooks);
     report_stop(webhooks);

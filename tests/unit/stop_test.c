@@ -168,11 +168,29 @@ static void a_busy_part_calls_back_after_the_call_has_returned(void **state)
     }
 }
 
+/* The timer must not keep the loop from the end of the visit to the store. */
+static void webhooks_out_of_time_wait_for_the_store(void **state)
+{
+    struct app_world *w = world_open("memory:", NULL);
+    struct stop stop = {.w = w};
+
+    (void)state;
+    begin_webhooks(w);
+    stop.result = hd_webhooks_stop(w->app.webhooks, 0, on_stopped, &stop);
+    stop.has_returned = true;
+    assert_int_equal(stop.result, 0);
+    while (stop.calls == 0)
+        uv_run(&w->loop, UV_RUN_ONCE);
+    world_close(w);
+    assert_int_equal(stop.calls, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_idle_part_stops_without_a_callback),
         cmocka_unit_test(a_busy_part_calls_back_after_the_call_has_returned),
+        cmocka_unit_test(webhooks_out_of_time_wait_for_the_store),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
