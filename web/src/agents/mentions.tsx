@@ -9,6 +9,7 @@ import {
     type ReactNode,
     type RefObject,
 } from "react";
+import { flushSync } from "react-dom";
 import { nameOf, useAssistants } from "@/api/assistants";
 import { matchesOf, mentionAt } from "./address";
 import { AgentBadge } from "./AgentBadge";
@@ -55,13 +56,14 @@ export function useMentions({ text, setText, textarea }: MentionOptions): Mentio
         if (!match || query === null) return;
         const before = `@${nameOf(match)} `;
         const after = text.slice(1 + query.length).replace(/^\s+/, "");
-        setText(before + after);
-        setClosedFor(before + after);
-        setAt(0);
-        requestAnimationFrame(() => {
-            textarea.current?.focus();
-            textarea.current?.setSelectionRange(before.length, before.length);
+        // The caret is in place before the next key arrives.
+        flushSync(() => {
+            setText(before + after);
+            setClosedFor(before + after);
+            setAt(0);
         });
+        textarea.current?.focus();
+        textarea.current?.setSelectionRange(before.length, before.length);
     };
 
     const onKeyDown = (event: KeyboardEvent): boolean => {

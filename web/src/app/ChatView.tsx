@@ -68,19 +68,23 @@ function useThreadId(requested: string | null): { id: string; isNew: boolean } {
 export function ChatView({ threadId, message, isInner, ...rest }: ChatViewProps) {
     const { id, isNew } = useThreadId(threadId);
     const kind = useKind(id, isNew);
+    // Here, so that a panel stays open while the next thread is looked up.
+    const [panel, setPanel] = useState<DrawerName | null>(null);
     if (kind === null) return null;
     if (kind === "room" && !isInner)
         return <RoomView key={id} threadId={id} message={message} onMenu={rest.onMenu} />;
-    return <AgentsChat id={id} isNew={isNew} {...rest} />;
+    return <AgentsChat id={id} isNew={isNew} open={panel} setOpen={setPanel} {...rest} />;
 }
 
 interface AgentsChatProps extends Pick<ChatViewProps, "at" | "agent" | "onMenu"> {
     id: string;
     isNew: boolean;
+    /** The panel beside the conversation. */
+    open: DrawerName | null;
+    setOpen(panel: DrawerName | null): void;
 }
 
-function AgentsChat({ id, isNew, at, agent, onMenu }: AgentsChatProps) {
-    const [open, setOpen] = useState<DrawerName | null>(null);
+function AgentsChat({ id, isNew, open, setOpen, at, agent, onMenu }: AgentsChatProps) {
     const Panel = open ? panels[open] : null;
     const tools = useRef<HTMLElement>(null);
     // Hidden controls must not receive the focus.

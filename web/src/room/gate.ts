@@ -26,7 +26,7 @@ export function useKind(threadId: string, isNew: boolean): Kind | null {
         const controller = new AbortController();
         isRoom(threadId, controller.signal).then(
             (is) => setKind(threadId, is ? "room" : "plain"),
-            () => undefined, // left
+            () => controller.signal.aborted || setKind(threadId, "plain"),
         );
         return () => controller.abort();
     }, [threadId, isNew]);

@@ -9,6 +9,7 @@ import {
     type ReactNode,
     type RefObject,
 } from "react";
+import { flushSync } from "react-dom";
 import popupStyles from "@/agents/mentions.module.css";
 import { nameOf, useAssistants } from "@/api/assistants";
 import { Face } from "./Face";
@@ -76,13 +77,14 @@ export function useNames({ text, setText, textarea, named }: Options): Completio
         const match = matches[index];
         if (!match || !typed) return;
         const next = insertName(text, Math.min(caret, text.length), typed, match.name);
-        setText(next.text);
-        setClosedFor(next.text);
-        setAt(0);
-        requestAnimationFrame(() => {
-            textarea.current?.focus();
-            textarea.current?.setSelectionRange(next.caret, next.caret);
+        // The caret is in place before the next key arrives.
+        flushSync(() => {
+            setText(next.text);
+            setClosedFor(next.text);
+            setAt(0);
         });
+        textarea.current?.focus();
+        textarea.current?.setSelectionRange(next.caret, next.caret);
     };
     const onKeyDown = (event: KeyboardEvent): boolean => {
         if (!isOpen || event.nativeEvent.isComposing) return false;
