@@ -219,6 +219,36 @@ int hd_participants_share(struct heddle *store, struct hd_slice owner, struct hd
     return err;
 }
 
+struct member_search {
+    struct hd_slice principal;
+    enum hd_role least;
+    bool is_found;
+};
+
+static int on_member(void *arg, const struct hd_participant_rec *participant)
+{
+    struct member_search *search = arg;
+
+    search->is_found =
+        participant->role >= search->least &&
+        (participant->is_organisation || hd_slice_eq(participant->member, search->principal));
+    return search->is_found;
+}
+
+int hd_participants_include(struct heddle *store, struct hd_slice owner, struct hd_slice thread_id,
+                            struct hd_slice principal, enum hd_role least, bool *out,
+                            struct heddle_error *fault)
+{
+    struct member_search search = {
+        .principal = principal, .least = least, .is_found = hd_slice_eq(principal, owner)};
+    int err = search.is_found
+                  ? 0
+                  : hd_participants_scan(store, owner, thread_id, on_member, &search, fault);
+
+    *out = search.is_found;
+    return err;
+}
+
 /* ---- all that is shared ------------------------------------------------ */
 
 struct shared_list {

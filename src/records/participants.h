@@ -94,6 +94,15 @@ HD_MUST_CHECK int hd_participants_count(struct heddle *store, struct hd_slice ow
 HD_MUST_CHECK int hd_participants_share(struct heddle *store, struct hd_slice owner,
                                         struct hd_slice thread_id, struct hd_slice actor, bool *out,
                                         struct heddle_error *fault);
+/*
+ * Whether a principal is the owner, or takes part with at least this role: for work that continues
+ * long after its request. Only a token proves the membership of an organisation; so a thread that
+ * is shared with one includes everybody.
+ */
+HD_MUST_CHECK int hd_participants_include(struct heddle *store, struct hd_slice owner,
+                                          struct hd_slice thread_id, struct hd_slice principal,
+                                          enum hd_role least, bool *out,
+                                          struct heddle_error *fault);
 HD_MUST_CHECK int hd_participant_read(struct heddle *store, struct hd_slice member,
                                       struct hd_slice owner, struct hd_slice thread_id,
                                       struct hd_arena *arena, struct hd_participant_rec *out,

@@ -176,6 +176,29 @@ static void a_role_is_changed_and_taken_away(void **state)
     REFUSED(w, hd_participant_remove(&batch, &bob));
 }
 
+static bool includes(struct world *w, struct hd_slice principal, enum hd_role least)
+{
+    bool is_so = false;
+
+    assert_err(hd_participants_include(w->store, ADA, JOB, principal, least, &is_so, &w->fault), 0);
+    return is_so;
+}
+
+static void a_thread_includes_its_owner_and_who_takes_part(void **state)
+{
+    struct world *w = *state;
+    struct hd_thread_rec thread = make_thread(w, ADA, 5);
+
+    share(w, &thread, BOB, HD_ROLE_VIEWER, 6);
+    assert_true(includes(w, ADA, HD_ROLE_EDITOR));
+    assert_true(includes(w, BOB, HD_ROLE_VIEWER));
+    assert_false(includes(w, BOB, HD_ROLE_EDITOR));
+    assert_false(includes(w, EVE, HD_ROLE_VIEWER));
+    share(w, &thread, ORG, HD_ROLE_VIEWER, 7);
+    assert_true(includes(w, EVE, HD_ROLE_VIEWER));
+    assert_false(includes(w, EVE, HD_ROLE_EDITOR));
+}
+
 static void the_first_owner_counts_with_its_greatest_role(void **state)
 {
     struct world *w = *state;
@@ -566,6 +589,7 @@ int main(void)
         BOTH(a_participant_comes_back_as_it_was),
         BOTH(a_second_addition_and_a_deleted_thread_conflict),
         BOTH(a_role_is_changed_and_taken_away),
+        BOTH(a_thread_includes_its_owner_and_who_takes_part),
         BOTH(the_first_owner_counts_with_its_greatest_role),
         BOTH(a_row_grants_no_more_than_can_be_granted),
         BOTH(too_many_organisations_are_refused),

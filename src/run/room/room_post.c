@@ -393,7 +393,8 @@ static int add_room_run(struct posting *p, const struct hd_room_agent *agent,
     int err = hd_room_request_make(&options, &run, fault);
 
     if (err == HD_ENOTFOUND)
-        return hd_admit_refuse(&p->group, fault, 422, "the assistant of \"%.*s\" was deleted",
+        return hd_admit_refuse(&p->group, fault, 422,
+                               "the assistant of \"%.*s\" is not there any more",
                                (int)agent->name.len, agent->name.ptr);
     if (err)
         return err;

@@ -6,6 +6,7 @@
 #include "base/vec.h"
 #include "graph/engine/failure.h"
 #include "graph/state/state.h"
+#include "records/participants.h"
 #include "records/stream_modes.h"
 #include "records/thread_heads.h"
 #include "run/assistant_lookup.h"
@@ -20,6 +21,7 @@ struct request_making {
     struct heddle_error *fault;
     struct hd_assistant_rec assistant;
     const struct hd_app_graph *graph;
+    struct hd_slice lender; /* that still takes part; or empty */
     struct hd_room_run *run;
     struct hd_room_mark mark;
     HD_VEC(struct hd_room_message_rec) messages; /* that the line may need; by seq in the end */
@@ -56,13 +58,29 @@ static bool takes_messages(const struct hd_app_graph *found)
     return takes;
 }
 
+/* A person who has left the room lends nothing. */
+static int find_lender(struct request_making *m)
+{
+    const struct hd_room_request_options *o = m->options;
+    bool takes_part = false;
+    int err = 0;
+
+    if (o->lender.len > 0)
+        err = hd_participants_include(store_of_room(m), o->thread->principal, o->thread->id,
+                                      o->lender, HD_ROLE_VIEWER, &takes_part, m->fault);
+    if (takes_part)
+        m->lender = o->lender;
+    return err;
+}
+
 static int find_agent_graph(struct request_making *m)
 {
     const struct hd_room_request_options *o = m->options;
-    struct hd_slice owner = o->lender.len > 0 ? o->lender : o->actor;
-    int err =
-        hd_assistant_lookup(o->app, owner, o->assistant_id, o->arena, &m->assistant, m->fault);
+    int err = find_lender(m);
 
+    if (!err)
+        err = hd_assistant_lookup(o->app, m->lender.len > 0 ? m->lender : o->actor, o->assistant_id,
+                                  o->arena, &m->assistant, m->fault);
     if (err)
         return err;
     m->graph = hd_app_graph(o->app, m->assistant.graph_id);
@@ -370,7 +388,7 @@ static void fill_room_run(struct request_making *m)
     struct hd_room_run *run = m->run;
 
     run->admission.request = &run->request;
-    run->admission.lender = o->lender;
+    run->admission.lender = m->lender;
     run->admission.is_config_private = o->is_shared;
     run->rec =
         (struct hd_room_run_rec){.principal = o->thread->principal,

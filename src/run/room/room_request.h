@@ -27,7 +27,8 @@ struct hd_room_request_options {
     struct hd_room_item trigger;
     struct hd_slice assistant_id;
     struct hd_slice actor; /* the asker */
-    /* Owns or sees the assistant (hd_room_agent.actor); empty: the actor does. */
+    /* Owns or sees the assistant (hd_room_agent.actor) while it takes part in the thread; else, and
+     * when empty, the actor does. */
     struct hd_slice lender;
     struct hd_slice ns; /* the line; empty: that of the assistant */
     bool is_shared;     /* the room has more than one person */

@@ -39,7 +39,8 @@ struct waiting_check {
     struct hd_room_message_rec message;
     struct hd_room_details details;
     struct hd_room_chain chain;
-    bool has_asker; /* false: the run of an agent's message was deleted, and asks for nothing */
+    /* false: the run of an agent's message was deleted, or the person may not post any more */
+    bool has_asker;
     struct hd_room_run *run; /* NULL: the message makes none */
     struct hd_admission *admission;
     int err;
@@ -267,7 +268,10 @@ static int find_asker(struct waiting_check *check)
         return err;
     err =
         hd_room_chain_of(check->app, &check->message, &check->arena, &check->chain, &check->fault);
-    check->has_asker = !err;
+    if (!err)
+        err = hd_participants_include(check->app->store, check->room.principal,
+                                      check->room.thread_id, check->chain.asker, HD_ROLE_EDITOR,
+                                      &check->has_asker, &check->fault);
     return err == HD_ENOTFOUND ? 0 : err;
 }
 

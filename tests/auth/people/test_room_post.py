@@ -153,3 +153,43 @@ def test_the_limit_of_runs_refuses_a_whole_message(secured, store):
         post(alice, path, "@Clerk and @Judge", 429)
         assert alice.ask("GET", f"{path}/room/messages") == []
         ended(alice, path, post(alice, path, "@Clerk"))
+
+
+def leave(person, path, name):
+    """Ends the participation of the user `name`."""
+    [found] = [each for each in person.ask("GET", f"{path}/participants") if each["subject"] == name]
+    person.ask("DELETE", f"{path}/participants/{found['participant_id']}", 204)
+
+
+def test_a_person_who_has_left_lends_no_agent(world):
+    people, path = world
+    scribe = assistant(people["edit"], "Scribe")
+    ended(people["edit"], path, post(people["edit"], path, "@Scribe, hello"))
+    ended(people["alice"], path, post(people["alice"], path, "@Scribe, hello"))
+    leave(people["alice"], path, "edit")
+    count = len(people["alice"].ask("GET", f"{path}/room/messages"))
+    assert "not there any more" in post(people["alice"], path, "@Scribe, hello", 422)["detail"]
+    assert len(people["alice"].ask("GET", f"{path}/room/messages")) == count
+    people["alice"].share(path.rpartition("/")[2], "viewer", subject="edit")
+    [run] = post(people["alice"], path, "@Scribe, hello")["runs"]
+    assert run["assistant_id"] == scribe
+
+
+def test_a_waiting_message_of_a_person_who_may_not_post_any_more_makes_no_run(world):
+    people, path = world
+    clerk = assistant(people["alice"], "Clerk", "approval")
+    people["alice"].ask("PUT", f"{path}/room", json={"agents": [{"assistant_id": clerk}]})
+    post(people["alice"], path, "@Clerk, may I?")
+    question = wait_for(lambda: people["alice"].ask("GET", f"{path}/room/messages", params={"state": "pending"}))
+    late = {who: post(people[who], path, "@Clerk, hello")["message"]["id"] for who in ("edit", "other", "alice")}
+    leave(people["alice"], path, "edit")
+    [found] = [each for each in people["alice"].ask("GET", f"{path}/participants") if each["subject"] == "other"]
+    body = {"role": "viewer"}
+    people["alice"].ask("PATCH", f"{path}/participants/{found['participant_id']}", json=body)
+    ended(people["alice"], path, post(people["alice"], path, "yes", reply_to=question[0]["id"]))
+
+    def runs(who):
+        return people["alice"].ask("GET", f"{path}/room/messages/{late[who]}/runs")
+
+    wait_for(lambda: runs("alice"))
+    assert runs("edit") == [] and runs("other") == []
