@@ -89,6 +89,7 @@ static void keep_message(struct switching *s, const struct hd_room_message_rec *
     hd_jw_object(jw);
     hd_jw_put_string(jw, "id", message->id);
     hd_jw_put_string(jw, "state", hd_slice_cstr(hd_room_states[message->state]));
+    hd_jw_put_raw_or(jw, "error", message->error, "null");
     hd_jw_put_string(jw, "replaced_by", message->replaced_by);
     hd_jw_put_string(jw, "run_id", message->run_id);
     hd_jw_put_string(jw, "checkpoint_id", message->checkpoint_id);
@@ -268,6 +269,18 @@ static int move_lines(struct switching *s, const struct hd_room_run_rec *row,
 
 /* ---- answers ---------------------------------------------------------- */
 
+/* The new run has made the message, too: it is as fresh as that run, whatever it was before. */
+static void renew_answer(struct hd_room_message_rec *message, const struct hd_room_said *said)
+{
+    if (message->state == HD_ROOM_DELETED)
+        return;
+    if (said->content.len > 0)
+        message->state = HD_ROOM_OK;
+    else if (message->state != HD_ROOM_OK)
+        message->state = HD_ROOM_STALE;
+    message->error = hd_slice(NULL, 0);
+}
+
 /* The old message stays, and belongs to the new run. */
 static int keep_answer(struct switching *s, const struct hd_cascade_entry *step,
                        const struct hd_room_said *said, struct hd_room_run_rec *row,
@@ -281,6 +294,7 @@ static int keep_answer(struct switching *s, const struct hd_cascade_entry *step,
     if (err)
         return err == HD_ENOTFOUND ? 0 : err;
     keep_message(s, note->message);
+    renew_answer(note->message, said);
     note->message->run_id = run->run_id;
     note->message->checkpoint_id = run->checkpoint_id;
     note->message->source_id = said->source_id;
@@ -575,6 +589,8 @@ static int restore_message(struct hd_room_cascade_try *t, hd_json_val before)
         err = copy_member(t, before, "checkpoint_id", &note->message->checkpoint_id);
     if (!err)
         err = copy_member(t, before, "source_id", &note->message->source_id);
+    if (!err)
+        err = copy_json(t, before, "error", &note->message->error);
     if (!err && new_answer.len > 0 && !hd_slice_eq(new_answer, note->message->replaced_by))
         err = withdraw_answer(t, new_answer, id);
     return err;

@@ -387,6 +387,19 @@ def test_a_retry_makes_an_answer_and_those_behind_it_again(seed, room):
     assert room.message(seed.m4)["state"] == "ok"
 
 
+def test_an_equal_answer_of_a_stale_message_is_fresh_again(seed, room):
+    room.edit(seed.m1, "@Ann red", cascade="none")
+    assert room.message(seed.m2)["state"] == "stale"
+    cascade = room.settled(room.retry(seed.m2)["cascade"])
+    assert (cascade["status"], cascade["plan"][0]["equal"]) == ("done", True)
+    assert room.message(seed.m2)["state"] == "ok"
+    room.act(cascade, "undo")
+    assert room.message(seed.m2)["state"] == "stale"
+    assert room.settled(room.retry(seed.m2)["cascade"])["status"] == "done"
+    room.posted("@Ann more")
+    assert room.heard(seed.a)[1] == "@Ann red | @Ann red"  # its own answer is not removed
+
+
 def test_tools_with_effects_need_an_approval(room, agent):
     ann = agent("Ann", "tools")
     message, answer = room.posted("@Ann where?")
