@@ -210,7 +210,10 @@ static int find_slots(struct hd_admit_attempt *t)
     return hd_admit_refuse(group, t->fault, 429, "%s", too_many_runs);
 }
 
-/* In a room with more than one person nothing of a run's configuration is for later runs. */
+/*
+ * In a room with more than one person nothing of a run's configuration is for later runs. Nor are
+ * the headers in any room: others may join it.
+ */
 static int find_people(struct hd_admit_attempt *t)
 {
     const struct hd_admission_group *group = t->group;
@@ -220,8 +223,10 @@ static int find_people(struct hd_admit_attempt *t)
     if (t->thread.is_room && group->actor.len > 0)
         err = hd_participants_share(group->app->store, group->principal, t->thread.id, group->actor,
                                     &is_shared, t->fault);
-    for (size_t i = 0; i < t->count; i++)
+    for (size_t i = 0; i < t->count; i++) {
         t->runs[i].a->is_config_private |= is_shared;
+        t->runs[i].a->hides_headers |= t->thread.is_room;
+    }
     return err;
 }
 

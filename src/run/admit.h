@@ -49,8 +49,9 @@ struct hd_admission {
     struct hd_slice headers; /* JSON: request headers that are copied to the configurable */
     struct hd_slice cron_id; /* empty: none */
     struct hd_slice lender;  /* owns or sees the assistant in place of the actor; or empty */
-    bool is_config_private;  /* the thread's config keeps nothing of the run's; in rooms with more
-                              * than one person always */
+    bool is_config_private;  /* the thread's config keeps nothing of the run's, and the run gets
+                              * nothing of it; in rooms with more than one person always */
+    bool hides_headers;      /* the thread's config keeps no headers; in rooms always */
     bool is_off_head;        /* as in struct hd_run_rec; the request names a checkpoint */
     struct hd_slice forks;   /* as in struct hd_run_rec */
     struct hd_slice asked;

@@ -101,10 +101,14 @@ static bool is_of_run(struct hd_slice key)
     return hd_slice_starts(key, HD_S("__")) || hd_slice_starts(key, HD_S("langgraph_auth"));
 }
 
-/* Merges the configurable of the thread, the headers and the configurable of the request. */
+/*
+ * Merges the configurable of the thread, the headers and the configurable of the request. A private
+ * run gets nothing of the thread: that may come from another person.
+ */
 static struct hd_val *merge_given(struct hd_val *into, const struct hd_admit_run *run)
 {
-    into = merge_member(into, run->attempt->thread.config, "configurable");
+    if (!run->a->is_config_private)
+        into = merge_member(into, run->attempt->thread.config, "configurable");
     into = merge_text(into, run->a->headers);
     return merge_json(into, run->a->request->configurable);
 }
@@ -120,15 +124,39 @@ static struct hd_val *merge_configurable(struct hd_admit_run *run)
     return hd_secrets_take(configurable, &run->secrets);
 }
 
+/* Removes the headers, unless the request has the member too. Takes and returns `given`. */
+static struct hd_val *drop_headers(struct hd_val *given, const struct hd_admit_run *run)
+{
+    struct hd_val *headers = merge_text(hd_val_object(), run->a->headers);
+
+    if (!headers) {
+        hd_val_unref(given);
+        return NULL;
+    }
+    for (size_t i = 0; given && i < hd_val_count(headers); i++) {
+        struct hd_val *key;
+        struct hd_slice name;
+
+        (void)hd_val_member(headers, i, &key);
+        name = hd_val_get_string(key);
+        if (!hd_json_get(run->a->request->configurable, name))
+            given = hd_val_without(given, name);
+    }
+    hd_val_unref(headers);
+    return given;
+}
+
 /*
  * The part of `configurable` that the thread keeps. Values from the assistant are excluded: the
  * thread may use another assistant next, and the assistant may be updated.
  */
 static struct hd_val *stored_configurable(const struct hd_admit_run *run)
 {
-    struct hd_val *given = merge_given(hd_val_object(), run);
-    struct hd_val *kept = given ? hd_val_object() : NULL;
+    struct hd_val *given = merge_given(hd_val_object(), run), *kept;
 
+    if (run->a->hides_headers)
+        given = drop_headers(given, run);
+    kept = given ? hd_val_object() : NULL;
     for (size_t i = 0; i < hd_val_count(run->configurable); i++) {
         struct hd_val *key;
         struct hd_val *val = hd_val_member(run->configurable, i, &key);

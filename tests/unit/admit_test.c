@@ -553,6 +553,28 @@ static void a_private_config_does_not_stick(void **state)
     assert_slice(read_thread(w).head.assistant_id, hd_slice_cstr(w->graph.assistant_id));
 }
 
+/* What others left on the thread does not reach the run either. */
+static void a_private_run_gets_nothing_of_the_thread(void **state)
+{
+    struct app_world *w = *state;
+    struct hd_thread_rec thread;
+    struct post post;
+
+    add_thread(w);
+    thread = read_thread(w);
+    thread.config = HD_S("{\"configurable\":{\"x-team\":\"red\"}}");
+    APPLY(w, hd_thread_put(&batch, &thread));
+    for (int is_private = 0; is_private < 2; is_private++) {
+        post_init(&post, w);
+        add_run(&post, "{\"assistant_id\":\"line\",\"input\":{}}");
+        post.runs[0].is_config_private = is_private;
+        assert_err(admit(&post), 0);
+        assert_int_equal(post.group.refusal, 0);
+        assert_int_equal(strstr(post.runs[0].run.kwargs.ptr, "x-team") == NULL, is_private);
+        post_fini(&post);
+    }
+}
+
 /* ---- memory ----------------------------------------------------------- */
 
 /* The parts of a complete run; its ids are always of one length. */
@@ -644,6 +666,7 @@ int main(void)
         CASE(a_thread_without_runs_stays_unheld),
         CASE(a_thread_of_another_server_is_left_alone),
         CASE(a_private_config_does_not_stick),
+        CASE(a_private_run_gets_nothing_of_the_thread),
         CASE(without_memory_nothing_is_admitted),
     };
 #undef CASE

@@ -279,14 +279,14 @@ static bool has_text(struct hd_slice text, const char *part)
     return text.len > 0 && memmem(text.ptr, text.len, part, strlen(part));
 }
 
-static void one_person_leaves_the_configuration_to_the_thread(void **state)
+static void headers_of_one_person_are_not_left_to_the_thread(void **state)
 {
     struct fixture *f = *state;
     struct hd_room_post post = post_of(f, &people[0], "\"@Clerk\"");
 
     send_post(f, &post);
     assert_true(has_text(post.runs[0]->admission.run.kwargs, "x-team"));
-    assert_true(has_text(read_thread(f).config, "x-team"));
+    assert_false(has_text(read_thread(f).config, "x-team"));
     forget_runs(f, &post);
 }
 
@@ -469,7 +469,7 @@ int main(void)
         CASE(the_limit_of_runs_counts_for_the_whole_message),
         CASE(events_begin_again_when_their_numbers_are_used),
         CASE(a_repeated_request_has_the_first_result),
-        CASE(one_person_leaves_the_configuration_to_the_thread),
+        CASE(headers_of_one_person_are_not_left_to_the_thread),
         CASE(with_several_people_the_configuration_stays_private),
         CASE(everybody_asks_the_agents_of_the_room),
         CASE(mentioned_people_find_the_message_in_their_inbox),

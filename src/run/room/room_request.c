@@ -390,6 +390,7 @@ static void fill_room_run(struct request_making *m)
     run->admission.request = &run->request;
     run->admission.lender = m->lender;
     run->admission.is_config_private = o->is_shared;
+    run->admission.hides_headers = true;
     run->rec =
         (struct hd_room_run_rec){.principal = o->thread->principal,
                                  .thread_id = o->thread->id,
