@@ -244,6 +244,20 @@ static void events_begin_again_when_their_numbers_are_used(void **state)
     hd_room_post_fini(&post);
 }
 
+/* It ends before it gets to the events. */
+static void another_call_begins_without_earlier_results(void **state)
+{
+    struct fixture *f = *state;
+    struct hd_room_post post = post_of(f, &people[0], "\"hello\"");
+
+    post.thread_id = HD_S("99999999-9999-4999-8999-999999999999");
+    post.needs_numbers = post.is_repeated = true;
+    assert_err(hd_room_post(&post, &f->w->fault), 0);
+    assert_int_equal(post.refusal, 404);
+    assert_false(post.needs_numbers);
+    assert_false(post.is_repeated);
+}
+
 /* ---- repeated requests ------------------------------------------------ */
 
 static void a_repeated_request_has_the_first_result(void **state)
@@ -468,6 +482,7 @@ int main(void)
         CASE(a_message_and_its_runs_are_stored_together),
         CASE(the_limit_of_runs_counts_for_the_whole_message),
         CASE(events_begin_again_when_their_numbers_are_used),
+        CASE(another_call_begins_without_earlier_results),
         CASE(a_repeated_request_has_the_first_result),
         CASE(headers_of_one_person_are_not_left_to_the_thread),
         CASE(with_several_people_the_configuration_stays_private),

@@ -85,6 +85,7 @@ static struct hd_step apply_room_change(struct hd_call *call)
 {
     struct hd_room_change *change = call->state;
 
+    change->needs_numbers = false; /* of an earlier round */
     *change->group = (struct hd_admission_group){.app = call->app,
                                                  .arena = call->arena,
                                                  .principal = call->principal,

@@ -734,6 +734,7 @@ int hd_room_post(struct hd_room_post *post, struct heddle_error *fault)
 
     post->runs = NULL;
     post->run_count = 0;
+    post->needs_numbers = post->is_repeated = false; /* of an earlier call */
     if (!p)
         return HD_ENOMEM;
     p->post = post;
