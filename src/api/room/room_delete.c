@@ -1,8 +1,8 @@
 /*
  * Deleting a chat message, by its author or the owner of the thread. The message stays as one
  * without content, and later runs do not get it. The response names what the message has left:
- * versions, and the inputs, checkpoints and events of runs that were given it. With `purge` these
- * are removed first (room_purge.h).
+ * versions, inputs and checkpoints of runs that were given it, and events. With `purge` these are
+ * removed first (room_purge.h).
  */
 #include "api/api.h"
 #include "api/room/room_change.h"
@@ -79,8 +79,9 @@ static void show_deleted(struct hd_call *call, struct hd_room_change *change)
     if (deletion->has_runs) {
         hd_jw_string(jw, HD_S("run_inputs"));
         hd_jw_string(jw, HD_S("checkpoints"));
-        hd_jw_string(jw, HD_S("events"));
     }
+    if (deletion->has_versions || deletion->has_runs) /* it was an event when it was added */
+        hd_jw_string(jw, HD_S("events"));
     hd_jw_array_end(jw);
     hd_jw_object_end(jw);
 }

@@ -153,6 +153,15 @@ def test_a_deleted_message_keeps_its_place(talk):
     refused(talk.http, "DELETE", talk.path("/room/messages/nothing"), 404)
 
 
+def test_the_event_of_a_message_without_runs_remains(room):
+    note = room.ask("POST", room.path("/room/messages"), 201, json={"content": "a note"})["message"]
+    assert room.message(note["id"], method="DELETE")["remains"] == ["versions", "events"]
+    assert "a note" in stored_events(room)
+    for params in ({"purge": "true"}, {}):
+        assert room.message(note["id"], method="DELETE", params=params)["remains"] == []
+    assert "a note" not in stored_events(room)
+
+
 def stored_events(room):
     """All stored events of the thread, as text."""
     request = room.http.build_request(
