@@ -481,6 +481,56 @@ static void what_the_line_had_is_not_posted_again(void **state)
     assert_int_equal(read_message(f, HD_S("h1")).version, 1);
 }
 
+/* Writes a plain run with `count` messages h0, h1, … into `body`. */
+static void write_long_input(char *body, size_t size, int count)
+{
+    size_t at = (size_t)snprintf(body, size, "%s",
+                                 "{\"assistant_id\":\"line\",\"input\":{\"mode\":\"one\","
+                                 "\"messages\":[");
+
+    for (int i = 0; i < count; i++)
+        at += (size_t)snprintf(body + at, size - at,
+                               "%s{\"role\":\"user\",\"content\":\"hello\",\"id\":\"h%d\"}",
+                               i > 0 ? "," : "", i);
+    snprintf(body + at, size - at, "]}}");
+}
+
+static void of_a_long_input_the_newest_messages_are_posted(void **state)
+{
+    struct fixture *f = *state;
+    struct hd_room_message_rec message;
+    char body[8192];
+
+    write_long_input(body, sizeof(body), 66);
+    assert_int_equal(read_message(f, run_plain(f, body, hd_slice(NULL, 0))).seq, 65);
+    assert_err(find_message(f, HD_S("h1"), &message), HD_ENOTFOUND);
+    assert_int_equal(read_message(f, HD_S("h2")).seq, 1);
+    assert_int_equal(read_message(f, HD_S("h65")).seq, 64);
+}
+
+/* Its lists of messages are joined, without a look at their ids. */
+static const char adding_graph[] =
+    "{\"name\":\"line\",\"state\":{\"messages\":{\"type\":\"list\",\"reducer\":\"add\"}},"
+    "\"nodes\":{\"say\":{\"kind\":\"set\",\"update\":{\"messages\":[{\"@ai\":\"yes\"}]}}},"
+    "\"edges\":[[\"__start__\",\"say\"],[\"say\",\"__end__\"]]}";
+
+static void a_message_that_is_twice_in_a_list_is_posted_once(void **state)
+{
+    struct fixture *f = *state;
+    struct hd_graph_error error;
+    struct hd_slice id;
+
+    hd_graph_destroy(f->w->graph.graph);
+    assert_err(hd_graph_read(hd_slice_cstr(adding_graph), &f->w->graph.graph, &error), 0);
+    id = run_plain(f,
+                   "{\"assistant_id\":\"line\",\"input\":{\"messages\":["
+                   "{\"type\":\"human\",\"content\":\"hello\",\"id\":\"h1\"},"
+                   "{\"type\":\"human\",\"content\":\"hello\",\"id\":\"h1\"}]}}",
+                   hd_slice(NULL, 0));
+    assert_int_equal(read_message(f, HD_S("h1")).seq, 1);
+    assert_int_equal(read_message(f, id).seq, 2);
+}
+
 static void a_message_that_is_sent_again_changed_is_a_new_version(void **state)
 {
     struct fixture *f = *state;
@@ -590,6 +640,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_plain_run_is_a_turn_of_the_chat, setup, teardown),
         cmocka_unit_test_setup_teardown(a_cron_speaks_as_a_service, setup, teardown),
         cmocka_unit_test_setup_teardown(what_the_line_had_is_not_posted_again, setup, teardown),
+        cmocka_unit_test_setup_teardown(of_a_long_input_the_newest_messages_are_posted, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_message_that_is_twice_in_a_list_is_posted_once, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(a_message_that_is_sent_again_changed_is_a_new_version,
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(a_message_that_is_too_large_for_the_room_is_left_out, setup,

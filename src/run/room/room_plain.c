@@ -74,15 +74,17 @@ static int set_sender(const struct hd_room_answering *a, struct hd_room_message_
 struct plain_turn {
     struct hd_room_answering *a;
     struct hd_json kwargs, before_json, after_json;
-    hd_json_val input;         /* `messages` of the run's input */
-    hd_json_val before, after; /* the lists of messages; or NULL */
-    struct hd_map known;       /* ids of messages before */
-    struct hd_map left;        /* ids of messages after */
-    struct hd_map sent;        /* ids of messages of the input */
+    hd_json_val input;             /* `messages` of the run's input */
+    hd_json_val before, after;     /* the lists of messages; or NULL */
+    struct hd_map known;           /* ids of messages before */
+    struct hd_map left;            /* ids of messages after */
+    struct hd_map sent;            /* ids of messages of the input */
+    struct hd_map chosen;          /* ids of `humans` */
+    hd_json_val humans[MAX_GIVEN]; /* to be posted; newest first */
+    size_t human_count;
     struct hd_buf text, other; /* contents */
     struct hd_jw given;        /* hd_room_run_rec.given */
     struct hd_buf given_text;
-    size_t given_count;
     struct hd_slice last; /* the id of the newest human message of the turn; or empty */
 };
 
@@ -173,7 +175,6 @@ static int note_given(struct plain_turn *turn, struct hd_slice id, int64_t versi
     hd_jw_string(&turn->given, id);
     hd_jw_int(&turn->given, version);
     hd_jw_array_end(&turn->given);
-    turn->given_count++;
     turn->last = id;
     return turn->given.err;
 }
@@ -263,7 +264,18 @@ static int take_human(struct plain_turn *turn, hd_json_val message)
     return err ? err : meet_human(turn, &stored, &body);
 }
 
-static int take_if_new(struct plain_turn *turn, hd_json_val message)
+/* With other reducers than add_messages a list may have a message twice: the newer one counts. */
+static int choose_human(struct plain_turn *turn, hd_json_val message)
+{
+    struct hd_slice id = plain_id(message);
+
+    if (id.len > 0 && hd_map_get(&turn->chosen, id))
+        return 0;
+    turn->humans[turn->human_count++] = message;
+    return id.len > 0 ? hd_map_put(&turn->chosen, id, message) : 0;
+}
+
+static int choose_if_new(struct plain_turn *turn, hd_json_val message)
 {
     bool is_new = false, is_sent = false;
     struct hd_slice id = plain_id(message);
@@ -277,18 +289,37 @@ static int take_if_new(struct plain_turn *turn, hd_json_val message)
     err = was_sent(turn, message, &is_sent);
     if (!err && is_sent)
         err = is_new_message(turn, message, &is_new);
-    return !err && is_new ? take_human(turn, message) : err;
+    return !err && is_new ? choose_human(turn, message) : err;
 }
 
-/* A message that is too large for the room is not posted: the run ends all the same. */
+/* Newest first. A message that is too large for the room is left out: the run ends all the same. */
+static int choose_humans(struct plain_turn *turn)
+{
+    size_t size = hd_json_is_array(turn->after) ? hd_json_size(turn->after) : 0, count = 0;
+    hd_json_val *list = hd_arena_calloc(turn->a->arena, size + 1, sizeof(*list));
+    struct hd_json_iter it = hd_json_iter(size > 0 ? turn->after : NULL);
+    int err = list ? 0 : HD_ENOMEM;
+
+    while (!err && hd_json_next(&it)) {
+        if (is_of_human(it.val))
+            list[count++] = it.val;
+    }
+    while (!err && count > 0 && turn->human_count < MAX_GIVEN) {
+        err = choose_if_new(turn, list[--count]);
+        if (err == HD_ELIMIT)
+            err = 0;
+    }
+    return err;
+}
+
 static int take_humans(struct plain_turn *turn)
 {
-    struct hd_json_iter it = hd_json_iter(turn->after);
-    int err = 0;
+    int err = choose_humans(turn);
 
-    while (!err && turn->after && turn->given_count < MAX_GIVEN && hd_json_next(&it)) {
-        if (is_of_human(it.val))
-            err = take_if_new(turn, it.val);
+    for (size_t i = turn->human_count; !err && i-- > 0;) {
+        err = write_text(hd_json_get(turn->humans[i], HD_S("content")), &turn->text);
+        if (!err)
+            err = take_human(turn, turn->humans[i]);
         if (err == HD_ELIMIT)
             err = 0;
     }
@@ -336,6 +367,7 @@ static void init_turn(struct plain_turn *turn, struct hd_room_answering *a)
     hd_map_init(&turn->known, MAX_MESSAGES);
     hd_map_init(&turn->left, MAX_MESSAGES);
     hd_map_init(&turn->sent, MAX_MESSAGES);
+    hd_map_init(&turn->chosen, MAX_MESSAGES);
     hd_buf_init(&turn->text, HD_ROOM_MAX_CONTENT);
     hd_buf_init(&turn->other, HD_ROOM_MAX_CONTENT);
     hd_buf_init(&turn->given_text, MAX_TEXT);
@@ -348,6 +380,7 @@ static void fini_turn(struct plain_turn *turn)
     hd_buf_fini(&turn->given_text);
     hd_buf_fini(&turn->other);
     hd_buf_fini(&turn->text);
+    hd_map_fini(&turn->chosen);
     hd_map_fini(&turn->sent);
     hd_map_fini(&turn->left);
     hd_map_fini(&turn->known);
