@@ -354,6 +354,17 @@ void hd_cascade_steps_approve(struct hd_cascade_list *list, struct hd_slice up_t
     }
 }
 
+void hd_cascade_steps_approve_joined(struct hd_cascade_list *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        struct hd_cascade_entry *entry = &list->items[i];
+
+        if (entry->state == HD_CASCADE_STEP_WAITING && entry->is_joined &&
+            entry->approval == HD_CASCADE_OVER_LIMIT)
+            entry->is_approved = true;
+    }
+}
+
 static bool is_refused(const struct hd_cascade_entry *entry)
 {
     return entry->state == HD_CASCADE_STEP_SKIPPED &&

@@ -100,6 +100,8 @@ struct hd_cascade_entry *hd_cascade_steps_find(const struct hd_cascade_list *lis
 
 /* Approves the steps up to that of `up_to`, or all when it is empty; later ones are skipped. */
 void hd_cascade_steps_approve(struct hd_cascade_list *list, struct hd_slice up_to);
+/* Approves joined steps over the limit: a person has approved all runs. Effects still need one. */
+void hd_cascade_steps_approve_joined(struct hd_cascade_list *list);
 
 struct hd_cascade_decision {
     size_t *ready; /* indices of the steps that may begin now */

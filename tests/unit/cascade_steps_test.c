@@ -228,6 +228,23 @@ static void a_joined_step_over_the_limit_is_skipped(void **state)
     assert_int_equal(list.items[1].state, HD_CASCADE_STEP_SKIPPED);
 }
 
+static void an_approval_of_all_is_about_joined_steps_over_the_limit(void **state)
+{
+    struct hd_cascade_list none = {NULL, 0}, list = merge(&none, 1, 0);
+    struct hd_cascade_decision decision;
+
+    (void)state;
+    list.items[0].state = HD_CASCADE_STEP_DONE;
+    list = merge(&list, 7, 0);
+    list.items[1].approval = HD_CASCADE_OVER_LIMIT;
+    list.items[2].approval = HD_CASCADE_EFFECTS;
+    hd_cascade_steps_approve_joined(&list);
+    decision = decide(&list);
+    assert_int_equal(decision.ready_count, 1);
+    assert_int_equal(decision.ready[0], 1);
+    assert_int_equal(decision.unapproved, 1);
+}
+
 static void a_waiting_step_that_is_not_affected_any_more_is_dropped(void **state)
 {
     struct hd_cascade_list none = {NULL, 0}, list = merge(&none, 7, 0);
@@ -255,6 +272,8 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(a_run_that_began_meanwhile_joins, setup, teardown),
         cmocka_unit_test_setup_teardown(a_joined_step_over_the_limit_is_skipped, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_approval_of_all_is_about_joined_steps_over_the_limit,
+                                        setup, teardown),
         cmocka_unit_test_setup_teardown(a_waiting_step_that_is_not_affected_any_more_is_dropped,
                                         setup, teardown),
     };

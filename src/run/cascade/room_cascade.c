@@ -8,6 +8,7 @@
 #include "run/cascade/room_cascade_internal.h"
 
 #define MAX_EDITOR ((size_t)64 << 10)
+#define APPROVED_ALL (-1) /* hd_cascade_rec.approved */
 
 static const char no_message[] = "Message with ID %.*s not found";
 static const char for_approval[] = "approval";
@@ -413,6 +414,8 @@ static int advance_cascade(struct hd_room_cascade_try *t)
     change.recorded = &recorded;
     if (!err)
         err = plan_again(t, &change, &recorded, false);
+    if (!err && t->cascade->approved == APPROVED_ALL)
+        hd_cascade_steps_approve_joined(&t->op->steps);
     if (!err)
         err = hd_cascade_steps_decide(&t->op->steps, t->op->arena, &decision);
     return err ? err : decide_next(t, &decision);
@@ -454,7 +457,7 @@ static int prepare_approve(struct hd_room_cascade_try *t)
     if (op->up_to.len > 0 && !hd_cascade_steps_find(&op->steps, op->up_to))
         return hd_admit_refuse(t->group, t->fault, 422, "`up_to` is no run of the plan");
     hd_cascade_steps_approve(&op->steps, op->up_to);
-    t->cascade->approved = op->up_to.len > 0 ? count_approved(&op->steps) : -1;
+    t->cascade->approved = op->up_to.len > 0 ? count_approved(&op->steps) : APPROVED_ALL;
     t->cascade->status = HD_CASCADE_RUNNING;
     t->cascade->reason = hd_slice(NULL, 0);
     return 0;

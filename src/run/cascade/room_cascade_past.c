@@ -534,6 +534,15 @@ int hd_room_cascade_past_plan(struct hd_room_cascade_past *past,
     return err ? err : hd_cascade_plan(&question, past->arena, out);
 }
 
+size_t hd_room_cascade_past_find(const struct hd_room_cascade_past *past, struct hd_slice run_id)
+{
+    size_t i = 0;
+
+    while (i < past->count && !hd_slice_eq(past->past[i].run_id, run_id))
+        i++;
+    return i;
+}
+
 size_t hd_room_cascade_past_answered(const struct hd_room_cascade_past *past,
                                      struct hd_slice message_id)
 {

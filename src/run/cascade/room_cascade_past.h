@@ -65,6 +65,9 @@ HD_MUST_CHECK int hd_room_cascade_past_plan(struct hd_room_cascade_past *past,
                                             struct hd_cascade_answer *out,
                                             struct heddle_error *fault);
 
+/* The place of the run in `past`; past->count: it is not there. */
+size_t hd_room_cascade_past_find(const struct hd_room_cascade_past *past, struct hd_slice run_id);
+
 /* The run whose answer the message is, in its place in `past`; past->count: none. */
 size_t hd_room_cascade_past_answered(const struct hd_room_cascade_past *past,
                                      struct hd_slice message_id);

@@ -91,6 +91,34 @@ static int read_item(struct starting *s, struct hd_slice id, struct hd_room_item
     return err;
 }
 
+static bool is_in_input(const struct hd_room_cascade_past *past, size_t run, struct hd_slice id)
+{
+    for (size_t i = 0; i < past->runs[run].input_count; i++) {
+        if (hd_slice_eq(past->past[run].given[i].message_id, id))
+            return true;
+    }
+    return false;
+}
+
+/* True if an earlier step has given the message to the branch, in its present version. */
+static bool is_on_branch(const struct starting *s, const struct hd_room_message_rec *message)
+{
+    const struct hd_room_cascade_past *past = &s->t->past;
+    const struct hd_cascade_entry *step;
+
+    if (message->state == HD_ROOM_DELETED || message->state == HD_ROOM_STALE)
+        return false;
+    for (size_t i = 0; i < s->past; i++) {
+        if (!hd_slice_eq(past->past[i].line, past->past[s->past].line) ||
+            !is_in_input(past, i, message->id))
+            continue;
+        step = hd_cascade_steps_find(&s->t->op->steps, past->past[i].run_id);
+        if (step && step->state == HD_CASCADE_STEP_DONE)
+            return true;
+    }
+    return false;
+}
+
 static int read_items(struct starting *s)
 {
     const struct hd_cascade_past *past = &s->t->past.past[s->past];
@@ -103,7 +131,7 @@ static int read_items(struct starting *s)
         if (hd_slice_eq(past->given[i].message_id, past->trigger))
             continue;
         err = read_item(s, past->given[i].message_id, &s->items[s->count]);
-        s->count += !err;
+        s->count += !err && !is_on_branch(s, s->items[s->count].message);
         err = err == HD_ENOTFOUND ? 0 : err;
     }
     return err ? err : read_item(s, past->trigger, &s->trigger);
@@ -326,15 +354,6 @@ static int start_step(struct starting *s)
     return 0;
 }
 
-static size_t find_past(const struct hd_room_cascade_past *past, struct hd_slice run_id)
-{
-    size_t i = 0;
-
-    while (i < past->count && !hd_slice_eq(past->past[i].run_id, run_id))
-        i++;
-    return i;
-}
-
 static int join_group(struct hd_room_cascade_try *t)
 {
     struct hd_admission_group *group = t->group;
@@ -362,7 +381,7 @@ int hd_room_cascade_start(struct hd_room_cascade_try *t, const size_t *ready, si
     for (size_t i = 0; !err && i < most; i++) {
         struct starting s = {.t = t, .step = &op->steps.items[ready[i]]};
 
-        s.past = find_past(&t->past, s.step->run_id);
+        s.past = hd_room_cascade_past_find(&t->past, s.step->run_id);
         if (s.past == t->past.count)
             skip_start(&s, "the run was deleted");
         else
