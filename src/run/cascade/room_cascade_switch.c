@@ -398,11 +398,48 @@ static int switch_done(struct switching *s, const struct hd_cascade_entry *step)
     return err ? err : hd_room_cascade_note_row(t, row);
 }
 
+/* Sets *seq to before the first message that the run was given, unless it is there already. */
+static int find_before_given(struct hd_room_cascade_try *t, const struct hd_cascade_past *run,
+                             int64_t *seq)
+{
+    const struct hd_room_cascade *op = t->op;
+    int err = 0;
+
+    for (size_t i = 0; !err && i < run->given_count; i++) {
+        struct hd_room_message_rec message;
+
+        err = hd_room_message_read(store_of(t), op->principal, op->thread_id,
+                                   run->given[i].message_id, op->arena, &message, t->fault);
+        if (!err && message.seq <= *seq)
+            *seq = message.seq - 1;
+        err = err == HD_ENOTFOUND ? 0 : err;
+    }
+    return err;
+}
+
+/* The moved line does not have the messages of a skipped run: its next run is given them. */
+static int lower_mark(struct switching *s, const struct hd_cascade_entry *step)
+{
+    struct hd_room_cascade_past *past = &s->t->past;
+    size_t index = hd_room_cascade_past_find(past, step->run_id);
+    struct hd_room_mark mark;
+    int err;
+
+    if (index == past->count || !find_moved(s, past->past[index].line))
+        return 0;
+    err = hd_room_mark_get(&past->room, past->past[index].line, &mark, s->t->fault);
+    if (!err)
+        err = find_before_given(s->t, &past->past[index], &mark.seq);
+    return err ? err : hd_room_mark_set(&past->room, past->past[index].line, mark, s->t->op->arena);
+}
+
 static int switch_skipped(struct switching *s, const struct hd_cascade_entry *step)
 {
     struct hd_room_cascade_message *note;
-    int err = read_message(s->t, step->answer, &note);
+    int err = lower_mark(s, step);
 
+    if (!err)
+        err = read_message(s->t, step->answer, &note);
     if (err)
         return err == HD_ENOTFOUND ? 0 : err;
     keep_message(s, note->message);
@@ -411,14 +448,20 @@ static int switch_skipped(struct switching *s, const struct hd_cascade_entry *st
     return 0;
 }
 
+/* Skipped steps come last: then it is known which lines have moved. */
 static int switch_steps(struct switching *s)
 {
     const struct hd_cascade_list *steps = &s->t->op->steps;
     int err = 0;
 
-    for (size_t i = 0; !err && i < steps->count; i++)
-        err = steps->items[i].state == HD_CASCADE_STEP_DONE ? switch_done(s, &steps->items[i])
-                                                            : switch_skipped(s, &steps->items[i]);
+    for (size_t i = 0; !err && i < steps->count; i++) {
+        if (steps->items[i].state == HD_CASCADE_STEP_DONE)
+            err = switch_done(s, &steps->items[i]);
+    }
+    for (size_t i = 0; !err && i < steps->count; i++) {
+        if (steps->items[i].state != HD_CASCADE_STEP_DONE)
+            err = switch_skipped(s, &steps->items[i]);
+    }
     return err;
 }
 

@@ -258,6 +258,17 @@ def test_a_part_can_be_approved(seed, room):
     assert room.heard(seed.a) == ["@Ann blue", "@Ann blue | @Ann blue"]
 
 
+def test_the_agent_is_given_the_messages_of_skipped_runs_again(seed, room):
+    cascade = room.edited(seed.m1, "@Ann blue", limit=0)
+    cascade = room.settled(room.act(cascade, "approve", up_to=cascade["plan"][0]["run_id"]))
+    assert steps(cascade, "status") == [("done",), ("skipped",), ("skipped",)]
+    room.posted("@Ann more")
+    assert room.heard(seed.a)[:-1] == [
+        "@Ann blue", "@Ann blue | @Ann blue", "User: @Bob what?", "User: and you?", "@Ann more",
+    ]  # fmt: skip
+    assert "User: @Ann red" in room.heard(seed.b)  # the line of Bob has not moved
+
+
 @pytest.mark.parametrize(("action", "status"), [("decline", "declined"), ("cancel", "cancelled")])
 def test_without_approval_the_heads_stay(seed, room, action, status):
     cascade = room.edited(seed.m1, "@Ann blue", limit=1)
@@ -559,6 +570,26 @@ def test_new_messages_meanwhile_join_the_cascade(seed, room):
     assert cascade["status"] == "done"
     assert steps(cascade, "trigger", "status")[-1][0] in (late, seed.m5)
     assert room.heard(seed.a)[0] == "@Ann blue"
+
+
+def test_who_approves_everything_approves_what_joins(room, agent):
+    with Gate() as gate:
+        ann = agent("Ann", "gated", config=gate.config)
+        gate.open()
+        first, _ = room.posted("@Ann one")
+        room.posted("@Ann two")
+        cascade = room.edited(first, "@Ann uno", limit=0)
+        assert (cascade["status"], cascade["reason"]) == ("waiting", "approval")
+        gate.is_open.clear()
+        arrived = gate.arrived
+        room.act(cascade, "approve")
+        until(lambda: gate.arrived == arrived + 1)
+        room.post("@Ann three")
+        until(lambda: gate.arrived == arrived + 2)
+        gate.open()
+        cascade = room.settled(cascade)
+    assert steps(cascade, "status", "approval") == [("done", None), ("done", "limit"), ("done", "limit")]
+    assert room.heard(ann)[::2] == ["@Ann uno", "@Ann two", "@Ann three"]
 
 
 def test_a_cancelled_cascade_stops_its_runs(room, agent):
