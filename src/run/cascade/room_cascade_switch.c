@@ -505,6 +505,19 @@ static int refuse_undo(struct hd_room_cascade_try *t)
                            "The conversation has continued since: the edit cannot be undone");
 }
 
+/* The line returns to its old head, or stays: a prune may have deleted it. Empty: it had none. */
+static int check_old_head(struct hd_room_cascade_try *t, struct hd_slice ns, struct hd_slice head)
+{
+    int err = head.len == 0 ? 0
+                            : hd_thread_heads_check(store_of(t), t->op->principal, t->op->thread_id,
+                                                    ns, head, t->fault);
+
+    return err == HD_ENOTFOUND
+               ? hd_admit_refuse(t->group, t->fault, 409,
+                                 "The old checkpoints were pruned: the edit cannot be undone")
+               : err;
+}
+
 static int copy_member(const struct hd_room_cascade_try *t, hd_json_val from, const char *name,
                        struct hd_slice *out)
 {
@@ -565,6 +578,8 @@ static int restore_line(struct hd_room_cascade_try *t, hd_json_val before)
         err = HD_ENOMEM;
     if (!err)
         err = copy_member(t, before, "head", &head);
+    if (!err)
+        err = check_old_head(t, ns, head);
     if (!err)
         err = copy_member(t, before, "checkpoint_id", &line->checkpoint_id);
     if (!err)

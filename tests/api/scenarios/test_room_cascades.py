@@ -304,6 +304,16 @@ def test_nothing_is_undone_once_the_conversation_went_on(seed, room):
     assert room.heard(seed.b)[0] == "User: @Ann blue"
 
 
+def test_nothing_is_undone_once_the_old_checkpoints_are_pruned(seed, room):
+    cascade = room.edited(seed.m1, "@Ann blue")
+    heard = room.heard(seed.a)
+    room.ask("POST", "/threads/prune", json={"thread_ids": [room.id], "strategy": "keep_latest"})
+    assert "pruned" in room.act(cascade, "undo", 409)["detail"]
+    assert room.cascade(cascade["cascade_id"])["status"] == "done"
+    assert room.heard(seed.a) == heard
+    assert room.message(seed.m2)["state"] == "stale"
+
+
 # ---- what an edit is
 
 
