@@ -442,6 +442,8 @@ static int switch_skipped(struct switching *s, const struct hd_cascade_entry *st
         err = read_message(s->t, step->answer, &note);
     if (err)
         return err == HD_ENOTFOUND ? 0 : err;
+    if (note->message->state == HD_ROOM_PENDING && !find_moved(s, note->message->ns))
+        return 0; /* the head of its line still waits for the reply */
     keep_message(s, note->message);
     if (note->message->state != HD_ROOM_DELETED)
         note->message->state = HD_ROOM_STALE;

@@ -535,6 +535,22 @@ def test_the_reply_to_a_repeated_run_was_given_to_it(room, agent):
     assert room.settled(cascade)["status"] == "done"
 
 
+def test_a_question_stays_open_while_its_line_stays(room, agent):
+    agent("Bob")
+    ann = agent("Ann", "approval")
+    first, _ = room.posted("@Bob red")
+    room.post("@Ann shall we?")
+    question = until(lambda: [each for each in room.messages() if each["state"] == "pending"])[0]
+    cascade = room.edited(first, "@Bob blue", limit=0)
+    cascade = room.settled(room.act(cascade, "approve", up_to=cascade["plan"][0]["run_id"]))
+    assert steps(cascade, "status") == [("done",), ("skipped",)]
+    assert room.message(question["id"])["state"] == "pending"
+    room.posted("yes", reply_to=question["id"])
+    assert room.heard(ann)[-1] == "Approved: yes"
+    assert room.act(cascade, "undo")["status"] == "undone"
+    assert room.message(question["id"])["state"] == "ok"  # answered since
+
+
 # ---- runs in flight
 
 
