@@ -320,6 +320,83 @@ static void a_run_that_is_rolled_back_leaves_nothing(void **state)
     read_events(f, "room/run end");
 }
 
+/* The run was given the message 3 of the room: its line has everything up to message 5. */
+static void give_message(struct fixture *f, const struct hd_run_rec *run)
+{
+    const struct hd_room_message_rec message = {.principal = NOBODY,
+                                                .thread_id = THREAD,
+                                                .seq = 3,
+                                                .id = HD_S("m3"),
+                                                .version = 1,
+                                                .created_at = 1,
+                                                .kind = HD_ROOM_PERSON};
+    const struct hd_room_id_rec id = {
+        .principal = NOBODY, .thread_id = THREAD, .message_id = message.id, .seq = 3};
+    struct hd_room_run_rec rec = read_room_run(f, run->run_id);
+    struct hd_room_rec room = read_room(f);
+    struct hd_batch_builder batch;
+
+    rec.given = HD_S("[[\"m3\",1],[\"gone\",1]]");
+    room.last_seq = 5;
+    assert_err(hd_room_mark_set(&room, rec.ns, (struct hd_room_mark){.seq = 5, .changes = 4},
+                                &f->w->arena),
+               0);
+    hd_batch_init(&batch);
+    assert_err(hd_room_put(&batch, &room), 0);
+    assert_err(hd_room_run_put(&batch, &rec), 0);
+    assert_err(hd_room_id_add(&batch, &id), 0);
+    assert_err(hd_room_message_add(&batch, &message), 0);
+    assert_err(world_apply(f->w, &batch), 0);
+}
+
+static void check_mark(struct fixture *f, struct hd_slice ns, int64_t seq, int64_t changes)
+{
+    struct hd_room_rec room = read_room(f);
+    struct hd_room_mark mark;
+
+    assert_err(hd_room_mark_get(&room, ns, &mark, NULL), 0);
+    assert_int_equal(mark.seq, seq);
+    assert_int_equal(mark.changes, changes);
+}
+
+static void a_run_that_is_rolled_back_gives_its_messages_back(void **state)
+{
+    struct fixture *f = *state;
+    struct hd_admission a = start_run(f, MODE("sleep"), hd_slice(NULL, 0), ANSWER);
+
+    give_message(f, &a.run);
+    assert_true(hd_queue_cancel(f->w->app.queue, NOBODY, THREAD, a.run.run_id, HD_CANCEL_ROLLBACK));
+    wait_until_ended(f, 1);
+    check_mark(f, a.run.ns, 2, 0);
+}
+
+static void a_run_that_never_began_gives_its_messages_back(void **state)
+{
+    struct fixture *f = *state;
+    struct hd_admission first = start_run(f, MODE("sleep"), hd_slice(NULL, 0), hd_slice(NULL, 0));
+    struct hd_admission next = start_run(f, MODE("one"), hd_slice(NULL, 0), ANSWER);
+
+    give_message(f, &next.run);
+    assert_true(
+        hd_queue_cancel(f->w->app.queue, NOBODY, THREAD, next.run.run_id, HD_CANCEL_INTERRUPT));
+    wait_until_ended(f, 1);
+    check_mark(f, next.run.ns, 2, 0);
+    assert_true(
+        hd_queue_cancel(f->w->app.queue, NOBODY, THREAD, first.run.run_id, HD_CANCEL_INTERRUPT));
+    wait_until_ended(f, 2);
+}
+
+static void a_run_that_has_begun_keeps_its_messages(void **state)
+{
+    struct fixture *f = *state;
+    struct hd_admission a = admit_run(f, MODE("fail"), hd_slice(NULL, 0), ANSWER);
+
+    give_message(f, &a.run);
+    assert_err(hd_queue_add(f->w->app.queue, &a.run, a.event_seq, false), 0);
+    wait_until_ended(f, 1);
+    check_mark(f, a.run.ns, 5, 4);
+}
+
 static void a_question_waits_until_the_line_goes_on(void **state)
 {
     struct fixture *f = *state;
@@ -633,6 +710,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_failed_run_leaves_its_error, setup, teardown),
         cmocka_unit_test_setup_teardown(a_cancelled_run_leaves_a_stopped_message, setup, teardown),
         cmocka_unit_test_setup_teardown(a_run_that_is_rolled_back_leaves_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_run_that_is_rolled_back_gives_its_messages_back, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_run_that_never_began_gives_its_messages_back, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_run_that_has_begun_keeps_its_messages, setup, teardown),
         cmocka_unit_test_setup_teardown(a_question_waits_until_the_line_goes_on, setup, teardown),
         cmocka_unit_test_setup_teardown(a_run_off_the_head_posts_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(a_run_that_is_given_up_leaves_its_error, setup, teardown),

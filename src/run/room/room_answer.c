@@ -272,6 +272,55 @@ static int find_heads(struct hd_room_answering *a)
                                 run->run_id, a->arena, &a->run.head_after, a->fault);
 }
 
+/* ---- messages that the line did not get -------------------------------- */
+
+/* The line's mark goes back before the message `id`. */
+static int lower_mark(struct hd_room_answering *a, struct hd_slice id, struct hd_room_mark *mark)
+{
+    struct hd_room_message_rec message;
+    int err = hd_room_message_read(a->app->store, a->room.principal, a->room.thread_id, id,
+                                   a->arena, &message, a->fault);
+
+    if (err)
+        return err == HD_ENOTFOUND ? 0 : err;
+    if (mark->seq >= message.seq)
+        mark->seq = message.seq - 1;
+    mark->changes = 0;
+    return 0;
+}
+
+static int take_back_given(struct hd_room_answering *a)
+{
+    struct hd_json json = {NULL};
+    struct hd_room_mark mark;
+    struct hd_json_iter it;
+    int err = hd_room_mark_get(&a->room, a->run.ns, &mark, a->fault);
+
+    if (!err && a->run.given.len > 0)
+        err = hd_json_parse(&json, a->run.given, a->fault);
+    it = hd_json_iter(hd_json_is_array(hd_json_root(&json)) ? hd_json_root(&json) : NULL);
+    while (!err && hd_json_next(&it)) {
+        struct hd_json_iter pair = hd_json_iter(hd_json_is_array(it.val) ? it.val : NULL);
+
+        if (hd_json_next(&pair))
+            err = lower_mark(a, hd_json_string(pair.val), &mark);
+    }
+    hd_json_fini(&json);
+    return err ? err : hd_room_mark_set(&a->room, a->run.ns, mark, a->arena);
+}
+
+/* A run without checkpoints has left nothing in its line: the next one gets its messages too. */
+static int settle_given(struct hd_room_answering *a)
+{
+    bool is_lost = a->commit->is_rolled_back || a->run.head_after.len == 0;
+
+    if (!is_lost || a->commit->run->is_off_head || a->run.is_answer || a->run.given.len == 0)
+        return 0;
+    return take_back_given(a);
+}
+
+/* ---- the end ----------------------------------------------------------- */
+
 static int end_room_run(struct hd_room_answering *a)
 {
     const struct hd_run_commit *commit = a->commit;
@@ -342,7 +391,9 @@ static int end_answering(struct hd_room_answering *a)
 
     if (err || !is_known)
         return err;
-    err = a->commit->is_rolled_back ? forget_room_run(a) : end_room_run(a);
+    err = settle_given(a);
+    if (!err)
+        err = a->commit->is_rolled_back ? forget_room_run(a) : end_room_run(a);
     a->room.updated_at = a->now;
     if (a->commit->has_waits)
         *a->commit->has_waits = a->room.waits.len > 0;

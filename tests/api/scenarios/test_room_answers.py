@@ -118,6 +118,15 @@ def test_a_run_that_is_rolled_back_leaves_nothing(room):
     assert asked["runs"] == []
 
 
+def test_messages_of_a_run_that_is_rolled_back_reach_the_next_run(room):
+    [run] = room.post("count", mentions=["slow"])["runs"]
+    room.ask("POST", room.path(f"/runs/{run['run_id']}/cancel?wait=true&action=rollback"))
+    [run] = room.post("again", mentions=["slow"])["runs"]
+    given = room.ask("GET", room.path(f"/runs/{run['run_id']}"))["kwargs"]["input"]["messages"]
+    assert texts({"messages": given}) == ["User: count", "again"]
+    room.ask("POST", room.path("/room/stop"), json={})
+
+
 def test_a_reader_sees_the_answer(room):
     room.answers("hello", mentions=["echo"])
     [asked, answer] = room.messages()
