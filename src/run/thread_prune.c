@@ -94,20 +94,29 @@ static int add_start(struct heads *heads, const struct hd_run_rec *run, struct h
     return err;
 }
 
+/* In a room, checkpoints after a chosen head are of a cascade that did not take effect. */
+static bool keeps_heads(const struct hd_thread_rec *thread, const struct hd_prune *prune)
+{
+    return prune->strategy == HD_TTL_KEEP_BRANCHES || (thread->is_room && thread->heads.len > 0);
+}
+
+static int add_heads(struct heads *heads, const struct hd_thread_rec *thread,
+                     struct heddle_error *fault)
+{
+    int err = add_head(heads, thread->head.ns, thread->head.checkpoint_id);
+
+    if (!err && thread->has_before)
+        err = add_head(heads, thread->head_before.ns, thread->head_before.checkpoint_id);
+    return err ? err : add_chosen(heads, thread->heads, fault);
+}
+
 static int find_heads(struct heddle *store, const struct hd_thread_rec *thread,
                       const struct hd_prune *prune, struct heads *heads, struct heddle_error *fault)
 {
     struct hd_run_rec *runs = NULL;
     size_t count = 0;
-    int err = 0;
+    int err = keeps_heads(thread, prune) ? add_heads(heads, thread, fault) : 0;
 
-    if (prune->strategy == HD_TTL_KEEP_BRANCHES) {
-        err = add_head(heads, thread->head.ns, thread->head.checkpoint_id);
-        if (!err && thread->has_before)
-            err = add_head(heads, thread->head_before.ns, thread->head_before.checkpoint_id);
-        if (!err)
-            err = add_chosen(heads, thread->heads, fault);
-    }
     if (!err && thread->status == HD_THREAD_BUSY)
         err = hd_runs_active(store, thread->principal, thread->id, heads->arena, &runs, &count,
                              fault);
@@ -123,8 +132,7 @@ static int change_record(struct hd_batch_builder *batch, struct hd_thread_rec th
                          const struct hd_prune *prune)
 {
     const struct hd_cell key[] = {hd_cell_bytes(thread.principal), hd_cell_bytes(thread.id)};
-    bool forgets =
-        prune->strategy == HD_TTL_KEEP_LATEST && (thread.heads.len > 0 || thread.has_before);
+    bool forgets = !keeps_heads(&thread, prune) && (thread.heads.len > 0 || thread.has_before);
 
     if (!forgets && !prune->is_over)
         return hd_batch_expect(batch, HD_THREAD_INFO, key, HD_THREAD_INFO_REV, thread.rev);

@@ -1,8 +1,9 @@
 /*
  * Deletes old checkpoints of a thread, or the whole thread. Call it on store threads.
  *
- * Keeps the heads that clients chose and the checkpoints at which runs in flight start. Conflicts
- * if the thread's record has changed, so that no run can start at a deleted checkpoint.
+ * Keeps the checkpoints at which runs in flight start, and with HD_TTL_KEEP_BRANCHES or in a room
+ * the heads that the record names. HD_TTL_KEEP_LATEST of another thread forgets them. Conflicts if
+ * the thread's record has changed, so that no run can start at a deleted checkpoint.
  */
 #ifndef HD_RUN_THREAD_PRUNE_H
 #define HD_RUN_THREAD_PRUNE_H

@@ -155,6 +155,30 @@ static void threads_are_pruned_when_that_is_wanted(void **state)
     assert_slice(thread.head.checkpoint_id, HD_S(""));
 }
 
+/* 1 - 2, and 3 - 4 after 1: the branch of a cascade that did not take effect. 2 is the head. */
+static void heads_of_a_room_stay(void **state)
+{
+    struct app_world *w = *state;
+    struct hd_thread_rec thread = add_thread(w, "t", 1000, PRUNE);
+
+    thread.is_room = true;
+    thread.heads = HD_S("{\"\":\"" ID("2") "\"}");
+    thread.head.checkpoint_id = HD_S(ID("2"));
+    APPLY(w, hd_thread_put(&batch, &thread));
+    put_checkpoint(w, "t", ID("1"), "");
+    put_checkpoint(w, "t", ID("2"), ID("1"));
+    put_checkpoint(w, "t", ID("3"), ID("1"));
+    put_checkpoint(w, "t", ID("4"), ID("3"));
+    assert_int_equal(sweep(w, 2000).removed.checkpoints, 2);
+    assert_err(
+        hd_thread_heads_check(w->app.store, NOBODY, HD_S("t"), HD_S(""), HD_S(ID("2")), &w->fault),
+        0);
+    assert_err(read_thread(w, "t", &thread), 0);
+    assert_int_equal(thread.expires_at, 0);
+    assert_slice(thread.heads, HD_S("{\"\":\"" ID("2") "\"}"));
+    assert_slice(thread.head.checkpoint_id, HD_S(ID("2")));
+}
+
 /* 1 - 2 - 3 - 5, and 4 after 2; 3 is the chosen head. */
 static void branches_stay_when_that_is_wanted(void **state)
 {
@@ -389,6 +413,7 @@ int main(void)
         BOTH(threads_go_when_their_time_has_come),
         BOTH(a_thread_that_was_used_meanwhile_stays),
         BOTH(threads_are_pruned_when_that_is_wanted),
+        BOTH(heads_of_a_room_stay),
         BOTH(branches_stay_when_that_is_wanted),
         BOTH(checkpoints_that_runs_begin_at_stay),
         BOTH(a_thread_that_changes_is_not_pruned),

@@ -478,6 +478,19 @@ def test_after_pruning_nothing_can_be_made_again(seed, room):
     assert (cascade["status"], room.message(seed.m2)["state"]) == ("done", "stale")
 
 
+def test_pruning_keeps_the_heads_behind_a_cancelled_cascade(room, agent):
+    ann = agent("Ann", "approval")
+    message = room.post("@Ann shall we?")["message"]["id"]
+    question = until(lambda: [each for each in room.messages() if each["state"] == "pending"])[0]
+    room.posted("yes", reply_to=question["id"])
+    heard = room.heard(ann)
+    cascade = room.edited(message, "@Ann shall they?")
+    assert room.act(cascade, "cancel")["status"] == "cancelled"
+    until(lambda: room.record()["status"] != "busy")
+    room.ask("POST", "/threads/prune", json={"thread_ids": [room.id], "strategy": "keep_latest"})
+    assert room.heard(ann) == heard
+
+
 # ---- questions
 
 
