@@ -13,8 +13,10 @@
 /* ---- the messages of the source --------------------------------------- */
 
 struct copy_reading {
+    struct heddle *store;
     struct hd_room_copy *copy;
     struct hd_arena *arena;
+    struct heddle_error *fault;
     size_t cap;
     int64_t last_seq; /* later messages are ignored */
     int64_t up_to;
@@ -52,6 +54,21 @@ static size_t index_of_id(const struct hd_room_copy *copy, struct hd_slice id)
     return (size_t)(uintptr_t)hd_map_get(&copy->ids, id) - 1;
 }
 
+/* A cascade's question has no line. The copy has no cascade that a reply could continue. */
+static int close_cascade_question(const struct copy_reading *r, struct hd_room_message_rec *message)
+{
+    struct hd_room_run_rec run;
+    int err;
+
+    if (message->state != HD_ROOM_PENDING || message->ns.len > 0)
+        return 0;
+    err = hd_room_run_read(r->store, message->principal, message->thread_id, message->run_id,
+                           r->arena, &run, r->fault);
+    if (!err && run.cascade.len > 0)
+        message->state = HD_ROOM_STALE;
+    return err == HD_ENOTFOUND ? 0 : err;
+}
+
 static int on_source_message(void *arg, const struct hd_room_message_rec *message)
 {
     struct copy_reading *r = arg;
@@ -65,6 +82,8 @@ static int on_source_message(void *arg, const struct hd_room_message_rec *messag
         err = grow_messages(r);
     if (!err)
         err = hd_room_message_copy(r->arena, message, &copy->messages[at]);
+    if (!err)
+        err = close_cascade_question(r, &copy->messages[at]);
     if (!err)
         err = hd_map_put(&copy->ids, copy->messages[at].id, index_value(at));
     if (err)
@@ -221,7 +240,8 @@ int hd_room_copy_read(struct heddle *store, struct hd_slice principal, struct hd
                       struct heddle_error *fault)
 {
     const struct hd_room_message_query all = {.state = -1, .changed_after = -1};
-    struct copy_reading r = {.copy = out, .arena = arena, .up_to = up_to};
+    struct copy_reading r = {
+        .store = store, .copy = out, .arena = arena, .fault = fault, .up_to = up_to};
     int err;
 
     *out = (struct hd_room_copy){.count = 0};

@@ -1,7 +1,8 @@
 /*
  * A copy of a room in another thread: its settings, messages in their current versions, and which
  * message made which run. No older versions, read marks, mentions, cascades or messages that wait
- * behind a question: these concern the people of the source. Senders stay.
+ * behind a question: these concern the people of the source. Senders stay. An open question of a
+ * cascade is stale in the copy.
  *
  * A branch is a copy up to a message: later messages, those that were deleted and those that were
  * replaced are left out. An answer that was regenerated has the place of the one that it replaces.

@@ -228,6 +228,64 @@ static void a_regenerated_answer_takes_the_place_of_the_first(void **state)
     assert_int_equal(message.reply_to.len, 0); /* m2 is not there */
 }
 
+static void add_question(struct hd_batch_builder *batch, int64_t seq, struct hd_room_run_rec run)
+{
+    const struct room_line line = {run.answer.ptr, HD_ROOM_AGENT, ROOM_AGENT,     HD_ROOM_PENDING,
+                                   "\"which?\"",   "m1",          run.run_id.ptr, ""};
+
+    run.principal = ROOM_OWNER;
+    run.thread_id = ROOM_THREAD;
+    run.assistant_id = ROOM_AGENT;
+    run.trigger = HD_S("m1");
+    room_add_line(batch, seq, &line);
+    assert_err(hd_room_run_put(batch, &run), 0);
+}
+
+static enum hd_room_state copied_state(struct world *w, struct hd_slice id)
+{
+    struct hd_room_message_rec message;
+
+    assert_err(hd_room_message_read(w->store, HD_S("eve"), HD_S("new"), id, &w->arena, &message,
+                                    &w->fault),
+               0);
+    return message.state;
+}
+
+/* m7 is the question of a line, m8 that of a cascade, m9 that of a plain run; both have no line. */
+static void the_question_of_a_cascade_is_stale_in_a_copy(void **state)
+{
+    struct world *w = *state;
+    struct hd_room_message_rec message;
+    struct hd_batch_builder batch;
+    struct hd_room_rec room;
+
+    hd_batch_init(&batch);
+    add_question(&batch, 7, (struct hd_room_run_rec){.run_id = HD_S("r7"), .answer = HD_S("m7")});
+    add_question(&batch, 8,
+                 (struct hd_room_run_rec){
+                     .run_id = HD_S("r8"), .answer = HD_S("m8"), .cascade = HD_S("k1")});
+    add_question(&batch, 9, (struct hd_room_run_rec){.run_id = HD_S("r9"), .answer = HD_S("m9")});
+    assert_err(hd_room_read(w->store, ROOM_OWNER, ROOM_THREAD, &w->arena, &room, &w->fault), 0);
+    room.last_seq = 9;
+    assert_err(hd_room_put(&batch, &room), 0);
+    room_apply(w->store, &batch);
+    hd_batch_init(&batch);
+    for (size_t i = 8; i <= 9; i++) {
+        assert_err(hd_room_message_read(w->store, ROOM_OWNER, ROOM_THREAD,
+                                        i == 8 ? HD_S("m8") : HD_S("m9"), &w->arena, &message,
+                                        &w->fault),
+                   0);
+        message.ns = HD_S("");
+        assert_err(hd_room_message_put(&batch, &message), 0);
+    }
+    room_apply(w->store, &batch);
+
+    copy_room(w, 0);
+    assert_int_equal(copied_state(w, HD_S("m7")), HD_ROOM_PENDING);
+    assert_int_equal(copied_state(w, HD_S("m8")), HD_ROOM_STALE);
+    assert_int_equal(copied_state(w, HD_S("m9")), HD_ROOM_PENDING);
+}
+
 static void a_thread_without_a_room_has_no_copy(void **state)
 {
     struct world *w = *state;
@@ -250,6 +308,7 @@ int main(void)
         BOTH(a_branch_ends_at_its_message),
         BOTH(a_branch_before_the_first_answer_has_no_lines),
         BOTH(a_regenerated_answer_takes_the_place_of_the_first),
+        BOTH(the_question_of_a_cascade_is_stale_in_a_copy),
         BOTH(a_thread_without_a_room_has_no_copy),
     };
 #undef BOTH
