@@ -176,7 +176,8 @@ static void put_if(struct hd_jw *jw, const char *name, struct hd_slice text)
         hd_jw_put_string(jw, name, text);
 }
 
-static void put_entry(struct hd_jw *jw, const struct hd_cascade_entry *entry)
+/* Clients read the value of a reply in its message. */
+static void put_entry(struct hd_jw *jw, const struct hd_cascade_entry *entry, bool is_record)
 {
     hd_jw_object(jw);
     hd_jw_put_string(jw, "run_id", entry->run_id);
@@ -198,7 +199,7 @@ static void put_entry(struct hd_jw *jw, const struct hd_cascade_entry *entry)
     put_if(jw, "question", entry->question);
     put_if(jw, "reply", entry->reply);
     put_if(jw, "fork", entry->fork);
-    if (entry->resume.len > 0)
+    if (is_record && entry->resume.len > 0)
         hd_jw_put_raw(jw, "resume", entry->resume);
     put_flag(jw, "approved", entry->is_approved);
     put_flag(jw, "joined", entry->is_joined);
@@ -206,12 +207,17 @@ static void put_entry(struct hd_jw *jw, const struct hd_cascade_entry *entry)
     hd_jw_object_end(jw);
 }
 
-void hd_cascade_steps_put(struct hd_jw *jw, const struct hd_cascade_list *list)
+static void put_entries(struct hd_jw *jw, const struct hd_cascade_list *list, bool is_record)
 {
     hd_jw_array(jw);
     for (size_t i = 0; i < list->count; i++)
-        put_entry(jw, &list->items[i]);
+        put_entry(jw, &list->items[i], is_record);
     hd_jw_array_end(jw);
+}
+
+void hd_cascade_steps_put(struct hd_jw *jw, const struct hd_cascade_list *list)
+{
+    put_entries(jw, list, false);
 }
 
 int hd_cascade_steps_write(const struct hd_cascade_list *list, struct hd_arena *arena,
@@ -222,7 +228,7 @@ int hd_cascade_steps_write(const struct hd_cascade_list *list, struct hd_arena *
 
     hd_buf_init(&text, MAX_PLAN);
     hd_jw_init(&jw, &text);
-    hd_cascade_steps_put(&jw, list);
+    put_entries(&jw, list, true);
     return hd_jw_finish_in(&jw, arena, out);
 }
 

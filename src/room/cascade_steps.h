@@ -50,7 +50,7 @@ struct hd_cascade_entry {
     struct hd_slice new_answer; /* of a step that is done: the id of its answer; or empty */
     struct hd_slice question;   /* the message with which its run waits for a reply; or empty */
     struct hd_slice reply;      /* the message that replies to it; or empty */
-    struct hd_slice resume;     /* JSON: the value of the reply; or empty */
+    struct hd_slice resume;     /* JSON: the value of the reply, until its run is made; or empty */
     struct hd_slice fork;       /* the checkpoint at which its first new run began; or empty */
     bool is_approved;           /* a person has agreed to repeat it */
     bool is_joined;             /* its run was made after the plan was shown */
@@ -66,8 +66,9 @@ struct hd_cascade_list {
 /* Reads the plan of a record into the arena. HD_ECORRUPT: it is no list of steps. */
 HD_MUST_CHECK int hd_cascade_steps_read(struct hd_slice plan, struct hd_arena *arena,
                                         struct hd_cascade_list *out, struct heddle_error *fault);
+/* As clients see them: without the values of replies. */
 void hd_cascade_steps_put(struct hd_jw *jw, const struct hd_cascade_list *list);
-/* The same into the arena. */
+/* As the record keeps them, into the arena. */
 HD_MUST_CHECK int hd_cascade_steps_write(const struct hd_cascade_list *list, struct hd_arena *arena,
                                          struct hd_slice *out);
 

@@ -107,6 +107,37 @@ void hd_room_view_message(struct hd_jw *jw, const struct hd_room_message_rec *me
 
 /* ---- cascades --------------------------------------------------------- */
 
+/* Without the value of a reply, which is in its message: a purge of that leaves no copy. */
+static void put_plan_step(struct hd_jw *jw, hd_json_val step)
+{
+    struct hd_json_iter it = hd_json_iter(step);
+
+    hd_jw_object(jw);
+    while (hd_json_next(&it)) {
+        if (hd_slice_eq(it.key, HD_S("resume")))
+            continue;
+        hd_jw_key(jw, it.key);
+        hd_jw_val(jw, it.val);
+    }
+    hd_jw_object_end(jw);
+}
+
+static void put_plan(struct hd_jw *jw, struct hd_slice plan)
+{
+    struct hd_json json = {NULL};
+    struct hd_json_iter it;
+    int err = plan.len > 0 ? hd_json_parse(&json, plan, NULL) : 0;
+
+    if (err && !jw->err)
+        jw->err = err;
+    hd_jw_put_array(jw, "plan");
+    it = hd_json_iter(hd_json_root(&json));
+    while (!err && hd_json_next(&it))
+        put_plan_step(jw, it.val);
+    hd_jw_array_end(jw);
+    hd_json_fini(&json);
+}
+
 void hd_room_view_cascade(struct hd_jw *jw, const struct hd_cascade_rec *cascade)
 {
     hd_jw_object(jw);
@@ -118,7 +149,7 @@ void hd_room_view_cascade(struct hd_jw *jw, const struct hd_cascade_rec *cascade
     hd_jw_put_int(jw, "limit", cascade->limit);
     hd_jw_put_int(jw, "approved", cascade->approved);
     hd_jw_put_string_or_null(jw, "reason", cascade->reason);
-    hd_jw_put_raw_or(jw, "plan", cascade->plan, "[]");
+    put_plan(jw, cascade->plan);
     hd_jw_put_timestamp(jw, "created_at", cascade->created_at);
     hd_jw_put_timestamp(jw, "updated_at",
                         cascade->updated_at ? cascade->updated_at : cascade->created_at);

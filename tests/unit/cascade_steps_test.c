@@ -76,6 +76,27 @@ static void the_record_keeps_every_member(void **state)
     assert_slice(first, second);
 }
 
+static void only_the_record_has_the_value_of_a_reply(void **state)
+{
+    struct hd_cascade_list list =
+        read_steps("[" STEP("R1", "question", ",\"reply\":\"M3\",\"resume\":\"secret\"") "]");
+    struct hd_slice record;
+    struct hd_buf shown;
+    struct hd_jw jw;
+
+    (void)state;
+    assert_err(hd_cascade_steps_write(&list, &arena, &record), 0);
+    assert_non_null(strstr(record.ptr, "\"resume\":\"secret\""));
+    hd_buf_init(&shown, SIZE_MAX);
+    hd_jw_init(&jw, &shown);
+    hd_cascade_steps_put(&jw, &list);
+    assert_err(hd_jw_finish(&jw), 0);
+    assert_err(hd_buf_append_slice(&shown, hd_slice("", 1)), 0);
+    assert_non_null(strstr(hd_buf_slice(&shown).ptr, "\"reply\":\"M3\""));
+    assert_null(strstr(hd_buf_slice(&shown).ptr, "secret"));
+    hd_buf_fini(&shown);
+}
+
 static void a_damaged_record_is_an_error(void **state)
 {
     static const char *const texts[] = {
@@ -263,6 +284,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_record_keeps_every_member, setup, teardown),
+        cmocka_unit_test_setup_teardown(only_the_record_has_the_value_of_a_reply, setup, teardown),
         cmocka_unit_test_setup_teardown(a_damaged_record_is_an_error, setup, teardown),
         cmocka_unit_test_setup_teardown(a_step_begins_when_those_before_it_have_ended, setup,
                                         teardown),

@@ -8,6 +8,7 @@
 #include "events/event_log.h"
 #include "records/line.h"
 #include "records/thread_heads.h"
+#include "room/cascade_steps.h"
 #include "search/thread_texts.h"
 #include "store/rows.h"
 
@@ -246,6 +247,49 @@ static int reset_marks_once(void *arg, struct heddle_error *fault)
     return err;
 }
 
+/* Removes the value of a reply from the step, if the message is that reply. */
+static int forget_reply(const struct purging *purging, struct hd_cascade_rec *cascade,
+                        struct hd_batch_builder *batch, struct heddle_error *fault)
+{
+    struct hd_arena *arena = purging->call->arena;
+    struct hd_cascade_list steps;
+    bool is_found = false;
+    int err = hd_cascade_steps_read(cascade->plan, arena, &steps, fault);
+
+    for (size_t i = 0; !err && i < steps.count; i++) {
+        if (steps.items[i].resume.len == 0 ||
+            !hd_slice_eq(steps.items[i].reply, purging->message.id))
+            continue;
+        steps.items[i].resume = hd_slice(NULL, 0);
+        is_found = true;
+    }
+    if (err || !is_found)
+        return err;
+    err = hd_cascade_steps_write(&steps, arena, &cascade->plan);
+    return err ? err : hd_cascade_put(batch, cascade);
+}
+
+static int forget_replies_once(void *arg, struct heddle_error *fault)
+{
+    struct purging *purging = arg;
+    struct hd_cascade_rec *cascades = NULL;
+    struct hd_batch_builder batch;
+    struct hd_room_rec room;
+    size_t count = 0;
+    int err = hd_room_find(purging->call, &purging->thread, &room);
+
+    if (!err)
+        err = hd_cascades_read(purging->call->app->store, room.principal, room.thread_id, 0,
+                               purging->call->arena, &cascades, &count, fault);
+    hd_batch_init(&batch);
+    for (size_t i = 0; !err && i < count; i++)
+        err = forget_reply(purging, &cascades[i], &batch, fault);
+    if (!err && hd_batch_view(&batch).count > 0)
+        err = store_purged_room(purging, &room, &batch, fault);
+    hd_batch_fini(&batch);
+    return err;
+}
+
 /* ---- everything ------------------------------------------------------- */
 
 static int on_open_question(void *arg, const struct hd_room_message_rec *question)
@@ -290,6 +334,8 @@ static int purge_all(struct purging *purging)
         err = check_questions(purging);
     if (!err)
         err = hd_rows_change(store, delete_contents_once, purging, &call->fault);
+    if (!err)
+        err = hd_rows_change(store, forget_replies_once, purging, &call->fault);
     if (!err)
         err = find_purged(purging);
     for (size_t i = 0; !err && i < purging->points.count; i++) {

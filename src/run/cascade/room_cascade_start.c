@@ -313,6 +313,7 @@ static void skip_start(struct starting *s, const char *why)
 {
     s->step->state = HD_CASCADE_STEP_SKIPPED;
     s->step->blocked = hd_slice_cstr(why);
+    s->step->resume = hd_slice(NULL, 0);
     *s->t->fault = (struct heddle_error){0};
 }
 

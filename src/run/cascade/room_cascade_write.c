@@ -152,6 +152,7 @@ static int put_runs(const struct hd_room_cascade_try *t, struct hd_batch_builder
             return err;
         t->started[i]->state = HD_CASCADE_STEP_RUNNING;
         t->started[i]->new_run_id = op->runs[i]->rec.run_id;
+        t->started[i]->resume = hd_slice(NULL, 0); /* the run has it */
         err = add_run_event(t, op->runs[i]);
     }
     return err;

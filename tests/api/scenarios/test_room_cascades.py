@@ -1,6 +1,8 @@
 """Edits of chat messages, and the answers that are made again."""
 
 import json
+import sqlite3
+from contextlib import closing
 
 import httpx
 import pytest
@@ -562,6 +564,59 @@ def test_a_question_stays_open_while_its_line_stays(room, agent):
     assert room.heard(ann)[-1] == "Approved: yes"
     assert room.act(cascade, "undo")["status"] == "undone"
     assert room.message(question["id"])["state"] == "ok"  # answered since
+
+
+def test_the_value_of_a_reply_is_only_in_its_message(room, agent, http):
+    agent("Ann", "approval")
+    message = room.post("@Ann shall we?")["message"]["id"]
+    question = until(lambda: [each for each in room.messages() if each["state"] == "pending"])[0]
+    room.posted("yes", reply_to=question["id"])
+    cascade = room.edited(message, "@Ann shall they?")
+    reply = room.post("a secret", reply_to=cascade["plan"][0]["question"])["message"]["id"]
+    cascade = room.settled(cascade)
+    assert (cascade["status"], cascade["plan"][0]["reply"]) == ("done", reply)
+    assert "secret" not in json.dumps(cascade)
+    events = []
+    with http.stream(
+        "GET", room.path("/stream"), params={"stream_mode": "room"}, headers={"Last-Event-ID": "-"}
+    ) as answer:
+        for line in answer.iter_lines():
+            if line.startswith('data: {"cascade":'):
+                events.append(line)
+                if '"status":"done","limit"' in line:
+                    break
+    assert any(reply in event for event in events)
+    assert not any("secret" in event for event in events)
+
+
+def plans(server: Server) -> str:
+    """The stored cascades, as text."""
+    with closing(sqlite3.connect(server.folder / "heddle.db")) as database:
+        return "".join(body for (body,) in database.execute("SELECT body FROM room_cascades"))
+
+
+def test_a_purged_reply_is_not_in_the_plan():
+    graphs = {name: GRAPHS / f"{name}.json" for name in ("approval", "gated")}
+    with Gate() as gate, Server(graphs=graphs, options=["--limits-runs", "1"]) as server:
+        with httpx.Client(base_url=server.url, timeout=60) as client:
+            room = Room(client)
+            message, _ = room.posted("@approval shall we?")
+            question = until(lambda: [each for each in room.messages() if each["state"] == "pending"])[0]
+            room.posted("yes", reply_to=question["id"])
+            cascade = room.edited(message, "@approval shall they?")
+            other = Thread(client)
+            other.ask("POST", other.path("/runs"), json=gate.body())
+            until(lambda: gate.arrived)
+            # The limit of runs keeps the cascade from resuming its run.
+            reply = room.post("a secret", reply_to=cascade["plan"][0]["question"])["message"]["id"]
+            assert plans(server).count("a secret") == 1
+            assert room.act(cascade, "cancel")["status"] == "cancelled"
+            until(lambda: room.record()["status"] == "idle")
+            path = room.path(f"/room/messages/{reply}")
+            assert room.ask("DELETE", path, params={"purge": "true"})["message"]["state"] == "deleted"
+            assert "secret" not in plans(server)
+            assert room.cascade(cascade["cascade_id"])["plan"][0]["reply"] == reply
+            gate.open()
 
 
 # ---- runs in flight
