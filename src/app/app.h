@@ -42,6 +42,7 @@ struct hd_recording;
 struct hd_scheduler;
 struct hd_sweeper;
 struct hd_room_cascade_jobs;
+struct hd_room_reminders;
 struct hd_takeover;
 struct hd_unsettled;
 struct hd_thread_indexer;
@@ -108,6 +109,7 @@ struct hd_app {
     struct hd_queue *queue;
     struct hd_unsettled *unsettled;        /* admissions with an unknown outcome */
     struct hd_room_cascade_jobs *cascades; /* what follows from edits in rooms */
+    struct hd_room_reminders *reminders;   /* of messages that wait in rooms */
     struct hd_takeover *takeover;          /* NULL: this server uses its store alone */
     struct hd_client *http;                /* for requests of the server; graphs have another one */
     struct hd_auth_service *auth_service;  /* NULL: no authentication */

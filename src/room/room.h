@@ -70,6 +70,10 @@ void hd_room_init(struct hd_room_rec *room, struct hd_slice principal, struct hd
 HD_MUST_CHECK int hd_room_read(struct heddle *store, struct hd_slice principal,
                                struct hd_slice thread_id, struct hd_arena *arena,
                                struct hd_room_rec *out, struct heddle_error *fault);
+/* Calls `fn` for the rooms of all threads; for the start of a server. */
+typedef int (*hd_room_rec_fn)(void *arg, const struct hd_room_rec *room);
+HD_MUST_CHECK int hd_rooms_scan(struct heddle *store, hd_room_rec_fn fn, void *arg,
+                                struct heddle_error *fault);
 /* Conflicts unless the stored one has room->rev; with rev 0, when there is one. Sets the next
  * rev. */
 HD_MUST_CHECK int hd_room_put(struct hd_batch_builder *batch, struct hd_room_rec *room);

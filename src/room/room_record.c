@@ -27,6 +27,11 @@ static const struct hd_record_field room_members[] = {
     {HD_RECORD_MEMBER("presence", WORD, REC, has_presence), .names = hd_record_bool},
 };
 
+static int call_room_fn(const void *fn, void *arg, const void *record)
+{
+    return (*(const hd_room_rec_fn *)fn)(arg, record);
+}
+
 static const struct hd_record_type room_type = {
     .table = HD_ROOM,
     .size = sizeof(REC),
@@ -44,6 +49,7 @@ static const struct hd_record_type room_type = {
         },
     HD_RECORD_MEMBERS(room_members),
     .unknown = offsetof(REC, unknown),
+    .call = call_room_fn,
 };
 
 void hd_room_init(struct hd_room_rec *room, struct hd_slice principal, struct hd_slice thread_id)
@@ -64,6 +70,13 @@ int hd_room_read(struct heddle *store, struct hd_slice principal, struct hd_slic
     const struct hd_cell key[] = {hd_cell_bytes(principal), hd_cell_bytes(thread_id)};
 
     return hd_record_read(store, &room_type, key, HD_COUNT(key), arena, out, fault);
+}
+
+int hd_rooms_scan(struct heddle *store, hd_room_rec_fn fn, void *arg, struct heddle_error *fault)
+{
+    const struct hd_query query = {.index = HD_PRIMARY};
+
+    return hd_records_scan(store, &room_type, query, &fn, arg, fault);
 }
 
 int hd_room_put(struct hd_batch_builder *batch, struct hd_room_rec *room)

@@ -24,6 +24,7 @@
 #include "run/delegate.h"
 #include "run/queue.h"
 #include "run/cascade/room_cascade_jobs.h"
+#include "run/room/room_reminders.h"
 #include "run/takeover.h"
 #include "run/unsettled.h"
 #include "schedule/cron.h"
@@ -177,6 +178,8 @@ static int open_parts(struct hd_app *app, struct heddle_error *fault)
     if (!err)
         err = hd_room_cascade_jobs_create(app, &app->cascades);
     if (!err)
+        err = hd_room_reminders_create(app, &app->reminders);
+    if (!err)
         err = hd_client_create(app->loop, &app->http);
     if (!err)
         hd_client_set_outgoing(app->http, &config->outgoing);
@@ -219,6 +222,7 @@ int hd_server_open(struct hd_app *app, struct heddle_error *fault)
         hd_server_close(app);
         return err;
     }
+    hd_room_reminders_begin(app->reminders);
     hd_scheduler_wake(app->scheduler);
     hd_sweeper_start(app->sweeper);
     return 0;
@@ -283,6 +287,7 @@ void hd_server_drain(struct hd_app *app, void (*done)(void *ctx), void *ctx)
     hd_unsettled_stop(app->unsettled);
     hd_takeover_stop(app->takeover);
     hd_room_cascade_jobs_stop(app->cascades);
+    hd_room_reminders_stop(app->reminders);
     part_stopped(app, hd_scheduler_stop(app->scheduler, on_part_quiet, app));
     part_stopped(app, hd_sweeper_stop(app->sweeper, on_part_quiet, app));
     part_stopped(app, hd_thread_indexer_stop(app->texts, on_part_quiet, app));
@@ -301,6 +306,7 @@ void hd_server_close(struct hd_app *app)
     hd_client_destroy(app->http);
     hd_runtime_destroy(app->runtime);
     hd_embedder_destroy(app->embedder);
+    hd_room_reminders_destroy(app->reminders);
     hd_room_cascade_jobs_destroy(app->cascades);
     hd_takeover_destroy(app->takeover);
     hd_unsettled_destroy(app->unsettled);

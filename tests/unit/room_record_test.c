@@ -136,6 +136,29 @@ static void a_room_changes_by_its_revision(void **state)
     APPLY_FOR(w, hd_room_put(&batch, &other), HD_ECONFLICT);
 }
 
+static int count_rooms(void *arg, const struct hd_room_rec *room)
+{
+    size_t *count = arg;
+
+    assert_slice(room->principal, *count == 0 ? ADA : HD_S("bob"));
+    ++*count;
+    return 0;
+}
+
+static void rooms_of_all_owners_are_found(void **state)
+{
+    struct world *w = *state;
+    struct hd_room_rec mine, other;
+    size_t count = 0;
+
+    hd_room_init(&mine, ADA, JOB);
+    hd_room_init(&other, HD_S("bob"), JOB);
+    APPLY(w, hd_room_put(&batch, &mine));
+    APPLY(w, hd_room_put(&batch, &other));
+    assert_err(hd_rooms_scan(w->store, count_rooms, &count, &w->fault), 0);
+    assert_int_equal(count, 2);
+}
+
 static void agents_keep_their_order(void **state)
 {
     struct world *w = *state;
@@ -881,6 +904,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         BOTH(a_room_comes_back_as_it_was),
         BOTH(a_room_changes_by_its_revision),
+        BOTH(rooms_of_all_owners_are_found),
         BOTH(agents_keep_their_order),
         BOTH(each_line_has_its_mark),
         BOTH(messages_wait_in_their_order),

@@ -15,6 +15,7 @@
 #include "room/room_input.h"
 #include "run/queue.h"
 #include "run/room/room_chain.h"
+#include "run/room/room_reminders.h"
 #include "run/room/room_request.h"
 
 #define MAX_MEMORY ((size_t)512 << 20)
@@ -22,9 +23,18 @@
 #define MAX_EVENTS 2   /* the message, and its run */
 #define MAX_STEPS 1000 /* of one check */
 
-/* One check: its steps admit one run each. */
+/* Until the room is checked again. */
+#define RETRY_S 2    /* after an error that may end itself */
+#define HOLDER_S 5   /* another server has the thread */
+#define LASTING_S 60 /* after other errors and refusals */
+
+/* One check: its steps admit one run each, and pass over waits that cannot be admitted now. */
 struct waiting_check {
     struct hd_app *app;
+    struct hd_arena names; /* memory of `passed` */
+    struct hd_room_wait passed[HD_ROOM_MAX_WAITS];
+    size_t passed_count;
+    int pause_s;           /* until the room is checked again; 0: it is not */
     struct hd_arena arena; /* of the step */
     char principal[HD_PRINCIPAL_SIZE];
     size_t principal_len;
@@ -54,11 +64,22 @@ static struct hd_slice check_principal(const struct waiting_check *check)
 
 static void free_check(struct waiting_check *check)
 {
+    hd_arena_fini(&check->names);
     hd_arena_fini(&check->arena);
     hd_free(check);
 }
 
 /* ---- the next wait (store thread) ------------------------------------- */
+
+static bool was_passed(const struct waiting_check *check, const struct hd_room_wait *wait)
+{
+    for (size_t i = 0; i < check->passed_count; i++) {
+        if (hd_slice_eq(check->passed[i].message_id, wait->message_id) &&
+            hd_slice_eq(check->passed[i].assistant_id, wait->assistant_id))
+            return true;
+    }
+    return false;
+}
 
 static int choose_wait(struct waiting_check *check)
 {
@@ -69,6 +90,8 @@ static int choose_wait(struct waiting_check *check)
     for (size_t i = 0; !err && i < count && check->wait.message_id.len == 0; i++) {
         bool is_asking;
 
+        if (was_passed(check, &waits[i]))
+            continue;
         err = hd_room_is_asking(check->app->store, check->room.principal, check->room.thread_id,
                                 waits[i].assistant_id, &is_asking, &check->fault);
         if (!err && !is_asking)
@@ -297,6 +320,27 @@ static void admit_wait(void *arg)
 
 static void begin_step(struct waiting_check *check);
 
+/* After several reasons for a pause the shortest one counts. */
+static void pause_check(struct waiting_check *check, int pause_s)
+{
+    if (check->pause_s == 0 || pause_s < check->pause_s)
+        check->pause_s = pause_s;
+}
+
+static void end_check(struct waiting_check *check)
+{
+    if (check->pause_s > 0 && !check->app->drained)
+        hd_room_reminders_add(check->app->reminders, check_principal(check),
+                              hd_slice_cstr(check->thread_id), check->pause_s);
+    free_check(check);
+}
+
+static void end_check_with(struct waiting_check *check, int pause_s)
+{
+    pause_check(check, pause_s);
+    end_check(check);
+}
+
 static void queue_waiting_run(struct waiting_check *check)
 {
     const struct hd_admission *admission = &check->run->admission;
@@ -307,56 +351,93 @@ static void queue_waiting_run(struct waiting_check *check)
                (int)admission->run.run_id.len, admission->run.run_id.ptr, hd_error_text(err));
 }
 
-/* After an error the next end of a run of the room tries again. */
+static int copy_wait(struct hd_arena *arena, const struct hd_room_wait *wait,
+                     struct hd_room_wait *out)
+{
+    int err = hd_arena_copy(arena, wait->message_id, &out->message_id);
+
+    return err ? err : hd_arena_copy(arena, wait->assistant_id, &out->assistant_id);
+}
+
+/* Goes on to the next wait; this one is tried again when the room is checked again. */
+static void pass_wait(struct waiting_check *check)
+{
+    const char *text = check->fault.code ? check->fault.text : hd_error_text(check->err);
+
+    if (check->passed_count == 0)
+        hd_log(HD_LOG_WARN, "run", "a message of a room still waits: %s", text);
+    pause_check(check, check->group.retry_s > 0 ? check->group.retry_s : LASTING_S);
+    if (check->passed_count == HD_ROOM_MAX_WAITS ||
+        copy_wait(&check->names, &check->wait, &check->passed[check->passed_count])) {
+        end_check(check);
+        return;
+    }
+    check->passed_count++;
+    begin_step(check);
+}
+
 static void on_wait_admitted(void *arg)
 {
     struct waiting_check *check = arg;
-    bool is_stored = !check->err && !check->group.refusal && check->group.holder.len == 0;
-    bool goes_on = is_stored || check->needs_numbers;
+    bool has_holder = check->group.holder.len > 0;
+    bool is_stored = !check->err && !check->group.refusal && !has_holder;
 
     hd_event_batch_end(check->events, is_stored);
     check->events = NULL;
     if (is_stored && check->run)
         queue_waiting_run(check);
-    if (!goes_on && check->err != HD_EBUSY)
-        hd_log(HD_LOG_WARN, "run", "a message of a room still waits: %s",
-               hd_error_text(check->err));
     hd_room_request_fini(check->run);
     check->run = NULL;
-    if (goes_on)
+    if (is_stored || check->needs_numbers)
         begin_step(check);
+    else if (has_holder)
+        end_check_with(check, HOLDER_S);
+    else if (hd_error_is_transient(check->err))
+        end_check_with(check, RETRY_S);
     else
-        free_check(check);
+        pass_wait(check);
+}
+
+static void begin_admission(struct waiting_check *check)
+{
+    check->events =
+        hd_event_batch_begin(check->app->event_logs, check_principal(check),
+                             hd_slice_cstr(check->thread_id), check->event_seq, MAX_EVENTS);
+    if (!check->events) {
+        end_check_with(check, RETRY_S);
+        return;
+    }
+    if (hd_defer_run(check->app->defer, admit_wait, on_wait_admitted, check)) {
+        hd_event_batch_end(check->events, false);
+        end_check_with(check, RETRY_S);
+    }
 }
 
 static void on_wait_found(void *arg)
 {
     struct waiting_check *check = arg;
-    bool has_next = !check->err && check->wait.message_id.len > 0;
 
-    if (has_next)
-        check->events =
-            hd_event_batch_begin(check->app->event_logs, check_principal(check),
-                                 hd_slice_cstr(check->thread_id), check->event_seq, MAX_EVENTS);
-    if (!check->events) {
+    if (check->err == HD_ENOTFOUND) /* the thread was deleted */
         free_check(check);
-        return;
-    }
-    if (hd_defer_run(check->app->defer, admit_wait, on_wait_admitted, check)) {
-        hd_event_batch_end(check->events, false);
-        free_check(check);
-    }
+    else if (check->err)
+        end_check_with(check, hd_error_is_transient(check->err) ? RETRY_S : LASTING_S);
+    else if (check->wait.message_id.len == 0)
+        end_check(check);
+    else
+        begin_admission(check);
 }
 
 static void begin_step(struct waiting_check *check)
 {
     hd_arena_reset(&check->arena);
+    check->fault = (struct heddle_error){0};
     check->wait = (struct hd_room_wait){.message_id = {NULL, 0}};
     check->needs_numbers = false;
-    if (check->app->drained || /* the server stops: it begins no runs */
-        check->steps++ == MAX_STEPS ||
-        hd_defer_run(check->app->defer, find_wait, on_wait_found, check))
+    if (check->app->drained) /* the server stops: it begins no runs */
         free_check(check);
+    else if (check->steps++ == MAX_STEPS ||
+             hd_defer_run(check->app->defer, find_wait, on_wait_found, check))
+        end_check_with(check, RETRY_S);
 }
 
 void hd_room_waiting_check(struct hd_app *app, struct hd_slice principal, struct hd_slice thread_id)
@@ -366,6 +447,7 @@ void hd_room_waiting_check(struct hd_app *app, struct hd_slice principal, struct
     if (!check)
         return;
     hd_arena_init(&check->arena, MAX_MEMORY);
+    hd_arena_init(&check->names, MAX_MEMORY);
     check->app = app;
     if (principal.len >= sizeof(check->principal) || thread_id.len >= sizeof(check->thread_id)) {
         free_check(check);

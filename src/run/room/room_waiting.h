@@ -11,9 +11,9 @@
 
 /*
  * Loop: admits the waiting runs of a room whose agents have no open question, in the background.
- * For the end of a run, and for what ends a question. A message that is not there any more, or
- * whose agent has left the room, makes no run. On another server's thread it does nothing: the end
- * of that server's runs does.
+ * For the end of a run, for what ends a question, and for reminders (run/room/room_reminders.h): a
+ * message whose run is refused, or fails, is tried again later and delays no other one. A message
+ * that is not there any more, or whose agent has left the room, makes no run.
  */
 void hd_room_waiting_check(struct hd_app *app, struct hd_slice principal,
                            struct hd_slice thread_id);

@@ -193,3 +193,76 @@ def test_a_waiting_message_of_a_person_who_may_not_post_any_more_makes_no_run(wo
 
     wait_for(lambda: runs("alice"))
     assert runs("edit") == [] and runs("other") == []
+
+
+class Limited:
+    """A room with two agents that ask alice something. Two messages wait: the first one, to Clerk, is
+    of edit, whose only run lasts until `wake()`; the second one, to Judge, is of alice."""
+
+    def __init__(self, people):
+        self.alice, self.edit = people["alice"], people["edit"]
+        thread = self.alice.thread()
+        self.path = f"/threads/{thread}"
+        self.alice.share(thread, "editor", subject="edit")
+        agents = [{"assistant_id": assistant(self.alice, name, "approval")} for name in ("Clerk", "Judge")]
+        self.alice.ask("PUT", f"{self.path}/room", json={"agents": agents})
+        for name in "Clerk", "Judge":
+            self.say(f"@{name}, may I?")
+            wait_for(lambda name=name: self.question(name), what="a question")
+        self.first = post(self.edit, self.path, "@Clerk, hello")["message"]["id"]
+        self.second = self.say("@Judge, hello")["message"]["id"]
+        self.elsewhere = self.edit.thread()
+        self.nap = self.edit.nap(self.elsewhere)
+
+    def say(self, text, **more):
+        """Posts a message of alice, whose last run may still count."""
+
+        def posted():
+            body = {"content": text, **more}
+            answer = self.alice.http.post(f"{self.path}/room/messages", json=body)
+            assert answer.status_code in (201, 429), answer.text
+            return answer.json() if answer.status_code == 201 else None
+
+        return wait_for(posted)
+
+    def question(self, name):
+        found = self.alice.ask("GET", f"{self.path}/room/messages", params={"state": "pending"})
+        return next((each["id"] for each in found if each["sender"]["name"] == name), None)
+
+    def answer(self, name):
+        ended(self.alice, self.path, self.say("yes", reply_to=self.question(name)))
+
+    def runs(self, message):
+        return self.alice.ask("GET", f"{self.path}/room/messages/{message}/runs")
+
+    def wake(self):
+        self.edit.wake(self.elsewhere, self.nap)
+
+
+@pytest.fixture
+def limited(secured, store):
+    server = secured(store=store, graphs=GRAPHS, config={"limits": {"runs": 1}})
+    with crowd(server, "alice", "edit") as people:
+        yield server, Limited(people)
+
+
+def test_a_waiting_message_that_is_refused_delays_no_other_and_goes_later(limited):
+    _, room = limited
+    room.answer("Clerk")
+    room.answer("Judge")
+    wait_for(lambda: room.runs(room.second), what="the run of the second message")
+    wait_for(lambda: room.question("Judge"), what="another question")
+    assert room.runs(room.first) == []
+    room.wake()
+    wait_for(lambda: room.runs(room.first), what="the run of the first message")
+
+
+def test_a_waiting_message_goes_after_a_crash(limited):
+    server, room = limited
+    room.answer("Clerk")
+    assert room.runs(room.first) == []
+    server.kill()
+    server.restart()
+    assert room.runs(room.first) == []
+    room.wake()
+    wait_for(lambda: room.runs(room.first), what="the run of the first message")
