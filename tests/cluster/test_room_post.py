@@ -6,6 +6,7 @@ import httpx
 import pytest
 from load import eventually
 from plain import events
+from secured_member import SecuredMember
 from talk import Talk
 
 ORDERS = list(itertools.permutations(range(3)))
@@ -58,3 +59,38 @@ def test_messages_posted_through_all_servers_of_an_unheld_thread(talk, three):
     for each in three:
         assert [message["seq"] for message in messages(talk, each)] == list(range(1, 14))
     talk.is_free()
+
+
+def ask(person, method, path, status=200, **options):
+    answer = person.request(method, path, **options)
+    assert answer.status_code == status, answer.text
+    return answer.json()
+
+
+def test_a_refused_message_goes_after_its_server_is_gone(cluster):
+    """A user's only run makes the message wait; the server that would try again is killed."""
+    a, b, _ = cluster(member=SecuredMember, config={"limits": {"runs": 1}}).members
+    alice, other = a.as_user("alice"), b.as_user("edit")
+    thread = ask(alice, "POST", "/threads", json={})["thread_id"]
+    path, mine = f"/threads/{thread}", f"/threads/{ask(other, 'POST', '/threads', json={})['thread_id']}"
+    share = {"issuer": "main", "role": "editor", "subject": "edit"}
+    ask(alice, "POST", f"{path}/participants", json=share)
+    body = {"graph_id": "approval", "name": "Clerk"}
+    agent = {"assistant_id": ask(alice, "POST", "/assistants", json=body)["assistant_id"]}
+    ask(alice, "PUT", f"{path}/room", json={"agents": [agent]})
+    ask(alice, "POST", f"{path}/room/messages", 201, json={"content": "@Clerk, may I?"})
+
+    def question():
+        return ask(alice, "GET", f"{path}/room/messages", params={"state": "pending"})
+
+    eventually(question)
+    late = ask(other, "POST", f"{path}/room/messages", 201, json={"content": "@Clerk, hello"})["message"]["id"]
+    nap = ask(other, "POST", f"{mine}/runs", json={"assistant_id": "nap", "input": {"ms": 3_600_000}})["run_id"]
+    reply = {"content": "yes", "reply_to": question()[0]["id"]}
+    eventually(lambda: alice.post(f"{path}/room/messages", json=reply).status_code == 201)
+    eventually(lambda: not question())
+    eventually(lambda: "still waits" in a.log.read_text())
+    a.kill()
+    assert ask(other, "GET", f"{path}/room/messages/{late}/runs") == []
+    ask(other, "POST", f"{mine}/runs/{nap}/cancel", params={"wait": "true"})
+    eventually(lambda: ask(other, "GET", f"{path}/room/messages/{late}/runs"))
