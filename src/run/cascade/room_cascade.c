@@ -360,13 +360,34 @@ static const char *failure_of(const struct hd_cascade_list *steps)
     return "";
 }
 
-/* Heads stay, the old answers are out of date, and what was repeated remains as branches. */
+/* The message of a retry is an agent's. */
+static int read_is_retry(struct hd_room_cascade_try *t, bool *out)
+{
+    const struct hd_room_cascade *op = t->op;
+    struct hd_room_message_rec message;
+    int err = hd_room_message_read(op->app->store, op->principal, op->thread_id,
+                                   t->cascade->message_id, op->arena, &message, t->fault);
+
+    *out = !err && message.kind == HD_ROOM_AGENT;
+    return err == HD_ENOTFOUND ? 0 : err;
+}
+
+/*
+ * Heads stay, and what was repeated remains as branches. After an edit the old answers are out of
+ * date; after a retry they are as good as before.
+ */
 static int end_cascade(struct hd_room_cascade_try *t, enum hd_cascade_status status,
                        struct hd_slice reason)
 {
+    bool is_retry;
+    int err = read_is_retry(t, &is_retry);
+
     t->cascade->status = status;
     t->cascade->reason = reason;
-    return hd_room_cascade_mark_stale(t, &t->op->steps);
+    if (err)
+        return err;
+    return is_retry ? hd_room_cascade_mark_questions(t, &t->op->steps)
+                    : hd_room_cascade_mark_stale(t, &t->op->steps);
 }
 
 static int fail_cascade(struct hd_room_cascade_try *t, struct hd_slice reason)

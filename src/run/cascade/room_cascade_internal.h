@@ -24,6 +24,7 @@ struct hd_room_cascade_try {
     struct hd_cascade_rec *cascade; /* &op->cascade; NULL: none is written */
     struct hd_room_cascade_message *messages;
     size_t message_count, message_cap;
+    size_t event_count, event_bytes; /* of the messages */
     const struct hd_room_run_rec **rows;
     size_t row_count, row_cap;
     struct hd_cascade_entry **started; /* of op->steps, for op->runs */
@@ -64,7 +65,10 @@ HD_MUST_CHECK int hd_room_cascade_start(struct hd_room_cascade_try *t, const siz
 
 /* ---- room_cascade_switch.c -------------------------------------------- */
 
-/* The answers of all steps become stale. */
+/* The questions that steps have asked become stale. */
+HD_MUST_CHECK int hd_room_cascade_mark_questions(struct hd_room_cascade_try *t,
+                                                 const struct hd_cascade_list *steps);
+/* The answers of all steps do, too. */
 HD_MUST_CHECK int hd_room_cascade_mark_stale(struct hd_room_cascade_try *t,
                                              const struct hd_cascade_list *steps);
 /* The new answers and heads replace the old ones. */

@@ -52,16 +52,25 @@ static int mark_stale(struct hd_room_cascade_try *t, struct hd_slice id, bool is
     return 0;
 }
 
-int hd_room_cascade_mark_stale(struct hd_room_cascade_try *t, const struct hd_cascade_list *steps)
+int hd_room_cascade_mark_questions(struct hd_room_cascade_try *t,
+                                   const struct hd_cascade_list *steps)
 {
     int err = 0;
 
     for (size_t i = 0; !err && i < steps->count; i++) {
-        err = mark_stale(t, steps->items[i].answer, false);
-        if (!err && steps->items[i].state == HD_CASCADE_STEP_QUESTION)
+        if (steps->items[i].state == HD_CASCADE_STEP_QUESTION)
             err = mark_stale(t, steps->items[i].question, true);
     }
     return err;
+}
+
+int hd_room_cascade_mark_stale(struct hd_room_cascade_try *t, const struct hd_cascade_list *steps)
+{
+    int err = 0;
+
+    for (size_t i = 0; !err && i < steps->count; i++)
+        err = mark_stale(t, steps->items[i].answer, false);
+    return err ? err : hd_room_cascade_mark_questions(t, steps);
 }
 
 /* ---- what an undo needs ----------------------------------------------- */

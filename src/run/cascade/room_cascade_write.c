@@ -9,6 +9,7 @@
 #include "run/cascade/room_cascade_internal.h"
 
 #define MAX_EVENT ((size_t)64 << 20)
+#define MAX_EVENTS_BYTES ((size_t)32 << 20) /* of all messages: a page has 64 MiB */
 
 void *hd_room_cascade_grow(struct hd_arena *arena, void *items, size_t size, size_t count,
                            size_t *cap)
@@ -77,17 +78,29 @@ static int add_event(const struct hd_room_cascade_try *t, struct hd_slice run_id
     return err;
 }
 
-static int add_message_event(const struct hd_room_cascade_try *t,
+/*
+ * The last events are those of the runs and of the cascade. Readers of more changes than fit read
+ * the list again.
+ */
+static int add_message_event(struct hd_room_cascade_try *t,
                              const struct hd_room_cascade_message *note)
 {
     bool is_edited = hd_slice_eq(note->message->id, t->op->message.id);
     struct hd_buf text;
+    int err;
 
+    if (t->event_count++ >= HD_ROOM_CASCADE_EVENTS - 1 - t->op->run_count)
+        return 0;
     hd_buf_init(&text, MAX_EVENT);
-    return add_event(t, note->message->run_id, "room/message", &text,
-                     hd_room_view_message_event(&text, note->message, note->content,
-                                                is_edited ? t->op->views : NULL,
-                                                is_edited ? t->op->view_count : 0));
+    err = hd_room_view_message_event(&text, note->message, note->content,
+                                     is_edited ? t->op->views : NULL,
+                                     is_edited ? t->op->view_count : 0);
+    t->event_bytes += hd_buf_slice(&text).len;
+    if (!err && t->event_bytes > MAX_EVENTS_BYTES) {
+        hd_buf_fini(&text);
+        return 0;
+    }
+    return add_event(t, note->message->run_id, "room/message", &text, err);
 }
 
 static int add_run_event(const struct hd_room_cascade_try *t, const struct hd_room_run *run)
@@ -111,7 +124,7 @@ static int add_cascade_event(const struct hd_room_cascade_try *t)
 
 /* ---- rows ------------------------------------------------------------- */
 
-static int put_message(const struct hd_room_cascade_try *t, struct hd_batch_builder *batch,
+static int put_message(struct hd_room_cascade_try *t, struct hd_batch_builder *batch,
                        const struct hd_room_cascade_message *note)
 {
     const struct hd_room_message_rec *message = note->message;
@@ -129,7 +142,7 @@ static int put_message(const struct hd_room_cascade_try *t, struct hd_batch_buil
     return err ? err : add_message_event(t, note);
 }
 
-static int put_messages(const struct hd_room_cascade_try *t, struct hd_batch_builder *batch)
+static int put_messages(struct hd_room_cascade_try *t, struct hd_batch_builder *batch)
 {
     int err = 0;
 
@@ -207,6 +220,7 @@ int hd_room_cascade_extend(void *ctx, struct hd_batch_builder *batch, struct hd_
 
     (void)fault;
     hd_event_batch_reset(t->op->events);
+    t->event_count = t->event_bytes = 0;
     err = put_messages(t, batch);
     if (!err)
         err = hd_room_cascade_put_inbox(t, batch);
