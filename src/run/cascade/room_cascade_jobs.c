@@ -11,6 +11,7 @@
 #include "events/event_batch.h"
 #include "run/queue.h"
 #include "run/cascade/room_cascade.h"
+#include "run/room/room_waiting.h"
 
 #define TICK_MS 500
 #define RETRY_US (1 * INT64_C(1000000))
@@ -117,6 +118,9 @@ static void take_effect(struct hd_room_cascade_jobs *jobs, const struct hd_room_
     for (size_t i = 0; i < op->cancelled_count; i++)
         hd_queue_cancel(jobs->app->queue, op->principal, op->thread_id, op->cancelled[i],
                         HD_CANCEL_INTERRUPT);
+    /* Messages may have waited behind its question. */
+    if (op->has_cascade && op->cascade.status != HD_CASCADE_RUNNING)
+        hd_room_waiting_check(jobs->app, op->principal, op->thread_id);
 }
 
 void hd_room_cascade_jobs_follow(struct hd_room_cascade_jobs *jobs,
@@ -148,7 +152,6 @@ static void retry_job(struct cascade_job *job, int64_t pause)
 
 static void begin_numbers(struct cascade_job *job)
 {
-    hd_event_batch_end(job->events, false);
     job->events = hd_event_batch_begin(job->jobs->app->event_logs, job->principal, job->thread_id,
                                        job->op.event_seq, HD_ROOM_CASCADE_EVENTS);
     if (job->events)
@@ -194,22 +197,22 @@ static void continue_job(struct cascade_job *job)
     bool is_running = op->has_cascade && op->cascade.status == HD_CASCADE_RUNNING;
 
     job->errors = 0;
-    if (op->is_stored) {
-        hd_event_batch_end(job->events, true);
-        job->events = NULL;
+    if (op->is_stored)
         take_effect(job->jobs, op);
-    }
     if (!is_running)
         free_job(job);
     else if (job->is_due || op->is_more)
         cascade_job_run(job);
 }
 
+/* The events end with each attempt: while numbers are reserved, readers get no later events. */
 static void on_job_applied(void *arg)
 {
     struct cascade_job *job = arg;
 
     job->is_busy = false;
+    hd_event_batch_end(job->events, job->op.is_stored);
+    job->events = NULL;
     if (job->jobs->is_stopped && !job->op.is_stored) {
         free_job(job);
     } else if (job->err) {
@@ -246,10 +249,13 @@ static void cascade_job_run(struct cascade_job *job)
         job->op.verb = HD_ROOM_CASCADE_FAIL;
         job->op.reason = hd_slice_cstr(job->reason);
     }
-    if (hd_defer_run(jobs->app->defer, apply_job, on_job_applied, job))
-        retry_job(job, RETRY_US);
-    else
+    if (!hd_defer_run(jobs->app->defer, apply_job, on_job_applied, job)) {
         job->is_busy = true;
+        return;
+    }
+    hd_event_batch_end(job->events, false);
+    job->events = NULL;
+    retry_job(job, RETRY_US);
 }
 
 void hd_room_cascade_jobs_add(struct hd_room_cascade_jobs *jobs, struct hd_slice principal,

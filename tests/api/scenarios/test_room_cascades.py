@@ -423,6 +423,22 @@ def test_an_equal_answer_of_a_stale_message_is_fresh_again(seed, room):
     assert room.heard(seed.a)[1] == "@Ann red | @Ann red"  # its own answer is not removed
 
 
+@pytest.mark.parametrize("action", ["decline", "cancel"])
+def test_a_retry_without_approval_changes_no_answer(room, agent, action):
+    agent("Ann", "tools")
+    _, answer = room.posted("@Ann where?")
+    cascade = room.settled(room.retry(answer)["cascade"])
+    assert (cascade["status"], cascade["reason"]) == ("waiting", "approval")
+    room.act(cascade, action)
+    assert room.message(answer)["state"] == "ok"
+
+
+def test_a_retry_that_fails_changes_no_answer(seed, room, http):
+    http.patch(f"/assistants/{seed.b}", json={"graph_id": "broken"})
+    assert room.settled(room.retry(seed.m4)["cascade"])["status"] == "failed"
+    assert [room.message(each)["state"] for each in (seed.m4, seed.m6)] == ["ok"] * 2
+
+
 def test_tools_with_effects_need_an_approval(room, agent):
     ann = agent("Ann", "tools")
     message, answer = room.posted("@Ann where?")
@@ -619,6 +635,33 @@ def test_a_purged_reply_is_not_in_the_plan():
             gate.open()
 
 
+@pytest.fixture
+def asked(room, agent):
+    """A cascade whose run waits for a reply."""
+    agent("Ann", "approval")
+    room.post("@Ann shall we?")
+    question = until(lambda: [each for each in room.messages() if each["state"] == "pending"])[0]
+    _, answer = room.posted("yes", reply_to=question["id"])
+    cascade = room.settled(room.retry(answer)["cascade"])
+    assert (cascade["status"], cascade["reason"]) == ("waiting", "question")
+    return answer, cascade
+
+
+def test_a_cancelled_retry_closes_its_question(room, asked):
+    answer, cascade = asked
+    room.act(cascade, "cancel")
+    states = [room.message(each)["state"] for each in (answer, cascade["plan"][0]["question"])]
+    assert states == ["ok", "stale"]
+
+
+@pytest.mark.parametrize("action", ["decline", "cancel"])
+def test_a_message_behind_the_question_of_a_cascade_gets_its_run(room, asked, action):
+    waiting = room.post("@Ann and me?")
+    assert waiting["runs"] == []
+    room.act(asked[1], action)
+    until(lambda: room.runs(waiting["message"]["id"]), seconds=10)
+
+
 # ---- runs in flight
 
 
@@ -717,3 +760,24 @@ def test_the_events_of_a_cascade_are_on_the_threads_log(seed, room, http):
     assert seen.count("room/cascade") >= 2
     assert seen.count("room/run") >= 6
     assert cascade["status"] == "done"
+
+
+@pytest.mark.timeout(60)
+def test_messages_are_seen_while_a_cascade_runs(room, agent, http):
+    with Gate() as gate:
+        agent("Ann", "gated", config=gate.config)
+        agent("Bob")
+        gate.open()
+        message, _ = room.posted("@Ann hello")
+        room.settings(context={"messages": 1})
+        room.post("well")  # Bob is given this one, and does not depend on the edit
+        gate.is_open.clear()
+        cascade = room.edit(message, "@Ann hallo")["cascade"]
+        until(lambda: gate.arrived == 2)
+        with http.stream("GET", room.path("/stream"), params={"stream_mode": "room"}) as stream:
+            room.posted("@Bob hello")  # the end of each run of the thread continues the cascade
+            lines = stream.iter_lines()
+            for number in range(10):
+                room.post(f"look at {number}")
+                assert next(line for line in lines if f"look at {number}" in line)
+        assert room.cascade(cascade["cascade_id"])["status"] == "running"
