@@ -45,7 +45,7 @@ HD_MUST_CHECK int hd_room_copy_read(struct heddle *store, struct hd_slice princi
 void hd_room_copy_fini(struct hd_room_copy *copy);
 
 /*
- * Writes the rows of the copy to a thread that nobody else writes to, in several batches, and
+ * Writes the rows of the copy to a thread without other writers, in several batches, and
  * appends the record of the room to `last`. Those rows stay after an error.
  */
 HD_MUST_CHECK int hd_room_copy_write(struct heddle *store, struct hd_room_copy *copy,

@@ -165,7 +165,7 @@ static int check_seen(struct inbox *inbox, const struct hd_mention_rec *mention)
     return err;
 }
 
-/* Adds the visible mentions of a page; deleted messages mention nobody any more. */
+/* Adds the visible mentions of a page; deleted messages have no mentions. */
 static int add_mentions(struct inbox *inbox, const struct hd_mention_rec *mentions, size_t count)
 {
     struct hd_call *call = inbox->call;

@@ -140,7 +140,7 @@ static int is_sent_message(struct plain_turn *turn, hd_json_val message, hd_json
     return err;
 }
 
-/* Graphs add human messages of their own, which nobody has sent. */
+/* Graphs add human messages of their own; those were not sent by a client. */
 static int was_sent(struct plain_turn *turn, hd_json_val message, bool *out)
 {
     struct hd_json_iter it = hd_json_iter(hd_json_is_array(turn->input) ? turn->input : NULL);

@@ -22,7 +22,7 @@ KILLS = int(os.environ.get("HEDDLE_API_KILLS", "6"))
 SEED = int(os.environ.get("HEDDLE_API_SEED", "1"))
 LONGEST = 0.5  # seconds: about as long as a cascade takes
 
-# Its answer has the first message that it sees; slowly, so that a kill finds it at work.
+# Its answer has the first message that it sees; slowly, so that a kill finds it running.
 RECALL = {
     "name": "recall",
     "state": {"messages": {"reducer": "messages"}},
